@@ -45,13 +45,14 @@ class TemplateServer:
     """``says``: the answers, one after the other, the last one stays. ``hides``: it fills templates for nobody.
     ``special``: a control token of its model.
 
-    ``prompts`` are those that were answered, ``bodies`` the POST requests, each with
-    its path: what is looked up by GET may come at any time.
+    ``finish`` is the finish reason of its answers. ``prompts`` are those that were answered, ``bodies`` the POST
+    requests, each with its path: what is looked up by GET may come at any time.
     """
 
     def __init__(self, kind: str, source: str, *says: str, hides: bool = False, special: str = "") -> None:
         self.kind, self.hides, self.special = kind, hides, special
         self.template = ChatTemplate(source, {"bos_token": "<s>", "eos_token": "</s>"})
+        self.finish = "stop"
         self.prompts: list[str] = []
         self.bodies: list[tuple[str, Any]] = []
         self._says = deque(says or ["Hello."])
@@ -61,6 +62,10 @@ class TemplateServer:
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self._http.server_address[1]}"
+
+    def answer_with(self, text: str, finish: str = "stop") -> None:
+        """The one answer from now on."""
+        self._says, self.finish = deque([text]), finish
 
     def say(self) -> str:
         return self._says.popleft() if len(self._says) > 1 else self._says[0]
@@ -90,33 +95,48 @@ def _apply(server: TemplateServer, body: Any) -> Any:
 def _completion(server: TemplateServer, body: Any) -> Any:
     server.prompts.append(body["prompt"])
     text = server.say()
+    end = {
+        "content": "", "tokens": [], "id_slot": 0, "stop": True, "model": "m", "tokens_predicted": 3,
+        "tokens_evaluated": 9, "has_new_line": False, "truncated": False, "stopping_word": "", "tokens_cached": 11,
+        "stop_type": "limit" if server.finish == "length" else "eos",
+        "timings": {"cache_n": 4, "prompt_n": 5, "prompt_ms": 2.5, "predicted_n": 3, "predicted_ms": 4.5},
+    }  # fmt: skip
     if not body.get("stream"):
-        return {"content": text, "stop": True, "stop_type": "eos", "model": "m"}
+        return {**end, "index": 0, "content": text}
     middle = len(text) // 2
-    pieces = [{"content": text[:middle], "stop": False}, {"content": text[middle:], "stop": False}]
-    return _sse([*pieces, {"content": "", "stop": True, "stop_type": "eos", "tokens_evaluated": 5}])
+    pieces = [{"index": 0, "content": each, "tokens": [1], "stop": False, "id_slot": 0, "tokens_predicted": 1,
+               "tokens_evaluated": 9} for each in (text[:middle], text[middle:])]  # fmt: skip
+    return _sse([*pieces, end])
 
 
 def _text_completion(server: TemplateServer, body: Any) -> Any:
     server.prompts.append(body["prompt"])
     text = server.say()
     if not body.get("stream"):
-        return {"model": "m", "choices": [{"index": 0, "text": text, "finish_reason": "stop"}]}
+        return {"model": "m", "choices": [{"index": 0, "text": text, "finish_reason": server.finish}]}
     return _sse([{"choices": [{"index": 0, "text": text, "finish_reason": None}]},
-                 {"choices": [{"index": 0, "text": "", "finish_reason": "stop"}]}])  # fmt: skip
+                 {"choices": [{"index": 0, "text": "", "finish_reason": server.finish}]}])  # fmt: skip
 
 
 def _ollama_chat(server: TemplateServer, body: Any) -> Any:
     if body.get("_debug_render_only") and not server.hides:
         return {"model": "m", "_debug_info": {"rendered_template": _filled(server, body)}}
-    return {"model": "m", "message": {"role": "assistant", "content": server.say()}, "done": True}
+    head = {"model": "m", "created_at": "2026-11-21T09:56:35.46478767Z"}
+    end = {**head, "done": True, "done_reason": server.finish, "total_duration": 9, "load_duration": 1,
+           "prompt_eval_count": 5, "prompt_eval_duration": 2, "eval_count": 3, "eval_duration": 4}  # fmt: skip
+    message = {"role": "assistant", "content": server.say()}
+    if not body.get("stream", True):
+        return {**end, "message": message}
+    lines = [{**head, "message": message, "done": False}, {**end, "message": {"role": "assistant", "content": ""}}]
+    return "application/x-ndjson", "".join(json.dumps(line) + "\n" for line in lines)
 
 
 def _generate(server: TemplateServer, body: Any) -> Any:
     assert body["raw"] is True
     server.prompts.append(body["prompt"])
     text = server.say()
-    end = {"model": "m", "response": "", "done": True, "done_reason": "stop", "prompt_eval_count": 5}
+    end = {"model": "m", "response": "", "done": True, "done_reason": server.finish, "prompt_eval_count": 5,
+           "eval_count": 3}  # fmt: skip
     if not body.get("stream"):
         return {**end, "response": text}
     lines = [{"model": "m", "response": text, "done": False}, end]
@@ -127,12 +147,26 @@ def _chat(server: TemplateServer, body: Any) -> Any:
     tools = None if server.hides and body.get("tool_choice") == "none" else body.get("tools")
     prompt = render_chat_template(server.template, body["messages"], tools)
     server.prompts.append(prompt)
-    text, usage = server.say(), {"prompt_tokens": len(prompt), "completion_tokens": 1, "total_tokens": 1}
+    text, usage = server.say(), {"prompt_tokens": len(prompt), "completion_tokens": 3, "total_tokens": len(prompt) + 3}
+    head: dict[str, Any] = {"id": "chatcmpl-1", "created": 1_795_255_059, "model": "m"}
+    nulls: dict[str, Any] = {}
+    if server.kind == "vllm":  # sends null for each field that it does not use
+        head |= dict.fromkeys(("service_tier", "system_fingerprint", "prompt_logprobs", "kv_transfer_params"))
+        nulls = dict.fromkeys(("logprobs", "stop_reason", "token_ids"))
     if not body.get("stream"):
-        message = {"role": "assistant", "content": text}
-        return {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "usage": usage, "model": "m"}
-    return _sse([{"model": "m", "choices": [{"index": 0, "delta": {"content": text}, "finish_reason": None}]},
-                 {"model": "m", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}])  # fmt: skip
+        message: dict[str, Any] = {"role": "assistant", "content": text}
+        if nulls:
+            message |= dict.fromkeys(("refusal", "annotations", "audio", "function_call", "reasoning")) | {
+                "tool_calls": []
+            }
+        choice = {"index": 0, "message": message, "finish_reason": server.finish, **nulls}
+        return {**head, "object": "chat.completion", "choices": [choice], "usage": usage}
+    chunk = {**head, "object": "chat.completion.chunk"}
+    events = [{**chunk, "choices": [{"index": 0, "delta": delta, "finish_reason": reason, **nulls}]}
+              for delta, reason in (({"role": "assistant", "content": text}, None), ({}, server.finish))]  # fmt: skip
+    if (body.get("stream_options") or {}).get("include_usage"):
+        events.append({**chunk, "choices": [], "usage": usage})
+    return _sse(events)
 
 
 def _tokenize(server: TemplateServer, body: Any) -> Any:

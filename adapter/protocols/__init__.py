@@ -12,7 +12,8 @@ request passes through these modules: `anthropic_request`, `openai_responses_req
 to a chat), `translation_options`, `tool_request` (tools and format), `translate` (prompt and constraint),
 `translated_request` (the result), `template_prompt` (how it is sent), `exchange` (bytes to chunks and back),
 `openai_chat_response` (chunks to choices), `openai_choice` (text to deltas, with `held_answer` recording it and
-`tool_call_deltas` numbering calls), and a writer for the client's API.
+`tool_call_deltas` numbering calls), and the writer of the client's API (`anthropic_response`, `ollama`,
+`openai_responses_stream`), which encodes the parts of the answer (`answer_parts`).
 """
 
 __all__ = [

@@ -5,13 +5,14 @@ A stream opens, fills and closes the blocks in turn. Source: https://docs.anthro
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator
 
 from adapter.core.events import JsonObject
+from adapter.protocols.answer_parts import AnswerParts, Part, Step
 from adapter.protocols.openai_errors import error_text, is_error
 from adapter.protocols.sse import encode_event
+from adapter.protocols.tool_types import read_object
+from adapter.protocols.usage import cached_tokens
 
 STOP_REASONS = {"tool_calls": "tool_use", "length": "max_tokens", "content_filter": "refusal"}
 
@@ -27,28 +28,31 @@ ERROR_TYPES = {
 
 
 class AnthropicWriter:
-    """Encodes chunks as events of Anthropic's stream."""
+    """Encodes chunks as events of Anthropic's stream, and a buffered completion as a message."""
 
     content_type = "text/event-stream; charset=utf-8"
 
     def __init__(self, model: str, message_id: str, prompt_tokens: int = 0) -> None:
         """``prompt_tokens``: an estimate, used if the server reports the number only after the answer."""
-        self._message = _message(model, message_id, [], None, {"prompt_tokens": prompt_tokens})
+        self._model, self._id, self._prompt_tokens = model, message_id, prompt_tokens
+        self._answer = AnswerParts()
         self._has_begun = False
-        self._index = -1
-        self._open: str | None = None  # type of the open block
-        self._finish_reason: str | None = None
-        self._usage: JsonObject = {}
         self.ping = _event({"type": "ping"})
+
+    def answer(self, completion: JsonObject) -> JsonObject:
+        """Convert a complete chat completion to a message."""
+        answer = AnswerParts.from_completion(completion)
+        blocks = [_block(part, part.text) for part in answer.parts]
+        return self._message(blocks, _stop_reason(answer.finish_reason), answer.usage)
 
     def write(self, chunks: list[JsonObject]) -> bytes:
         return b"".join(_event(event) for chunk in chunks for event in self._events(chunk))
 
     def end(self) -> bytes:
-        closing = [*self._begin(), *self._close_block()]
-        delta = {"stop_reason": _stop_reason(self._finish_reason), "stop_sequence": None}
+        closing = [*self._begin(), *map(_step_event, self._answer.close())]
+        delta = {"stop_reason": _stop_reason(self._answer.finish_reason), "stop_sequence": None}
         closing += [
-            {"type": "message_delta", "delta": delta, "usage": _usage(self._usage)},
+            {"type": "message_delta", "delta": delta, "usage": _usage(self._answer.usage)},
             {"type": "message_stop"},
         ]
         return b"".join(map(_event, closing))
@@ -57,69 +61,58 @@ class AnthropicWriter:
         if is_error(chunk):
             yield as_error(chunk, 500)
             return
-        self._set_prompt_tokens(chunk)
+        progress = chunk.get("prompt_progress")  # llama.cpp reports the prompt's length before the answer begins
+        if isinstance(progress, dict) and isinstance(progress.get("total"), int):
+            self._prompt_tokens = progress["total"]
         yield from self._begin()
-        self._usage = chunk.get("usage") or self._usage
-        for choice in chunk["choices"]:
-            delta = choice["delta"]
-            self._finish_reason = choice["finish_reason"] or self._finish_reason
-            if delta.get("reasoning_content"):
-                yield from self._block({"type": "thinking", "thinking": "", "signature": ""})
-                yield self._delta({"type": "thinking_delta", "thinking": delta["reasoning_content"]})
-            if delta.get("content"):
-                yield from self._block({"type": "text", "text": ""})
-                yield self._delta({"type": "text_delta", "text": delta["content"]})
-            for call in delta.get("tool_calls") or ():
-                if "id" in call:
-                    yield from self._close_block()
-                    name = call["function"]["name"]
-                    yield from self._block({"type": "tool_use", "id": call["id"], "name": name, "input": {}})
-                if call["function"]["arguments"]:
-                    yield self._delta({"type": "input_json_delta", "partial_json": call["function"]["arguments"]})
-
-    def _set_prompt_tokens(self, chunk: JsonObject) -> None:
-        """Set the prompt's length as soon as llama.cpp reports it, which is before the answer begins."""
-        progress = chunk.get("prompt_progress")
-        if not self._has_begun and isinstance(progress, dict) and isinstance(progress.get("total"), int):
-            self._message["usage"]["input_tokens"] = progress["total"]
+        yield from map(_step_event, self._answer.feed(chunk))
 
     def _begin(self) -> Iterator[JsonObject]:
         if not self._has_begun:
             self._has_begun = True
-            yield {"type": "message_start", "message": self._message}
+            usage = {"prompt_tokens": self._prompt_tokens}
+            yield {"type": "message_start", "message": self._message([], None, usage)}
 
-    def _block(self, block: JsonObject) -> Iterator[JsonObject]:
-        """Open ``block`` unless a block of the same type is already open."""
-        if self._open == block["type"]:
-            return
-        yield from self._close_block()
-        self._index += 1
-        self._open = block["type"]
-        yield {"type": "content_block_start", "index": self._index, "content_block": block}
-
-    def _delta(self, delta: JsonObject) -> JsonObject:
-        return {"type": "content_block_delta", "index": self._index, "delta": delta}
-
-    def _close_block(self) -> Iterator[JsonObject]:
-        if self._open:
-            self._open = None
-            yield {"type": "content_block_stop", "index": self._index}
+    def _message(self, blocks: list[JsonObject], stop_reason: str | None, usage: JsonObject) -> JsonObject:
+        return {
+            "id": self._id,
+            "type": "message",
+            "role": "assistant",
+            "model": self._model,
+            "content": blocks,
+            "stop_reason": stop_reason,
+            "stop_sequence": None,
+            "usage": _usage(usage),
+        }
 
 
-def as_answer(completion: JsonObject, model: str, message_id: str) -> JsonObject:
-    """Convert a complete chat completion to a message."""
-    choice: JsonObject = next(iter(completion["choices"]), {"message": {}, "finish_reason": "stop"})
-    message: Mapping[str, Any] = choice["message"]
-    blocks: list[JsonObject] = []
-    if message.get("reasoning_content"):
-        blocks.append({"type": "thinking", "thinking": message["reasoning_content"], "signature": ""})
-    if message.get("content"):
-        blocks.append({"type": "text", "text": message["content"]})
-    for call in message.get("tool_calls") or ():
-        function = call["function"]
-        arguments = json.loads(function["arguments"])
-        blocks.append({"type": "tool_use", "id": call["id"], "name": function["name"], "input": arguments})
-    return _message(model, message_id, blocks, _stop_reason(choice["finish_reason"]), completion.get("usage") or {})
+def _block(part: Part, text: str) -> JsonObject:
+    match part.kind:
+        case "reasoning":
+            return {"type": "thinking", "thinking": text, "signature": ""}
+        case "text":
+            return {"type": "text", "text": text}
+        case "call":
+            return {"type": "tool_use", "id": part.call_id, "name": part.name, "input": read_object(text)}
+
+
+_DELTAS = {
+    "reasoning": ("thinking_delta", "thinking"),
+    "text": ("text_delta", "text"),
+    "call": ("input_json_delta", "partial_json"),
+}
+
+
+def _step_event(step: Step) -> JsonObject:
+    action, part, text = step
+    match action:
+        case "open":
+            return {"type": "content_block_start", "index": part.index, "content_block": _block(part, "")}
+        case "add":
+            kind, key = _DELTAS[part.kind]
+            return {"type": "content_block_delta", "index": part.index, "delta": {"type": kind, key: text}}
+        case "close":
+            return {"type": "content_block_stop", "index": part.index}
 
 
 def as_error(error: JsonObject, status: int) -> JsonObject:
@@ -134,27 +127,19 @@ def thread_error() -> JsonObject:
     return error
 
 
-def _message(
-    model: str, message_id: str, blocks: Sequence[JsonObject], stop_reason: str | None, usage: JsonObject
-) -> JsonObject:
-    return {
-        "id": message_id,
-        "type": "message",
-        "role": "assistant",
-        "model": model,
-        "content": list(blocks),
-        "stop_reason": stop_reason,
-        "stop_sequence": None,
-        "usage": _usage(usage),
-    }
-
-
-def _stop_reason(finish_reason: str | None) -> str:
-    return STOP_REASONS.get(finish_reason or "", "end_turn")
+def _stop_reason(finish_reason: str) -> str:
+    return STOP_REASONS.get(finish_reason, "end_turn")
 
 
 def _usage(usage: JsonObject) -> JsonObject:
-    return {"input_tokens": usage.get("prompt_tokens", 0), "output_tokens": usage.get("completion_tokens", 0)}
+    """Return the usage in Anthropic's format, where ``input_tokens`` are those that no cache contained."""
+    cached = cached_tokens(usage)
+    return {
+        "input_tokens": usage.get("prompt_tokens", 0) - cached,
+        "cache_creation_input_tokens": 0,
+        "cache_read_input_tokens": cached,
+        "output_tokens": usage.get("completion_tokens", 0),
+    }
 
 
 def _event(event: JsonObject) -> bytes:

@@ -33,11 +33,16 @@ REJECTED = "rejected by the server; retried as plain text"
 """Outcome that observers get for a request whose tools or template prompt the server rejects."""
 
 
-class StreamWriter(Protocol):
-    """Encodes chunks for the client. ``ping``: a keepalive that clients ignore."""
+class AnswerWriter(Protocol):
+    """Writes one answer in the client's API: a stream's chunks as bytes, or a completion as a JSON object.
+
+    ``ping``: a keepalive that clients ignore.
+    """
 
     content_type: str
     ping: bytes
+
+    def answer(self, completion: JsonObject) -> JsonObject: ...
 
     def write(self, chunks: list[JsonObject]) -> bytes: ...
 
@@ -49,6 +54,9 @@ class StreamWriter(Protocol):
 class OpenAIWriter:
     content_type = "text/event-stream; charset=utf-8"
     ping = PING
+
+    def answer(self, completion: JsonObject) -> JsonObject:
+        return completion
 
     def write(self, chunks: list[JsonObject]) -> bytes:
         return b"".join(map(encode_event, chunks))
@@ -101,7 +109,7 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
         self,
         request: TranslatedRequest,
         created: int,
-        writer: StreamWriter | None = None,
+        writer: AnswerWriter | None = None,
         reader: EventReader | LineReader | None = None,
         as_chunk: Callable[[Json], Json] | None = None,
         as_body: Callable[[JsonObject], JsonObject] | None = None,
@@ -203,21 +211,23 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
 class BufferedExchange(_Exchange[BufferedCompletion]):
     """A buffered exchange: `feed` takes the body of a response with status 200.
 
-    ``as_completion``: converts the answer of a server whose API is not OpenAI's. ``as_body``: converts a request to
-    that API.
+    ``created``: seconds since 1970. ``as_completion``: converts the answer of a server whose API is not OpenAI's.
+    ``as_body``: converts a request to that API.
     """
 
     def __init__(
         self,
         request: TranslatedRequest,
+        created: int = 0,
         as_completion: Callable[[Json], Json] | None = None,
         as_body: Callable[[JsonObject], JsonObject] | None = None,
     ) -> None:
+        self._created = created
         super().__init__(request, as_body)
         self._as_completion = as_completion or as_chat
 
     def _begin(self) -> None:
-        self._answer = BufferedCompletion(self._request)
+        self._answer = BufferedCompletion(self._request, self._created)
 
     def give_up(self) -> JsonObject | None:
         """Return the previous completion after the server rejected a follow-up; see `StreamedExchange.give_up`."""

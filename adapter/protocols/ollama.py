@@ -7,17 +7,17 @@ text. Streams are JSON lines, and answers are streamed by default.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from adapter.conversation.message_content import image_part, image_url
 from adapter.core.events import Json, JsonObject
+from adapter.protocols.answer_parts import AnswerParts, Part, Step
 from adapter.protocols.dropped_fields import FieldHandling, dropped_fields, field_table, unknown_fields
 from adapter.protocols.guarded_exchange import EXTENSION
 from adapter.protocols.openai_errors import RequestError, error_object, error_text, is_error, objects_in, require_type
 from adapter.protocols.sse import encode_json
+from adapter.protocols.tool_types import read_object
 
 OPTIONS = {
     "temperature": "temperature",
@@ -80,7 +80,7 @@ def as_openai(body: JsonObject, dropped: list[str] | None = None) -> JsonObject:
         dropped += [f"options.{name}" for name in dropped_fields(options, options.keys() - OPTIONS.keys())]
     request: JsonObject = {
         "model": body.get("model"),
-        "messages": [_message(message, index) for index, message in enumerate(messages)],
+        "messages": [_chat_message(message, index) for index, message in enumerate(messages)],
         "stream": body.get("stream") is not False,
         **{name: options[own] for own, name in OPTIONS.items() if options.get(own) is not None},
     }
@@ -135,7 +135,7 @@ def embedding_answer(answer: Mapping[str, Any], model: str, *, is_old: bool, ela
     return {"model": model, "embeddings": embeddings, **stats}
 
 
-def _message(message: JsonObject, index: int) -> JsonObject:
+def _chat_message(message: JsonObject, index: int) -> JsonObject:
     converted: JsonObject = {key: message[key] for key in ("role", "content") if key in message}
     if message.get("images"):
         images = require_type(list, message["images"], f"messages[{index}].images")
@@ -264,110 +264,103 @@ def as_completion(answer: Json) -> Json:
     return chunk
 
 
-@dataclass(frozen=True, slots=True)
-class OllamaResponseInfo:
-    """Data for the client's response that the completion does not contain.
+class OllamaWriter:
+    """Encodes chunks as Ollama's JSON lines, and a buffered completion as an answer.
 
     ``created_at``: RFC 3339. ``elapsed_ns``: returns the time since the request arrived. ``is_generating``: the request
     was sent to ``/api/generate``, whose answers are text.
     """
 
-    model: str
-    created_at: str
-    elapsed_ns: Callable[[], int] = int
-    is_generating: bool = False
-
-    def wrap(self, message: JsonObject) -> JsonObject:
-        head: JsonObject = {"model": self.model, "created_at": self.created_at}
-        if not self.is_generating:
-            return {**head, "message": message}
-        thinking = {"thinking": message["thinking"]} if "thinking" in message else {}
-        return {**head, "response": message["content"], **thinking}
-
-
-class OllamaWriter:
-    """Encodes chunks as Ollama's JSON lines."""
-
     content_type = "application/x-ndjson"
 
-    def __init__(self, info: OllamaResponseInfo) -> None:
-        self._info = info
+    def __init__(
+        self, model: str, created_at: str, elapsed_ns: Callable[[], int] = int, *, is_generating: bool = False
+    ) -> None:
+        self._model, self._created_at, self._elapsed_ns = model, created_at, elapsed_ns
+        self._is_generating = is_generating
+        self._answer = AnswerParts()
+        self._calls = 0
         self._first_ns: int | None = None
-        self._last: JsonObject = {}
-        self.ping = self._line({"role": "assistant", "content": ""})
+        self._measured: JsonObject = {}
+        self.ping = self._line(_message())
+
+    def answer(self, completion: JsonObject) -> JsonObject:
+        """Convert a complete OpenAI completion to an Ollama answer."""
+        self._answer, self._measured, self._first_ns = AnswerParts.from_completion(completion), completion, 0
+        calls = [self._call(part) for part in self._answer.parts if part.kind == "call"]
+        message = _message(self._answer.text("text"), self._answer.text("reasoning"), calls)
+        return self._wrap(message) | self._ending()
+
+    def loaded(self) -> JsonObject:
+        """Return the answer to a request without a prompt, which only loads the model."""
+        return {**self._wrap(_message()), "done": True, "done_reason": "load"}
 
     def write(self, chunks: list[JsonObject]) -> bytes:
         return b"".join(map(self._encode, chunks))
 
+    def end(self) -> bytes:
+        closing = b"".join(map(self._step, self._answer.close()))
+        return closing + _as_line(self._wrap(_message()) | self._ending())
+
     def _encode(self, chunk: JsonObject) -> bytes:
         if is_error(chunk):
             return _as_line(as_error(chunk))
-        self._first_ns = self._info.elapsed_ns() if self._first_ns is None else self._first_ns
-        self._last |= {key: chunk[key] for key in ("usage", "durations", "timings") if chunk.get(key)}
-        for choice in chunk["choices"]:
-            self._last["finish_reason"] = choice["finish_reason"]
-            message = as_message(choice["delta"])
-            if len(message) > 2 or message["content"]:
-                return self._line(message)
+        self._first_ns = self._elapsed_ns() if self._first_ns is None else self._first_ns
+        self._measured |= {key: chunk[key] for key in ("durations", "timings") if chunk.get(key)}
+        return b"".join(map(self._step, self._answer.feed(chunk)))
+
+    def _step(self, step: Step) -> bytes:
+        match step:
+            case "add", Part(kind="text"), text:
+                return self._line(_message(text))
+            case "add", Part(kind="reasoning"), text:
+                return self._line(_message(reasoning=text))
+            case "close", Part(kind="call") as part, _:
+                return self._line(_message(calls=[self._call(part)]))
         return b""
 
-    def end(self) -> bytes:
-        ending = _ending(self._last, self._first_ns or 0, self._info.elapsed_ns())
-        return _as_line(self._info.wrap({"role": "assistant", "content": ""}) | ending)
+    def _call(self, part: Part) -> JsonObject:
+        self._calls += 1
+        function = {"index": self._calls - 1, "name": part.name, "arguments": read_object(part.text)}
+        return {"id": part.call_id, "function": function}
 
     def _line(self, message: JsonObject) -> bytes:
-        return _as_line({**self._info.wrap(message), "done": False})
+        return _as_line({**self._wrap(message), "done": False})
+
+    def _wrap(self, message: JsonObject) -> JsonObject:
+        head: JsonObject = {"model": self._model, "created_at": self._created_at}
+        if not self._is_generating:
+            return {**head, "message": message}
+        thinking = {"thinking": message["thinking"]} if "thinking" in message else {}
+        return {**head, "response": message["content"], **thinking}
+
+    def _ending(self) -> JsonObject:
+        """Return the fields of a stream's last line. The time until the answer began is used if the server does not
+        report how long it processed the prompt."""
+        elapsed_ns, first_ns = self._elapsed_ns(), self._first_ns or 0
+        usage = self._answer.usage
+        return {
+            "done": True,
+            "done_reason": "length" if self._answer.finish_reason == "length" else "stop",
+            "total_duration": elapsed_ns,
+            "load_duration": 0,
+            "prompt_eval_duration": _timing_ns(self._measured, "prompt_ms", first_ns),
+            "eval_duration": _timing_ns(self._measured, "predicted_ms", elapsed_ns - first_ns),
+            **(self._measured.get("durations") or {}),
+            "prompt_eval_count": usage.get("prompt_tokens", 0),
+            "eval_count": usage.get("completion_tokens", 0),
+        }
 
 
-def as_answer(completion: JsonObject, info: OllamaResponseInfo) -> JsonObject:
-    """Convert a complete OpenAI completion to an Ollama answer."""
-    choice: JsonObject = next(iter(completion["choices"]), {"message": {}, "finish_reason": "stop"})
-    last = {**completion, "finish_reason": choice["finish_reason"]}
-    return info.wrap(as_message(choice["message"])) | _ending(last, 0, info.elapsed_ns())
-
-
-def as_message(delta: Mapping[str, Any]) -> JsonObject:
-    message: JsonObject = {"role": "assistant", "content": delta.get("content") or ""}
-    if delta.get("reasoning_content"):
-        message["thinking"] = delta["reasoning_content"]
-    if delta.get("tool_calls"):
-        message["tool_calls"] = [
-            {
-                "id": call["id"],
-                "function": {
-                    "index": call.get("index", number),
-                    "name": call["function"]["name"],
-                    "arguments": json.loads(call["function"]["arguments"]),
-                },
-            }
-            for number, call in enumerate(delta["tool_calls"])
-        ]
-    return message
+def _message(text: str = "", reasoning: str = "", calls: Sequence[JsonObject] = ()) -> JsonObject:
+    message: JsonObject = {"role": "assistant", "content": text}
+    message |= {"thinking": reasoning} if reasoning else {}
+    return message | ({"tool_calls": list(calls)} if calls else {})
 
 
 def as_error(error: JsonObject, _status: int = 500) -> JsonObject:
     """Convert an error to Ollama's format, which contains only the message."""
     return {"error": error_text(error)}
-
-
-def _ending(last: Mapping[str, Any], first_ns: int, elapsed_ns: int) -> JsonObject:
-    """Return the fields of a stream's last line. ``first_ns``: time until the answer began, used if the server does not
-    report how long it processed the prompt."""
-    measured = {
-        "total_duration": elapsed_ns,
-        "load_duration": 0,
-        "prompt_eval_duration": _timing_ns(last, "prompt_ms", first_ns),
-        "eval_duration": _timing_ns(last, "predicted_ms", elapsed_ns - first_ns),
-    }
-    reason, usage = last.get("finish_reason"), last.get("usage") or {}
-    return {
-        "done": True,
-        "done_reason": "length" if reason == "length" else "stop",
-        **measured,
-        **(last.get("durations") or {}),
-        "prompt_eval_count": usage.get("prompt_tokens", 0),
-        "eval_count": usage.get("completion_tokens", 0),
-    }
 
 
 def _timing_ns(last: Mapping[str, Any], name: str, default: int) -> int:

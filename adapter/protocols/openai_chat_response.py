@@ -2,19 +2,21 @@
 
 The stream suits the openai SDK, which concatenates repeated strings: ``role`` and a call's ``id`` and ``name`` are sent
 once. ``index`` counts from 0 without gaps, there is one finish chunk, and ``id``, ``created`` and ``model`` never
-change.
+change. Usage has a chunk of its own at the end, if the client requested it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Collection, Iterable
+from dataclasses import replace
 
 from adapter.core.events import Json, JsonObject
 from adapter.protocols.held_answer import HeldAnswer
 from adapter.protocols.openai_choice import ChoiceStream
 from adapter.protocols.openai_errors import error_object, error_text
 from adapter.protocols.translated_request import TranslatedRequest
-from adapter.protocols.usage import parse_usage
+from adapter.protocols.usage import Usage, parse_usage
 
 DIED = (
     "the model server closed the connection in the middle of its answer; an unfinished tool call was discarded. "
@@ -22,13 +24,29 @@ DIED = (
 )
 
 
+_OURS = ("id", "object", "created", "model", "choices", "usage")
+_CHOICE = ("index", "delta", "message", "text", "finish_reason", "logprobs")
+_MESSAGE = ("role", "content", "reasoning", "reasoning_content", "tool_calls", "function_call")
+"""Fields of completions, choices and messages that are written here. A server's other fields are passed on."""
+
+
 class _Completion:
-    """The choices of a completion. The first choice continues the attempt that began with the request."""
+    """The choices of a completion. The first choice continues the attempt that began with the request.
+
+    ``created``: seconds since 1970, used if the server sends no timestamp.
+    """
 
     _is_whole = False
 
-    def __init__(self, request: TranslatedRequest) -> None:
+    def __init__(self, request: TranslatedRequest, created: int = 0) -> None:
         self._request = request
+        self._usage: Usage | None = None
+        self._head: JsonObject = {
+            "id": f"chatcmpl-{request.turn[:24]}",
+            "object": "chat.completion" if self._is_whole else "chat.completion.chunk",
+            "created": created,
+            "model": str(request.body.get("model") or ""),
+        }
         self._choices: dict[int, ChoiceStream] = {}
         self._first = HeldAnswer(request)
 
@@ -50,10 +68,30 @@ class _Completion:
         for choice in self._choices.values():
             choice.attempt.close()
 
+    def _take_head(self, answer: JsonObject) -> None:
+        self._request.stats.set_response(answer)
+        kinds = {"id": str, "created": int, "model": str}
+        self._head |= {key: answer[key] for key, kind in kinds.items() if isinstance(answer.get(key), kind)}
+
     def _count(self, chunk: JsonObject) -> None:
         if (usage := parse_usage(chunk)) is not None:
+            self._usage = usage
             self._request.stats.count(usage)
             next((choice.attempt for choice in self._choices.values()), self._first).count(usage)
+
+    def _usage_fields(self) -> JsonObject:
+        """Return the usage for the client; empty if the server reported none.
+
+        The share of the reasoning is estimated by its length if the server does not count it.
+        """
+        usage = self._usage
+        if usage is None:
+            return {}
+        reasoned = sum(choice.reasoned for choice in self._choices.values())
+        if usage.reasoning is None and reasoned:
+            size = max(reasoned, sum(choice.size for choice in self._choices.values()))
+            usage = replace(usage, reasoning=math.ceil(usage.written * reasoned / size))
+        return {"usage": usage.to_openai()}
 
     def _choice(self, index: Json) -> ChoiceStream:
         number = index if isinstance(index, int) else 0
@@ -72,19 +110,12 @@ class _Completion:
 class StreamedCompletion(_Completion):
     """The streamed answer to a request.
 
-    ``created``: seconds since 1970, used if the server sends no timestamp. `feed` takes the server's chunks and `close`
-    ends the stream; both return the client's chunks and raise no exceptions. ``is_done``: the client's answer is
-    complete.
+    `feed` takes the server's chunks and `close` ends the stream; both return the client's chunks and raise no
+    exceptions. ``is_done``: the client's answer is complete.
     """
 
     def __init__(self, request: TranslatedRequest, created: int = 0) -> None:
-        super().__init__(request)
-        self._head: JsonObject = {
-            "id": f"chatcmpl-{request.turn[:24]}",
-            "object": "chat.completion.chunk",
-            "created": created,
-            "model": str(request.body.get("model") or ""),
-        }
+        super().__init__(request, created)
         self._has_head = False
         self.is_done = False
 
@@ -96,13 +127,10 @@ class StreamedCompletion(_Completion):
         if chunk.get("error"):
             return self._fail(chunk)
         if not self._has_head:
+            self._has_head = True
             self._take_head(chunk)
         self._count(chunk)
         choices = chunk.get("choices")
-        if not choices:  # the usage at the end of the stream
-            request = self._request
-            is_ours = request.observation.counts_tokens and not request.client.wants_usage and "usage" in chunk
-            return [] if is_ours else [{**chunk, **self._head, "choices": []}]
         chunks: list[JsonObject] = []
         for given_choice in choices if isinstance(choices, list) else ():
             if not isinstance(given_choice, dict):
@@ -119,8 +147,6 @@ class StreamedCompletion(_Completion):
         if chunk.get("prompt_progress"):  # from llama.cpp while it reads the prompt
             chunks = chunks or [{**self._head, "choices": []}]
             chunks[0]["prompt_progress"] = chunk["prompt_progress"]
-        if chunks and chunk.get("usage"):  # vLLM includes it in every chunk on request
-            chunks[-1]["usage"] = chunk["usage"]
         return chunks
 
     def feed_text(self, index: int, text: str) -> str | list[JsonObject]:
@@ -171,6 +197,8 @@ class StreamedCompletion(_Completion):
         if (unfinished and not has_ended) or not self._choices:
             return chunks + self._fail(error_object(DIED, "upstream_error"))
         self.is_done = True
+        if self._request.client.wants_usage and (usage := self._usage_fields()):
+            chunks.append({**self._head, "choices": [], **usage})
         return chunks
 
     def _fail(self, error: JsonObject) -> list[JsonObject]:
@@ -179,11 +207,6 @@ class StreamedCompletion(_Completion):
         if not self._choices:
             self._first.close(error_text(error))
         return [error]
-
-    def _take_head(self, chunk: JsonObject) -> None:
-        self._has_head = True
-        self._request.stats.set_response(chunk)
-        self._head |= {key: chunk[key] for key in ("id", "created", "model") if chunk.get(key)}
 
     def _chunks(self, choice: ChoiceStream, deltas: list[JsonObject | str], rest: JsonObject) -> list[JsonObject]:
         chunks = [self._chunk(choice, delta, rest) for delta in deltas]
@@ -197,7 +220,7 @@ class StreamedCompletion(_Completion):
         """Build a chunk. ``delta``: a delta, or the finish reason. ``rest``: the server's other fields (such as
         timings), which are added to the finish chunk."""
         if isinstance(delta, str):
-            further = {key: value for key, value in rest.items() if key != "usage"} | choice.retry_notice
+            further = _others(rest, _OURS) | choice.retry_notice
             return {**further, **self._head, "choices": [{"index": choice.index, "delta": {}, "finish_reason": delta}]}
         choice_chunk: JsonObject = {"index": choice.index, "delta": delta, "finish_reason": None}
         if "logprobs" in delta:
@@ -211,15 +234,15 @@ class BufferedCompletion(_Completion):
 
     _is_whole = True
 
-    def __init__(self, request: TranslatedRequest) -> None:
-        super().__init__(request)
+    def __init__(self, request: TranslatedRequest, created: int = 0) -> None:
+        super().__init__(request, created)
         self._deltas: dict[int, list[JsonObject | str]] = {}
         self._last: JsonObject = {}
 
     def feed(self, completion: JsonObject) -> JsonObject | TranslatedRequest:
         """Return the completion for the client, or a follow-up request if the answer must be retried."""
         self._last = completion
-        self._request.stats.set_response(completion)
+        self._take_head(completion)
         given_choices = [each for each in completion.get("choices") or () if isinstance(each, dict)]
         if len(given_choices) > self._request.client.answers:
             return self._too_many(len(given_choices) - 1)
@@ -238,8 +261,7 @@ class BufferedCompletion(_Completion):
         if request := self.next_request():
             return request
         self._close()
-        notices = [choice.retry_notice for choice in self._choices.values()]
-        return {**completion, **{key: value for each in notices for key, value in each.items()}, "choices": choices}
+        return self._completion(choices)
 
     def use_previous(self) -> JsonObject | None:
         """Return the rejected completion after the server rejected the follow-up; None without a follow-up."""
@@ -249,19 +271,23 @@ class BufferedCompletion(_Completion):
                 return None
             choices.append(self._merge(given, choice, deltas))
             choice.attempt.close()
-        return {**self._last, "choices": choices} if choices else None
+        return self._completion(choices) if choices else None
+
+    def _completion(self, choices: list[JsonObject]) -> JsonObject:
+        notices = {key: value for choice in self._choices.values() for key, value in choice.retry_notice.items()}
+        return {**_others(self._last, _OURS), **notices, **self._head, "choices": choices, **self._usage_fields()}
 
     def _merge(self, given: JsonObject, choice: ChoiceStream, new: list[JsonObject | str]) -> JsonObject:
         """Replace the message of ``given`` by one made from all deltas of ``choice``. ``new``: deltas of this
         completion."""
         deltas = self._deltas.setdefault(choice.index, [])
         deltas += new
-        message = _object(given.get("message"))
-        fields = {key: value for key, value in message.items() if key not in ("reasoning", "reasoning_content")}
+        others = _others(_object(given.get("message")), _MESSAGE)
         return {
-            **given,
-            **({"logprobs": _content_logprobs(deltas, choice)} if given.get("logprobs") else {}),
-            "message": {**fields, **_fold_deltas(deltas, choice)},
+            **_others(given, _CHOICE),
+            "index": choice.index,
+            "message": {"refusal": None, **others, **_fold_deltas(deltas, choice)},
+            "logprobs": _content_logprobs(deltas, choice) if given.get("logprobs") else None,
             "finish_reason": choice.finish_reason,
         }
 
@@ -293,6 +319,11 @@ def _content_logprobs(deltas: Iterable[JsonObject | str], choice: ChoiceStream) 
     """Return the logprobs of the content's tokens; None if text was moved between content and reasoning."""
     tokens = [token for delta in deltas if isinstance(delta, dict) for token in delta.get("logprobs") or ()]
     return None if choice.was_reasoning or choice.was_content else {"content": tokens, "refusal": None}
+
+
+def _others(answer: JsonObject, ours: Collection[str]) -> JsonObject:
+    """Return the fields of a server's answer that have a value and are not ``ours``."""
+    return {key: value for key, value in answer.items() if value is not None and key not in ours}
 
 
 def _object(value: Json) -> JsonObject:

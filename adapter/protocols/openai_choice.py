@@ -39,6 +39,9 @@ from adapter.protocols.translated_request import TranslatedRequest
 INCOMPLETE, ABANDONED = "incomplete", "abandoned"
 """This library's finish reasons: the server disconnected before the end of the answer, or the client did."""
 
+CUT_REASONS = ("length", "content_filter")
+"""Finish reasons of incomplete answers. Other reasons of servers, such as ``eos``, mean that the model stopped."""
+
 MAX_CHARACTERS = 8_000_000
 """Maximum length of an answer, in characters; about two million tokens. A model that exceeds it never stops."""
 
@@ -72,7 +75,9 @@ class ChoiceStream:
         self.follow_up: TranslatedRequest | None = None
         self._is_whole = is_whole
         self._has_role = False
-        self._size = 0
+        self.reasoned = 0
+        """Number of characters of reasoning."""
+        self._size = self._separate = 0  # characters in the text, and outside of it
         self._content, self._verbatim = StringBuilder(), VerbatimText()  # for the client, and as the model wrote it
         self._calls = ToolCallDeltas(attempt.request.client.kinds, attempt.request.turn)
         self._may_remember = True  # False after a retry, or a call with control tokens
@@ -89,6 +94,11 @@ class ChoiceStream:
         guard = self._request.follow_up.guard
         attempt.holds_text = guard is not None and (self._has_text or guard.holds_text)
 
+    @property
+    def size(self) -> int:
+        """Number of characters that the model wrote."""
+        return self._size + self._separate
+
     def feed(self, delta: JsonObject, finish_reason: Json, logprobs: Json = None) -> list[JsonObject | str]:
         """Return the client's deltas and, at the end, the finish reason. ``logprobs``: of the text in ``delta``."""
         if self.finish_reason or self.follow_up:
@@ -102,6 +112,8 @@ class ChoiceStream:
         reasoning = delta.get("reasoning_content") or delta.get("reasoning")
         if isinstance(reasoning, str) and reasoning:
             self._parser("")  # parse the following text as the answer
+            self._separate += len(reasoning)
+            self.reasoned += len(reasoning)
             deltas.append({"reasoning_content": reasoning})
             self.attempt.record_reasoning(reasoning)
         if isinstance(text := delta.get("content"), str) and text:
@@ -113,7 +125,7 @@ class ChoiceStream:
             calls_before = len(self._calls)
             deltas += self._calls.forward_native(delta.get("tool_calls"))
             self._request.stats.calls += len(self._calls) - calls_before
-        if isinstance(finish_reason, str) and not self.finish_reason:
+        if isinstance(finish_reason, str) and finish_reason and not self.finish_reason:
             deltas += self._end(finish_reason)
         return deltas
 
@@ -191,11 +203,12 @@ class ChoiceStream:
                 return self._text(text)
             case ReasoningDelta(text=text):
                 self.attempt.reasoned.add(text)
+                self.reasoned += len(text)
                 return [{"reasoning_content": text}]
             case ContentReclassified():
-                self.was_reasoning = self._content.size
+                self.reasoned = self.was_reasoning = self._content.size
             case ReasoningReclassified():
-                self.was_content = True
+                self.was_content, self.reasoned = True, 0
                 return self._text(str(self.attempt.reasoned))  # streamed twice, but otherwise the answer would be empty
             case ToolCallDelta():
                 return self._fragment(event)
@@ -385,8 +398,9 @@ class ChoiceStream:
 
     def _finish(self, finish_reason: str) -> str:
         """Set the finish reason. If the model stopped after calls, it is ``tool_calls`` or ``function_call``."""
-        reason = "function_call" if self._request.client.kinds.is_legacy else "tool_calls"
-        self.finish_reason = reason if len(self._calls) > 0 and finish_reason == "stop" else finish_reason
+        calling = "function_call" if self._request.client.kinds.is_legacy else "tool_calls"
+        is_cut = finish_reason in CUT_REASONS
+        self.finish_reason = finish_reason if is_cut else calling if len(self._calls) > 0 else "stop"
         self._request.stats.finish_reasons.append(self.finish_reason)
         self._remember()
         self._record(finish_reason)

@@ -6,216 +6,213 @@ Source: https://platform.openai.com/docs/api-reference/responses-streaming. Afte
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 
 from adapter.core.events import Json, JsonObject
+from adapter.protocols.answer_parts import AnswerParts, Part, Step
 from adapter.protocols.openai_errors import is_error
-from adapter.protocols.openai_responses_tools import IDS, ResponsesTool, ResponsesTools, call_item
+from adapter.protocols.openai_responses_tools import IDS, ResponsesTools, call_item
 from adapter.protocols.sse import PING, encode_event
+from adapter.protocols.usage import cached_tokens, reasoning_tokens
 
 
-def answer_head(body: Mapping[str, Json], response_id: str, created: int) -> JsonObject:
+def answer_head(body: Mapping[str, Json], response_id: str, created: int, *, is_stored: bool = True) -> JsonObject:
     """Return the response fields that depend only on the request. ``created``: seconds since 1970."""
-    defaults: JsonObject = {
-        "instructions": None, "max_output_tokens": None, "metadata": {}, "parallel_tool_calls": True, "reasoning": None,
-        "temperature": None, "text": {"format": {"type": "text"}}, "tool_choice": "auto", "tools": [], "top_p": None,
-        "previous_response_id": None, "store": True, "background": False,
-    }  # fmt: skip
-    return {
-        "id": response_id,
-        "object": "response",
-        "created_at": created,
-        "model": str(body.get("model") or ""),
-        **{key: default if body.get(key) is None else body[key] for key, default in defaults.items()},
-    }
+    given = {key: body[key] for key in _ECHOED if body.get(key) is not None}
+    head: JsonObject = {**_ECHOED, **given, **_UNSUPPORTED, "store": is_stored}
+    if isinstance(reasoning := head["reasoning"], dict):
+        head["reasoning"] = {"effort": None, "summary": None, **reasoning}
+    if isinstance(text := head["text"], dict):
+        head["text"] = {**text, "format": _format(text.get("format"))}
+    if isinstance(tools := head["tools"], list):
+        head["tools"] = [_tool(tool) if isinstance(tool, dict) else tool for tool in tools]
+    model = str(body.get("model") or "")
+    return {**head, "id": response_id, "object": "response", "created_at": created, "model": model}
 
 
-def _state(head: JsonObject, output: Sequence[JsonObject], reason: str | None, usage: Json) -> JsonObject:
-    """Return the response with its output so far. ``reason``: the finish reason; None while the answer is
-    incomplete."""
-    cut = {"length": "max_output_tokens", "content_filter": "content_filter"}.get(reason or "")
-    return {
-        **head,
-        "status": "in_progress" if reason is None else "incomplete" if cut else "completed",
-        "incomplete_details": {"reason": cut} if cut else None,
-        "error": None,
-        "output": list(output),
-        "usage": _usage(usage) if isinstance(usage, dict) and usage else None,
-    }
+_ECHOED: JsonObject = {
+    "instructions": None, "max_output_tokens": None, "metadata": {}, "parallel_tool_calls": True, "reasoning": None,
+    "temperature": 1.0, "text": {}, "tool_choice": "auto", "tools": [], "top_p": 1.0, "presence_penalty": 0.0,
+    "frequency_penalty": 0.0, "previous_response_id": None, "prompt_cache_key": None, "safety_identifier": None,
+    "user": None,
+}  # fmt: skip
+"""Defaults of request fields that a response repeats. OpenAI's API requires all of them."""
+
+_UNSUPPORTED: JsonObject = {
+    "background": False, "max_tool_calls": None, "service_tier": "default", "top_logprobs": 0,
+    "truncation": "disabled",
+}  # fmt: skip
+"""Response fields that report settings which this library does not support."""
+
+
+def _format(format: Json) -> JsonObject:
+    if not isinstance(format, dict):
+        return {"type": "text"}
+    return {"description": None, "strict": False, **format} if format.get("type") == "json_schema" else format
+
+
+def _tool(tool: JsonObject) -> JsonObject:
+    """Return a tool as a response repeats it. Some clients nest functions, as in chats."""
+    if tool.get("type") != "function":
+        return tool
+    function = tool.get("function")
+    flat = {**function, "type": "function"} if isinstance(function, dict) else tool
+    return {"description": None, "parameters": None, "strict": None, **flat}
 
 
 def _usage(usage: JsonObject) -> JsonObject:
-    prompt, completion = usage.get("prompt_tokens") or 0, usage.get("completion_tokens") or 0
-    cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0
+    prompt, completion = usage["prompt_tokens"], usage["completion_tokens"]
     return {
         "input_tokens": prompt,
-        "input_tokens_details": {"cached_tokens": cached},
+        "input_tokens_details": {"cached_tokens": cached_tokens(usage), "cache_write_tokens": 0},
         "output_tokens": completion,
-        "output_tokens_details": {"reasoning_tokens": 0},
-        "total_tokens": usage.get("total_tokens") or prompt + completion,
+        "output_tokens_details": {"reasoning_tokens": reasoning_tokens(usage)},
+        "total_tokens": prompt + completion,
     }
-
-
-def _reasoning(item_id: str, text: str | None) -> JsonObject:
-    parts = [] if text is None else [{"type": "reasoning_text", "text": text}]
-    return {"type": "reasoning", "id": item_id, "summary": [], "content": parts}
-
-
-def _message(item_id: str, text: str | None) -> JsonObject:
-    return {
-        "type": "message",
-        "id": item_id,
-        "role": "assistant",
-        "status": "in_progress" if text is None else "completed",
-        "content": [] if text is None else [_text_part(text)],
-    }
-
-
-def _text_part(text: str) -> JsonObject:
-    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
-
-
-def as_answer(completion: JsonObject, head: JsonObject, tools: ResponsesTools | None = None) -> JsonObject:
-    """Convert a completion to the complete response, as in the last event of a stream."""
-    writer = ResponsesWriter(head, tools)
-    choices = [{"delta": each["message"], "finish_reason": each["finish_reason"]} for each in completion["choices"][:1]]
-    writer.write([{"choices": choices, "usage": completion.get("usage")}])
-    writer.end()
-    return writer.response
 
 
 class ResponsesWriter:
-    """Encodes chunks as streaming events of a response."""
+    """Encodes chunks as streaming events of a response, and a buffered completion as a whole response.
+
+    ``tools``: the request's tools. ``store``: called with the complete response. ``clock``: returns seconds since 1970.
+    """
 
     content_type = "text/event-stream; charset=utf-8"
     ping = PING
 
     def __init__(
-        self, head: JsonObject, tools: ResponsesTools | None = None, store: Callable[[JsonObject], None] | None = None
+        self,
+        head: JsonObject,
+        tools: ResponsesTools | None = None,
+        store: Callable[[JsonObject], None] | None = None,
+        clock: Callable[[], float] | None = None,
     ) -> None:
-        """``tools``: the request's tools. ``store``: called with the complete response at the end."""
         self._head, self._tools, self._store = head, tools or ResponsesTools(), store
+        self._clock = clock or (lambda: head["created_at"])
         self._suffix = str(head["id"]).partition("_")[2]
         self._numbers = count()
-        self._output: list[JsonObject] = []  # completed items
-        self._open: str | None = None  # type of the open item
-        self._id = ""
-        self._text: list[str] = []
-        self._call: JsonObject = {}
-        self._tool = ResponsesTool("function", "")  # tool of the open call
+        self._answer = AnswerParts()
         self._has_begun = False
-        self._reason: str | None = None
-        self.response: JsonObject = {}
-        """The complete response; empty until the end."""
-        self._usage: Json = None
+
+    def answer(self, completion: JsonObject) -> JsonObject:
+        """Return the whole response for a completion, as in the last event of a stream."""
+        self._answer = AnswerParts.from_completion(completion)
+        return self._complete()
 
     def write(self, chunks: list[JsonObject]) -> bytes:
         return b"".join(event for chunk in chunks for event in self._events(chunk))
 
     def end(self) -> bytes:
-        reason = self._reason or "stop"
-        events = [*self._begin(), *self._close_item()]
-        self.response = _state(self._head, self._output, reason, self._usage)
-        if self._store is not None:
-            self._store(self.response)
-        return b"".join([*events, self._event(f"response.{self.response['status']}", response=self.response)])
+        events = [*self._begin(), *self._steps(self._answer.close(), self._ending)]
+        response = self._complete()
+        return b"".join([*events, self._event(f"response.{response['status']}", response=response)])
 
     def _events(self, chunk: JsonObject) -> Iterator[bytes]:
+        yield from self._begin()
         if is_error(chunk):
             error = chunk["error"]
             yield from self._fail(error if isinstance(error, dict) else {"message": str(error)})
-            return
-        yield from self._begin()
-        self._usage = chunk.get("usage") or self._usage
-        for choice in chunk["choices"]:
-            delta = choice["delta"]
-            self._reason = choice["finish_reason"] or self._reason
-            if delta.get("reasoning_content"):
-                yield from self._add("reasoning", delta["reasoning_content"])
-            if delta.get("content"):
-                yield from self._add("message", delta["content"])
-            for call in delta.get("tool_calls") or ():
-                yield from self._add_call(call)
-
-    def _add_call(self, call: JsonObject) -> Iterator[bytes]:
-        if "id" in call:
-            yield from self._close_item()
-            self._call, self._tool = call, self._tools.find(call["function"]["name"])
-            yield from self._open_item(self._tool.kind)
-        arguments = call["function"]["arguments"]
-        if arguments and self._tool.kind == "function":
-            yield from self._add("function", arguments)
         else:
-            self._text.append(arguments)
-
-    def _fail(self, error: JsonObject) -> Iterator[bytes]:
-        yield from self._begin()
-        fields = {"message": error.get("message"), "code": error.get("code"), "param": error.get("param")}
-        yield self._event("error", **fields, error=error)
-        detail = {"code": str(error.get("code") or "server_error"), "message": str(error.get("message") or "")}
-        state = _state(self._head, self._output, "stop", self._usage) | {"status": "failed", "error": detail}
-        yield self._event("response.failed", response=state)
+            yield from self._steps(self._answer.feed(chunk), "completed")
 
     def _begin(self) -> Iterator[bytes]:
         if not self._has_begun:
             self._has_begun = True
-            state = _state(self._head, (), None, None)
-            yield self._event("response.created", response=state)
-            yield self._event("response.in_progress", response=state)
+            yield self._event("response.created", response=self._response("in_progress"))
+            yield self._event("response.in_progress", response=self._response("in_progress"))
 
-    def _add(self, kind: str, text: str) -> Iterator[bytes]:
-        if self._open != kind:
-            yield from self._close_item()
-            yield from self._open_item(kind)
-        self._text.append(text)
-        yield self._item_event(f"response.{_DELTAS[kind]}.delta", delta=text)
+    def _fail(self, error: JsonObject) -> Iterator[bytes]:
+        fields = {"message": error.get("message"), "code": error.get("code"), "param": error.get("param")}
+        yield self._event("error", **fields, error=error)
+        detail = {"code": str(error.get("code") or "server_error"), "message": str(error.get("message") or "")}
+        output = [self._item(part, "completed") for part in self._answer.parts]
+        yield self._event("response.failed", response=self._response("failed", output) | {"error": detail})
 
-    def _open_item(self, kind: str) -> Iterator[bytes]:
-        self._open, self._text = kind, []
-        self._id = f"{_IDS[kind]}_{self._suffix}{len(self._output)}"
-        if kind in _BUFFERED:
-            return
-        yield self._event("response.output_item.added", output_index=len(self._output), item=self._item(None))
-        if kind == "message":
-            yield self._item_event("response.content_part.added", part=_text_part(""))
+    @property
+    def _cut(self) -> str | None:
+        """The reason for an incomplete answer."""
+        reasons = {"length": "max_output_tokens", "content_filter": "content_filter"}
+        return reasons.get(self._answer.finish_reason)
 
-    def _close_item(self) -> Iterator[bytes]:
-        kind, text = self._open, "".join(self._text)
-        if kind is None:
-            return
-        item = self._item(text)
-        if kind in _BUFFERED:
-            opened = {**item, "status": "in_progress"}
-            yield self._event("response.output_item.added", output_index=len(self._output), item=opened)
+    @property
+    def _ending(self) -> str:
+        return "incomplete" if self._cut else "completed"
+
+    def _complete(self) -> JsonObject:
+        parts = self._answer.parts
+        statuses = ["completed"] * (len(parts) - 1) + [self._ending]
+        output = [self._item(part, status) for part, status in zip(parts, statuses, strict=False)]
+        completed = {"incomplete_details": {"reason": self._cut}} if self._cut else {"completed_at": int(self._clock())}
+        response = self._response(self._ending, output) | completed
+        if self._store is not None:
+            self._store(response)
+        return response
+
+    def _response(self, status: str, output: Sequence[JsonObject] = ()) -> JsonObject:
+        return {
+            **self._head,
+            "status": status,
+            "completed_at": None,
+            "incomplete_details": None,
+            "error": None,
+            "output": list(output),
+            "usage": _usage(self._answer.usage) if self._answer.usage else None,
+        }
+
+    def _steps(self, steps: Iterable[Step], status: str) -> Iterator[bytes]:
+        """Encode changes of the answer. ``status``: of an item that is complete."""
+        for action, part, text in steps:
+            kind = self._kind(part)
+            is_streamed = kind not in _BUFFERED
+            match action:
+                case "open" if is_streamed:
+                    yield from self._open(part)
+                case "add" if is_streamed:
+                    yield self._part_event(f"response.{_DELTAS[kind]}.delta", part, delta=text)
+                case "close":
+                    yield from () if is_streamed else self._open(part)
+                    yield from self._close(part, status)
+
+    def _open(self, part: Part) -> Iterator[bytes]:
+        item = self._item(part, "in_progress")
+        yield self._event("response.output_item.added", output_index=part.index, item=item)
+        if part.kind != "call":
+            yield self._part_event("response.content_part.added", part, part=_content(part, ""))
+
+    def _close(self, part: Part, status: str) -> Iterator[bytes]:
+        kind, text, item = self._kind(part), part.text, self._item(part, status)
         match kind:
             case "function":
-                yield self._item_event("response.function_call_arguments.done", name=self._tool.name, arguments=text)
+                yield self._part_event("response.function_call_arguments.done", part, name=item["name"], arguments=text)
             case "custom":
-                yield self._item_event("response.custom_tool_call_input.delta", delta=item["input"])
-                yield self._item_event("response.custom_tool_call_input.done", input=item["input"])
-            case "message" | "reasoning":
-                yield self._item_event(f"response.{_DELTAS[kind]}.done", text=text)
-        if kind == "message":
-            yield self._item_event("response.content_part.done", part=_text_part(text))
-        yield self._event("response.output_item.done", output_index=len(self._output), item=item)
-        self._output.append(item)
-        self._open, self._text = None, []
+                yield self._part_event("response.custom_tool_call_input.delta", part, delta=item["input"])
+                yield self._part_event("response.custom_tool_call_input.done", part, input=item["input"])
+            case "text" | "reasoning":
+                yield self._part_event(f"response.{_DELTAS[kind]}.done", part, text=text)
+                yield self._part_event("response.content_part.done", part, part=_content(part, text))
+        yield self._event("response.output_item.done", output_index=part.index, item=item)
 
-    def _item(self, text: str | None) -> JsonObject:
-        """Return the open item. ``text``: its complete text; None while the item is incomplete."""
-        if self._open == "message":
-            return _message(self._id, text)
-        if self._open == "reasoning":
-            return _reasoning(self._id, text)
-        status = "in_progress" if text is None else "completed"
-        return call_item(self._tool, self._id, self._call["id"], text or "", status)
+    def _kind(self, part: Part) -> str:
+        return self._tools.find(part.name).kind if part.kind == "call" else part.kind
 
-    def _item_event(self, kind: str, **fields: Json) -> bytes:
-        location: JsonObject = {"item_id": self._id, "output_index": len(self._output)}
-        if self._open in ("message", "reasoning"):
+    def _item_id(self, part: Part) -> str:
+        return f"{_IDS[self._kind(part)]}_{self._suffix}{part.index}"
+
+    def _item(self, part: Part, status: str) -> JsonObject:
+        item_id = self._item_id(part)
+        if part.kind == "call":
+            return call_item(self._tools.find(part.name), item_id, part.call_id, part.text, status)
+        content = [] if status == "in_progress" else [_content(part, part.text)]
+        if part.kind == "reasoning":
+            return {"type": "reasoning", "id": item_id, "summary": [], "content": content}
+        return {"type": "message", "id": item_id, "role": "assistant", "status": status, "content": content}
+
+    def _part_event(self, kind: str, part: Part, /, **fields: Json) -> bytes:
+        location: JsonObject = {"item_id": self._item_id(part), "output_index": part.index}
+        if part.kind != "call":
             location["content_index"] = 0
-        if self._open == "message" and "part" not in fields:
+        if part.kind == "text" and "part" not in fields:
             location["logprobs"] = []
         return self._event(kind, **location, **fields)
 
@@ -224,7 +221,13 @@ class ResponsesWriter:
         return f"event: {kind}\n".encode() + encode_event(event)
 
 
-_DELTAS = {"message": "output_text", "reasoning": "reasoning_text", "function": "function_call_arguments"}
-_IDS = {"message": "msg", "reasoning": "rs", **IDS}
+def _content(part: Part, text: str) -> JsonObject:
+    if part.kind == "reasoning":
+        return {"type": "reasoning_text", "text": text}
+    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+
+
+_DELTAS = {"text": "output_text", "reasoning": "reasoning_text", "function": "function_call_arguments"}
+_IDS = {"text": "msg", "reasoning": "rs", **IDS}
 _BUFFERED = ("custom", "shell", "local_shell", "apply_patch", "tool_search")
 """Types of calls whose items contain parsed arguments. They are sent only when the arguments are complete."""

@@ -1,4 +1,4 @@
-"""Read the token usage that a model server reports, in any server's format."""
+"""Read the token usage that a model server reports, in any server's format, and write it in OpenAI's."""
 
 from __future__ import annotations
 
@@ -12,25 +12,58 @@ MAX_TOKENS = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The token usage of an answer. ``reused``: prompt tokens from the server's cache; None if not reported."""
+    """The token usage of an answer. ``reused``: prompt tokens from the server's cache. ``reasoning``: written tokens of
+    reasoning. Both are None if not reported."""
 
     prompt: int
     written: int = 0
     reused: int | None = None
+    reasoning: int | None = None
+
+    def to_openai(self) -> JsonObject:
+        """Return the usage in OpenAI's format, without details that are unknown."""
+        usage: JsonObject = {
+            "prompt_tokens": self.prompt,
+            "completion_tokens": self.written,
+            "total_tokens": self.prompt + self.written,
+        }
+        if self.reused is not None:
+            usage["prompt_tokens_details"] = {"cached_tokens": min(self.reused, self.prompt)}
+        if self.reasoning is not None:
+            usage["completion_tokens_details"] = {"reasoning_tokens": self.reasoning}
+        return usage
 
 
 def parse_usage(chunk: JsonObject) -> Usage | None:
     """Return the token usage in a stream event or a completion; None if the usage is missing."""
-    usage, timings = chunk.get("usage"), chunk.get("timings")  # llama.cpp always sends timings
-    if isinstance(timings, dict) and (read := _count(timings.get("prompt_n"))) is not None:
-        reused = _count(timings.get("cache_n"))
-        return Usage(read + (reused or 0), _count(timings.get("predicted_n")) or 0, reused)
-    if isinstance(usage, dict) and (prompt := _count(usage.get("prompt_tokens"))) is not None:
-        details = usage.get("prompt_tokens_details")
-        reused = _count(details.get("cached_tokens")) if isinstance(details, dict) else None
-        return Usage(prompt, _count(usage.get("completion_tokens")) or 0, reused)
-    return None
+    usage, timings = _object(chunk.get("usage")), _object(chunk.get("timings"))  # llama.cpp always sends timings
+    evaluated, cached = _count(timings.get("prompt_n")), _count(timings.get("cache_n"))
+    prompt, written = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
+    if prompt is None and evaluated is None:
+        return None
+    reused = _count(_object(usage.get("prompt_tokens_details")).get("cached_tokens"))
+    return Usage(
+        (evaluated or 0) + (cached or 0) if prompt is None else prompt,
+        (_count(timings.get("predicted_n")) if written is None else written) or 0,
+        cached if reused is None else reused,
+        _count(_object(usage.get("completion_tokens_details")).get("reasoning_tokens")),
+    )
+
+
+def cached_tokens(usage: JsonObject) -> int:
+    """Return the number of prompt tokens from the server's cache in a usage in OpenAI's format; 0 if unknown."""
+    return _count(_object(usage.get("prompt_tokens_details")).get("cached_tokens")) or 0
+
+
+def reasoning_tokens(usage: JsonObject) -> int:
+    """Return the number of reasoning tokens in a usage in OpenAI's format; 0 if unknown."""
+    return _count(_object(usage.get("completion_tokens_details")).get("reasoning_tokens")) or 0
+
+
+def _object(value: Json) -> JsonObject:
+    return value if isinstance(value, dict) else {}
 
 
 def _count(value: Json) -> int | None:
-    return value if isinstance(value, int) and 0 <= value <= MAX_TOKENS else None
+    is_count = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_count and 0 <= value <= MAX_TOKENS else None

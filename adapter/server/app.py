@@ -10,7 +10,6 @@ import os
 import secrets
 import socket
 import sys
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -317,7 +316,7 @@ async def _chat(upstream: ModelServer, keep_alive_s: float, http: HttpRequest) -
             return PassedThrough(upstream, "POST", CHAT, content, http.headers, identity, keep_alive_s, writer)
     except RequestError as error:
         return JSONResponse(refusal(error), error.status)
-    return respond(upstream, request, keep_alive_s, created=int(time.time()))
+    return respond(upstream, request, keep_alive_s)
 
 
 async def _pass(upstream: ModelServer, admin: bool, http: HttpRequest) -> ASGIApp:

@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 import aiohttp
 from starlette.types import Send
 
-from adapter.protocols.exchange import StreamWriter
+from adapter.protocols.exchange import AnswerWriter
 from adapter.protocols.openai_errors import relay_error
 from adapter.server.model_server import ModelServer
 from adapter.server.passthrough_rules import is_private
@@ -49,7 +49,7 @@ class PassedThrough(StreamingProxy):
         headers: Mapping[str, str],
         as_error: AsError,
         keep_alive_s: float = math.inf,
-        writer: StreamWriter | None = None,
+        writer: AnswerWriter | None = None,
         instead: Callable[[int, bytes], ProxiedResponse | None] | None = None,
     ) -> None:
         super().__init__(upstream, as_error, keep_alive_s, writer)

@@ -8,7 +8,7 @@ from secrets import token_hex
 from adapter.core.events import Json, JsonObject
 from adapter.protocols import openai_responses_request
 from adapter.protocols.openai_errors import RequestError, objects_in, require_type
-from adapter.protocols.openai_responses_stream import ResponsesWriter, answer_head, as_answer
+from adapter.protocols.openai_responses_stream import ResponsesWriter, answer_head
 from adapter.protocols.openai_responses_tools import ResponsesTools
 from adapter.protocols.sse import encode_json
 from adapter.server.response_store import ResponseStore
@@ -51,12 +51,7 @@ class ResponsesRequest:
         return openai_responses_request.as_openai(self._body, self._tools, dropped)
 
     def writer(self) -> ResponsesWriter:
-        return ResponsesWriter(self._head, self._tools, self._keep)
-
-    def answer(self, completion: JsonObject) -> JsonObject:
-        response = as_answer(completion, self._head, self._tools)
-        self._keep(response)
-        return response
+        return ResponsesWriter(self._head, self._tools, self._keep, time.time)
 
     def _keep(self, response: JsonObject) -> None:
         if self._stores_response:

@@ -12,7 +12,7 @@ from starlette.types import ASGIApp
 
 from adapter.core.events import JsonObject
 from adapter.protocols import anthropic_request
-from adapter.protocols.anthropic_response import AnthropicWriter, as_answer, as_error, thread_error
+from adapter.protocols.anthropic_response import AnthropicWriter, as_error, thread_error
 from adapter.protocols.openai_errors import RequestError, error_object, refusal
 from adapter.protocols.translate import translate_chat_request
 from adapter.protocols.translated_request import TranslatedRequest
@@ -41,10 +41,8 @@ async def _messages(upstream: ModelServer, keep_alive_s: float, http: HttpReques
         request = await _translated(upstream, body, len(content), dropped)
     except RequestError as error:
         return JSONResponse(as_error(refusal(error), error.status), error.status)
-    model, message_id = str(body.get("model") or ""), f"msg_{request.turn[:24]}"
-    writer = None
+    prompt_tokens_estimate = 0
     if request.client.stream:
-        prompt_tokens_estimate = 0
         if (await upstream.server_info()).kind == "llama.cpp":
             request = replace(
                 request, body={**request.body, "return_progress": True}
@@ -53,9 +51,8 @@ async def _messages(upstream: ModelServer, keep_alive_s: float, http: HttpReques
             prompt_tokens_estimate = await upstream.work.run(
                 len(content), partial(estimate_prompt_tokens, request.body)
             )
-        writer = AnthropicWriter(model, message_id, prompt_tokens_estimate)
-    as_message = partial(as_answer, model=model, message_id=message_id)
-    answer = respond(upstream, request, keep_alive_s, writer, as_error, as_message)
+    writer = AnthropicWriter(str(body.get("model") or ""), f"msg_{request.turn[:24]}", prompt_tokens_estimate)
+    answer = respond(upstream, request, keep_alive_s, writer, as_error)
     return upstream.dropped.with_header(answer, "messages", dropped)
 
 

@@ -53,21 +53,21 @@ def routes(upstream: ModelServer, keep_alive_s: float) -> list[Route]:
     ]
 
 
-def _response_info(body: JsonObject, *, is_generating: bool = False) -> ollama.OllamaResponseInfo:
+def _writer(body: JsonObject, *, is_generating: bool = False) -> ollama.OllamaWriter:
     began = time.monotonic_ns()
     created_at = datetime.now(UTC).isoformat().replace("+00:00", "Z")
     model = str(body.get("model") or "")
-    return ollama.OllamaResponseInfo(model, created_at, lambda: time.monotonic_ns() - began, is_generating)
+    return ollama.OllamaWriter(model, created_at, lambda: time.monotonic_ns() - began, is_generating=is_generating)
 
 
 async def _chat(upstream: ModelServer, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
     is_native = (await upstream.server_info()).kind == "ollama"
     try:
         content, body = await read_json_body(http, upstream.work)
-        info = _response_info(body)
-        writer = ollama.OllamaWriter(info) if body.get("stream") is not False else None
+        writer = _writer(body)
+        pinging = writer if body.get("stream") is not False else None
         pass_on = partial(
-            PassedThrough, upstream, "POST", CHAT, content, http.headers, ollama.as_error, keep_alive_s, writer
+            PassedThrough, upstream, "POST", CHAT, content, http.headers, ollama.as_error, keep_alive_s, pinging
         )
         if is_native and not needs_translation(body):
             return pass_on()
@@ -83,14 +83,13 @@ async def _chat(upstream: ModelServer, keep_alive_s: float, http: HttpRequest) -
         path, sent = (CHAT, replace(request, body=as_body(request.body))) if as_body else (V1_CHAT, request)
         if request.client.stream:
             server = (LineReader(), ollama.as_chunk, as_body) if is_native else ()
-            streamed = StreamedExchange(request, 0, ollama.OllamaWriter(info), *server)
+            streamed = StreamedExchange(request, 0, writer, *server)
             return TranslatedStream(upstream, path, sent, streamed, ollama.as_error, keep_alive_s)
-        completed = BufferedExchange(request, ollama.as_completion if is_native else None, as_body)
-        as_answer = partial(ollama.as_answer, info=info)
-        return TranslatedResponse(upstream, path, sent, completed, ollama.as_error, as_answer)
+        completed = BufferedExchange(request, 0, ollama.as_completion if is_native else None, as_body)
+        return TranslatedResponse(upstream, path, sent, completed, ollama.as_error, writer)
 
     def instead(status: int, content: bytes) -> ProxiedResponse | None:
-        is_refused = request.as_text is not None and upstream.refuses_tools(status, content, info.model)
+        is_refused = request.as_text is not None and upstream.refuses_tools(status, content, body.get("model"))
         return answer(request.as_text()) if is_refused and request.as_text else None
 
     if is_native and request.is_native:
@@ -103,23 +102,21 @@ async def _generate(upstream: ModelServer, keep_alive_s: float, http: HttpReques
     is_native = (await upstream.server_info()).kind == "ollama"
     try:
         content, body = await read_json_body(http, upstream.work)
-        info = _response_info(body, is_generating=True)
-        writer = ollama.OllamaWriter(info) if body.get("stream") is not False else None
+        writer = _writer(body, is_generating=True)
         if is_native:
+            pinging = writer if body.get("stream") is not False else None
             return PassedThrough(
-                upstream, "POST", GENERATE, content, http.headers, ollama.as_error, keep_alive_s, writer
+                upstream, "POST", GENERATE, content, http.headers, ollama.as_error, keep_alive_s, pinging
             )
         if not body.get("prompt"):  # an empty prompt is a request to load the model, which is already loaded
-            head = info.wrap({"role": "assistant", "content": ""})
-            return JSONResponse({**head, "done": True, "done_reason": "load"})
+            return JSONResponse(writer.loaded())
         dropped: list[str] = []
         chat = ollama.as_openai(ollama.generation_as_chat(body), dropped)
         options = await upstream.options_for(chat)
         request = await upstream.work.run(len(content), partial(translate_chat_request, chat, options))
     except RequestError as error:
         return JSONResponse({"error": str(error)}, error.status)
-    as_answer = partial(ollama.as_answer, info=info)
-    answer = respond(upstream, request, keep_alive_s, writer, ollama.as_error, as_answer)
+    answer = respond(upstream, request, keep_alive_s, writer, ollama.as_error)
     return upstream.dropped.with_header(answer, "generate", dropped)
 
 
@@ -132,7 +129,7 @@ async def _embed(upstream: ModelServer, http: HttpRequest) -> ASGIApp:
         return JSONResponse({"error": str(error)}, error.status)
     if is_native:
         return PassedThrough(upstream, "POST", path, content, http.headers, ollama.as_error)
-    info = _response_info(body)
+    began = time.monotonic_ns()
     try:
         async with upstream.limit.acquire():
             status, answer = await _json(
@@ -143,7 +140,8 @@ async def _embed(upstream: ModelServer, http: HttpRequest) -> ASGIApp:
     if status != 200:
         return JSONResponse(ollama.as_error(answer), status)
     is_old = path == "/api/embeddings"
-    embeddings = ollama.embedding_answer(answer, info.model, is_old=is_old, elapsed_ns=info.elapsed_ns())
+    elapsed_ns = time.monotonic_ns() - began
+    embeddings = ollama.embedding_answer(answer, str(body.get("model") or ""), is_old=is_old, elapsed_ns=elapsed_ns)
     return upstream.dropped.with_header(JSONResponse(embeddings), "embed", unknown_fields(body, ollama.EMBED_FIELDS))
 
 

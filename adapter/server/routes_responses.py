@@ -51,7 +51,7 @@ async def _responses(upstream: ModelServer, keep_alive_s: float, http: HttpReque
         response, request = await _translated(upstream, http, dropped)
     except RequestError as error:
         return JSONResponse(refusal(error), error.status)
-    answer = respond(upstream, request, keep_alive_s, response.writer(), as_answer=response.answer)
+    answer = respond(upstream, request, keep_alive_s, response.writer())
     return upstream.dropped.with_header(answer, "responses", dropped)
 
 

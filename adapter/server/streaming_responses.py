@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import partial
@@ -13,7 +14,7 @@ import aiohttp
 from starlette.types import Receive, Scope, Send
 
 from adapter.core.events import JsonObject
-from adapter.protocols.exchange import BufferedExchange, StreamedExchange, StreamWriter
+from adapter.protocols.exchange import AnswerWriter, BufferedExchange, OpenAIWriter, StreamedExchange
 from adapter.protocols.guarded_exchange import asked_again_header
 from adapter.protocols.openai_errors import error_object, error_text, relay_error
 from adapter.protocols.request_stats import with_usage
@@ -30,8 +31,6 @@ CHAT = "/v1/chat/completions"
 
 AsError: TypeAlias = Callable[[JsonObject, int], JsonObject]
 """Converts an OpenAI error and its HTTP status to the format of the client's API."""
-AsAnswer: TypeAlias = Callable[[JsonObject], JsonObject]
-"""Converts an OpenAI completion to the format of the client's API."""
 
 
 def identity(value: JsonObject, _status: int = 200) -> JsonObject:
@@ -103,7 +102,7 @@ class StreamingProxy(ProxiedResponse):
     """
 
     def __init__(
-        self, upstream: ModelServer, as_error: AsError, keep_alive_s: float, writer: StreamWriter | None
+        self, upstream: ModelServer, as_error: AsError, keep_alive_s: float, writer: AnswerWriter | None
     ) -> None:
         super().__init__(upstream, as_error)
         self._keep_alive_s, self._writer = keep_alive_s, writer
@@ -150,7 +149,7 @@ class StreamingProxy(ProxiedResponse):
         elif self._writer:  # without a writer, the missing end of the body reports the error
             await self.write(send, self.as_event(self._writer, error), more=False)
 
-    def as_event(self, writer: StreamWriter, error: JsonObject) -> bytes:
+    def as_event(self, writer: AnswerWriter, error: JsonObject) -> bytes:
         return writer.write([error])
 
     async def _watch_silence(self, send: Send) -> None:
@@ -286,18 +285,18 @@ class TranslatedStream(_Translated, StreamingProxy):
             await self.write(send, streamed.feed(rest))
         return streamed.next_body()
 
-    def as_event(self, _writer: StreamWriter, error: JsonObject) -> bytes:
+    def as_event(self, _writer: AnswerWriter, error: JsonObject) -> bytes:
         return self._streamed.fail(error)
 
 
 class TranslatedResponse(_Translated):
     def __init__(
         self, upstream: ModelServer, path: str, request: TranslatedRequest, completed: BufferedExchange,
-        as_error: AsError = identity, as_answer: AsAnswer = identity,
+        as_error: AsError, writer: AnswerWriter,
     ) -> None:  # fmt: skip
         super().__init__(upstream, as_error)
         self._path, self._request, self._exchange = path, request, completed
-        self._completed, self._as_answer = completed, as_answer
+        self._completed, self._writer = completed, writer
         self._request_info.set_translation(request)
 
     async def exchange(self, send: Send) -> None:
@@ -318,19 +317,20 @@ class TranslatedResponse(_Translated):
     async def _answer(self, send: Send, status: int, completion: JsonObject) -> None:
         if status != 200:
             self.on_disconnect(error_text(completion))
-        answer = self._as_answer(completion) if status == 200 else self._as_error(completion, status)
+        answer = self._writer.answer(completion) if status == 200 else self._as_error(completion, status)
         await send_json(send, status, answer, asked_again_header(completion))
 
 
 def respond(
-    upstream: ModelServer, request: TranslatedRequest, keep_alive_s: float, writer: StreamWriter | None = None,
-    as_error: AsError = identity, as_answer: AsAnswer = identity, created: int = 0,
+    upstream: ModelServer, request: TranslatedRequest, keep_alive_s: float, writer: AnswerWriter | None = None,
+    as_error: AsError = identity,
 ) -> ProxiedResponse:  # fmt: skip
     """Return the response to a chat completion request. It is streamed if the client requested a stream."""
+    created, writer = int(time.time()), writer or OpenAIWriter()
     if request.client.stream:
         streamed = StreamedExchange(request, created, writer)
         return TranslatedStream(upstream, CHAT, request, streamed, as_error, keep_alive_s)
-    return TranslatedResponse(upstream, CHAT, request, BufferedExchange(request), as_error, as_answer)
+    return TranslatedResponse(upstream, CHAT, request, BufferedExchange(request, created), as_error, writer)
 
 
 async def send_json(send: Send, status: int, value: JsonObject, headers: Mapping[str, str] | None = None) -> None:

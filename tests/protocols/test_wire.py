@@ -14,7 +14,7 @@ from adapter.parsing.formats import FORMATS
 from adapter.parsing.parser import parse
 from adapter.prompting.calling_setup import CallingSetup
 from adapter.protocols import anthropic_request, ollama
-from adapter.protocols.anthropic_response import AnthropicWriter, as_answer
+from adapter.protocols.anthropic_response import AnthropicWriter
 from adapter.protocols.exchange import BufferedExchange, StreamedExchange
 from adapter.protocols.guarded_exchange import RetryPolicy
 from adapter.protocols.ollama import as_openai, to_ollama_request
@@ -109,7 +109,7 @@ def test_reasoning_only_answer_becomes_content():
     """The client never gets an empty answer. A stream has sent the text as reasoning before."""
     text = "<think>\nThe file has 3 lines."
     (choice,) = whole(completion(text), request())["choices"]
-    assert choice["message"] == {"role": "assistant", "content": "The file has 3 lines."}
+    assert choice["message"] == {"role": "assistant", "content": "The file has 3 lines.", "refusal": None}
     streamed = StreamedExchange(request(), 0)
     content, reasoning, _, reason = joined(streamed.feed(stream_of(text)) + streamed.close())
     assert (content, reasoning, reason) == ("The file has 3 lines.", "The file has 3 lines.", "stop")
@@ -558,14 +558,14 @@ def test_any_upstream_answer_is_converted_or_rejected(chunks, stream, dialect):
             status, completion_ = answer
             assert status in (200, 502)
             if status == 200 and dialect == "anthropic":
-                as_answer(completion_, "m", "msg")
+                AnthropicWriter("m", "msg").answer(completion_)
             elif status == 200 and dialect == "ollama":
-                ollama.as_answer(completion_, ollama.OllamaResponseInfo("m", "now"))
+                ollama.OllamaWriter("m", "now").answer(completion_)
         return
     writer: Any = {
         "openai": None,
         "anthropic": AnthropicWriter("m", "msg"),
-        "ollama": ollama.OllamaWriter(ollama.OllamaResponseInfo("m", "now")),
+        "ollama": ollama.OllamaWriter("m", "now"),
     }
     streamed = StreamedExchange(request(), 0, writer[dialect])
     sent = b"".join(streamed.feed(encode_event(chunk)) for chunk in chunks) + streamed.close()
@@ -594,6 +594,6 @@ def test_referenced_type_is_copied():
 def test_ollama_durations_prefer_server_timings(timings):
     """llama.cpp's, in nanoseconds; implausible values are ignored."""
     completed = {**completion("Hi."), "timings": timings}
-    answer = ollama.as_answer(completed, ollama.OllamaResponseInfo("m", "now", lambda: 9))
+    answer = ollama.OllamaWriter("m", "now", lambda: 9).answer(completed)
     told = (answer["total_duration"], answer["prompt_eval_duration"], answer["eval_duration"])
     assert told == ((9, 2_500_000, 4_000_000) if isinstance(timings, dict) and "predicted_ms" in timings else (9, 0, 9))

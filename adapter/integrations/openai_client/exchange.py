@@ -68,7 +68,7 @@ class OpenAIExchange:
         except RequestError as error:
             self.error_response = http.Response(error.status, json=refusal(error), request=http_request)
         if self.request is not None:
-            self._completed = BufferedExchange(self.request)
+            self._completed = BufferedExchange(self.request, int(time.time()))
             self.http_request = self._with_body(url, self.request.body)
 
     def fall_back_to_words(self, error: TemplatePromptError) -> JsonObject | None:
@@ -82,7 +82,7 @@ class OpenAIExchange:
             return None
         _log.info("the chat template cannot be used, so a generated prompt is sent: %s", error)
         self.request = self.request.as_text()
-        self._completed = BufferedExchange(self.request)
+        self._completed = BufferedExchange(self.request, int(time.time()))
         return self.request.body
 
     def refusal(self, error: TemplatePromptError) -> Any:
@@ -134,7 +134,7 @@ class OpenAIExchange:
     def _build_response(self, response: Any, status: int, completion: JsonObject) -> Any:
         headers = self._response_headers(response) | asked_again_header(completion)
         if self._response is not None and status == 200:
-            completion = self._response.answer(completion)
+            completion = self._response.writer().answer(completion)
         return self._http.Response(status, headers=headers, json=completion, request=self.http_request)
 
     def _streaming_response(self, response: Any, headers: Any, chunks: Any) -> Any:

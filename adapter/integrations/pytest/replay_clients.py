@@ -64,7 +64,7 @@ def replay_client(
             content = _streamed_response(request, exchange, response)
             return http.Response(200, headers={"content-type": "text/event-stream"}, content=content)
         status, answer = _complete_response(request, exchange)
-        return http.Response(status, json=response.answer(answer) if response and status == 200 else answer)
+        return http.Response(status, json=response.writer().answer(answer) if response and status == 200 else answer)
 
     return client.copy(http_client=_http_client_class(client, http)(transport=http.MockTransport(answer_request)))
 

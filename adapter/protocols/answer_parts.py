@@ -1,0 +1,94 @@
+"""The model of an answer for APIs other than OpenAI's chats: its parts in order, which are reasoning, text and calls.
+
+Each of these APIs has one writer, which encodes the steps of `AnswerParts` as events, and its parts as a whole answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from adapter.core.events import JsonObject
+
+Kind: TypeAlias = Literal["reasoning", "text", "call"]
+Action: TypeAlias = Literal["open", "add", "close"]
+
+_TEXT_KINDS: tuple[tuple[str, Kind], ...] = (("reasoning_content", "reasoning"), ("content", "text"))
+
+
+@dataclass(slots=True)
+class Part:
+    """A part of an answer. ``index``: its 0-based position. The text of a call is its arguments, as JSON."""
+
+    kind: Kind
+    index: int
+    call_id: str = ""
+    name: str = ""
+    pieces: list[str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
+
+
+Step: TypeAlias = tuple[Action, Part, str]
+"""A change of the last part: it opens, gets the text in the third field, or is complete."""
+
+
+class AnswerParts:
+    """Collects the parts of one answer from its chunks. ``usage``: in OpenAI's format, as in `adapter.protocols.usage`.
+
+    Both `feed` and `close` return the steps by which the parts change.
+    """
+
+    def __init__(self) -> None:
+        self.parts: list[Part] = []
+        self.finish_reason = "stop"
+        self.usage: JsonObject = {}
+        self._is_open = False
+
+    @classmethod
+    def from_completion(cls, completion: JsonObject) -> AnswerParts:
+        """Return the parts of a buffered completion's first choice."""
+        answer = cls()
+        chunk = {**completion, "choices": [{**each, "delta": each["message"]} for each in completion["choices"][:1]]}
+        for _ in (*answer.feed(chunk), *answer.close()):
+            pass
+        return answer
+
+    def text(self, kind: Kind) -> str:
+        """Return the text of all parts of a kind."""
+        return "".join(part.text for part in self.parts if part.kind == kind)
+
+    def feed(self, chunk: JsonObject) -> Iterator[Step]:
+        self.usage = chunk.get("usage") or self.usage
+        for choice in chunk["choices"]:
+            delta = choice["delta"]
+            self.finish_reason = choice["finish_reason"] or self.finish_reason
+            for key, kind in _TEXT_KINDS:
+                if text := delta.get(key):
+                    if not self._is_open or self.parts[-1].kind != kind:
+                        yield from self._open(kind)
+                    yield self._add(text)
+            for call in delta.get("tool_calls") or ():
+                function = call["function"]
+                if "id" in call:
+                    yield from self._open("call", call["id"], function["name"])
+                if function["arguments"]:
+                    yield self._add(function["arguments"])
+
+    def close(self) -> Iterator[Step]:
+        if self._is_open:
+            self._is_open = False
+            yield "close", self.parts[-1], ""
+
+    def _open(self, kind: Kind, call_id: str = "", name: str = "") -> Iterator[Step]:
+        yield from self.close()
+        self.parts.append(Part(kind, len(self.parts), call_id, name))
+        self._is_open = True
+        yield "open", self.parts[-1], ""
+
+    def _add(self, text: str) -> Step:
+        self.parts[-1].pieces.append(text)
+        return "add", self.parts[-1], text
