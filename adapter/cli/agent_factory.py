@@ -1,4 +1,4 @@
-"""Builds the agent of a run or a chat: its model, workspace, prompt, guardrails and observers."""
+"""Builds the agent for a run or a chat, with its model, workspace, prompt, guardrails and observers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ from adapter.workspace.capabilities.host import Host
 class AgentBundle:
     """An agent with its model and workspace.
 
-    ``is_guided``: the words of each request determine the tool, so the model does not see earlier messages.
+    ``is_guided``: whether the wording of each request determines the tool. If so, the model does not see earlier
+    messages.
     """
 
     agent: Agent
@@ -61,10 +62,10 @@ def build_agent(
     open_with_host: Callable[[Host], Workspace],
     task: str | None = None,
 ) -> AgentBundle:
-    """Build the agent for ``task``, or for a chat. Closing ``stack`` closes it.
+    """Build the agent for ``task``, or for a chat if ``task`` is None. Closing ``stack`` closes the agent.
 
-    ``open_with_host``: opens the workspace again with the capabilities of the model and the terminal. Raises
-    TransportError and UsageError, which state the next step.
+    ``open_with_host``: called with the capabilities of the model and the terminal, to open the workspace again. Raises
+    TransportError and UsageError; their messages state the next step.
     """
     console = observers.console
     template = stack.enter_context(TemplateWorker(load_chat_template(settings.template))) if settings.template else None
@@ -78,7 +79,7 @@ def build_agent(
 
 
 def validate_settings(settings: RunSettings) -> None:
-    """Raise UsageError if an option is invalid, before a model is loaded."""
+    """Raise UsageError if an option is invalid. This check needs no model."""
     _ = settings.config, settings.toolset, settings.rules, settings.edit_mode, settings.sandbox_settings
     parse_constraint_mode(unless_auto(settings.constraint))
     validate_prompt_mode(settings.prompt)
@@ -120,7 +121,7 @@ def mcp_tools(stack: ExitStack, settings: RunSettings, console: Console) -> tupl
     if not (settings.mcp or settings.mcp_trusted):
         return ()
     if find_spec("mcp") is None:
-        raise UsageError(f"tools of MCP servers need the MCP SDK: {INSTALL_MCP}")
+        raise UsageError(f"MCP servers need the MCP SDK: {INSTALL_MCP}")
     servers = [server for text in settings.mcp or () for server in parse_servers(text)]
     servers += [replace(server, trusted=True) for text in settings.mcp_trusted or () for server in parse_servers(text)]
     connected = stack.enter_context(McpTools(servers, settings.toolset.tools))
@@ -130,7 +131,7 @@ def mcp_tools(stack: ExitStack, settings: RunSettings, console: Console) -> tupl
 
 
 def _session_limits(settings: RunSettings, setup: ModelSetup, loaded: LoadedModel, console: Console) -> SessionLimits:
-    """Load the model, and limit the session to its context window."""
+    """Load the model, and return limits that keep the session within the model's context window."""
     with console.busy(f"loading {loaded.chat.model}"):
         context = loaded.chat.context()
     if context.advice:

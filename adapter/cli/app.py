@@ -1,4 +1,4 @@
-"""The commands as a Typer application. Only the requested command is imported."""
+"""Builds the Typer application. Only the requested command's module is imported."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class _Command(TyperCommand):
             self.epilog = HELP_ALL_HINT
 
     def get_params(self, ctx: Context) -> list[Parameter]:
-        """Omit the ``<bool>`` that Typer's help shows next to flags, because flags take no value."""
+        """Return the parameters without the ``<bool>`` that Typer's help shows next to flags. Flags take no value."""
         params = super().get_params(ctx)
         for param in params:
             if isinstance(param, TyperOption) and param.is_flag:
@@ -62,7 +62,7 @@ class _Command(TyperCommand):
 
 
 def make_app(commands: Collection[str] = COMMANDS) -> typer.Typer:
-    """Build the command line with ``commands``."""
+    """Build the application with ``commands``."""
     loaded = {name: _load(name) for name in commands}
     is_one_command = len(loaded) == 1 and not any(isinstance(each, typer.Typer) for each in loaded.values())
     app = typer.Typer(
@@ -70,7 +70,7 @@ def make_app(commands: Collection[str] = COMMANDS) -> typer.Typer:
         help="Turn a language model that speaks plain text into a tool-calling agent.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
-        # Only the options of a single command need rich, for their panels. It doubles the time of the command list.
+        # Only the help for one command needs rich, for its option panels. Rich would double the time to list commands.
         rich_markup_mode="rich" if is_one_command else None,
         add_completion=True,
         context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 120},
@@ -90,7 +90,7 @@ def _load(name: str) -> Any:
 
 
 def requested_command(arguments: list[str]) -> Collection[str]:
-    """Return the name of the requested command, or of all commands for the help or an unknown command."""
+    """Return the requested command's name. For help or an unknown command, return the names of all commands."""
     return arguments[1:2] if len(arguments) > 1 and arguments[1] in COMMANDS else COMMANDS
 
 

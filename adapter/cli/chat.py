@@ -14,13 +14,13 @@ from adapter.cli.run_settings import RunSettings
 def chat(
     settings: RunSettings,
     is_continued: Annotated[
-        bool, typer.Option("--continue", "-c", help="Continue the last chat of this folder.")
+        bool, typer.Option("--continue", "-c", help="Continue the last chat in this folder.")
     ] = False,
     resume: Annotated[
         str | None, typer.Option(metavar="ID", help="Continue the chat whose id is, or begins with, ID.")
     ] = None,
     list_: Annotated[
-        bool, typer.Option("--list", help="List the saved chats of this folder, newest first, and exit.")
+        bool, typer.Option("--list", help="List the saved chats in this folder, newest first, and exit.")
     ] = False,
 ) -> None:
     """Chat with a model that works in a folder.

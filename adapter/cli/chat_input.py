@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 PROMPT, CONTINUATION = "> ", ". "
 MAX_HISTORY_BYTES = 256 * 1024
-"""Maximum size of the history file, in bytes. If it is exceeded, the older half is dropped."""
+"""Maximum size of the history file, in bytes. A larger file is cut to half this size; its oldest lines are dropped."""
 
 
 def make_line_reader(console: Console, history: Path, commands: Sequence[str]) -> Callable[[], str]:
     """Return a function that reads a message. It raises EOFError for Ctrl-D and KeyboardInterrupt for Ctrl-C.
 
-    ``history``: file for the lines, which only its owner can read. ``commands``: words that Tab completes.
+    ``history``: file that stores the entered lines, readable only by its owner. ``commands``: words that Tab completes.
     """
     if find_spec("prompt_toolkit") is None or os.environ.get("TERM") in ("dumb", "unknown"):
         return lambda: _read_plain(console)
@@ -62,7 +62,7 @@ def _prompt_toolkit_reader(history: Path, commands: Sequence[str]) -> Callable[[
 
 
 def _trim(history: Path) -> None:
-    """Limit the size of the history file. If it is missing, create it so that only its owner can read it."""
+    """Limit the size of the history file. If the file is missing, create it, readable only by its owner."""
     os.close(os.open(history, os.O_CREAT | os.O_RDWR, 0o600))
     content = history.read_bytes()
     if len(content) > MAX_HISTORY_BYTES:

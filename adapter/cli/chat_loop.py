@@ -24,10 +24,10 @@ from adapter.workspace import Workspace
 
 
 def start_chat(settings: RunSettings, resume: str | None, *, is_continued: bool) -> int:
-    """Chat until the user ends it, and return the exit code. Raises TransportError and UsageError, which state the next
-    step.
+    """Run a chat until the user ends it, and return the exit code.
 
-    ``resume``: id of a saved chat to continue. ``is_continued``: continue the last saved chat.
+    ``resume``: id of a saved chat to continue. ``is_continued``: whether to continue the last saved chat. Raises
+    TransportError and UsageError; their messages state the next step.
     """
     validate_settings(settings)
     if resume is not None and is_continued:
@@ -76,7 +76,7 @@ def list_chats(folder: Path) -> None:
 
 
 def _answer_once(conversation: ChatSession, message: str) -> int:
-    """Answer the piped message, and return the exit code."""
+    """Answer a piped message, and return the exit code."""
     done = conversation.send(message)
     code, last = exit_status(done, conversation.tally)
     if done.reason != "answered" or conversation.tally.calls:
@@ -119,7 +119,8 @@ _APPROVALS = {
 
 
 def _respond(conversation: ChatSession, text: str) -> bool:
-    """Run a command or answer a message. Return False to end the chat. Errors are shown and do not end it."""
+    """Run a slash command or answer a message. Return False if the user ended the chat. Errors are shown; they do not
+    end the chat."""
     console = conversation.console
     try:
         if is_slash_command(text):

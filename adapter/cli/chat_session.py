@@ -28,7 +28,7 @@ from adapter.workspace import Workspace
 from adapter.workspace.changes.history import UndoResult
 
 MAX_TOLD = 4_000
-"""Maximum number of characters of the diff in a note to the model after an undo or redo."""
+"""Maximum length, in characters, of the diff in the note that informs the model of an undo or redo."""
 
 
 def open_chat_store(workspace: Workspace) -> ChatStore:
@@ -38,8 +38,8 @@ def open_chat_store(workspace: Workspace) -> ChatStore:
 
 @dataclass(slots=True)
 class InterruptedAnswer:
-    """An answer to the last message, complete or not. ``query``: the query for it, which contains the reason if it is a
-    retry."""
+    """An answer to the last message, possibly incomplete. ``query``: the query that requested it; if this was a retry,
+    the query contains the reason."""
 
     query: AskModel
     events: list[Event]
@@ -50,7 +50,7 @@ class InterruptedAnswer:
 
 
 class ChatSession:
-    """A chat with a model in a workspace, until ``stack`` is closed.
+    """A chat with a model in a workspace. Closing ``stack`` ends it.
 
     Raises TransportError or UsageError if the model or the workspace cannot be opened.
     """
@@ -82,12 +82,12 @@ class ChatSession:
 
     @property
     def id(self) -> str | None:
-        """Id to continue the chat with; None before the first message."""
+        """The id with which the chat can be continued later. None before the first message."""
         return self._chat.id if self._chat is not None else None
 
     @property
     def path(self) -> Path | None:
-        """File of the saved chat."""
+        """The file that the chat is saved in. None before the first message."""
         return self._chat.path if self._chat is not None else None
 
     def send(self, message: str) -> Finished:
@@ -114,7 +114,8 @@ class ChatSession:
     def switch(self, **changes: str) -> None:
         """Continue with a different ``model`` or ``format``. The new model gets the whole conversation.
 
-        Raises TransportError or UsageError if the model is unavailable. The chat then continues with the old one.
+        Raises TransportError or UsageError if the model is unavailable. The chat then continues with the previous
+        model.
         """
         settings = replace(self.settings, **changes)  # type: ignore[arg-type]
         stack = ExitStack()
@@ -135,11 +136,11 @@ class ChatSession:
         self._file_stack.close()
 
     def resume(self, saved: SavedChat) -> None:
-        """Continue a saved chat. Raises UsageError if it cannot be read, or another process has it open."""
+        """Continue a saved chat. Raises UsageError if its file cannot be read or another process has it open."""
         self._restore(self._file_stack.enter_context(OpenChat(saved.path)))
 
     def render_prompt(self) -> str | list[tuple[str, str]]:
-        """Return the model's input: one prompt, or the role and text of each message."""
+        """Return the model's current input: one prompt, or the role and text of each message."""
         agent = self._bundle.agent
         messages = agent.messages if self._chat is not None else ({"role": "system", "content": agent.system},)
         sent, fields = agent.request(AskModel(messages, 0))
@@ -169,7 +170,7 @@ class ChatSession:
         self._record(chat, transcript.header.task)
 
     def _record(self, chat: OpenChat, task: str) -> None:
-        """Record all subsequent events in ``chat``, with the current model."""
+        """Record all subsequent events in ``chat``, and the current model as the model that answers."""
         secrets, client = Redactor(os.environ, api_keys_of(self.workspace.host)), self._bundle.chat
         recorder = TranscriptWriter(chat.writer(self.console.warn), secrets)
         recording = SessionRecorder(recorder, Path(self.workspace.root), is_chat=True)

@@ -25,12 +25,12 @@
     use = "on,-refusal"           # on, off, all, or names
     retries = 3
 
-    [steps]                       # steps of every task of `adapter run`; use --config for those of one task
+    [steps]                       # steps required in every task of `adapter run`; for one task, use --config
     required = ["run_command"]    # tools to call before the model may end
     before = { apply_edit = ["read_file(path)"] }
     ends_with = ["submit"]
 
-    [models.strong]               # model of sub-agents of a tier, or of any name
+    [models.strong]               # model for sub-agents: of a tier such as strong, or of any other name
     base_url = "http://box:8080"  # the session's server by default
     model = "qwen3-coder:30b"
     format = "qwen3_coder"        # detected by the model's name by default
@@ -84,7 +84,7 @@ class SearchTable(_ConfigTable):
         custom = [name for name in ("key_header", "body", "results", "most") if name in self.model_fields_set]
         if self.service is not None and custom:
             raise ValueError(
-                f"{' and '.join(custom)} cannot be changed for service {self.service!r}: use them with a url instead"
+                f"{' and '.join(custom)} cannot be combined with service {self.service!r}; give a url instead"
             )
         return self
 
@@ -152,23 +152,24 @@ def config_directory() -> Path:
 
 
 def read_config(workspace: Path, file: Path | None = None) -> Config:
-    """Read ``file``, by default the user's configuration, which may be missing.
+    """Read ``file``, or the user's configuration file if ``file`` is None. The user's file may be missing.
 
-    Raises UsageError if the file is invalid, or inside ``workspace``, where a model could write it.
+    Raises UsageError if the file is invalid, or inside ``workspace``, where a model could change it.
     """
     path = file or config_directory() / FILE_NAME
     if file is None and not path.exists():
         return Config()
     if path.resolve().is_relative_to(workspace.resolve()):
         raise UsageError(
-            f"the configuration {path} is inside the workspace {workspace}, where a model could write it; "
-            "move it, or give another one with --config (it may be empty)"
+            f"the configuration {path} is inside the workspace {workspace}, where a model could change it; "
+            "move it, or give another file with --config (an empty file is valid)"
         )
     return read_toml(path, Config)
 
 
 def read_toml(path: Path, settings: type[Settings]) -> Settings:
-    """Read a TOML file as ``settings``. Raises UsageError, which lists each wrong key and the nearest valid key."""
+    """Read a TOML file into ``settings``. Raises UsageError, which lists every invalid key or value and, for an unknown
+    key, the most similar valid key."""
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -199,7 +200,7 @@ def _describe_problem(settings: type[BaseModel], path: list[str], kind: str, mes
 
 
 def _table_at(settings: type[BaseModel], path: list[str]) -> type[BaseModel]:
-    """Return the table that contains a key. Keys that the user chooses, such as names of models, are skipped."""
+    """Return the class of the table at ``path``. Keys that the user chooses, such as names of models, are skipped."""
     for part in path:
         field = settings.model_fields.get(part)
         if field is None:

@@ -38,9 +38,9 @@ from adapter.tools.operations.permissions import NO_SANDBOX, ApprovalDecision, A
 MAX_SHOWN_LINES = 12
 """Maximum number of lines of a result that are shown. The model gets the whole result."""
 LONG_COMMAND = 1_000
-"""Length of a command, in characters, above which its end is repeated below it."""
+"""Length in characters above which the end of a command is repeated on a line below the command."""
 TAIL_SHOWN = 60
-"""Number of characters shown from the end of a call while the model writes it."""
+"""Number of characters shown of a call while the model writes it: the most recent ones."""
 END_SHOWN = 200
 """Number of characters repeated from the end of a long command."""
 
@@ -68,7 +68,7 @@ class Console:
                 self._screen.flow(REASONING, text)
             case ToolCallProgress(text=text, name=name, size=size):
                 self._written = (self._written + text)[-TAIL_SHOWN:]
-                progress = f"writing a call{f' of {name}' if name else ''}: {size:,} characters"
+                progress = f"writing a call{f' to {name}' if name else ''}: {size:,} characters"
                 self._screen.status(f"{progress}  ...{' '.join(self._written.split())}")
             case ToolCall():
                 self._written = ""
@@ -140,7 +140,8 @@ class Console:
                     self.note(f"   unknown answer: type {letters}; only n can be followed by a reason")
 
     def _edit_draft(self, draft: FileDraft, content: str | None) -> str | None:
-        """Let the user edit the draft, and show the result. Return None if it equals the model's version."""
+        """Let the user edit the draft, and show the diff. Return the user's version, or None if it equals the
+        model's."""
         current = draft.after if content is None else content
         try:
             edited = edit_in_external_editor(current, draft.path)
@@ -150,7 +151,7 @@ class Console:
         self._screen.discard_typed()
         if edited == current:
             self.note(
-                "   nothing was changed. An editor that returns at once needs a flag to wait: EDITOR='code --wait'"
+                "   nothing was changed. If the editor returned at once, it needs a flag to wait: EDITOR='code --wait'"
             )
             return content
         diff = unified_diff(draft.before, edited, draft.path)
@@ -160,7 +161,7 @@ class Console:
         return None if edited == draft.after else edited
 
     def confirm(self, subject: str, question: str) -> bool:
-        """Ask the user, and return whether the answer is yes. Return False without a terminal."""
+        """Ask the user a yes/no question, and return True for yes. Without a terminal, return False."""
         self._screen.discard_typed()
         self._screen.note(f"?? {collapse_blanks(escape_for_display(subject, keep=chr(10)))}", "bold")
         if not self._screen.can_ask:
@@ -193,7 +194,7 @@ class Console:
         self._screen.note(text, style)
 
     def fresh_line(self) -> None:
-        """Start a new line, even after a key whose echo may be on the terminal."""
+        """Start a new line. The echo of a key, such as ``^C``, is erased."""
         self._screen.fresh_line()
 
     def warn(self, text: str) -> None:
@@ -209,7 +210,7 @@ class Console:
         return self._screen.ask(prompt)
 
     def note_sandbox(self, text: str) -> None:
-        """Show which sandbox commands run in. A missing sandbox is shown prominently."""
+        """Show ``text``, which names the sandbox that commands run in. If there is no sandbox, highlight it."""
         self._screen.note(text, "bold red" if NO_SANDBOX in text else "dim")
 
     def busy(self, text: str) -> AbstractContextManager[None]:
@@ -246,10 +247,10 @@ class Console:
 
 
 def parse_approval_answer(typed: str, *, can_edit: bool) -> tuple[str, str]:
-    """Return the letter of an approval answer, and the reason that follows a no. The letter is "" for an unknown
-    answer.
+    """Return the letter of an approval answer, and the reason that follows a "no". The letter is "" if the answer is
+    invalid.
 
-    A yes followed by words is unknown, because the words may be a condition.
+    A "yes" followed by more words is invalid, because the words may be a condition.
     """
     word, _, rest = typed.strip().partition(" ")
     letter = _LETTERS.get(word.rstrip(",.:;").lower(), "")
@@ -279,7 +280,8 @@ def _describe_answers(question: Question) -> str:
 
 
 def _parse_choice(question: Question, answer: str) -> tuple[str, ...]:
-    """Return the labels or the text that ``answer`` selects. The result is empty if it does not answer the question."""
+    """Return the labels that ``answer`` selects, or the user's own text. The result is empty if ``answer`` is
+    invalid."""
     parts = [part.strip() for part in answer.split(",")]
     labels = [option.label for option in question.options]
     exact = next((label for label in labels if label.casefold() == answer.casefold()), None)

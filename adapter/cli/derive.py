@@ -14,7 +14,7 @@ from adapter.core.errors import UsageError
 def derive(
     file: Annotated[Path, typer.Argument(help="Chat template: Jinja, tokenizer_config.json, GGUF, or a folder.")],
     model: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Model name, from which the format is also guessed.")
+        str | None, typer.Option(metavar="NAME", help="Model name, as a second clue to the format.")
     ] = None,
     emit: Annotated[
         str | None,
@@ -52,7 +52,7 @@ def _validate_name(name: str) -> str:
 
 def _write_files(files: dict[str, str]) -> list[str]:
     if not Path("adapter/parsing/formats").is_dir() or not Path("fixtures/cases").is_dir():
-        raise UsageError("--emit needs a checkout of toolcall-adapter as the current folder")
+        raise UsageError("--emit works only in a checkout of toolcall-adapter; change to its folder first")
     for path in files:
         if Path(path).exists():
             raise UsageError(f"{path} already exists; choose another name")

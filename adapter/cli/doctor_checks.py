@@ -1,4 +1,4 @@
-"""The checks of `adapter doctor`: extras, sandbox, folders and model servers of this machine, with advice."""
+"""Checks for `adapter doctor`: this machine's extras, sandbox, folders and model servers, with advice."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ EXTRAS = {
     "batch": "Parquet and datasets for `adapter read`",
     "pytest": "recorded model responses in tests",
 }
-"""The extras that users may install, and the features that need them."""
+"""The optional extras, and the features that need each of them."""
 _REQUIREMENT = re.compile(r"([\w.-]+).*?extra\s*==\s*['\"]([\w-]+)['\"]")
 LEVELS: tuple[Level, ...] = ("bwrap", "landlock")
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One line of the report. ``advice``: shown unless ``ok`` is set. ``data``: the result in machine-readable form."""
+    """One line of the report. ``advice``: shown if the check failed. ``data``: the result in machine-readable form."""
 
     name: str
     ok: bool
@@ -53,7 +53,7 @@ class CheckResult:
 
 
 def run_checks(workspace: str, sandbox: SandboxSettings, timeout_s: float = 0.5) -> tuple[CheckResult, ...]:
-    """Run all checks. They query the default ports of this machine, and try each sandbox once."""
+    """Run all checks. They query the model servers' default ports on this machine, and try each sandbox once."""
     return (
         _check_program(),
         *(_check_extra(name) for name in EXTRAS),
@@ -71,7 +71,7 @@ def _check_program() -> CheckResult:
     ok = platform.system() in ("Linux", "Darwin")
     data: JsonObject = {"version": __version__, "python": platform.python_version(), "system": system}
     text = f"adapter {__version__}, Python {platform.python_version()} on {system}"
-    advice = "Windows supports parsing, prompts and serving only: use WSL for the rest"
+    advice = "on Windows, only parsing, prompts and serving work: use WSL for the rest"
     return CheckResult("program", ok, text, advice, data)
 
 
@@ -121,8 +121,10 @@ def _check_level(level: Level, workspace: str) -> CheckResult:
 
 def _check_openat2() -> CheckResult:
     ok = openat2.is_available()
-    text = "works" if ok else "not available: paths are checked step by step, which is as safe but takes twice the time"
-    return CheckResult("openat2", ok, text, "it needs Linux 5.6, and a container that allows it", {"available": ok})
+    text = "works" if ok else "not available: paths are checked step by step, which is as safe but takes twice as long"
+    return CheckResult(
+        "openat2", ok, text, "openat2 needs Linux 5.6 or later; a container must allow it", {"available": ok}
+    )
 
 
 def _check_state() -> CheckResult:
@@ -130,7 +132,7 @@ def _check_state() -> CheckResult:
     existing = next((path for path in (folder, *folder.parents) if path.exists()), folder)
     ok = existing.is_dir() and os.access(existing, os.W_OK)
     text = f"{folder}" + ("" if folder.exists() else " (created on the first change)")
-    advice = "changes could not be undone: make it writable, or set XDG_STATE_HOME to another folder"
+    advice = "without this folder, changes cannot be undone: make it writable, or set XDG_STATE_HOME to another folder"
     return CheckResult(
         "state",
         ok,
@@ -147,7 +149,7 @@ def _check_builtin_model() -> CheckResult:
         return CheckResult("built-in model", False, "the engine is not installed", INSTALL, data)
     if weights is None:
         return CheckResult(
-            "built-in model", False, "the engine is installed, its weights are not", "adapter setup", data
+            "built-in model", False, "the engine is installed, but its weights are not", "adapter setup", data
         )
     return CheckResult("built-in model", True, f"ready: {weights}", "", data)
 
@@ -163,7 +165,7 @@ def _check_server(port: int, name: str, timeout_s: float) -> CheckResult:
 
 
 def _describe_prompt(endpoint: Endpoint) -> str:
-    """Return how a server's model gets the descriptions of tools. The server does not load the model for this."""
+    """Describe how tool descriptions reach a server's model. The server does not have to load the model for this."""
     if endpoint.kind == "ollama":
         return "the model's own template, if this version of Ollama shows its prompts"
     return PromptDiscoverer(endpoint).discover(first_model(endpoint)).explanation

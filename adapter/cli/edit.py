@@ -35,7 +35,7 @@ def edit(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the diff without writing it.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Apply patches to one or more files: all of them or none."""
+    """Apply patches to one or more files. Either all patches are applied or none."""
     from adapter.core.errors import FormatError
     from adapter.editing.notations.parse_edits import parse_file_edits, parse_patches
     from adapter.tools.operations import PatchFiles, PatchText
@@ -69,7 +69,9 @@ def edit(
 
 def undo(
     workspace: Annotated[Path, typer.Argument(help="Folder in which to undo changes.")] = Path(),
-    undo_all: Annotated[bool, typer.Option("--all", help="Undo all changes of the last run, newest first.")] = False,
+    undo_all: Annotated[
+        bool, typer.Option("--all", help="Undo all changes made by the last run, newest first.")
+    ] = False,
     list_: Annotated[
         bool, typer.Option("--list", help="List the changes that can be undone, newest first, and exit.")
     ] = False,

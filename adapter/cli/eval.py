@@ -17,7 +17,7 @@ def evaluate(
 ) -> None:
     """Measure how often a model completes multi-step tasks.
 
-    It compares the server's own tool calling with that of this program.
+    By default, the server's own tool calling is compared with this program's.
     """
     from adapter.cli.eval_runner import list_scenarios, run_eval
 

@@ -1,4 +1,4 @@
-"""Run the scenarios of `adapter eval` in several ways, show the progress, and write the runs, a table and a report
+"""Runs `adapter eval`: tries the scenarios with several tool-calling methods, and writes the runs, a table and a report
 page."""
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from adapter.grammars.constraint_mode import Constraint, parse_constraint_mode
 
 WAYS = ("bare", "ours", "agent")
 PROGRESS_LINES = 10
-"""Number of progress lines of an evaluation without a terminal."""
-STOPPED = "it was stopped"
+"""Number of progress lines that an evaluation prints if there is no terminal."""
+STOPPED = "stopped by the user"
 SAME_RUNS = "at temperature 0, the runs of a scenario are mostly identical: raise --temperature for independent runs"
 
 
@@ -49,7 +49,7 @@ class _TimeLimitExceeded(Exception):
 
 
 def list_scenarios(settings: EvalSettings) -> int:
-    """Print the scenarios that would run."""
+    """Print the selected scenarios without running them."""
     table = Table("kind", "scenario", "tools", "calls", box=None)
     for each in _scenarios(settings):
         easy = " (easy)" if each.easy else ""
@@ -66,7 +66,7 @@ def list_scenarios(settings: EvalSettings) -> int:
 def run_eval(settings: EvalSettings) -> int:
     """Run the evaluation, and return the exit code: 0, or 130 after Ctrl-C.
 
-    Raises TransportError and UsageError, which state the next step.
+    Raises TransportError and UsageError; their messages state the next step.
     """
     scenarios = _scenarios(settings)
     constraint = parse_constraint_mode(unless_auto(settings.constraint))
@@ -133,7 +133,7 @@ def _sampling(settings: EvalSettings) -> Sampling:
 
 
 def _parse_ways(settings: EvalSettings) -> tuple[list[str], dict[str, str]]:
-    """Return the names of the built-in ways, and the URLs of the proxies by name."""
+    """Return the names of the requested built-in ways, and the URLs of the proxies by name."""
     names = list(dict.fromkeys(settings.ways or WAYS[:2]))
     if unknown := [name for name in names if name not in WAYS]:
         raise UsageError(f"unknown way {unknown[0]!r}; expected {', '.join(WAYS)}, or --also NAME=URL for a proxy")
@@ -177,7 +177,8 @@ def _make_harnesses(
 def _run_planned(
     planned: Sequence[tuple[Scenario, Harness, int]], log: RunLog, time_limit_s: float, console: Console
 ) -> str:
-    """Run all scenarios that are not in the log yet. Return why the evaluation ended early, or "" if it did not."""
+    """Run the planned runs that are not in the log yet. Return why the evaluation ended early, or "" if it was
+    completed."""
     until = time.monotonic() + time_limit_s
 
     def check_time() -> None:
@@ -248,7 +249,7 @@ COSTS: dict[str, Callable[..., str]] = {
 
 
 class _EvalProgress:
-    """Show the progress on stderr: a progress bar on a terminal, otherwise a line at intervals."""
+    """Show the progress on stderr: a progress bar on a terminal, otherwise at most `PROGRESS_LINES` lines."""
 
     def __init__(self, total: int, known: Sequence[EvalRun]) -> None:
         self._bar = task_progress()

@@ -44,7 +44,7 @@ class EvalSettings:
     ] = 3600.0
     temperature: Annotated[float, _sampling("X", "Sampling temperature.", min=0, max=2)] = 0.0
     max_tokens: Annotated[int, _sampling("N", "Maximum number of tokens per response.", min=1)] = 512
-    seed: Annotated[int, _sampling("N", "Seed of the first run; it increases by 1 for each run.", min=0)] = 1
+    seed: Annotated[int, _sampling("N", "Seed of a scenario's first run; each further run adds 1.", min=0)] = 1
     constraint: Annotated[str, _sampling("MODE", f"(ours, agent) {options.CONSTRAINT_HELP}")] = "auto"
     profile: Annotated[str, _sampling("NAME", f"(ours) {options.PROFILE_HELP}")] = "auto"
     guardrails: Annotated[str, _sampling("NAMES", f"(ours, agent) {options.GUARDRAILS_HELP}")] = "on"

@@ -1,4 +1,4 @@
-"""The exit code and the last line of a run. Both depend on why the run ended, and on the results of its calls."""
+"""Determines the exit code and the last line of output of a run from why the run ended and how its calls went."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HINTS: dict[Reason, str] = {
     "repetition": "try a larger model, or a smaller task",
     "unreadable": "try --constraint required, another --format, or a larger model",
     "cut_off": "request less, or raise the server's context size or token limit",
-    "broken_off": "check its log, and retry",
+    "broken_off": "check the server's log, and retry",
     "stuck": "list the steps in the task, or try a larger model",
     "unsuccessful": "name the file and quote the text exactly, or try a larger model",
 }
@@ -31,7 +31,7 @@ ACTING = frozenset({"write", "delete", "execute"})
 
 @dataclass(slots=True)
 class CallTally:
-    """Count the results of all calls of a run, including calls in batches and sub-agents."""
+    """Counts of the results of all calls in a run, including calls in batches and by sub-agents."""
 
     tools: ToolSet
     calls: int = 0
@@ -75,7 +75,8 @@ def exit_status(done: Finished, tally: CallTally) -> tuple[int, str]:
 
 
 def _explain_inaction(tally: CallTally) -> str:
-    """Explain why the run changed nothing. Return "" if it changed something, or only had to read."""
+    """Explain why the run achieved nothing: no call could be parsed, or every call that matters was refused or failed.
+    Return "" otherwise."""
     if tally.acted:
         return ""
     if tally.unreadable and not tally.calls:

@@ -9,8 +9,8 @@ OPTIONS = {"--format": "format", "--dialect": "dialect", "--finish-reason": "fin
 
 
 def parse_fast_arguments(words: Sequence[str]) -> dict[str, str | bool] | None:
-    """Return the arguments of `print_parse_result` for the words after ``adapter parse``. Return None if Typer must
-    parse them."""
+    """Convert the words after ``adapter parse`` to arguments for `print_parse_result`. Return None if they need
+    Typer."""
     arguments: dict[str, str | bool] = {}
     rest = iter(words)
     for word in rest:

@@ -1,4 +1,4 @@
-"""Builds the host capabilities of a run from the user's configuration: search, docs, skills and sub-agents."""
+"""Builds the host capabilities for a run from the user's configuration: search, docs, skills and sub-agents."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def build_subagent_runner(
     *,
     is_own: bool,
 ) -> SubagentRunner:
-    """Return a runner of sub-agents on ``chat`` and on the configured models, which are connected on first use.
+    """Return a runner for sub-agents. They use ``chat`` or a configured model; each of these is connected on first use.
 
     ``is_own``: whether the session uses the model's chat template.
     """

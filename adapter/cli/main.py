@@ -1,9 +1,9 @@
 """Entry point of the command line: runs a command, and converts errors to messages and exit codes.
 
-Data goes to stdout in UTF-8, everything for the user to stderr. Exit codes: 0 success, 1 failure (no call found, a
-difference, a model that gave up), 2 wrong use, 3 no model server, 130 stopped with Ctrl-C. Only the requested command
-is imported. Control characters of models and files are printed visibly. ``--json`` output contains every character,
-escaped.
+Data goes to stdout in UTF-8; messages to the user go to stderr. Exit codes: 0 success, 1 failure (no call found, a
+difference, a model that gave up), 2 wrong usage, 3 no model server, 130 stopped with Ctrl-C. Only the requested command
+is imported. Control characters in text from models and files are made visible; ``--json`` output keeps them as JSON
+escapes.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def main() -> None:
             path = "" if error.filename is None else f"{os.fsdecode(error.filename)!r}: "
             advice = _PERMISSION_ADVICE if error.errno in _PERMISSION else _PATH_ADVICE
             _fail(AdapterError(f"{path}{error.strerror or error}. {advice}"), 2 if error.errno in _INVALID_PATH else 1)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # flushing its buffer would fail again
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # flushing stdout would fail again
         _fail(AdapterError(f"cannot write: {error.strerror}. Free some space, or write to another disk."), 1)
     except KeyboardInterrupt:
         print("Aborted.", file=sys.stderr)
@@ -67,16 +67,16 @@ def _run(arguments: list[str]) -> None:
 
 
 def _reopen_closed_streams() -> None:
-    """Open streams that the shell closed (``>&-``). Otherwise the next opened file would get the number of such a
-    stream."""
+    """Connect streams that the shell closed (``>&-``) to the null device. Otherwise the next file opened would get such
+    a stream's file descriptor."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115, PTH123  # open until exit
 
 
 def _configure_encodings() -> None:
-    """Write UTF-8 in any locale. A terminal with a different encoding keeps it, and characters that it lacks are
-    escaped."""
+    """Write UTF-8 in any locale, except to a terminal with another encoding. There, characters that the encoding lacks
+    are escaped."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and (encoding := codecs.lookup(stream.encoding).name) != "utf-8":
             keeps_encoding = stream.isatty() and encoding != "ascii"
@@ -86,11 +86,11 @@ def _configure_encodings() -> None:
 
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _INVALID_PATH = (errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP)
-"""Error numbers of invalid paths, which are wrong use. All other errors are failures of the machine."""
+"""Error numbers for invalid paths, which exit with code 2. All others exit with code 1."""
 _PERMISSION = (errno.EACCES, errno.EPERM, errno.EROFS)
 _PERMISSION_ADVICE = (
-    "Choose a path that you may use. Set HOME, or XDG_STATE_HOME, XDG_CACHE_HOME and XDG_CONFIG_HOME, to move the "
-    "program's own files."
+    "Choose a path that you may access. To move the program's own files, set HOME, or XDG_STATE_HOME, XDG_CACHE_HOME "
+    "and XDG_CONFIG_HOME."
 )
 _PATH_ADVICE = "Check the path and its permissions."
 

@@ -12,9 +12,9 @@ _M_ARENA_MAX = -8
 def limit_malloc_arenas() -> None:
     """Make all threads allocate from one arena. Call this before any thread starts. It only affects glibc.
 
-    glibc gives threads up to eight arenas per processor. It does not return memory at the end of an arena to the
-    system, up to a threshold that grows with the largest block ever freed. A program grows by about 4 MB for each arena
-    in which a thread once had a large result: 41 MB after twelve such threads, 4 MB with one arena. Python runs one
+    glibc gives threads up to eight arenas per processor. It returns the free memory at the end of an arena to the
+    system only above a threshold, which grows with the largest block ever freed. Each arena in which a thread once had
+    a large result therefore keeps about 4 MB: 41 MB after twelve such threads, but 4 MB with one arena. Python runs one
     thread at a time, so more arenas gain little. ``MALLOC_ARENA_MAX`` in the environment takes precedence.
     """
     if sys.platform != "linux" or "MALLOC_ARENA_MAX" in os.environ:

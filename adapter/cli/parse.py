@@ -20,7 +20,7 @@ def parse(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="JSON file with tool definitions, replacing --dialect; for promptly, base name of its tool files.",
+            help="JSON file with tool definitions, used instead of --dialect; for promptly, base name of tool files.",
         ),
     ] = None,
     include_tools: options.IncludeTools = None,

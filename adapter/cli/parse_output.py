@@ -1,4 +1,4 @@
-"""Prints the result of `adapter parse`: content, calls and repairs of the text of a file or recorded exchange."""
+"""Prints the result of `adapter parse`: the content, calls and repairs found in a file or a recorded exchange."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def print_parse_result(
     explain: bool = False,
     as_json: bool = False,
 ) -> None:
-    """Parse ``file`` and print the result. The arguments are those of the command. Exits with 1 if no call is found."""
+    """Parse ``file`` and print the result. Takes the arguments of the command, and exits with 1 if no call is found."""
     from adapter.parsing.parser import parse
 
     if exchange is not None:
@@ -78,7 +78,7 @@ def _load_tools(
 ) -> ToolDefinitions:
     if file is not None and dialect != "promptly":
         try:
-            with open(file, "rb") as opened:  # noqa: PTH123  # pathlib takes a third of the time of an empty program
+            with open(file, "rb") as opened:  # noqa: PTH123  # pathlib takes a third of an empty program's time
                 definitions = json.load(opened)
         except (OSError, ValueError, RecursionError) as error:
             raise UsageError(f"cannot read tool definitions from {file!r}: {reason(error)}") from error

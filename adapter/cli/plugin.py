@@ -22,5 +22,5 @@ def plugin(engine: Annotated[str, typer.Argument(help="Inference engine: vllm or
 
     if engine not in PLUGINS:
         names = ", ".join(PLUGINS)
-        raise UsageError(f"no plugin for {engine!r}; expected {names}. `adapter serve` works without a plugin")
+        raise UsageError(f"no plugin for {engine!r}: expected {names}; `adapter serve` works without a plugin")
     typer.echo(Path(engines.__path__[0]) / PLUGINS[engine])

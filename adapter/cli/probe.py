@@ -10,7 +10,7 @@ from adapter.cli.options import takes_settings
 
 @takes_settings(ProbeSettings)
 def probe(settings: ProbeSettings) -> None:
-    """Find the best tool-calling setup for a model. It is saved as a profile for run, serve and wrap."""
+    """Find the best tool-calling setup for a model. The setup is saved as a profile for run, serve and wrap."""
     from adapter.cli.probe_runner import run_probe
 
     raise typer.Exit(run_probe(settings))

@@ -1,4 +1,4 @@
-"""Try tool-calling setups for `adapter probe`, show the progress, and write a profile and a report page."""
+"""Runs `adapter probe`: tries tool-calling setups, shows the progress, and writes a profile and a report page."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from adapter.tools.tool import ToolSet
 def run_probe(settings: ProbeSettings) -> int:
     """Run the probe, and return the exit code: 0, 1 without a profile, or 130 after Ctrl-C.
 
-    Raises TransportError and UsageError, which state the next step.
+    Raises TransportError and UsageError; their messages state the next step.
     """
     require_model_choice("probe", settings.base_url, settings.model, settings.time_limit)
     console = Console()

@@ -41,9 +41,7 @@ def prompt(
         str | None,
         typer.Option(metavar="URL", help="llama.cpp server whose tokenizer counts the tokens for `--tokens`."),
     ] = None,
-    tokens: Annotated[
-        bool, typer.Option("--tokens", help="Print the number of tokens of the prompt on standard error.")
-    ] = False,
+    tokens: Annotated[bool, typer.Option("--tokens", help="Print the prompt's token count on standard error.")] = False,
     model: Annotated[
         Path | None, typer.Option(metavar="FILE", help="GGUF file whose tokenizer counts the tokens for `--tokens`.")
     ] = None,

@@ -41,7 +41,7 @@ def read(
     ] = "finish_reason",
     prompt: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Column with the prompt; needed if the prompt itself opens the reasoning."),
+        typer.Option(metavar="NAME", help="Column with the prompt; needed if the prompt opens the reasoning."),
     ] = None,
     jobs: Annotated[
         int | None,

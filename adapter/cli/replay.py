@@ -38,8 +38,8 @@ def replay(
 def _command_policy(
     is_enabled: bool, approve: str, allow: list[str] | None, ask: list[str] | None, deny: list[str] | None
 ) -> CommandReplayPolicy | None:
-    """Return the policy for commands, or None. Raises UsageError if there is no sandbox, or for rules without
-    --run-commands."""
+    """Return the policy for commands, or None if no command runs. Raises UsageError if there is no sandbox, or for
+    permission options without --run-commands."""
     if not is_enabled:
         if approve != "ask" or allow or ask or deny:
             raise UsageError("--approve, --allow, --ask and --deny need --run-commands")

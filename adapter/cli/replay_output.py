@@ -1,4 +1,4 @@
-"""Prints the results of `adapter replay`: whether each recorded conversation still has the same results."""
+"""Prints the results of `adapter replay`: for each recorded conversation, whether its results are still the same."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def print_replay_results(
     update: bool = False,
     commands: CommandReplayPolicy | None = None,
 ) -> None:
-    """Replay the recordings in ``paths`` and print the results. ``commands``: policy for running their commands; None
-    to run none.
+    """Replay the recordings in ``paths`` and print the results. ``commands``: policy for running the recorded commands
+    again; None to run no commands.
 
     Exits with 1 if any result differs, and with 2 if a file is not a recording.
     """

@@ -46,7 +46,7 @@ def demo(
         Path | None, typer.Option(metavar="DIR", help="Create the sample workspace in this folder and keep it.")
     ] = None,
 ) -> None:
-    """Watch the built-in model edit a file of a sample workspace."""
+    """Watch the built-in model edit a file in a sample workspace."""
     from adapter.cli.demo import run_demo
 
     raise typer.Exit(run_demo(keep))

@@ -1,4 +1,4 @@
-"""Settings of `adapter run` and `adapter chat`: one field for each option, and objects created from the options."""
+"""Settings for `adapter run` and `adapter chat`: a field for each option, and the objects built from the options."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _permissions = option_group("Permissions and sandbox", is_advanced=True)
 
 @dataclass(frozen=True)
 class RunSettings:
-    """Settings of a run or a chat. Fields annotated with an option are options of both commands."""
+    """Settings for a run or a chat. Each field annotated with an option is an option of both commands."""
 
     workspace: options.Workspace = Path()
     base_url: options.BaseUrl = None
@@ -100,7 +100,7 @@ class RunSettings:
     record: Path | None = None
     """File to write the transcript to."""
     state: Path | None = None
-    """Folder of the change journal. By default it is the one that `adapter undo` reads."""
+    """Folder for the change journal. The default is the folder that `adapter undo` reads."""
 
     @cached_property
     def toolset(self) -> Dialect:

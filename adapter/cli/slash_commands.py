@@ -24,7 +24,8 @@ from adapter.workspace.changes.history import UndoResult
 
 @dataclass(frozen=True, slots=True)
 class SlashCommand:
-    """A command of the chat. ``run``: called with the text after the command's name; returns False to end the chat."""
+    """A chat command. ``run``: called with the session and the text after the command's name; returns False to end the
+    chat."""
 
     summary: str
     run: Callable[[ChatSession, str], bool | None]
@@ -32,7 +33,8 @@ class SlashCommand:
 
 
 def is_slash_command(text: str) -> bool:
-    """Return whether ``text`` is a command. A path, or a message that begins with a space, is not."""
+    """Return whether ``text`` is a command. A path is not a command, and neither is a message that begins with a
+    space."""
     word = text.split(maxsplit=1)[0] if text.strip() else ""
     return text.startswith("/") and "/" not in word[1:]
 
@@ -203,8 +205,8 @@ def _exit(_: ChatSession, __: str) -> bool:
 
 COMMANDS = {
     "help": SlashCommand("list the commands", _help),
-    "undo": SlashCommand("undo the last change of a file, and notify the model", _undo),
-    "redo": SlashCommand("redo it", _redo),
+    "undo": SlashCommand("undo the last change to a file, and notify the model", _undo),
+    "redo": SlashCommand("redo the last undone change", _redo),
     "diff": SlashCommand("show the changes of this session as one diff", _diff),
     "tools": SlashCommand("list the model's tools and their effects", _tools),
     "model": SlashCommand("show the available models, or switch to another", _model, "[NAME]"),

@@ -1,4 +1,4 @@
-"""Lists the spans of a parsed text: kind, position, text and remarks."""
+"""Lists the spans of a model's parsed text: kind, position, text and remarks."""
 
 from __future__ import annotations
 

@@ -39,14 +39,15 @@ def read_task() -> str:
 
 
 def run_task(task: str, settings: RunSettings) -> int:
-    """Run ``task`` and return the exit code. Raises TransportError and UsageError, which state the next step."""
+    """Run ``task`` and return the exit code. Raises TransportError and UsageError; their messages state the next
+    step."""
     if not task.strip():
         raise UsageError("the task is empty; describe it in plain language, or give - to read it from standard input")
     validate_settings(settings)
     console = Console()
     with ExitStack() as stack:
-        # Check the settings before the model is loaded, which may take long.
-        host = replace(build_host(settings.config), editor=None)  # a terminal has no editor; tools cost tokens
+        # Check the settings first, because loading the model may take long.
+        host = replace(build_host(settings.config), editor=None)  # a terminal has no editor; its tools cost tokens
         extra_tools = mcp_tools(stack, settings, console)
         base = stack.enter_context(open_workspace(settings, extra_tools, host))
         observers = ObserverGroup(console, CallTally(base.known_tools), _open_recording(stack, settings, base))

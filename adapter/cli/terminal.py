@@ -53,7 +53,7 @@ class Terminal:
         self._stderr = Rich(stderr=True, highlight=False, soft_wrap=True)
         self._lock = threading.RLock()
         self._flow: TextFlowStyle | None = None
-        self._blank = ""  # line ends of the flow, which are written once text follows them
+        self._blank = ""  # the flow's trailing newlines, written once more text follows
         self._status = ""
         self._since_s = self._drawn_s = 0.0
         self._is_drawn = False
@@ -142,14 +142,14 @@ class Terminal:
         with self._lock:
             self.end_line()
             self._wipe()
-            self._flow = _TYPING  # before the prompt is on the terminal, where the user can answer it with Ctrl-C
+            self._flow = _TYPING  # set first, because the user may press Ctrl-C as soon as the prompt is visible
             self._print(Text(escape_for_display(prompt)))
         try:
             answer = input()
         except UnicodeDecodeError:
             answer = ""
         with self._lock:
-            self._flow = None  # Enter ended the line, but Ctrl-D and Ctrl-C do not
+            self._flow = None  # Enter ended the line; Ctrl-D and Ctrl-C raise instead
         return answer
 
     def end_line(self) -> None:
@@ -160,7 +160,7 @@ class Terminal:
             self._flow, self._blank = None, ""
 
     def fresh_line(self) -> None:
-        """End the line, and erase an echo of a key by the terminal, such as ``^C`` for Ctrl-C."""
+        """End the current line, and erase a key that the terminal echoed, such as ``^C`` for Ctrl-C."""
         with self._lock:
             self.end_line()
             self._is_drawn = self._is_drawn or (self._stderr.is_terminal and not self._stderr.is_dumb_terminal)
@@ -170,8 +170,8 @@ class Terminal:
         self._write(self._render(text, end))
 
     def _render(self, text: Text, end: str = "") -> str:
-        """Return the text with its escape sequences. Printed directly, it would stay in the buffer of the console when
-        a Ctrl-C comes between its writing and its removal, and be printed again."""
+        """Return the text with its escape sequences. If rich printed the text itself, a Ctrl-C before rich clears its
+        buffer would cause the text to be printed twice."""
         with self._stderr.capture() as captured:
             self._stderr.print(text, end=end)
         return captured.get()
@@ -191,9 +191,9 @@ class Terminal:
         self._drawn_s = time.monotonic()
         seconds = int(self._drawn_s - self._since_s)
         line, clock = Text(f"   {escape_for_display(self._status)}", style="dim"), f", {seconds} s" * bool(seconds)
-        line.truncate(max(self._stderr.width - len("^C") - 1 - len(clock), 1))  # two lines could not be erased
+        line.truncate(max(self._stderr.width - len("^C") - 1 - len(clock), 1))  # a second line could not be erased
         line.append(clock)
-        self._is_drawn = True  # before it is, so that a Ctrl-C in between does not leave it on the terminal
+        self._is_drawn = True  # set first, so that after a Ctrl-C during the write the status is still erased
         self._write(f"\r{self._render(line)}\x1b[K")
 
     def _tick(self) -> None:

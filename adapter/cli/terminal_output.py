@@ -1,4 +1,4 @@
-"""Reads and prints text of models and files, with its control characters made visible."""
+"""Reads text files, and prints text with its control characters made visible."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def read_text(file: str) -> str:
 
 _ENCODING_BY_MARK = {
     codecs.BOM_UTF8: "utf-8-sig",
-    codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark is a prefix of that of UTF-32
+    codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, because its mark starts with the UTF-16 mark
     codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-"""Encodings by byte order mark. The shells of Windows write such marks."""
+"""Encodings by byte order mark. Windows shells write such marks."""

@@ -1,5 +1,5 @@
 """Asks the user before a tools file in the current folder is used, because its tools run programs. The user is asked
-once for each content of the file."""
+again only if the file's content changes."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def confirm_tools_file(basename: str | None, *, is_trusted: bool) -> str:
     """Return the approved text of the tools file in the current folder; "" if there is none. The caller must use this
     text, because the file may change after the approval.
 
-    ``is_trusted``: whether --trust-tools was given. An approval applies to the content of the file, in any folder.
-    Raises UsageError if the user has not approved it.
+    ``is_trusted``: whether --trust-tools was given. An approval applies to files with the same content in any folder.
+    Raises UsageError if the user has not approved the text.
     """
     file = local_file(basename or DEFAULT_BASENAME)
     if not file.is_file():

@@ -79,7 +79,7 @@ def test_read_config_reads_every_key(home, workspace):
         ("[search]\nkey_variable = 'X'", "'search': give a service (exa, brave, searxng) or a url"),
         (
             "[search]\nservice = 'exa'\nmost = 5",
-            "'search': most cannot be changed for service 'exa': use them with a url instead",
+            "'search': most cannot be combined with service 'exa'; give a url instead",
         ),
         ("[skills]\nfolders = 'x'", "'skills.folders': must be a list"),
         ("[models.strong]\nmodle = 'x'", "unknown key 'models.strong.modle'; did you mean 'model'?"),

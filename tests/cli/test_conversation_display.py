@@ -126,8 +126,8 @@ def test_call_progress_does_not_overwrite_the_answer(model, tmp_path):
     silent = as_stream(*[delta(piece) for piece in ("Now I'll rename it.", WRITE[:90])], done=False)
     model.on(CHAT, Reply(200, silent.body, silent.content_type, length=len(silent.body) + 99, linger_s=60))
     terminal = run(model, tmp_path, columns=36)
-    terminal.wait_for("writing a call of write_file:")
-    assert terminal.lines[-2:] == ["Now I'll rename it.", "   writing a call of write_file:"]
+    terminal.wait_for("writing a call to write_file:")
+    assert terminal.lines[-2:] == ["Now I'll rename it.", "   writing a call to write_file:"]
     terminal.type("\x03")
     assert terminal.end() == 130
     assert terminal.lines[-2:] == ["Now I'll rename it.", "-- stopped by the user"]
@@ -255,7 +255,7 @@ def test_input_typed_before_the_edited_change_is_discarded(model, tmp_path):
     [
         ({"VISUAL": "", "EDITOR": "/does/not/exist"}, "cannot run /does/not/exist: No such file or directory"),
         ({"VISUAL": "", "EDITOR": "false"}, "false exited with code 1; its text was ignored"),
-        ({"VISUAL": "true", "EDITOR": "false"}, "nothing was changed. An editor that returns at once"),
+        ({"VISUAL": "true", "EDITOR": "false"}, "nothing was changed. If the editor returned at once"),
         ({"VISUAL": "'", "EDITOR": ""}, "is not a valid command line"),
     ],
 )

@@ -234,7 +234,7 @@ def test_interrupted_response_fails(model, tmp_path):
     model.on(CHAT, as_stream(delta("I looked at all of it, and"), done=False, cut=True))
     done = adapter("run", "Look", "-w", tmp_path, "--base-url", model.url)
     assert (done.returncode, done.stdout) == (1, "I looked at all of it, and\n")
-    last = "-- the model server disconnected during the answer: check its log, and retry"
+    last = "-- the model server disconnected during the answer: check the server's log, and retry"
     assert done.stderr.splitlines()[-1] == last
 
 
