@@ -7,8 +7,10 @@ that were tried.
 from __future__ import annotations
 
 import inspect
+import logging
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, wraps
 from importlib import import_module, metadata
 from types import ModuleType
 from typing import Any
@@ -18,6 +20,43 @@ from adapter.core.errors import AdapterError
 
 class InterfaceError(AdapterError):
     """The installed release of an engine has an unknown interface."""
+
+
+def warn_on_failure(log: logging.Logger) -> Callable[[Callable[[], None]], Callable[[], bool]]:
+    """Decorate a registration: if it fails for any reason, log one warning and return False.
+
+    An engine calls the entry points of all installed packages in each of its processes, and an exception would end a
+    process that does not use our parsers.
+    """
+
+    def decorate(register: Callable[[], None]) -> Callable[[], bool]:
+        warned: set[str] = set()
+
+        @wraps(register)
+        def guarded() -> bool:
+            try:
+                register()
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # noqa: BLE001 - also SystemExit, and panics of extension modules
+                text = describe_failure(error)
+                if text not in warned:
+                    warned.add(text)
+                    log.warning("toolcall-adapter: parsers for --tool-call-parser are not available: %s", text)
+                return False
+            return True
+
+        return guarded
+
+    return decorate
+
+
+def describe_failure(error: BaseException) -> str:
+    """Return the message of an error; its type alone if it has none, or cannot be formatted."""
+    try:
+        return str(error) if isinstance(error, InterfaceError) else f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001 - of any type
+        return type(error).__name__
 
 
 @dataclass(frozen=True, slots=True)

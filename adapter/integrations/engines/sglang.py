@@ -18,7 +18,7 @@ import uuid
 from typing import Any, ClassVar
 
 from adapter.core.events import Event, InvalidToolCall, ReasoningDelta, ToolCall
-from adapter.integrations.engines.compat import InterfaceError, SglangCompat
+from adapter.integrations.engines.compat import SglangCompat, warn_on_failure
 from adapter.integrations.engines.request_tools import parser_names, tools_from_request
 from adapter.integrations.engines.stream_adapter import EngineDelta, StreamAdapter
 from adapter.integrations.engines.tokenizer_detection import detect_engine_format, generation_prompt
@@ -33,21 +33,17 @@ REASONING_ARGUMENTS = ("enable_thinking", "thinking")
 _log = logging.getLogger("sglang.adapter")
 
 
-def register() -> bool:
-    """Register the parsers with the installed SGLang. Log a warning and return False if its interface is unknown.
+@warn_on_failure(_log)
+def register() -> None:
+    """Register the parsers with the installed SGLang. If that fails, log a warning once, and return False.
 
     May be called any number of times, in each of SGLang's processes.
     """
-    try:
-        sglang = SglangCompat()
-    except InterfaceError as error:
-        _log.warning("toolcall-adapter: parsers for --tool-call-parser are not available: %s", error)
-        return False
+    sglang = SglangCompat()
     for name, format in parser_names().items():
         tool, reasoning = parsers(sglang, format)
         sglang.tool_parser.ToolCallParserEnum[name] = tool
         sglang.reasoning_parser.DetectorMap[name] = reasoning
-    return True
 
 
 def parsers(sglang: SglangCompat, format: str | None) -> tuple[type[Any], type[Any]]:

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from adapter.core.events import Event, Json, ReasoningDelta
-from adapter.integrations.engines.compat import InterfaceError, VllmCompat
+from adapter.integrations.engines.compat import VllmCompat, warn_on_failure
 from adapter.integrations.engines.request_tools import parser_names, tools_from_request
 from adapter.integrations.engines.stream_adapter import EngineDelta, ReasoningRemainder, StreamAdapter
 from adapter.integrations.engines.tokenizer_detection import (
@@ -37,16 +37,13 @@ STREAM_ARGUMENTS = "ADAPTER_STREAM_ARGUMENTS"
 _log = logging.getLogger("vllm.adapter")
 
 
+@warn_on_failure(_log)
 def register() -> None:
-    """Register the parsers with the installed vLLM. Log a warning if its interface is unknown.
+    """Register the parsers with the installed vLLM. If that fails, log a warning once, and return False.
 
     May be called any number of times, in each of vLLM's processes.
     """
-    try:
-        parsers = Parsers(VllmCompat())
-    except InterfaceError as error:
-        _log.warning("toolcall-adapter: parsers for --tool-call-parser are not available: %s", error)
-        return
+    parsers = Parsers(VllmCompat())
     for name, format in parser_names().items():
         parsers.register(name, format)
 
