@@ -40,6 +40,10 @@ def abi() -> int:
     return max(int(found), 0)
 
 
+def restricts_truncation() -> bool:
+    return abi() >= 3
+
+
 def ruleset(read: Iterable[str], write: Iterable[str], devices: Iterable[str], *, network: bool) -> dict[str, object]:
     """Build the ruleset for the supervisor.
 

@@ -233,6 +233,8 @@ class ActiveSandbox:
             parts += ["signals can reach other programs"] if landlock.abi() < 6 else []
         if build_socket_filter(LOCAL) is None:
             parts.append("sockets are not filtered on this architecture")
+            if self.level == "landlock" and not landlock.restricts_truncation():
+                parts.append("files elsewhere can be emptied")
         if is_below(self._home, self._workspace):
             parts.append("the workspace contains your home folder")
         return "; ".join(parts)
@@ -339,8 +341,14 @@ class ActiveSandbox:
                 DEVICES,
                 network=self.settings.network,
             ),
-            filter=build_socket_filter(INTERNET if self.settings.network else ()),
+            filter=self._landlock_filter(INTERNET if self.settings.network else ()),
         )
+
+    @staticmethod
+    def _landlock_filter(families: Sequence[int]) -> bytes | None:
+        if landlock.restricts_truncation():
+            return build_socket_filter(families)
+        return build_socket_filter(families, truncation=False)
 
     def _variables(self, home: str, temporary: str) -> dict[str, str | None]:
         private: dict[str, str | None] = {"HOME": home, "TMPDIR": temporary, "PATH": self.search_path}

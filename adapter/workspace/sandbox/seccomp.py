@@ -1,9 +1,13 @@
-"""Build system call filters that restrict the address families of sockets.
+"""Build system call filters that restrict the address families of sockets, and the truncation of files.
 
 Landlock restricts only TCP, and bubblewrap, if it shares the machine's network, also shares abstract Unix sockets. So
 `socket` is filtered by its first argument. `socketpair` is not filtered, since it reaches no other process. io_uring is
 blocked because it opens sockets without `socket`, and the kernel's keyring because it contains the user's secrets. The
 call numbers of another architecture are blocked because they mean different calls.
+
+Landlock before ABI 3 (Linux 6.2) does not restrict truncation: a program can empty any file by its path, or by opening
+it for reading only. A filter sees no path, so it blocks both calls everywhere. Files that are opened for writing, which
+Landlock restricts, can still be truncated.
 
 The filter is classic BPF as read by seccomp(2): ``struct sock_filter`` (code, jump if true, jump if false, constant)
 over ``struct seccomp_data`` (number at 0, architecture at 4, arguments from 16).
@@ -15,19 +19,25 @@ import errno
 import platform
 import socket
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-_LOAD, _IF_EQUAL, _IF_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
+_LOAD, _AND, _IF_EQUAL, _IF_AT_LEAST, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
 _ALLOW, _REFUSE = 0x7FFF0000, 0x00050000
-_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
+_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT, _ARGUMENT_SIZE = 0, 4, 16, 8
 _X32 = 0x40000000
 """Lowest number of the x32 interface on x86-64."""
 _IO_URING = (425, 426, 427)
+_OPENAT2 = 437
+_O_ACCMODE, _O_TRUNC = 0o3, 0o1000
+_NOT_FOR_WRITING = (0, 3)
+"""Access modes that need no right to write: reading, and the mode for `ioctl` alone."""
 _MACHINES: dict[str, tuple[int, int, tuple[int, ...]]] = {
     "x86_64": (0xC000003E, 41, (248, 249, 250)),
     "aarch64": (0xC00000B7, 198, (217, 218, 219)),
 }
 """By machine: AUDIT_ARCH, the call number of `socket`, and the call numbers of add_key, request_key and keyctl."""
+_TRUNCATING = {"x86_64": (76, ((2, 1), (257, 2), (304, 2))), "aarch64": (45, ((56, 2), (265, 2)))}
+"""By machine: the number of `truncate`; those of open, openat and open_by_handle_at with the index of ``flags``."""
 
 LOCAL = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, getattr(socket, "AF_NETLINK", 16))
 """Address families for programs in a private network, which contains no other machine."""
@@ -35,8 +45,13 @@ INTERNET = LOCAL[1:]
 """Address families for programs in the machine's network. With Unix sockets, they could control running daemons."""
 
 
-def build_socket_filter(families: Sequence[int], machine: str = platform.machine()) -> bytes | None:
-    """Build a filter that allows `socket` only for ``families``; None if the machine is unknown."""
+def build_socket_filter(
+    families: Sequence[int], machine: str = platform.machine(), *, truncation: bool = True
+) -> bytes | None:
+    """Build a filter that allows `socket` only for ``families``; None if the machine is unknown.
+
+    ``truncation``: whether files can be truncated that are not opened for writing.
+    """
     if machine not in _MACHINES:
         return None
     architecture, socket_number, keyring = _MACHINES[machine]
@@ -51,8 +66,21 @@ def build_socket_filter(families: Sequence[int], machine: str = platform.machine
     ]
     for number in (*_IO_URING, *keyring):
         lines += [(_IF_EQUAL, 0, 1, number), (_RETURN, 0, 0, refused)]
+    lines += () if truncation else _refuse_truncation(*_TRUNCATING[machine])
     lines += [(_IF_EQUAL, 1, 0, socket_number), (_RETURN, 0, 0, _ALLOW), (_LOAD, 0, 0, _FIRST_ARGUMENT)]
     for family in families:
         lines += [(_IF_EQUAL, 0, 1, family), (_RETURN, 0, 0, _ALLOW)]
     lines.append((_RETURN, 0, 0, _REFUSE | errno.EACCES))
     return b"".join(struct.pack("=HBBI", *line) for line in lines)
+
+
+def _refuse_truncation(truncate: int, opening: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, int, int]]:
+    """Yield the instructions that follow the loading of the call number."""
+    refuse = (_RETURN, 0, 0, _REFUSE | errno.EACCES)
+    yield from ((_IF_EQUAL, 0, 1, truncate), refuse)
+    yield from ((_IF_EQUAL, 0, 1, _OPENAT2), (_RETURN, 0, 0, _REFUSE | errno.ENOSYS))  # its flags are out of reach
+    for number, index in opening:
+        tests = [line for mode in _NOT_FOR_WRITING for line in ((_IF_EQUAL, 0, 1, _O_TRUNC | mode), refuse)]
+        flags = (_LOAD, 0, 0, _FIRST_ARGUMENT + index * _ARGUMENT_SIZE)
+        body = [flags, (_AND, 0, 0, _O_TRUNC | _O_ACCMODE), *tests, (_RETURN, 0, 0, _ALLOW)]
+        yield from ((_IF_EQUAL, 0, len(body), number), *body)

@@ -733,3 +733,55 @@ def test_workspace_below_dev_works(level):
         confinement.close()
         assert (run.output, run.exit_code) == ("new\n/dev/null\n", 0)
         assert Path(folder, "made").read_text() == "new\n"
+
+
+# --------------------------------------------------------------- older kernels
+
+OLD_TRUNCATION = {
+    "truncate": "os.truncate(path, 0)",
+    "open-read-only": "os.open(path, os.O_RDONLY | os.O_TRUNC)",
+    "open-no-access": "os.open(path, 3 | os.O_TRUNC)",
+    "open-call": "libc.syscall(2, path.encode(), os.O_RDONLY | os.O_TRUNC) if machine == 'x86_64' else None",
+    "openat2": "libc.syscall(437, -100, path.encode(), struct.pack('QQQ', os.O_TRUNC, 0, 0), 24)",
+    "creat": "libc.creat(path.encode(), 0o600)",
+    "ftruncate": "os.ftruncate(os.open(path, os.O_RDWR), 0)",
+}
+
+
+@pytest.mark.skipif(not landlock.abi(), reason="the kernel has no Landlock")
+@pytest.mark.parametrize("abi", [1, 2, 3])
+@pytest.mark.parametrize("readable", [False, True], ids=["unreadable", "readable"])
+def test_old_landlock_cannot_empty_files_elsewhere(root, home, tmp_path, monkeypatch, abi, readable):
+    """Linux 5.13 to 6.1 do not restrict truncation: a filter blocks the calls. The workspace can still be changed."""
+    if abi > landlock.abi():
+        pytest.skip("the kernel is older")
+    monkeypatch.setattr(landlock, "abi", lambda: abi)
+    victim = tmp_path / "elsewhere" / "file"
+    victim.parent.mkdir()
+    victim.write_text("kept")
+    confinement = ActiveSandbox(SandboxSettings("landlock", read=(str(victim.parent),) if readable else ()), root.path)
+    assert "emptied" not in confinement.text
+    lines = "\n".join(
+        f"try:\n    {way}\nexcept OSError as error:\n    print({name!r}, error.errno)"
+        for name, way in OLD_TRUNCATION.items()
+    )
+    head = f"import ctypes, os, platform, struct\npath, machine = {str(victim)!r}, platform.machine()\n"
+    code = f"{head}libc = ctypes.CDLL(None)\n{lines}"
+    try:
+        done = run_command(root, RunCommand(python(code)), confinement)
+        assert done.exit_code == 0, done.output
+        assert "truncate 13" in done.output
+        assert victim.read_text() == "kept", done.output
+        own = run_command(
+            root, RunCommand("echo old > own && echo x > own && cat own && : > own && wc -c < own"), confinement
+        )
+        assert own.output.split() == ["x", "0"]
+    finally:
+        confinement.close()
+
+
+def test_unknown_machine_with_old_landlock_is_described(root, monkeypatch):
+    monkeypatch.setattr(landlock, "abi", lambda: 2)
+    monkeypatch.setattr(sandbox, "build_socket_filter", lambda *_, **__: None)
+    confinement = ActiveSandbox(SandboxSettings(), root.path, level="landlock")
+    assert "files elsewhere can be emptied" in confinement.text
