@@ -95,7 +95,7 @@ def repair(root: WorkspaceRoot, store: ChangeJournal, store_fd: int) -> None:
             tree_ops.remove(state, store_fd)
             continue
         change = _FileChange(root, store_fd, record, state)
-        if state == "closing":
+        if state == "closing" or change.skip_to_closing():
             change.close()
             store.notes.append(f"an interrupted change was already made, and was completed: {record.summary}")
         else:
@@ -112,7 +112,7 @@ class _FileChange:
         self._store = store
         self._record = record
         self._state = state
-        # A single rename is atomic. Several renames must reach the disk in order.
+        # A single rename is atomic, so only the record must reach the disk before it. Several must do so in order.
         self._durable = len(record.steps) > 1
         self.notes: list[str] = []
 
@@ -122,7 +122,7 @@ class _FileChange:
         """Write the record, then create the directories. In this order, a crash leaves nothing unrecorded."""
         os.mkdir("staging", 0o700, dir_fd=self._store)
         self._state = "staging"
-        write_record(self._store, "staging", self._record, self._durable)
+        write_record(self._store, "staging", self._record, durable=True)
         if self._durable:
             sync_directory(self._store)
         for step in self._record.steps:
@@ -159,12 +159,12 @@ class _FileChange:
                 write_bytes(descriptor, f"{index}.after", stage.text)
 
     def move(self) -> None:
-        self._enter("moving")
+        self._enter("moving", is_durable=True)
         for step in self._record.steps:
             if step.kind != "directory":
                 self._move(step)
         self.paths.sync()
-        self._enter("closing")
+        self._enter("closing", is_durable=self._durable)
 
     def _move(self, step: ChangeStep) -> None:
         with self.paths.resolve(step.path) as resolved:
@@ -237,6 +237,22 @@ class _FileChange:
                     tree_ops.remove(f"{index}.part", stored_fd)
                 tree_ops.remove(old, resolved.dirfd)
         return step.model_copy(update={"after": after, "kept": tree_ops.status_of(str(index), stored_fd) is not None})
+
+    def skip_to_closing(self) -> bool:
+        """Enter ``closing`` if the change is a single new content that already has its name. Return whether it is."""
+        if self._state != "moving" or not self._is_made():
+            return False
+        self._enter("closing", is_durable=False)
+        return True
+
+    def _is_made(self) -> bool:
+        steps = [step for step in self._record.steps if step.kind != "directory"]
+        if len(steps) != 1 or steps[0].kind != "put" or steps[0].after is None:
+            return False
+        with suppress(PathGoneError), self.paths.resolve_for_repair(steps[0].path) as resolved:
+            is_new = tree_ops.fingerprint(resolved.name, resolved.dirfd) == steps[0].after
+            return is_new and tree_ops.status_of(temp_name(resolved.name, "new"), resolved.dirfd) is None
+        return False
 
     # -------------------------------------------------------------------- backward
 
@@ -311,14 +327,14 @@ class _FileChange:
         for suffix in ("new", "old"):
             tree_ops.remove(temp_name(resolved.name, suffix), resolved.dirfd)
 
-    def _enter(self, state: State) -> None:
+    def _enter(self, state: State, *, is_durable: bool) -> None:
         assert self._state is not None
         if self._durable:
             with open_subdirectory(self._store, self._state) as descriptor:
                 sync_directory(descriptor)
         os.rename(self._state, state, src_dir_fd=self._store, dst_dir_fd=self._store)
         self._state = state
-        if self._durable:
+        if is_durable:
             sync_directory(self._store)
 
 

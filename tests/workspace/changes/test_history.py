@@ -2,6 +2,7 @@
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 
@@ -345,3 +346,43 @@ def test_undo_in_a_later_session_names_the_earlier_change(stocked):
         assert workspace.history.undo().change.summary == "create new/f.txt"
         with pytest.raises(ToolError, match="no change of this workspace is recorded"):
             workspace.undo()
+
+
+@pytest.mark.parametrize("name", ["one-edit", "new-file", "deleted-file", "several-files"])
+def test_undo_record_is_on_the_disk_before_the_file_changes(stocked, monkeypatch, name):
+    """The record, its folder and the journal are synchronised before the first rename in the workspace."""
+    calls = {
+        "one-edit": EDIT,
+        "new-file": ("write_file", {"path": "new.txt", "content": "x\n"}),
+        "deleted-file": ("delete_file", {"path": "a.txt"}),
+        "several-files": WRITE,
+    }
+    with Workspace(stocked, approve="yolo") as workspace:
+        synced: list[str] = []
+        fsync, rename, link = os.fsync, os.rename, os.link
+
+        def path_of(descriptor: int) -> str:
+            return str(Path(f"/proc/self/fd/{descriptor}").readlink())
+
+        def spy_fsync(descriptor):
+            synced.append(path_of(descriptor))
+            fsync(descriptor)
+
+        def spy(do):
+            def call(source, target, *, src_dir_fd, dst_dir_fd, **more):
+                if not str(target).startswith(".adapter-") and path_of(dst_dir_fd).startswith(workspace.root):
+                    synced.append("CHANGE")
+                do(source, target, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd, **more)
+
+            return call
+
+        monkeypatch.setattr(os, "fsync", spy_fsync)
+        monkeypatch.setattr(os, "rename", spy(rename))
+        monkeypatch.setattr(os, "link", spy(link))
+        assert workspace.run(*calls[name]).ok
+        monkeypatch.undo()
+        store = workspace.history.store.directory
+    before = synced[: synced.index("CHANGE")] if "CHANGE" in synced else synced
+    assert any(path.endswith("staging/record.json.new") for path in before)
+    assert f"{store}/staging" in before
+    assert store in before
