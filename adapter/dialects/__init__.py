@@ -1,4 +1,4 @@
-"""Dialects: the tool sets of five agents. A model is offered the tools of one dialect."""
+"""Dialects: the tool sets of five coding agents. A model is offered the tools of one dialect."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def dialect_names() -> list[str]:
 
 
 def get_dialect(name: str | Dialect) -> Dialect:
-    """Return the dialect ``name``. For an unknown name, raises UsageError, which suggests the nearest name."""
+    """Return the dialect ``name``. Raises UsageError for an unknown name; the message suggests the most similar one."""
     if isinstance(name, Dialect):
         return name
     dialect: Dialect = import_module(_MODULES[_resolve_name(name)]).DIALECT
@@ -53,9 +53,9 @@ def get_dialect(name: str | Dialect) -> Dialect:
 
 
 def tools_for_parsing(name: str) -> ToolSet:
-    """Return the tools of the dialect ``name`` for matching calls. Their classes are not loaded if that can be avoided.
+    """Return the tools of the dialect ``name`` for matching calls, if possible without loading the tools' classes.
 
-    For an unknown name, raises UsageError, which suggests the nearest name.
+    Raises UsageError for an unknown name; the message suggests the most similar one.
     """
     resolved = _resolve_name(name)
     return load_tools(resolved) or get_dialect(resolved).tools

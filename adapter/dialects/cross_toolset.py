@@ -1,8 +1,8 @@
-"""Translate calls of another dialect's tools to the session's own tools.
+"""Translate calls to another dialect's tools into calls to the session's own tools.
 
 A model that knows another program may call ``Edit`` in a session that has ``apply_edit``. The call is translated if one
-of the session's tools has the same operation and effect, and can express the whole call. The rules and approvals of the
-session's tool apply to the translated call. Otherwise the called tool is unknown.
+of the session's tools has the same operation and effect, and can express the whole call. The rules and approvals for
+the session's tool apply to the translated call. Without such a tool, the call is to an unknown tool.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from adapter.tools.tool import Tool, ToolSet
 def translate_call(
     name: str, arguments: Mapping[str, Json] | str, tools: ToolSet, active: Dialect | None = None
 ) -> ResolvedCall | None:
-    """Translate a call of a foreign tool to a call of one of ``tools``. Return None if there is no unambiguous
+    """Translate a call to a foreign tool into a call to one of ``tools``. Return None if there is no unambiguous
     translation."""
     translations = list(_find_translations(name, arguments, tools, active))
     operations = [call and _comparable_operation(call) for call in translations]
@@ -46,14 +46,13 @@ def translate_call(
 def _find_translations(
     name: str, arguments: Mapping[str, Json] | str, tools: ToolSet, active: Dialect | None
 ) -> Iterator[ResolvedCall | None]:
-    """Yield the translation of the call for each dialect that has the tool. Yield None if the session cannot express
-    the call."""
+    """Yield a translation of the call for each dialect that has the tool, or None if the session has no tool for it."""
     for dialect, tool in _find_foreign_tools(name, active):
         call = _resolve_exactly(tool, arguments)
         if call is None:
             continue
         if isinstance(_operation(call), PatchFiles):
-            yield replace(call, notes=(f"{name} is a tool of {dialect.title}; its edits were applied",))
+            yield replace(call, notes=(f"{name} is a tool from {dialect.title}; its edits were applied",))
             continue
         same = [
             translated
@@ -64,14 +63,14 @@ def _find_translations(
             yield None
             continue
         translated = min(same, key=lambda each: _distance(each, call))
-        note = f"{name} is a tool of {dialect.title}; it was run as {translated.tool.name}"
+        note = f"{name} is a tool from {dialect.title}; it was run as {translated.tool.name}"
         yield replace(translated, notes=(note, *translated.notes))
 
 
 def tools_for_effect(edit: FileEdit, tools: ToolSet, called: str) -> list[Tool]:
-    """Return the session's tools that together can perform one file's edit in a patch. ``called`` is preferred.
+    """Return the session's tools that together can perform a patch's edit to one file.
 
-    Raises ToolError if a necessary tool is missing.
+    ``called``: name of the called tool, which is preferred. Raises ToolError if a necessary tool is missing.
     """
     by_call = sorted(tools.values(), key=lambda tool: tool.name != called)
     needed: list[tuple[type, str]] = [(Move, "moves")] if edit.moved_to else []
@@ -94,14 +93,14 @@ _ACTIONS: dict[FileAction, tuple[type, str]] = {
 
 
 def _example_operation(tool: Tool) -> Operation | None:
-    """Return the operation of the tool's example, or None."""
+    """Return the operation of the tool's example, or None if the tool has no example or no class."""
     return tool.validate(tool.example).operation() if tool.validate is not None and tool.example else None
 
 
 def extract_apply_patch(arguments: Mapping[str, Json] | str) -> str | None:
-    """Return the patch in a command for ``apply_patch``, a program of codex. Return None for all other commands.
+    """Return the patch in a command that runs ``apply_patch``, a program of Codex. Return None for all other commands.
 
-    Models trained with codex write ``["apply_patch", PATCH]``, ``["bash", "-lc", LINE]`` or only LINE. A LINE contains
+    Models trained with Codex write ``["apply_patch", PATCH]``, ``["bash", "-lc", LINE]`` or only LINE. A LINE contains
     the patch as a here-document.
     """
     try:
@@ -123,8 +122,8 @@ _HERE_DOCUMENT = re.compile(
 
 
 def _find_foreign_tools(name: str, active: Dialect | None) -> list[tuple[Dialect, Tool]]:
-    """Return the foreign tools called ``name``, with their dialects. Aliases are matched only if no documented name
-    does."""
+    """Return the foreign tools called ``name``, with their dialects. Aliases count only if no documented name
+    matches."""
     others = [dialect for dialect in map(get_dialect, dialect_names()) if active is None or dialect.name != active.name]
     found = [
         (dialect, tool)
@@ -135,7 +134,7 @@ def _find_foreign_tools(name: str, active: Dialect | None) -> list[tuple[Dialect
 
 
 def _resolve_exactly(tool: Tool, arguments: Mapping[str, Json] | str) -> ResolvedCall | None:
-    """Resolve a call of ``tool``. Return None unless the tool accepts every argument."""
+    """Resolve a call to ``tool``. Return None unless the tool accepts every argument."""
     try:
         given, _ = parse_arguments(arguments if isinstance(arguments, str | dict) else dict(arguments))
         _, named, _ = normalize_call(tool.name, given, ToolSet([tool]))
@@ -147,7 +146,7 @@ def _resolve_exactly(tool: Tool, arguments: Mapping[str, Json] | str) -> Resolve
 
 
 def _translate_to(call: ResolvedCall, own: Tool) -> ResolvedCall | None:
-    """Translate the foreign call to ``own``. Return None unless the operation stays the same."""
+    """Translate the foreign call into a call to ``own``. Return None unless the operation stays the same."""
     wanted = _operation(call)
     significant = {key: value for key, value in call.arguments.items() if _operation_without(call, key) != wanted}
     named: JsonObject = {}
@@ -155,7 +154,7 @@ def _translate_to(call: ResolvedCall, own: Tool) -> ResolvedCall | None:
     for key, value in significant.items():
         parameter = _match_parameter(key, call.tool, own)
         if parameter is None:
-            unmatched.append(key)  # this may be the default behaviour of the tool
+            unmatched.append(key)  # the argument may ask for behaviour that ``own`` has by default
             continue
         if parameter in named:
             return None
@@ -172,8 +171,8 @@ def _translate_to(call: ResolvedCall, own: Tool) -> ResolvedCall | None:
 
 
 def _match_parameter(key: str, foreign: Tool, own: Tool) -> str | None:
-    """Return the parameter of ``own`` for the foreign parameter ``key``, matched by the names that either tool
-    accepts."""
+    """Return the parameter of ``own`` that corresponds to the foreign parameter ``key``, judging by the names that
+    either tool accepts."""
     known = (*own.properties, *own.unlisted)
     if key in known:
         return key
@@ -183,8 +182,11 @@ def _match_parameter(key: str, foreign: Tool, own: Tool) -> str | None:
 
 
 def _is_same_operation(own: Operation | None, wanted: Operation | None, minimal: Operation | None) -> bool:
-    """Return whether two operations differ only in fields that the call did not set and that have their default
-    values."""
+    """Return whether two operations are equal, ignoring fields that have a default value in ``own`` and that the call
+    did not set.
+
+    ``minimal``: the operation of the call without its optional arguments; None to compare all fields.
+    """
     if own is None or wanted is None or type(own) is not type(wanted):
         return False
     if isinstance(wanted, Delete):
@@ -192,7 +194,7 @@ def _is_same_operation(own: Operation | None, wanted: Operation | None, minimal:
     if isinstance(own, PatchText) and isinstance(wanted, PatchText):
         if len(own.patches) > 1 and own.basis != wanted.basis:
             return False
-        # The tools may differ in exact matching, but old and new text must be the same.
+        # One tool may match exactly and the other tolerantly, but old and new text must be the same.
         own, wanted = _as_tolerant(own), _as_tolerant(wanted)
         minimal = _as_tolerant(minimal) if isinstance(minimal, PatchText) else minimal
     for field in fields(own):

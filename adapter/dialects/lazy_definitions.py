@@ -1,7 +1,7 @@
 """Load the names and parameters of a dialect's tools without importing their classes.
 
-`definitions.json` is generated from the classes (``python -m tests.generate``), because importing them takes longer
-than parsing a megabyte of text.
+`definitions.json` is generated from the classes (``python -m tests.generate``), because importing the classes takes
+longer than parsing a megabyte of text.
 """
 
 from __future__ import annotations

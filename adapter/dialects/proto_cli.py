@@ -35,18 +35,18 @@ from adapter.tools.operations import (
 )
 
 MAX_READ_LINES = 1_000
-"""Default number of lines of a page of `ProtoReadFile`."""
+"""Default number of lines in a page from `ProtoReadFile`."""
 MAX_READ_BYTES = 25_000
-"""Maximum size of a page of `ProtoReadFile`, in bytes. This is the limit of the program; its document does not state
+"""Maximum size of a page from `ProtoReadFile`, in bytes. This is the program's limit; its document does not state
 one."""
 MAX_LINE_CHARACTERS = 2_000
 """Maximum length of a line, in characters. The rest of the line is omitted."""
 MAX_PATHS = 100
-"""Maximum number of paths in the result of a glob."""
+"""Maximum number of paths in the result of `ProtoGlobTool`."""
 MAX_ENTRIES = 1_000
 """Maximum number of entries in a listing."""
 MAX_MATCHES = 500
-"""Maximum number of matches in the result of a search."""
+"""Maximum number of matches in the result of `ProtoGrepSearch`."""
 
 
 class ProtoListDirectory(ToolClass):
@@ -65,7 +65,8 @@ class ProtoListDirectory(ToolClass):
         bool, Field(description="Respect .gitignore"), Aliases("respect_gitignore", "git_ignore")
     ] = True
     file_filtering_options: SkipJsonSchema[dict[str, bool] | None] = None
-    """Object that contains ``respect_git_ignore``. The program expects this form, its document does not."""
+    """An object that contains ``respect_git_ignore``. The program expects this form, but its document does not mention
+    it."""
 
     def operation(self) -> Operation:
         respected = (self.file_filtering_options or {}).get("respect_git_ignore", self.respect_git_ignore)

@@ -1,7 +1,7 @@
 """Format tool results as text for the model. The dialects share these functions.
 
-Lines are short and begin with the path, and hints are added where a model needs them. The notes of a result follow its
-text as ``(note: ...)`` lines.
+Lines are short and begin with the path, and hints are added where a model needs them. A result's notes follow its text
+as ``(note: ...)`` lines.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from adapter.tools.operations.agent_state import TodoStatus
 
 
 def format_file(file: FileText) -> str:
-    """Return the text. For an empty file return a line that states this, because models mistake empty text for a
-    failure."""
+    """Return the file's text. For an empty file, return a line that states this, because models mistake an empty result
+    for a failure."""
     return file.text or f"({file.path} is empty)"
 
 
@@ -49,7 +49,7 @@ def _number_lines(file: FileText) -> list[str]:
 
 
 def format_numbered_lines(file: FileText) -> str:
-    """Return numbered lines, below a header with the range and the total."""
+    """Return numbered lines under a header with the range and the total."""
     if file.total_lines == 0:
         return format_file(file)
     total = "a large file" if file.total_lines is None else file.total_lines
@@ -58,8 +58,8 @@ def format_numbered_lines(file: FileText) -> str:
 
 
 def page_of(file: FileText, max_bytes: int) -> tuple[FileText, bool]:
-    """Return the lines that fit into ``max_bytes`` with their numbers, but at least one line, and whether more lines
-    follow."""
+    """Return the first lines that, with their line numbers, fit into ``max_bytes`` (at least one line), and whether
+    more lines follow."""
     lines = split_lines(file.text)
     size = 0
     for count, (number, line) in enumerate(enumerate(lines, file.start_line)):
@@ -97,7 +97,7 @@ def format_written(written: FileWritten) -> str:
 
 
 def format_patched(patched: FilePatched | FilesPatched) -> str:
-    """Summarize the edits. If a difference was tolerated, the summary includes the notes and the diff."""
+    """Summarize the edits. If an old text differed from the file, the summary includes the notes and the diff."""
     if isinstance(patched, FilePatched):
         text = f"Applied {pluralize(patched.count, 'patch', 'patches')} to {patched.path}."
     else:
@@ -189,7 +189,7 @@ def format_omitted_matches(found: GrepResult) -> list[str]:
 
 
 def format_matches_with_context(found: GrepResult, pattern: str) -> str:
-    """Format each match with ``>``, between the numbered lines around it."""
+    """Mark each match with ``>``, and show the numbered lines around it."""
     if not found.hits:
         return format_matches(found, pattern)
     shown = f", showing the first {len(found.hits)}" if len(found.hits) < found.total else ""
@@ -206,19 +206,19 @@ def _format_block(hit: GrepMatch) -> Iterable[str]:
 
 
 def format_command(run: CommandOutput | ProgramOutput) -> str:
-    """Return the output of a command. If it failed, a line about the failure precedes the output."""
+    """Return the output of a command. If the command failed, a line about the failure precedes the output."""
     output = _join(run.output.strip("\n") or "(no output)", notes=run.notes)
     if run.timed_out:
-        return f"Command timed out and was stopped. Its output until then:\n{output}"
+        return f"Command timed out and was stopped. Its output so far:\n{output}"
     if run.exit_code is None:
-        return f"Command was stopped. Its output until then:\n{output}"
+        return f"Command was stopped. Its output so far:\n{output}"
     if run.exit_code:
         return f"Command failed with exit code {run.exit_code}:\n{output}"
     return output
 
 
 def format_program(run: ProgramOutput) -> str:
-    """Format a result like `format_command`. If the output was sliced, add a note."""
+    """Format a result like `format_command`. If lines of the output were omitted, add a note."""
     text = format_command(run)
     if not run.skipped_lines:
         return text
@@ -227,7 +227,7 @@ def format_program(run: ProgramOutput) -> str:
 
 
 def format_batch(batch: BatchResults) -> str:
-    """Format each result under the name of its tool, in order, then the number of successful calls."""
+    """Format each result under its tool's name, in order, followed by the number of successful calls."""
     sections = [f"## {result.name}\n{result.content}" for result in batch.results]
     good = sum(result.ok for result in batch.results)
     total = len(batch.results)
@@ -257,7 +257,7 @@ _MARKS: dict[TodoStatus, str] = {"pending": " ", "in_progress": ">", "completed"
 
 
 def format_todos(todos: TodoList) -> str:
-    """Format the progress, then one item per line."""
+    """Format a line with the number of completed items, then one item per line."""
     items = [
         f"[{_MARKS[todo.status]}] {todo.content}" + (f" ({todo.priority})" if todo.priority else "")
         for todo in todos.todos

@@ -35,7 +35,7 @@ OutcomeT = TypeVar("OutcomeT")
 
 
 class Aliases:
-    """Aliases of an argument, for use in ``Annotated``. The argument's own name may be among them."""
+    """Aliases of an argument, for use in ``Annotated``. They can include the argument's own name."""
 
     def __init__(self, *names: str) -> None:
         self.names = names
@@ -54,8 +54,8 @@ Unsigned = Annotated[int, AfterValidator(_require_unsigned)]
 class ToolMetadata:
     """The names and metadata of a tool.
 
-    ``second_names``: additional names in the document. ``aliases``: undocumented names that models use. The other
-    fields are those of `adapter.tools.tool.Tool`.
+    ``second_names``: further documented names. ``aliases``: undocumented names that models use. The other fields are
+    the same as in `adapter.tools.tool.Tool`.
     """
 
     name: str
@@ -65,7 +65,7 @@ class ToolMetadata:
     example: JsonObject = field(default_factory=dict)
     needs: Capability | None = None
     max_lines: int = MAX_LINES
-    """Maximum number of lines of a result. Tools that return pages with a hint how to continue set a higher maximum."""
+    """Maximum number of lines in a result. Tools whose pages end with a hint on how to continue set a higher one."""
     label: str = ""
     is_polling: bool = False
     failure: FailureRenderer | None = None
@@ -79,21 +79,21 @@ class ToolClass(BaseModel):
     naming: ClassVar[ToolMetadata]
 
     def operation(self) -> Operation:
-        raise NotImplementedError(f"{type(self).__name__} needs a method operation, which returns its action as data")
+        raise NotImplementedError(f"{type(self).__name__} must define operation(), which returns its action as data")
 
     def render(self, outcome: Outcome, /) -> Rendered:
         """Return the text for the model and, if documented, the result as JSON."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method render; see render_as")
+        raise NotImplementedError(f"{type(self).__name__} must define render(); see render_as")
 
     def notes(self) -> tuple[str, ...]:
-        """Return assumptions about missing arguments, one sentence each."""
+        """Return the assumptions made for missing or invalid arguments, as one sentence each."""
         return ()
 
     @classmethod
     @cache
     def tool(cls) -> Tool:
-        """Return the tool as a `Tool`, for parsers, prompts and servers. The result is cached, because building a
-        schema takes milliseconds."""
+        """Return the `Tool` for parsers, prompts and servers. The result is cached, because building a schema takes
+        milliseconds."""
         parameters = simplify_schema(cls)
         return Tool(
             name=cls.naming.name,
@@ -114,10 +114,10 @@ class ToolClass(BaseModel):
 
 
 class NestedModel(BaseModel):
-    """Base class of objects inside an argument.
+    """Base class for objects inside an argument.
 
-    It resolves the ``Aliases`` of its fields, ignoring separators and case, because call resolution renames only
-    top-level arguments.
+    This class resolves the ``Aliases`` of its fields, ignoring separators and case, because call resolution renames
+    only top-level arguments.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -142,7 +142,7 @@ class NestedModel(BaseModel):
 
 
 def _aliases(model: type[BaseModel], name: str) -> tuple[str, ...]:
-    """Return the aliases of an argument, except those that are names of other arguments of the model."""
+    """Return the aliases of an argument, except those that are names of arguments of ``model``."""
     return tuple(
         alias
         for item in model.model_fields[name].metadata
@@ -153,7 +153,7 @@ def _aliases(model: type[BaseModel], name: str) -> tuple[str, ...]:
 
 
 def require_outcome(outcome: Outcome, kind: type[OutcomeT]) -> OutcomeT:
-    """Return ``outcome`` as an instance of ``kind``, the outcome of the tool's operation. Any other type is a bug."""
+    """Return ``outcome``, which must be a ``kind``, the outcome of the tool's operation. Any other type is a bug."""
     if not isinstance(outcome, kind):
         raise TypeError(f"expected {kind.__name__}, got {type(outcome).__name__}")
     return outcome
@@ -162,8 +162,8 @@ def require_outcome(outcome: Outcome, kind: type[OutcomeT]) -> OutcomeT:
 def render_as(
     kind: type[OutcomeT], format_outcome: Callable[Concatenate[OutcomeT, ...], str], *arguments: str
 ) -> Callable[[Any, Outcome], Rendered]:
-    """Return a ``render`` method for a tool whose result is only text. ``arguments``: the tool's fields that are passed
-    to ``format_outcome``."""
+    """Return a ``render`` method for a tool whose result is only text. ``arguments``: names of the tool's fields to
+    pass to ``format_outcome``."""
 
     def render(self: Any, outcome: Outcome) -> Rendered:
         return format_outcome(require_outcome(outcome, kind), *(getattr(self, name) for name in arguments)), None

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """A named set of tools: first tool classes in the order of the prompt, then tools that are defined as data.
+    """A named set of tools: tool classes, in the order of the prompt, followed by tools that are defined as data.
 
-    ``preapproved``: effects for which the dialect's document requires no approval.
+    ``preapproved``: effects that need no approval according to the document that defines the dialect.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Dialect:
         return ToolSet([*(kind.tool() for kind in self.classes), *self.defined])
 
     def tool_names(self, aliases: bool = False) -> list[str]:
-        """Return the documented names of the tools. ``aliases``: include their second names."""
+        """Return the documented names of the tools. ``aliases``: whether to include the tools' second names."""
         names = [
             name for kind in self.classes for name in (kind.naming.name, *(kind.naming.second_names if aliases else ()))
         ]

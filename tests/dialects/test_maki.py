@@ -265,7 +265,7 @@ def test_a_description_is_a_label(call):
 def test_bash_stops_after_its_timeout(call):
     """C149, C153, D17: seconds of wall time, its output until then is given; a timeout beyond the maximum is cut."""
     result = call("bash", command="echo before; sleep 600", timeout=1)
-    assert result.content.startswith("Command timed out and was stopped. Its output until then:\nbefore")
+    assert result.content.startswith("Command timed out and was stopped. Its output so far:\nbefore")
     assert result.data == {"exit_code": None, "timed_out": True}
     assert "the timeout was reduced to 600 s" in call("bash", command="true", timeout=10_000).content
 

@@ -234,9 +234,9 @@ def test_a_wrong_entry_names_file_tool_and_field(change, says):
     ("text", "says"),
     [
         ("{", "is not valid JSON"),
-        ("5", "must hold"),
+        ("5", "must contain"),
         ("[" * 100_000, "is not valid JSON"),
-        ('{"shellCommands": 5}', "must hold"),
+        ('{"shellCommands": 5}', "must contain"),
     ],
 )
 def test_a_file_that_holds_no_tools_says_what_it_must_hold(text, says):

@@ -313,7 +313,7 @@ def test_read_takes_a_window(run, error_of):
     assert fields == {"lineCount": 2, "truncated": True, "startLine": 2, "endLine": 3}
     rest = run("Read", file_path="a.py", offset=3)
     assert (rest.data["content"], rest.data["truncated"], rest.data["endLine"]) == ("3\tthree\n4\tfour", False, None)
-    assert "line 0 is out of range; lines count from 1" in error_of("Read", file_path="a.py", offset=0)["error"]
+    assert "0 is out of range; expected 1 or more" in error_of("Read", file_path="a.py", offset=0)["error"]
     assert "4 lines" in error_of("Read", file_path="a.py", offset=9)["error"]
 
 

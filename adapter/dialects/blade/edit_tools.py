@@ -59,8 +59,8 @@ EndHint = Annotated[int | None, Field(description="Last line (1-indexed), to sel
 
 
 ReplaceAll = SkipJsonSchema[bool]
-"""Type of an argument that Blade's document does not contain. It is accepted but not listed, because models know it
-from other programs."""
+"""Type of an argument that is not in Blade's document. Prompts do not list it, but it is accepted, because models know
+it from other programs."""
 
 
 class BladeWriteFile(ToolClass):
@@ -153,7 +153,7 @@ class ApplyEdit(ToolClass):
     @model_validator(mode="before")
     @classmethod
     def _accept_notation(cls, value: Json) -> Json:
-        """Accept a diff, an envelope or SEARCH/REPLACE blocks in place of the list of patches, or as its only item."""
+        """Accept a diff, an envelope or SEARCH/REPLACE blocks instead of the list of patches, or as its only item."""
         patches = value.get("patches") if isinstance(value, dict) else None
         if isinstance(patches, list) and len(patches) == 1:
             patches = patches[0]

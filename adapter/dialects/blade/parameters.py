@@ -1,4 +1,4 @@
-"""The path parameter that Blade's tools share."""
+"""The path parameter shared by Blade's tools."""
 
 from __future__ import annotations
 

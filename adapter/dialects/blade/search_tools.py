@@ -12,7 +12,7 @@ from adapter.tools.argument_synonyms import DIRECTORY, PATH, PATTERN
 from adapter.tools.operations import FindByName, Glob, Grep, GrepResult, Listing, Operation, PathList, Tree
 
 MAX_STRUCTURE_ENTRIES = 200
-"""Maximum number of entries of `get_workspace_structure`, from Blade's document."""
+"""Maximum number of entries in a result of `get_workspace_structure`, from Blade's document."""
 
 
 CONTEXT_LINES = 2

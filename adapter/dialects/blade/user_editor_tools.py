@@ -28,7 +28,7 @@ from adapter.tools.operations import (
 
 
 def _state_fields(outcome: Outcome) -> JsonObject:
-    """Return the seven result fields of Blade's document."""
+    """Return the seven result fields in Blade's document."""
     fields = asdict(require_outcome(outcome, EditorState))
     fields.pop("notes")
     return fields

@@ -1,4 +1,4 @@
-"""Maki's tools that make more calls: batches, code and sub-agents."""
+"""Maki's tools that can call other tools: batches, code and sub-agents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parameter types that several of Maki's tools share."""
+"""Parameter types shared by several of Maki's tools."""
 
 from __future__ import annotations
 

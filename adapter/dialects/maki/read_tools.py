@@ -15,7 +15,7 @@ from adapter.tools.argument_synonyms import DIRECTORY, PATH
 from adapter.tools.operations import FileOutline, FileText, Listing, Operation, Outcome, Outline, ReadText
 
 MAX_PAGE_BYTES = MAX_BYTES - 2_000
-"""Maximum size of a page of `Read`, in bytes. It leaves room for the hint below the page. The number of lines is
+"""Maximum size of a page from `Read`, in bytes, which leaves room for the hint below the page. The number of lines is
 limited only by ``limit``."""
 
 
@@ -49,7 +49,7 @@ class Read(ToolClass):
 
     @property
     def _first(self) -> int | None:
-        """Return the number of the first line. An offset of 0 means line 1."""
+        """The number of the first line. An offset of 0 means line 1."""
         return None if self.offset is None else max(self.offset, 1)
 
     def render(self, outcome: Outcome) -> Rendered:

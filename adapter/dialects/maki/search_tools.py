@@ -12,11 +12,11 @@ from adapter.tools.argument_synonyms import DIRECTORY, PATH, PATTERN
 from adapter.tools.operations import Glob, Grep, GrepResult, Operation, PathList
 
 MAX_PATHS = 100
-"""Maximum number of paths in the result of a glob."""
+"""Maximum number of paths in the result of `MakiGlobTool`."""
 
 
 MAX_MATCHES = 100
-"""Maximum number of matches in the result of a search."""
+"""Maximum number of matches in the result of `GrepTool`."""
 
 
 SearchedDirectory = Annotated[

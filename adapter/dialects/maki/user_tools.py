@@ -27,7 +27,7 @@ from adapter.tools.operations.agent_state import TodoPriority, TodoStatus, todo_
 from adapter.tools.schema_simplify import REQUIRED_KEY
 
 MAX_QUESTIONS = 20
-"""Maximum number of questions per call. Maki's document has no limit."""
+"""Maximum number of questions per call. Maki's document states no limit."""
 
 
 class OptionItem(NestedModel):

@@ -1,4 +1,4 @@
-"""Promptly's tools: built-in tools, and shell tools. A shell tool runs a program, as defined by an entry of a JSON
+"""Promptly's tools: built-in tools, and shell tools. A shell tool runs a program, as defined by an entry in a JSON
 file.
 
 ::
@@ -11,8 +11,8 @@ file.
       "echoOutput": false, "truncateOutput": true, "exclusiveArgumentTemplate": false, "optIn": false
     }]}
 
-A group of ``argumentTemplate`` is used if all its placeholders have a value, and dropped otherwise. With
-``exclusiveArgumentTemplate`` only the first complete group is used. ``{{name}}`` is replaced by a value, ``{(name)}``
+A group in ``argumentTemplate`` is used if all its placeholders have a value, and dropped otherwise. With
+``exclusiveArgumentTemplate``, only the first complete group is used. ``{{name}}`` is replaced by a value, ``{(name)}``
 by a path inside the workspace. The program runs without a shell, so that each token is one argument, whatever it
 contains. A token whose value is an array is repeated for each item. An empty array counts as a missing value, and a
 missing value is replaced by its ``default``. A value never becomes an option: if a token begins with a placeholder, a
@@ -80,8 +80,8 @@ def default_text() -> str:
 
 
 class DefaultTool(ShellTool):
-    """A shipped entry, which is offered only if its program is installed. User-defined tools are always offered, so
-    that a missing program is reported."""
+    """A shipped entry, which is offered only if its program is installed. The user's own tools are always offered, so
+    that a call reports the missing program."""
 
     def tool(self) -> Tool:
         return replace(super().tool(), program=self.executable)
@@ -93,11 +93,11 @@ def default_entries() -> list[ShellTool]:
 
 
 def make_dialect(entries: Iterable[ShellTool], include: Sequence[str] = (), exclude: Sequence[str] = ()) -> Dialect:
-    """Build the dialect from the built-in tools and ``entries``. The first entry of a name replaces all other tools of
-    that name.
+    """Build the dialect from the built-in tools and ``entries``. The first entry with a name replaces all other tools
+    with this name.
 
-    ``include``: offer only tools whose names contain one of these strings, including opt-in tools. By default, all
-    tools except the opt-in tools are offered. ``exclude``: omit tools whose names contain one of these strings.
+    ``include``: strings of which an offered tool's name must contain one; these tools can be opt-in tools. By default,
+    all tools except the opt-in tools are offered. ``exclude``: strings that no offered tool's name may contain.
     Matching is case-sensitive. Raises UsageError if a string in ``include`` matches nothing, or if no tool remains.
     """
     first: dict[str, ShellTool] = {}

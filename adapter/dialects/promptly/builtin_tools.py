@@ -1,4 +1,4 @@
-"""Promptly's built-in tools, which do not run a program."""
+"""Promptly's built-in tools, which do not run programs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from adapter.tools.operations import (
 )
 
 MAX_PAGE_BYTES = MAX_BYTES - 2_000
-"""Maximum size of a page of a file, in bytes. It leaves room for the hint above the page."""
+"""Maximum size of a file's page, in bytes, which leaves room for the hint above the page."""
 
 
 class WriteToFile(ToolClass):

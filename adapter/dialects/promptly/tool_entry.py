@@ -1,4 +1,4 @@
-"""Promptly's shell tools: the entries of a tools file, their validation, and calls of the tools."""
+"""Promptly's shell tools: the entries in a tools file, their validation, and calls to the tools."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MAX_MESSAGE = 200
 
 
 MAX_ENTRIES = 500
-"""Maximum number of entries of a listing or a search by name."""
+"""Maximum number of entries in the result of a listing or a search by name."""
 
 
 _PLACEHOLDER = re.compile(r"\{\{\s*([^{}]+?)\s*\}\}|\{\(\s*([^()]+?)\s*\)\}")
@@ -43,7 +43,8 @@ _NAME = r"^[A-Za-z0-9_.-]{1,64}$"
 
 
 def _parameters_schema(schema: JsonObject) -> JsonObject:
-    """Return ``schema`` without references, so that validation never fetches a schema. Raises ValueError."""
+    """Return ``schema`` without references, so that validation never fetches a schema. Raises ValueError if ``schema``
+    is invalid."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
 
@@ -63,7 +64,7 @@ def _parameters_schema(schema: JsonObject) -> JsonObject:
 
 
 class ShellTool(BaseModel):
-    """An entry of a tools file. The fields have the documented names in snake case."""
+    """An entry in a tools file. The fields have the documented names, in snake case."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, strict=True)
 
@@ -121,7 +122,7 @@ class ShellTool(BaseModel):
 
 
 def parse_entries(text: str, source: str) -> list[ShellTool]:
-    """Parse a tools file. If it is invalid, raises UsageError, which names ``source``, the tool and the field."""
+    """Parse a tools file. Raises UsageError if it is invalid; the message names ``source``, the tool and the field."""
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -129,7 +130,7 @@ def parse_entries(text: str, source: str) -> list[ShellTool]:
     if isinstance(content, dict):
         content = content.get(ENTRIES_KEY, [content])
     if not isinstance(content, list):
-        raise UsageError(f'{source} must hold {{"{ENTRIES_KEY}": [...]}} or a list of tools')
+        raise UsageError(f'{source} must contain {{"{ENTRIES_KEY}": [...]}} or a list of tools')
     entries = [parse_entry(entry, f"{source}, tool {number}") for number, entry in enumerate(content, 1)]
     names = [entry.name for entry in entries]
     duplicate = next((name for name in names if names.count(name) > 1), None)
@@ -139,7 +140,7 @@ def parse_entries(text: str, source: str) -> list[ShellTool]:
 
 
 def parse_entry(entry: Json, source: str) -> ShellTool:
-    """Parse one entry. If it is invalid, raises UsageError, which lists every invalid field."""
+    """Parse one entry. Raises UsageError if it is invalid; the message lists every invalid field."""
     if isinstance(entry, dict) and isinstance(entry.get("name"), str):
         source = f"{source} ({escape_for_display(entry['name'])})"
     try:
@@ -182,7 +183,7 @@ def _truncate(message: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ShellToolCall:
-    """A validated call of a `ShellTool`."""
+    """A validated call to a `ShellTool`."""
 
     tool: ShellTool
     values: JsonObject
@@ -206,8 +207,8 @@ class ShellToolCall:
         return ()
 
     def _build_arguments(self) -> Iterator[ProgramArgument]:
-        """Yield the arguments. Raises ToolError if a value would be an option, or if one group is required and none is
-        complete."""
+        """Yield the program's arguments. Raises ToolError if a value would be an option, or if a group is required and
+        none is complete."""
         complete_groups = [group for group in self.tool.argument_template if self._is_complete(group)]
         if self.tool.exclusive_argument_template:
             if not complete_groups and self.tool.argument_template:

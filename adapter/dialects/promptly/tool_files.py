@@ -1,6 +1,6 @@
 """Find, load and change Promptly's tools files.
 
-If several files define a tool of the same name, the first definition is active. The order is ``tools.json`` in the
+If several files define a tool with the same name, the first definition is active. The order is ``tools.json`` in the
 current directory, ``~/.config/promptly/tools.json``, and the shipped file. If the basename is not ``tools``, the
 shipped file is not used, and one of the other two files must exist.
 """
@@ -41,8 +41,8 @@ class DefinedTool:
 
 @dataclass(frozen=True, slots=True)
 class ToolSelection:
-    """The tools that command line options select. ``local``: approved text of the local file, "" to use none; by
-    default, the file is read."""
+    """The command-line options that select tools. ``local``: approved text of the local file, or "" to ignore the file;
+    None to read the file."""
 
     basename: str = DEFAULT_BASENAME
     include: Sequence[str] = field(default_factory=tuple)
@@ -84,15 +84,15 @@ def load_dialect(selection: ToolSelection | None = None) -> Dialect:
 
 
 def target_file(config_file: Path | None) -> Path:
-    """Return the file to change: ``config_file``, else the local file if it exists, else the user's file."""
+    """Return the file to change: ``config_file`` if given, else the local file if it exists, else the user's file."""
     if config_file is not None:
         return config_file
     return local_file() if local_file().is_file() else user_file()
 
 
 def add_tool(entry: JsonObject, file: Path) -> None:
-    """Add an entry to ``file``, which is created if necessary. Raises UsageError if the entry is invalid or its name
-    exists."""
+    """Add an entry to ``file``, and create the file if necessary. Raises UsageError if the entry is invalid or the file
+    already has a tool with its name."""
     tool = parse_entry(entry, "the new tool")
     entries = _read_entries(file) if file.exists() else []
     if any(isinstance(other, dict) and other.get("name") == tool.name for other in entries):
@@ -116,14 +116,14 @@ def install_defaults(basename: str = DEFAULT_BASENAME) -> Path:
     """Write the shipped tools file to the user's configuration. Raises UsageError if the file exists."""
     file = user_file(basename)
     if file.exists():
-        raise UsageError(f"{file} already exists; nothing was changed. Move it away to install the shipped one")
+        raise UsageError(f"{file} already exists; nothing was changed. Rename it to install the shipped file.")
     _write(file, default_text())
     return file
 
 
 def _file_name(basename: str) -> str:
     if not basename or Path(basename).name != basename:
-        raise UsageError(f"--tools takes the base name of a file, such as 'tools', got {basename!r}")
+        raise UsageError(f"--tools must be the base name of a file, such as 'tools'; got {basename!r}")
     return basename if basename.endswith(".json") else f"{basename}.json"
 
 
@@ -145,7 +145,7 @@ def _read_entries(file: Path) -> list[Json]:
 
 
 def _save(file: Path, entries: Sequence[Json]) -> None:
-    """Save the entries. The structure of the file and its other keys are unchanged."""
+    """Save the entries, but keep the structure of the file and its other keys."""
     content: Json = {ENTRIES_KEY: list(entries)}
     if file.exists():
         old = json.loads(_read_text(file))
@@ -157,7 +157,7 @@ def _save(file: Path, entries: Sequence[Json]) -> None:
 
 
 def _write(file: Path, text: str) -> None:
-    """Write the file atomically. If it is a link, its target is written."""
+    """Write the file atomically. If it is a symbolic link, write the link's target."""
     file = file.resolve()
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

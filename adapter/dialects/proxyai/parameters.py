@@ -1,4 +1,4 @@
-"""Parameter types and error results that several of ProxyAI's tools share."""
+"""Parameter types and error results shared by several of ProxyAI's tools."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetada
 from adapter.tools.operations import FileText, Operation, Outcome, ReadText
 
 READ_LINES = 2_000
-"""Default number of lines that are read."""
+"""Default number of lines to read."""
 
 
 LINE_CHARACTERS = 2_000
@@ -49,7 +49,7 @@ class ProxyAIReadFile(ToolClass):
     @classmethod
     def _check_positive(cls, value: int | None) -> int | None:
         if value is not None and value < 1:
-            raise ValueError(f"line {value} is out of range; lines count from 1")
+            raise ValueError(f"{value} is out of range; expected 1 or more")
         return value
 
     def operation(self) -> Operation:

@@ -26,11 +26,11 @@ from adapter.tools.operations import (
 )
 
 DEFAULT_TIMEOUT_MS = 60_000
-"""Default timeout of a command, in milliseconds. It is the program's; its document does not state one."""
+"""Default timeout of a command, in milliseconds, from the program. Its document does not state one."""
 
 
 MAX_TIMEOUT_MS = 600_000
-"""Maximum timeout of a command, in milliseconds. It is the program's; its document does not state one."""
+"""Maximum timeout of a command, in milliseconds, from the program. Its document does not state one."""
 
 
 def _render_run_error(given: JsonObject, error: ToolError) -> Json:
@@ -65,7 +65,7 @@ class ProxyAIBash(ToolClass):
         bool | None, Field(description="Do not wait for its end; watch it with BashOutput"), Aliases("background")
     ] = None
     workingDirectory: SkipJsonSchema[str] = "."
-    """A parameter of the program that its document does not contain."""
+    """A parameter that the program has, but its document does not mention."""
 
     @model_validator(mode="before")
     @classmethod
