@@ -2,7 +2,8 @@
 
 A template comes with a model, so it is untrusted code. It runs in Jinja's sandbox and gets only JSON values. The
 operating system limits its time and memory: this file is also a program that reads requests as lines of JSON, and
-`adapter.backends.template_files` runs it in a worker process. So it imports no other module of this package.
+`adapter.backends.template_files` runs it in a worker process. The file therefore imports no other module of this
+package.
 
 Source: transformers 5.23, ``utils/chat_template_utils.py`` and ``tokenization_utils_base.py``.
 """
@@ -40,7 +41,7 @@ MAX_CHARACTERS = 32_000_000
 
 
 class ChatTemplateError(Exception):
-    """The template raised this error, or cannot be rendered."""
+    """The template raised an error or cannot be rendered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +62,8 @@ def render_chat_template(
     add_generation_prompt: bool = True,
     variables: Mapping[str, Json] | None = None,
 ) -> str:
-    """Render a prompt. Raises ChatTemplateError if the template is invalid or rejects the messages, or the prompt is
-    too long."""
+    """Render a prompt. Raises ChatTemplateError if the template is invalid, rejects the messages, or writes more than
+    `MAX_CHARACTERS`."""
     context = {
         **template.tokens,
         **(variables or {}),
@@ -91,7 +92,7 @@ def render_chat_template(
 
 
 def _message(message: Mapping[str, Json]) -> dict[str, Json]:
-    """Prepare a message like transformers: without null values, and with reasoning under both common keys."""
+    """Prepare a message as transformers does: drop null values, and store reasoning under both common keys."""
     fields = {key: value for key, value in message.items() if value is not None}
     reasoning = next((fields[key] for key in REASONING_KEYS if key in fields), None)
     return fields if reasoning is None else {"thinking": reasoning, **fields, "reasoning_content": reasoning}
@@ -150,7 +151,7 @@ def _check_name(name: object) -> None:
 
 
 class _PlainDict:
-    """Replace ``dict`` by a function, so that templates cannot access the attributes of the class."""
+    """A substitute for ``dict`` that does not expose the attributes of the class to templates."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> dict[Any, Any]:
         return dict(*args, **kwargs)
@@ -163,8 +164,8 @@ def _to_json(
     separators: tuple[str, str] | None = None,
     sort_keys: bool = False,
 ) -> str:
-    """Convert ``value`` to JSON. Unlike Jinja's filter, this does not escape HTML, because models were not trained on
-    it."""
+    """Convert ``value`` to JSON. Unlike Jinja's filter, do not escape HTML, because models were not trained on escaped
+    HTML."""
     return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
 
 
@@ -180,9 +181,9 @@ def _now(format: str) -> str:
 
 
 def answer(line: str) -> str:
-    """Answer one request. Both are JSON; the answer is ``{"prompt": ...}`` or ``{"fault": ...}``.
+    """Return the answer to one request. Both are lines of JSON; an answer has the key ``prompt`` or ``fault``.
 
-    ``spent_s`` in the answer is the processor time of the process so far, in seconds.
+    ``spent_s`` in the answer is the processor time that the process has used so far, in seconds.
     """
     return json.dumps({**_render(json.loads(line)), "spent_s": time.process_time()})
 
@@ -199,13 +200,13 @@ def _render(request: Mapping[str, Json]) -> dict[str, Json]:
     except ChatTemplateError as fault:
         return {"fault": str(fault)}
     except MemoryError:
-        return {"fault": "the template takes too much memory"}
+        return {"fault": "the template needs too much memory"}
     return {"prompt": prompt}
 
 
 def main() -> None:
-    """Read requests from standard input. Arguments: memory limit in megabytes, and processor time per prompt in
-    seconds."""
+    """Answer requests from standard input. Command-line arguments: memory limit in megabytes, and processor time per
+    prompt in seconds."""
     if sys.platform != "win32":
         memory = int(sys.argv[1]) * 1_000_000
         with suppress(ValueError, OSError):  # macOS rejects this limit

@@ -1,13 +1,13 @@
-"""Control tokens of model families, in addition to those of formats, each with its source.
+"""Control tokens of model families, each with its source, in addition to those defined by formats.
 
 A tokenizer reads each of these strings as one token anywhere in a prompt, but only with this exact spelling. Strings
-that only look alike after NFKC normalization (``＜s＞``) are not included: tokenizers search the raw text before
-normalization (Hugging Face's special tokens are ``normalized: false``, llama.cpp splits the prompt at them first).
-Full-width brackets are common in Chinese and Japanese.
+that equal a token only after NFKC normalization (``＜s＞``) are not included: tokenizers search for tokens before they
+normalize the text (Hugging Face's special tokens are ``normalized: false``, and llama.cpp first splits the prompt at
+its tokens). Full-width brackets are also common in Chinese and Japanese text.
 
-Two groups of tokens are not included. `adapter.prompting.escaping` matches ``<|...|>``, ``<｜...｜>``, ``<SPECIAL_1>``
-and similar by pattern. Some tokens are ordinary text elsewhere (``<role>`` of Ling, ``<filename>`` of StarCoder, HTML
-tags of Gemma).
+Two groups of tokens are not included: tokens such as ``<|...|>``, ``<｜...｜>`` and ``<SPECIAL_1>``, which
+`adapter.prompting.escaping` matches by pattern, and tokens that are ordinary text elsewhere (Ling's ``<role>``,
+StarCoder's ``<filename>``, Gemma's HTML tags).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 from itertools import chain
 
 CONTROL_TOKENS: dict[str, tuple[str, ...]] = {
-    "sentencepiece, as Llama 2 and most others have it": ("<s>", "</s>", "<unk>", "<pad>", "<mask>"),
+    "sentencepiece: Llama 2 and most other models": ("<s>", "</s>", "<unk>", "<pad>", "<mask>"),
     "Llama 2: llama.cpp, src/llama-chat.cpp": ("<<SYS>>", "<</SYS>>", "[INST]", "[/INST]"),
     "Mistral: mistral-common, tokens/tokenizers/base.py, SpecialTokens; tekken.json": (
         *("[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]", "[TOOL_CALLS]", "[IMG]"),
@@ -54,9 +54,9 @@ CONTROL_TOKENS: dict[str, tuple[str, ...]] = {
         *("<jupyter_output>", "<jupyter_script>", "<empty_output>", "<gh_stars>", "<reponame>"),
     ),
     "InternLM: tokenizer_config.json of internlm/internlm-chat-7b": ("<eoh>", "<eoa>"),
-    "results of tools, in templates of several families": ("<tool_output>", "</tool_output>", "</tool_response>"),
-    "images of several families": ("<im_patch>",),
-    "the place of a picture: llama.cpp, tools/mtmd/mtmd.cpp, mtmd_default_marker": ("<__media__>",),
+    "tool results: templates of several families": ("<tool_output>", "</tool_output>", "</tool_response>"),
+    "images: several families": ("<im_patch>",),
+    "image placeholder: llama.cpp, tools/mtmd/mtmd.cpp, mtmd_default_marker": ("<__media__>",),
 }
 """Control tokens by model family and source."""
 
@@ -78,7 +78,8 @@ _HTML = (
 def is_distinctive_token(token: str) -> bool:
     """Return whether a control token cannot be ordinary text.
 
-    Such a token begins and ends with a sign, has at least two letters and no whitespace, and is not an HTML tag.
+    Such a token begins and ends with neither a letter nor a digit, has at least two letters and no whitespace, and is
+    not an HTML tag.
     """
     return (
         len(token) in _LENGTHS

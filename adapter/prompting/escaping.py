@@ -1,6 +1,6 @@
 """Escape control tokens in untrusted text, so that it cannot end a turn, close a result or start a call.
 
-Tokenizers read ``<|im_end|>`` as a control token anywhere in a prompt, and models repeat their input. So
+Tokenizers read ``<|im_end|>`` as a control token anywhere in a prompt, and models repeat their input. Therefore,
 `escape_control_tokens` inserts ``¤`` after the first character of each control token and call::
 
     <|im_end|>            <¤|im_end|>
@@ -9,8 +9,8 @@ Tokenizers read ``<|im_end|>`` as a control token anywhere in a prompt, and mode
     {"name": "read_file", "arguments": {}}   at the beginning of a line: {¤"name": ...
 
 All other text is unchanged: code, HTML, Markdown, and JSON that is not a call. A ``¤`` that is already in such a
-position is doubled. `unescape_control_tokens` removes one ``¤`` from each position, and so restores the original text
-exactly. It is used for the arguments of calls, in which models repeat escaped text.
+position is doubled. `unescape_control_tokens` removes one ``¤`` from each position, which restores the original text
+exactly. It is applied to the arguments of calls, because models copy escaped text into them.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _SHAPES = {
     "tool_name": (r":[ \t]*[\w.:/-]+\s*(?:begin_arg:|```)",),
     "assistantcommentary": (r" to=",),
 }  # fmt: skip
-"""Patterns of the text after the mark, by the text before it. They match in any letter case."""
+"""Patterns for the text after a mark, by the text before the mark. Both match in any letter case."""
 
 _ORDINARY = frozenset(
     {
@@ -80,7 +80,7 @@ _MARKED = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 _CHUNK = 100_000
-"""Maximum length of one search, in characters, because a search blocks all other threads."""
+"""Maximum length of text for one search, in characters. A search blocks all other threads."""
 _TAG = re.compile(r"<(?=/?([^\s<>/]+)(>|\s+[\w.-]+\s*=))")
 _CLOSERS = re.compile(r"</?[^\s<>]+>|\[/[A-Z_]+\]")
 
@@ -99,11 +99,10 @@ _TOKENS = markers_for('"', "'", "{", "[", "}", "]")
 
 
 def escape_control_tokens(text: str, format: Format | None = None, tools: ToolSet = NO_TOOLS) -> str:
-    """Escape ``text`` for a prompt. The time is linear in its length. `unescape_control_tokens` is the inverse
-    function.
+    """Escape ``text`` for a prompt, in time linear in its length. `unescape_control_tokens` is the inverse function.
 
-    ``format``: format of the enclosing result, whose closing marker is also escaped. ``tools``: tools that the model
-    can call; text that calls one of them by name is also escaped.
+    ``format``: the format of the result that contains ``text``; its closing marker is also escaped. ``tools``: the
+    tools that the model can call; text that calls one of them by name is also escaped.
     """
     if len(text) <= _CHUNK and _JOINT.search(text) is None:
         return text
@@ -122,9 +121,9 @@ def escape_control_tokens(text: str, format: Format | None = None, tools: ToolSe
 
 
 def added_control_tokens(tokens: Iterable[str]) -> tuple[str, ...]:
-    """Select the control tokens of a server or file that need escaping, for `with_control_tokens`.
+    """Select the tokens to pass to `with_control_tokens` from those that a server or model file lists.
 
-    The result excludes tokens that may be ordinary text, and tokens that are escaped in every format.
+    The result excludes tokens that can be ordinary text, and tokens that are already escaped in every format.
     """
     distinctive = (
         token
@@ -136,7 +135,7 @@ def added_control_tokens(tokens: Iterable[str]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=64)
 def with_control_tokens(format: Format, tokens: tuple[str, ...]) -> Format:
-    """Return ``format`` with ``tokens``, the `added_control_tokens` of a model. They are also escaped."""
+    """Return a variant of ``format`` in which a model's `added_control_tokens` are escaped as well."""
     return replace(format, control_tokens=tokens) if tokens else format
 
 
@@ -176,12 +175,12 @@ _LONGEST_JOINT = max(map(len, _WORDS)) + 1
 
 # ------------------------------------------------------------------- control tokens
 
-# The tokens of a session have a separate pattern. All formats share the common one, which takes 30 ms and 200 KB.
+# A model's own tokens have a separate pattern. All formats share the common one, which takes 30 ms and 200 KB.
 
 
 @cache
 def _common_pattern() -> re.Pattern[str]:
-    """Return a pattern that matches the text before each mark. It is independent of the format and the tools."""
+    """Return a pattern that matches the text before each mark, for all formats and tools."""
     spoken, exact = _literals()
     rules = {joint: [MARK] for joint in (*_BRACKETS, *_WORDS)}
     for joint, shapes in _SHAPES.items():
@@ -207,7 +206,7 @@ def _closing_pattern(format: Format) -> re.Pattern[str] | None:
 
 
 def _token_patterns(tokens: tuple[str, ...]) -> Iterator[str]:
-    """Yield patterns that match the first bracket of each token, given the text before and after it."""
+    """Yield patterns that match the first bracket of each token if the rest of the token surrounds it."""
     rests: dict[str, list[str]] = {}
     for token in tokens:
         found = _BRACKET.search(token)
@@ -219,7 +218,7 @@ def _token_patterns(tokens: tuple[str, ...]) -> Iterator[str]:
 
 
 def _own_markers(format: Format) -> set[str]:
-    """Return the markers of a derived format in lower case. `_literals` contains the markers of all other formats."""
+    """Return the markers of a derived format in lower case. For other formats, return none: `_literals` has them."""
     if format.name in FORMATS:
         return set()
     markers = (*(opener.marker for opener in format.openers), *format.reasoning, *format.reasoning.values())
@@ -236,7 +235,7 @@ def _own_markers(format: Format) -> set[str]:
 
 
 def _find_joints(text: str, tools: ToolSet) -> Iterator[int]:
-    """Yield the positions at which to insert marks in common control tokens, and in tags with the name of a tool."""
+    """Yield the positions at which to insert marks: in common control tokens, and in tags named like a tool."""
     pattern, names = _common_pattern(), tools.lower_names
     for start in range(0, len(text), _CHUNK):
         end = start + _CHUNK
@@ -296,7 +295,7 @@ def _match_lines(text: str) -> Iterator[re.Match[str]]:
 
 
 def _is_call(text: str, start: int, tools: ToolSet) -> tuple[bool, int]:
-    """Return whether a call begins at ``start``, and the number of characters that were parsed."""
+    """Return whether a call begins at ``start``, and the number of characters parsed to decide this."""
     source, span = StreamBuffer(text, final=True), list[str]()
     source.position = start
     if _run(read_list(source, span, ReadContext(tools))).calls:
@@ -322,10 +321,10 @@ def _is_named(item: Json, tools: ToolSet) -> bool:
 
 
 def _run(reader: Reader[T]) -> T:
-    """Run a reader on a complete text, and return its result."""
+    """Run a reader on complete text, and return its result."""
     try:
         next(reader)
     except StopIteration as stop:
         result: T = stop.value
         return result
-    raise AssertionError("a reader requested more of a complete text")
+    raise AssertionError("a reader requested more text after the end")

@@ -1,4 +1,4 @@
-"""Render prompt templates from ``prompts/``, or a user's templates of the same names."""
+"""Render prompt templates from ``prompts/``, or a user's templates with the same names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ from adapter.core.errors import UsageError
 
 
 def render_prompt_template(name: str, values: Mapping[str, object], own_folder: str | None) -> str:
-    """Render the template ``name`` with ``values``. Raises UsageError if it is missing or invalid."""
+    """Render the template ``name`` with ``values``. ``own_folder``: a folder with templates that replace packaged ones
+    of the same name. Raises UsageError if the template is missing or invalid.
+    """
     try:
         return _environment(own_folder).get_template(name).render(values)
     except TemplateNotFound as error:
@@ -29,11 +31,11 @@ def render_prompt_template(name: str, values: Mapping[str, object], own_folder: 
     except TemplateSyntaxError as error:
         raise UsageError(f"prompt template {error.name}, line {error.lineno}: {error.message}") from error
     except UndefinedError as error:
-        raise UsageError(f"prompt template {name}: {error}; it may use: {', '.join(values)}") from error
+        raise UsageError(f"prompt template {name}: {error}; available variables: {', '.join(values)}") from error
 
 
 def check_folder(own_folder: str | None) -> None:
-    """Raise UsageError if the folder of templates does not exist."""
+    """Raise UsageError unless the folder exists or is None."""
     if own_folder and not Path(own_folder).is_dir():
         raise UsageError(f"folder of prompt templates not found: {own_folder!r}")
 

@@ -27,10 +27,11 @@ from adapter.tools.tool import Tool, ToolDefinitions, ToolSet
 Style = Literal["compact", "args", "full", "trained", "small", "bare", "native"]
 """The style in which a system prompt describes tools.
 
-compact: one line per tool. args: one line per tool, with its arguments as JSON with their types. full: an explanation
-of every parameter. trained: definitions as JSON, like in chat templates. small: only names and parameters, for models
-of a few hundred million parameters, which copy all other text. bare: definitions as JSON without an example, because
-small models copy its values; for enforced calls. native: no tools, for servers that describe them.
+compact: one line per tool. args: one line per tool, with JSON that maps its arguments to their types. full: an
+explanation of every parameter. trained: definitions as JSON, as in chat templates. small: only the names of tools and
+parameters, for models with a few hundred million parameters, which copy all other text. bare: definitions as JSON
+without an example, for constrained calls, because small models copy an example's values. native: no tools, for servers
+that add them to the prompt.
 """
 
 
@@ -45,9 +46,9 @@ def system_prompt(
 ) -> str:
     """Return a system prompt that teaches a text-only model to call tools.
 
-    ``tools``: described instead of the dialect's default tools. ``prompts``: a folder with templates that replace
-    packaged ones of the same name. ``session``: letters for the example's values, so that they are neither real nor
-    known to the model. Raises UsageError for an unknown name or an unusable template.
+    ``tools``: tools to describe instead of the dialect's default tools. ``prompts``: a folder with templates that
+    replace packaged ones of the same name. ``session``: letters added to the example's values, so that they neither
+    exist nor are known to the model. Raises UsageError for an unknown name or an unusable template.
     """
     check_types("system_prompt", prompts=(prompts, *PATH, NONE), session=(session, str))
     if style not in get_args(Style):
@@ -91,7 +92,7 @@ def new_prompt_session() -> str:
 
 
 def _make_unique(session: str, value: Json) -> Json:
-    """Return a value in which no string names a real file, command or word."""
+    """Add ``session`` to the strings in a value, so that none of them names a real file, command or word."""
     if isinstance(value, dict):
         return {key: _make_unique(session, each) for key, each in value.items()}
     if isinstance(value, list):
@@ -105,7 +106,7 @@ def _make_unique(session: str, value: Json) -> Json:
 
 
 class ToolDescription:
-    """The description of a tool for templates. Its properties are computed on access."""
+    """A tool's description for templates. Its properties are computed on first access."""
 
     def __init__(self, tool: Tool) -> None:
         self._tool = tool
@@ -125,7 +126,7 @@ class ToolDescription:
 
     @cached_property
     def arguments(self) -> str:
-        """The arguments as JSON, with types in place of values.
+        """The arguments as JSON, with types instead of values.
 
         For example: ``{"path": "string", "start_line": "integer, default 1"}``.
         """
@@ -137,7 +138,7 @@ class ToolDescription:
 
     @cached_property
     def definition(self) -> str:
-        """OpenAI's definition as one line of JSON."""
+        """The tool's definition in OpenAI's format, as one line of JSON."""
         return json.dumps(self._tool.to_openai(), ensure_ascii=False)
 
     @cached_property
@@ -211,14 +212,14 @@ def _parameter(name: str, properties: Mapping[str, Json], required: tuple[str, .
     default = schema.get("default")
     optional = name not in required and default is None
     kind = _type(schema)
-    # Types do not replace all values: small models would copy `"path": "string"`. A default implies its type.
+    # Strings have no type here, because small models would copy `"path": "string"`. A default implies its type.
     is_plain = kind == "string" or (default is not None and kind == type_name(default))
     text = name + ("?" if optional else "") + ("" if is_plain else f": {kind}")
     return text if default is None else f"{text} = {json.dumps(default, ensure_ascii=False)}"
 
 
 def _typed(properties: Mapping[str, Json], required: tuple[str, ...]) -> JsonObject:
-    """Return the arguments with types in place of values, also inside lists and objects."""
+    """Return the arguments with types instead of values, including those in lists and objects."""
     return {name: _typed_value(schema, name in required) for name, schema in properties.items()}
 
 

@@ -1,8 +1,8 @@
 """Probe a chat template's capabilities by rendering short conversations.
 
 A template may reject unsupported input (a second system message, a call id that does not have nine characters), or drop
-it silently. Neither is documented. So `probe_template` requests a few prompts, and returns the form in which the
-template renders a conversation completely.
+it silently. Neither is documented. `probe_template` therefore requests a few rendered prompts, and returns the form in
+which the template renders a conversation completely.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Literal, TypeAlias
 from adapter.core.events import Json, JsonObject
 
 MARK = "zq"
-"""Prefix of every word in the probes. It occurs in no template."""
+"""Prefix of every word in the probes. No template contains it."""
 
 _NAME, _OTHER, _KEY, _VALUE = "zqread", "zqlist", "zqkey", "zqvalue"
 _SYSTEM, _LATER, _REQUEST, _MORE, _REPLY, _TEXT = "zqsystem", "zqlater", "zqasked", "zqmore", "zqsaid", "zqtext"
@@ -48,13 +48,14 @@ System: TypeAlias = Literal["anywhere", "first", "none"]
 class TemplateCapabilities:
     """The form in which a template renders conversations completely.
 
-    ``arguments``: format of the arguments of past calls: an object, or its JSON. ``empty_content``: content of an
-    answer with only calls. ``ids``: format of call ids: any, nine letters or digits, or ``functions.NAME:NUMBER``.
-    ``parallel_calls``: an answer may contain several calls. ``system``: allowed position of system messages. ``users``:
-    consecutive messages of the user are allowed. ``between``: answer required between a result and a message of the
-    user; None if not required. ``as_text``: past calls may be part of the answer's content. ``only_text``: they must
-    be, because the template drops calls (Granite 3, LFM2). ``closers``: tags that end a result. ``generation_prompt``:
-    text between the conversation and the model's answer.
+    ``arguments``: notation for the arguments of past calls, either an object or its JSON text. ``empty_content``:
+    content of an answer that has only calls. ``ids``: format of call ids: any, nine letters or digits, or
+    ``functions.NAME:NUMBER``. ``parallel_calls``: whether an answer can contain several calls. ``system``: allowed
+    position of system messages. ``users``: whether consecutive user messages are allowed. ``between``: content of the
+    assistant message required between a result and a user message; None if not required. ``as_text``: whether past
+    calls can be part of an answer's content. ``only_text``: whether they must be, because the template drops calls
+    (Granite 3, LFM2). ``closers``: tags that end a result. ``generation_prompt``: text between the conversation and the
+    model's answer.
     """
 
     arguments: Arguments = "object"
@@ -71,12 +72,14 @@ class TemplateCapabilities:
 
 
 CAREFUL = TemplateCapabilities(empty_content="", parallel_calls=True, system="first", users=False)
-"""Capabilities of a template that cannot be probed: the form that all templates accept."""
+"""The form that all templates accept, for templates that cannot be probed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeConversation:
-    """A conversation to render. The caller sends the prompt, or None if the template rejects the conversation."""
+    """A conversation to render. The caller sends the prompt to the generator, or None if the template rejects the
+    conversation.
+    """
 
     messages: Sequence[JsonObject]
     tools: Sequence[Json] = ()
@@ -86,7 +89,7 @@ Trials: TypeAlias = Generator[ProbeConversation, str | None, TemplateCapabilitie
 
 
 def probe_template() -> Trials:
-    """Probe a template. The result is None if it does not support tools and their results."""
+    """Probe a template. The generator returns None if the template does not support tools and tool results."""
     prompt = yield ProbeConversation([_user(_REQUEST)], TOOLS)
     if prompt is None or not _contains(prompt, _OTHER, _KEY, "zqdescription"):
         return None
@@ -119,7 +122,7 @@ _CLOSERS = re.compile(r"</[^\s<>]+>|\[/[A-Z_]+\]")
 
 
 def _probe_calls() -> Generator[ProbeConversation, str | None, TemplateCapabilities | None]:
-    """Find the first form in which both a call and its result are rendered, and return its capabilities."""
+    """Return the first form in which the template renders both a call and its result, or None."""
     for ids, empty_content, arguments in product(("any", "nine"), (None, ""), ("object", "text")):
         form = TemplateCapabilities(arguments, empty_content, ids)  # type: ignore[arg-type]
         result = _result(form, 0)
@@ -127,7 +130,7 @@ def _probe_calls() -> Generator[ProbeConversation, str | None, TemplateCapabilit
         if not _contains(text, _KEY, _VALUE, _RESULTS[0]) or _is_mangled(text or ""):
             continue
         if _contains(text, f"functions.{_NAME}:0"):
-            return replace(form, ids="named")  # results refer to calls by such ids
+            return replace(form, ids="named")  # results refer to calls by ids of this format
         if _contains(text, _id(form, 0)):  # Kimi K2 reads the name only from the id
             del result["name"]
             nameless = _after_request((yield ProbeConversation([_user(_REQUEST), _answer(form, _NAME), result], TOOLS)))

@@ -1,4 +1,4 @@
-"""Shorten a long list of tools to those nearest to the request, and a tool that searches the rest of the list.
+"""Shorten a long list of tools to those that best match the request, plus a tool that searches the others.
 
 `adapter.prompting.intent.bm25` ranks the tools, without a model. The shortlist affects only the prompt: the model can
 call every tool at any time.
@@ -23,15 +23,15 @@ LOOKUPS = 3
 
 @dataclass(frozen=True, slots=True)
 class ToolShortlist:
-    """A list of likely tools. ``shown``: the tools in the prompt, with the ``finder``. ``all``: all tools that can be
-    called, with the ``finder``."""
+    """A list of likely tools. ``shown``: the tools in the prompt, including the finder. ``all``: all tools that can be
+    called, including the finder. ``finder``: name of the tool that searches the others."""
 
     shown: ToolSet
     all: ToolSet
     finder: str
 
     def search(self, query: Json) -> str:
-        """Return the result of a call of the finder: the matching definitions, best first, one per line."""
+        """Return the result of a call to the finder: the matching definitions, best first, one per line."""
         rest = ToolSet(tool for name, tool in self.all.items() if name != self.finder)
         scores = ToolRanking(rest).scores(str(query or ""))
         names = [name for name, score in scores.items() if score > 0][:FOUND]
@@ -42,8 +42,8 @@ class ToolShortlist:
 
 
 def shortlist_tools(tools: ToolSet, request: str, most: int, used: Collection[str] = ()) -> ToolShortlist | None:
-    """Return at most ``most`` tools: all that were ``used`` before, even if they are more, and those nearest to the
-    request. Return None if ``tools`` has no more than ``most``."""
+    """Return a shortlist of ``most`` tools: first all that were ``used`` before, even if there are more of them, then
+    those that best match the request. Return None if ``tools`` contains at most ``most``."""
     if len(tools) <= most:
         return None
     name = FIND

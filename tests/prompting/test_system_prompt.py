@@ -256,7 +256,7 @@ def test_custom_template_folder_has_priority(tmp_path):
 def test_template_with_unknown_names_raises_with_known_ones(tmp_path):
     """A misspelt variable fails loudly, with the names that may be used."""
     (tmp_path / "compact.md").write_text("{{ tolls }}", encoding="utf-8")
-    with pytest.raises(UsageError, match=r"tolls.*it may use: .*tools"):
+    with pytest.raises(UsageError, match=r"tolls.*available variables: .*tools"):
         system_prompt(prompts=str(tmp_path))
 
 

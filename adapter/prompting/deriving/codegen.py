@@ -15,8 +15,8 @@ from adapter.parsing.parser import parse
 from adapter.tools.tool import ToolSet
 
 PLACEHOLDER = "TODO"
-"""Placeholder in the generated docstring. A test requires its replacement by the models' names and a description of
-their calls."""
+"""Placeholder in the generated docstring. A test fails until it is replaced with the names of the models and a
+description of their calls."""
 WIDTH = 120
 
 _FILE = '''"""{placeholder}: which models write this format, and how ({body}).
@@ -47,7 +47,7 @@ FORMAT = replace(
 
 
 def generate_format_files(description: FormatSpec, name: str, source: str, digest: str) -> dict[str, str]:
-    """Return the contents of the generated files by their paths in this repository. ``source``: the template's text."""
+    """Return the contents of the generated files by path in this repository. ``source``: the template's text."""
     description = replace(description, name=name)
     format = compile_format(description)
     example = description.encode_calls([("get_weather", {"city": "Oslo"})])
@@ -80,7 +80,7 @@ def _settings(description: FormatSpec) -> Iterator[tuple[str, object]]:
 
 
 def _setting(key: str, value: object, indent: str = "    ") -> str:
-    """Return a field in the style of ruff: one item per line if the field is too long for one line."""
+    """Return a field as ruff would format it: with one item per line if it is too long for one line."""
     line = f"{indent}{key}={_literal(value, indent)},"
     if len(line) <= WIDTH or not isinstance(value, tuple | list | dict):
         return line
@@ -91,8 +91,8 @@ def _setting(key: str, value: object, indent: str = "    ") -> str:
 
 
 def _literal(value: object, indent: str = "    ") -> str:
-    """Return a literal in the style of ruff: double quotes unless single quotes need fewer escapes, and one field per
-    line."""
+    """Return a literal as ruff would format it: with double quotes unless single quotes need fewer escapes, and with
+    one field per line."""
     match value:
         case str():
             quote = "'" if value.count('"') > value.count("'") else '"'
@@ -179,5 +179,5 @@ def _claim(event: object) -> Sequence[Json] | None:
 
 
 def _string(text: str) -> str:
-    """Return a basic TOML string, whose escapes are those of JSON."""
+    """Return a basic TOML string, which has the same escapes as JSON."""
     return json.dumps(text, ensure_ascii=False)

@@ -1,9 +1,9 @@
-"""Detect a model's format by its chat template and name. The result is a known format that fits, or else the derived
-one.
+"""Detect a model's format from its chat template and name. The result is a known format that fits; if none does, it is
+the derived format.
 
 A known format fits if it reads the template's output correctly. Markers in the template and the model's name only
-determine which formats are tried first. The derived format was checked in the same manner. If the template writes no
-calls, the format is guessed from markers and name.
+determine which formats are tried first. The derived format passed the same check. If the template writes no calls, the
+format is guessed from the markers and the name.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class DetectedFormat:
 
     @property
     def certain(self) -> str | None:
-        """The format if it was checked, else None, because a guess may come from a misleading name."""
+        """The format if it was checked, otherwise None: a guess may be based on a misleading name."""
         return self.format if self.by != "signs" else None
 
     def from_template(self) -> DetectedFormat:
-        """Return the detection with the derived format, if there is one, because the user requested it."""
+        """Return this detection with the derived format, if there is one. Used when the user requests derivation."""
         if self.derived is not None:
             return replace(self, format=self.derived, by="template", why="derived from the template, as requested")
         return replace(self, why=f"not derived, as requested: {self.why}")
@@ -46,7 +46,7 @@ class DetectedFormat:
 
 
 def match_known_format(found: DerivationResult, source: str, model: str | None) -> DetectedFormat:
-    """Detect the format of the template ``source``. ``found``: the result of deriving a format from it."""
+    """Detect the format of the template ``source``. ``found``: the result of deriving a format from ``source``."""
     detected = _detect(found, source, model)
     return replace(detected, derived=found.format.name) if found.format is not None else detected
 
@@ -62,7 +62,7 @@ def _detect(found: DerivationResult, source: str, model: str | None) -> Detected
     if found.format is not None:
         doubt = f"{guess} misreads it" if guess else "no known format fits"
         return DetectedFormat(found.format.name, "template", f"derived from the template and read back ({doubt})")
-    why = f"not certain: not all of the template's output is read back, and no format is derived ({found.why})"
+    why = f"not certain: no known format reads all of the template's output, and none was derived ({found.why})"
     return DetectedFormat(guess, "signs", why)
 
 
@@ -80,7 +80,7 @@ def _candidates(found: DerivationResult, source: str, model: str | None) -> Iter
 
 
 def _writes(format: Format, found: DerivationResult) -> bool:
-    """Return whether the format writes calls like the template, ignoring whitespace around them."""
+    """Return whether the format writes the same calls as the template, ignoring whitespace around the calls."""
     one, several = found.find_sample(ONE_CALL), found.find_sample(SEVERAL)
     if one is None or format.encode_calls(ONE).strip() != one.strip():
         return False

@@ -36,7 +36,7 @@ MAX_STARTS = 200
 
 
 def infer_call_format(frame: PromptFrame, name: str) -> FormatSpec:
-    """Infer the format of calls, without the turn that contains them. Raises CannotDeriveError."""
+    """Infer the format of calls, without the turn that contains them. Raises CannotDeriveError if no layout fits."""
     one, two = _render(frame, ONE), _render(frame, TWO_ARGUMENTS)
     if one is None or two is None:
         raise CannotDeriveError("the template renders a call, but rejects one with two arguments")
@@ -47,7 +47,7 @@ def infer_call_format(frame: PromptFrame, name: str) -> FormatSpec:
 
 
 def _render(frame: PromptFrame, calls: Sequence[Call]) -> str | None:
-    """Render ``calls``, with `ID` and `NUMBER` in place of their ids and numbers."""
+    """Render ``calls`` with their ids and numbers replaced by `ID` and `NUMBER`."""
     text = frame.calls(calls)
     if text is None:
         return None
@@ -190,8 +190,8 @@ def _pairs(frame: PromptFrame, two: str) -> FormatSpec:
 
 
 def _openings(frame: PromptFrame, head: str, first: str, last: str) -> dict[str, str]:
-    """Return the text between a key and its value by the value's JSON type. Types whose values are not written as JSON
-    are omitted."""
+    """Return the text between a key and its value, by the value's JSON type. Omit types whose values are not written as
+    JSON."""
     found = {}
     for key, value in _OTHERS.items():
         text = _render(frame, [(NAME, {key: value})])
@@ -211,8 +211,7 @@ def _openings(frame: PromptFrame, head: str, first: str, last: str) -> dict[str,
 
 
 def _with_section(frame: PromptFrame, found: FormatSpec, one: str) -> FormatSpec:
-    """Return ``found`` with the text around a section of several calls separated from the head and tail of a single
-    call."""
+    """Separate the text around a section of several calls from the head and tail of a single call."""
     both = _render(frame, TWO_CALLS)
     head, tail = found.head, found.pairs.last if found.pairs is not None else found.tail
     if both is None or OTHER not in both:
@@ -261,8 +260,8 @@ def _renumber(text: str, digit: str) -> str:
 
 
 def _with_list(found: FormatSpec, one: str) -> FormatSpec:
-    """Infer the section for a template that accepts only one call. If its call is in a list, the list could contain
-    several."""
+    """Infer the section for a template that accepts only one call. If the call is in a list, assume that the list can
+    contain several calls."""
     if found.body == "json":
         start, end, value = json_around(one.replace(ID, "0").replace(NUMBER, "0"), NAME)
         if isinstance(value, list) and ID not in one:

@@ -65,8 +65,9 @@ TWO_CALLS: list[Call] = [(NAME, {KEY: VALUE}), (OTHER, {SECOND: FURTHER})]
 @dataclass(frozen=True, slots=True)
 class TemplateConventions:
     """The input that a template expects for a call. ``arguments``: an object, or its JSON as text. ``empty_content``:
-    "" or None. ``named_ids``: call ids contain the tool's name. ``with_results``: results must follow a call.
-    ``with_tools``: the template needs the list of tools."""
+    the content of an answer that has only calls. ``named_ids``: whether call ids contain the tool's name.
+    ``with_results``: whether results must follow a call. ``with_tools``: whether the template needs the list of tools.
+    """
 
     arguments: Literal["object", "text"]
     empty_content: Literal[""] | None
@@ -79,7 +80,7 @@ class TemplateConventions:
         return f"functions.{call}:{number}" if self.named_ids else f"zqid0000{number}"
 
     def answer(self, calls: Sequence[Call], content: str | None = None, reasoning: str | None = None) -> JsonObject:
-        """Return a message of the assistant."""
+        """Return an assistant message."""
         message: JsonObject = {"role": "assistant", "content": content if content is not None else self.empty_content}
         if reasoning is not None:
             message["reasoning_content"] = reasoning
@@ -106,7 +107,10 @@ class RenderedConversations:
         self._fill, self.way = fill, way
 
     def talk(self, *messages: JsonObject, opened: bool = False) -> str | None:
-        """Render messages. ``opened``: add the generation prompt."""
+        """Return the text after the user's message, or None if the template rejects or drops the messages.
+
+        ``opened``: whether to add the generation prompt.
+        """
         prompt = self._fill([USER, *messages], TOOLS if self.way.with_tools else [], opened)
         if prompt is None or ASKED not in prompt:
             return None
@@ -173,10 +177,10 @@ def _common_prefix(one: Sequence[str], other: Sequence[str]) -> list[str]:
 
 
 def is_control(token: str) -> bool:
-    """Return whether ``token`` can only be a control token, not an XML tag in an answer."""
+    """Return whether ``token`` must be a control token, and cannot be an XML tag in an answer."""
     return token in CHAT_TOKENS or bool(re.fullmatch(r"<[|｜].*|.*[|｜]>", token))
 
 
 def is_special(token: str) -> bool:
-    """Return whether ``token`` looks like a marker: it is in brackets, with a bar, a slash or capitals."""
+    """Return whether ``token`` looks like a marker: ``<name>``, ``<|name|>`` or ``[/CAPITALS]``."""
     return bool(re.fullmatch(r"<[^<>\s]+>|\[/?[A-Z_]+\]|<[|｜][^<>]*[|｜]>", token)) and MARK not in token

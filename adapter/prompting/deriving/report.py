@@ -1,4 +1,4 @@
-"""Report a derivation to the user: the format's fields, the checks, and open questions."""
+"""Report the result of a derivation: the format's fields, the checks, and the failures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from adapter.prompting.deriving.result import DerivationResult
 from adapter.prompting.deriving.round_trip import ONE_CALL, SEVERAL
 
 _BODIES = {
-    "json": "a JSON object with the name in it",
+    "json": "a JSON object that contains the name",
     "named json": "the name, then the arguments as JSON",
     "labels": "the name and the arguments as JSON, each after a label",
     "function": "<function=NAME> with a <parameter=KEY> for each argument",
@@ -23,7 +23,7 @@ _BODIES = {
 
 
 def format_report(found: DerivationResult, told: DetectedFormat) -> str:
-    """Return the report of ``found``. It begins with the detected format ``told``."""
+    """Return a report on ``found``, which begins with the detected format ``told``."""
     return "".join(_line(label, text) for label, text in _lines(found, told))
 
 

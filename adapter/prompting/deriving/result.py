@@ -1,4 +1,4 @@
-"""Derive a checked format from a template, or explain why that is impossible."""
+"""Derive a format from a template and check it, or explain why none can be derived."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class DerivationResult:
     """The result of a derivation. ``format``: the derived format, or None. ``why``: the reason if it is None.
     ``description``: the format's specification, or None.
 
-    ``samples``: prompts rendered by the template. ``misses``: samples that were misread. They do not rule out the
-    format if they are due to ambiguous notation.
+    ``samples``: prompts rendered by the template. ``misses``: samples that the format misread. A miss does not rule out
+    the format if the sample is ambiguous.
     """
 
     format: Format | None
@@ -90,7 +90,7 @@ def derive_format(fill: Fill, name: str) -> DerivationResult:
     misses = round_trip_failures(format, samples)
     wrong = [miss for miss in misses if not miss.is_limit]
     if wrong:
-        return DerivationResult(None, f"it does not read back {wrong[0]}", description, frame, samples, misses)
+        return DerivationResult(None, f"it misreads {wrong[0]}", description, frame, samples, misses)
     return DerivationResult(format, "", description, frame, samples, misses)
 
 

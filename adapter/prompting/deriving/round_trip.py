@@ -1,4 +1,4 @@
-"""Check a format against a template: parse the calls that both write, in one chunk and character by character.
+"""Check a format against a template: parse the calls written by each, in one chunk and character by character.
 
 The arguments contain values that often break parsers: quotes, line breaks, non-Latin scripts, empty strings, numbers as
 strings, and the family's own markers.
@@ -45,7 +45,7 @@ _CALLS: dict[str, list[Call]] = {
 @dataclass(frozen=True, slots=True)
 class RoundTripSample:
     """A sample to parse. ``written``: ``content`` and ``calls`` as rendered by the template; None if it cannot render
-    them. ``is_limit``: the text is ambiguous, because the template does not escape it."""
+    them. ``is_limit``: whether the rendered text is ambiguous, because the template does not escape values."""
 
     what: str
     calls: Sequence[Call]
@@ -104,8 +104,8 @@ def _plain(frame: PromptFrame) -> str | None:
 def round_trip_failures(
     format: Format, samples: Sequence[RoundTripSample], *, writes: bool = True
 ) -> tuple[RoundTripFailure, ...]:
-    """Return the failures for the samples that ``format`` misreads. ``writes``: also check the calls that ``format``
-    writes."""
+    """Return a failure for each sample that ``format`` misreads. ``writes``: whether to also check the calls that
+    ``format`` writes."""
     return tuple(_find_failures(format, samples, writes))
 
 

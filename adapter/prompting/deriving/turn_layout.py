@@ -1,4 +1,4 @@
-"""Locate the calls of an answer in a prompt, and the markers around answers, reasoning and results."""
+"""Locate an answer's calls in a prompt, and the markers around answers, reasoning and results."""
 
 from __future__ import annotations
 
@@ -39,9 +39,10 @@ class CannotDeriveError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TurnLayout:
-    """The markers around turns. ``ends``: tokens that end an answer or surround it. ``next_turns``: tokens that begin
-    another role's turn. ``opened``: the generation prompt. ``head``: number of markers between the end of an answer and
-    the user's message. ``plain``: the text before and after an answer without calls."""
+    """The markers around turns. ``opened``: the generation prompt. ``ends``: tokens that end or surround an answer.
+    ``next_turns``: tokens that begin another role's turn. ``head``: number of markers between the end of an answer and
+    the user's message. ``plain``: the text before and after an answer without calls. ``reasoning``: the closing marker
+    of reasoning by its opening marker. ``starts_in_reasoning``: whether the generation prompt opens reasoning."""
 
     opened: str = ""
     ends: tuple[str, ...] = ()
@@ -91,8 +92,8 @@ def _split_around(text: str | None, word: str) -> tuple[str, str] | None:
 
 
 def _reasoning(writings: RenderedConversations, plain: tuple[str, str] | None) -> dict[str, str]:
-    """Return the opening and closing markers around past reasoning. The result is empty if the template does not render
-    it."""
+    """Return the opening and closing markers around past reasoning, or an empty dict if the template does not render
+    past reasoning."""
     for text, end in (
         (writings.calls(ONE, SAID, THOUGHT), SAID),
         (writings.calls(ONE, None, THOUGHT), NAME),
@@ -133,7 +134,7 @@ class PromptFrame:
 
     @property
     def end(self) -> str:
-        """The text at the end of an answer, from a server that does not strip any tokens."""
+        """The text that ends an answer if the server does not strip any tokens."""
         return "" if self.suffix.strip() == "" else _first_end(self.suffix, self.turns.ends)
 
     def answer(self, calls: Sequence[Call], content: str) -> str | None:
@@ -216,8 +217,8 @@ def _specials(text: str) -> list[str]:
 
 
 def find_result(frame: PromptFrame) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-    """Return the text around a result, in which ``{}`` is the result, the marker that begins it, and the marker of its
-    turn."""
+    """Return the text around a result with ``{}`` in its place, the marker that begins the result, and the marker of
+    the result's turn. A marker is a tuple that is empty if there is none."""
     writings, turns = frame.writings, frame.turns
     way = writings.way
     text = writings.talk(way.answer(ONE), way.result(NAME))

@@ -1,4 +1,3 @@
-"""Assistance for models too small to choose a tool: a list of likely tools, candidate values, and a threshold for
-calls."""
+"""Help for models too small to choose a tool: a list of likely tools, candidate values, and a threshold for calls."""
 
 __all__ = ["assist", "bm25", "candidate_values", "text_values"]

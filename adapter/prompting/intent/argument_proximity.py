@@ -11,9 +11,9 @@ from adapter.prompting.intent.bm25 import STOP_WORDS, description_of, split_word
 from adapter.prompting.intent.text_values import Value, find_numbers, find_quoted
 
 MAX_DISTANCE = 4.0
-"""Maximum distance of a value from a name. Each word between them counts 1.5, and each stop word 0.5."""
+"""Maximum distance between a value and a parameter's name. A word between them counts 1.5, a stop word 0.5."""
 MAX_REQUEST_CHARS = 2_500
-"""Maximum length of a request. Longer requests are documents, in which every word occurs."""
+"""Maximum length of a request, in characters. Longer requests are documents that may contain any word."""
 
 _WORD = re.compile(r"[^\W_]+")
 _CLAUSE_END = re.compile(r"[.,;!?\n]|\b(?:and|or|but|then)\b")
@@ -23,7 +23,7 @@ _Span: TypeAlias = tuple[int, int]
 def match_by_proximity(
     request: str, properties: Mapping[str, Json], candidates: Mapping[str, Sequence[Value]]
 ) -> dict[str, list[Value]]:
-    """Return for each parameter the ``candidates`` nearest to its name. No part of the request is used twice.
+    """Return the ``candidates`` nearest to each parameter's name. No part of the request is used for two parameters.
 
     Only distinctive values count: numbers, quoted strings, and strings with a digit or a capital.
     """
@@ -50,8 +50,8 @@ def match_by_proximity(
 def _distances(
     request: str, mentions: Sequence[tuple[int, int, float]], span: _Span, *, is_number: bool
 ) -> Iterator[tuple[float, int]]:
-    """Yield for each adjacent mention the distance of the value from it, and the end of the value that is next to the
-    mention."""
+    """Yield, for each mention of a parameter close to a value, the distance between the two and the index at which the
+    value faces the mention."""
     start, end = span
     for first, last, doubt in mentions:
         is_behind = last <= start
@@ -59,7 +59,7 @@ def _distances(
         distance = doubt + sum(0.5 if word in STOP_WORDS else 1.5 for word in split_words(gap))
         is_adjacent = is_behind or (end <= first and not gap.strip())
         if is_adjacent and distance <= MAX_DISTANCE and not _CLAUSE_END.search(gap):
-            distance += 0 if is_behind or is_number else 1  # "5 meters": a unit is as good as a name
+            distance += 0 if is_behind or is_number else 1  # in "5 meters", the unit is as good as a name
             yield distance, start if is_behind else end
 
 
@@ -76,7 +76,7 @@ def _spans(request: str, value: Value) -> list[_Span]:
 
 
 def _mentions(request: str, name: str, properties: Mapping[str, Json]) -> Iterator[tuple[int, int, float]]:
-    """Yield the start, the end and the doubt of each mention of a parameter.
+    """Yield the start and end of each mention of a parameter, and a distance to add for the mention's uncertainty.
 
     The request mentions a parameter by its full name, by a word that is in no other parameter's name, or by a word that
     is in no other parameter's description.

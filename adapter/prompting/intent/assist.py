@@ -1,4 +1,4 @@
-"""Plan the assistance for one request: an answer in words, or a call of the nearest tool with values from the request.
+"""Plan the help for one request: an answer in words, or a call to the best-matching tool with values from the request.
 
 `adapter serve`, `wrap`, `Agent` and `adapter run` all use `plan_assist`.
 """
@@ -19,16 +19,16 @@ from adapter.tools.coercion import schema_types
 from adapter.tools.tool import Tool, ToolSet
 
 _READS = re.compile(r"(?i)(?:read|view|open|show|cat)(?:_?file\w*)?$")
-"""Matches tools to try if the request contains only a path. Reading a file is harmless."""
+"""Matches names of tools to prefer if the request is only a path. Reading a file is harmless."""
 _UNUSED_VALUE = 0.1
-"""Factor of a tool's score for each quoted string or path that it has no parameter for."""
+"""Factor applied to a tool's score for each quoted string or path in the request that fits none of its parameters."""
 
 
 @dataclass(frozen=True, slots=True)
 class AssistSettings:
-    """Settings of the assistance. ``threshold``: call a tool only if the request is similar enough to one; otherwise a
-    tool is always called. ``max_tools``: number of tools offered; None for all tools. ``values``: restrict parameters
-    to values from the request. ``known_paths``: files of the workspace."""
+    """Settings for `plan_assist`. ``threshold``: whether to call a tool only if the request is similar enough to one;
+    if false, a tool is always called. ``max_tools``: maximum number of tools offered; None for all. ``values``: whether
+    to restrict parameters to values from the request. ``known_paths``: files in the workspace."""
 
     threshold: bool = True
     max_tools: int | None = 1
@@ -38,14 +38,14 @@ class AssistSettings:
 
 @dataclass(frozen=True, slots=True)
 class Assist:
-    """The plan: a call of one of ``tools``. If ``tools`` is empty, the model answers in words."""
+    """The plan: a call to one of ``tools``. If ``tools`` is empty, the model answers in words."""
 
     tools: ToolSet = field(default_factory=ToolSet)
     choices: Choices = field(default_factory=dict)
 
 
 def plan_assist(request: str, tools: ToolSet, settings: AssistSettings, *, must_call: bool = False) -> Assist:
-    """Plan the answer to the last request of a conversation. ``must_call``: a call is required.
+    """Plan the answer to the last request in a conversation. ``must_call``: whether a call is required.
 
     A tool that deletes, moves, overwrites or executes is offered only if the request names its targets.
     """
@@ -78,14 +78,18 @@ def plan_assist(request: str, tools: ToolSet, settings: AssistSettings, *, must_
 
 
 def _count_unused(values: Collection[str], request: str, tool: Tool) -> int:
-    """Return the number of quoted strings and paths of the request that no parameter takes, of those that are alone."""
+    """Return how many quoted strings and paths in the request are not the only candidate for a parameter.
+
+    Return 0 if the request contains a single one.
+    """
     _, found = narrow(request, tool)
     taken = {value for candidates in found.values() if len(candidates) == 1 for value in candidates}
     return sum(value not in taken for value in values) if len(values) > 1 else 0
 
 
 def _names_targets(tool: Tool, found: Mapping[str, Sequence[str]]) -> bool:
-    """Return whether the request contains the command of a narrowed tool, or else all of its strings and lists."""
+    """Return whether the request contains a value for a narrowed tool's command. If the tool has no command, return
+    whether the request contains a value for each of its strings and lists."""
     names = [name for name in tool.properties if name in COMMAND] or tool.properties
     free = (tool.properties[name] for name in names if name not in found)
     return not any("enum" not in dict(each or {}) and {"string", "array"} & schema_types(each) for each in free)

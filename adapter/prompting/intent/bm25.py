@@ -1,7 +1,7 @@
-"""Rank tools by a request with BM25 over their names, descriptions and parameters.
+"""Rank tools for a request with BM25 over their names, descriptions and parameters.
 
-Values are indexed as words for their kinds. So a tool with a time parameter matches "wake me at 06:45", although they
-share no word.
+A value is indexed as a word for its kind. A tool with a time parameter therefore matches "wake me at 06:45", although
+the two have no word in common.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ penalized."""
 NAME_WEIGHT, DESCRIPTION_WEIGHT = 3, 2
 """Weights of a word in a tool's name and description. A word in a parameter has the weight 1."""
 MISFIT_FACTOR = 0.06
-"""Factor for the score of an unsuitable tool. Such a tool needs more paths or numbers than the request contains, cannot
-take all of its quoted strings, or is risky and shares no word with it."""
+"""Factor applied to the score of an unsuitable tool: one that requires more paths or numbers than the request contains,
+has no parameters for all of the request's quoted strings, or is risky and shares no word with the request."""
 
 _STOP_WORDS = """
 a an the and or of to in on at by for from with without into is are was were be been am do does did has have had it its
@@ -47,12 +47,12 @@ _HINTS = {
     "_code_": r"\bid\b|_id|number of|sku|symbol|code|currenc",
     "_name_": r"\bname\b|[a-z]Name\b|_name\b",
 }
-"""Patterns in the definition of a string parameter, by the kind of value that it takes."""
+"""Patterns for the name and description of a string parameter, by the kind of value that the parameter accepts."""
 _RISKY = re.compile(r"(?i)delete|remove|unlink|erase|drop|move|rename|overwrite|run|shell|exec|kill")
 
 
 def is_risky(tool: Tool) -> bool:
-    """Return whether a tool deletes, moves, overwrites or executes."""
+    """Return whether a tool deletes, moves or overwrites data, or executes commands."""
     return tool.effect in ("delete", "execute") or bool(_RISKY.search(tool.name))
 
 
@@ -77,7 +77,7 @@ def stems(text: str) -> list[str]:
 
 
 def tokens(text: str) -> list[str]:
-    """Return the stems of a request. Values are replaced by their kinds."""
+    """Return the stems of the words in a request, with values replaced by their kinds."""
     kinds = []
     for piece in find_quoted(text):
         text = text.replace(piece, " ", 1)
@@ -111,7 +111,7 @@ class ToolRanking:
         return dict(sorted(scores.items(), key=lambda pair: -pair[1]))
 
     def shared_words(self, name: str, request: str) -> set[str]:
-        """Return the words that the request has in common with a tool, without kinds of values."""
+        """Return the words that a request shares with a tool, excluding kinds of values."""
         return {word for word in tokens(request) if word in self._documents[name] and not word.startswith("_")}
 
     def _fits(self, name: str, words: Counter[str]) -> bool:
@@ -142,7 +142,7 @@ def description_of(schema: Json) -> str:
 
 
 def value_kinds_of(name: str, schema: Json) -> set[str]:
-    """Return the kinds of values that a parameter takes."""
+    """Return the kinds of values that a parameter accepts."""
     if not isinstance(schema, dict):
         return set()
     types, text = schema_types(schema), f"{name} {description_of(schema)}"

@@ -1,5 +1,4 @@
-"""Decide between a call and an answer in words. The result is a call if the request scores above a threshold for a
-tool."""
+"""Decide between a call and an answer in words: a call if the request's score for any tool exceeds a threshold."""
 
 from __future__ import annotations
 
@@ -11,11 +10,11 @@ from adapter.prompting.intent.candidate_values import has_all_required, names_pa
 from adapter.tools.tool import ToolSet
 
 MIN_SCORE = 2.0
-"""Minimum BM25 score of a request that needs a tool."""
+"""Minimum BM25 score at which a request needs a tool."""
 MIN_SHARED_WORDS = 3
-"""Number of shared words that suffice for a call at any score, because among few tools every word is common and scores
-low. One word fewer suffices with a value next to a parameter's name. The request must contain a value for each required
-parameter."""
+"""Number of words shared with a tool that is enough for a call at any score, because every word is common among few
+tools and scores low. One word fewer is enough if the request has a value next to a parameter's name. In both cases, the
+request must contain a value for each required parameter."""
 DISTINCTIVE = frozenset({"_path_", "_folder_", "_mail_", "_url_", "_date_", "_time_", "_code_"})
 """Kinds of values that occur mainly in requests for an action."""
 _REFUSED = re.compile(r"(?i)\b(?:no|not|without|don't)\b[^.!?\n]{0,30}\btools?\b")
@@ -40,5 +39,6 @@ def should_call(request: str, tools: ToolSet, ranking: ToolRanking, scores: Mapp
 
 
 def names_tool(request: str, name: str) -> bool:
-    """Return whether a request contains the name of a tool. Names that are common words do not count."""
+    """Return whether a request contains a tool's name. A name without an underscore could be a common word, and does
+    not count."""
     return "_" in name and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", request) is not None

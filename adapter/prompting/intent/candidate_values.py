@@ -1,5 +1,4 @@
-"""Collect the values in a request that each parameter of a tool may take. Constrained decoding allows only these
-values.
+"""Find the candidates for each of a tool's parameters in a request. Constrained decoding allows only these values.
 
 Quoted strings, paths, numbers, URLs, dates, names and enum values are copied from the request. A parameter without
 candidates is unconstrained.
@@ -22,7 +21,7 @@ from adapter.tools.coercion import schema_types
 from adapter.tools.tool import Tool
 
 MAX_CHOICES = 200
-"""Maximum number of values per parameter. More values do not help a model, and slow the grammar down."""
+"""Maximum number of values per parameter. More do not help a model, and make the grammar slower."""
 MAX_REQUEST_WORDS = 60
 """Maximum number of words in a request. In longer requests nearly every word would be a candidate."""
 
@@ -37,7 +36,7 @@ _NO_VALUE = STOP_WORDS.union(_EDGES.split())
 
 
 def narrow(request: str, tool: Tool) -> tuple[Tool, dict[str, list[str]]]:
-    """Return the tool with only the parameters that the request mentions, and the candidates of its string parameters.
+    """Return the tool with only its required and mentioned parameters, and the candidates for its string parameters.
 
     Candidates of other types are added to the schema as an ``enum``.
     """
@@ -76,7 +75,7 @@ def names_parameter(request: str, tool: Tool) -> bool:
 
 
 def find_candidates(request: str, tool: Tool, name: str) -> Sequence[Json]:
-    """Return the values in the request that a parameter may take. An empty list leaves the parameter unconstrained."""
+    """Return the candidates for a parameter in the request. An empty list leaves the parameter unconstrained."""
     schema = tool.properties.get(name)
     if not isinstance(schema, dict):
         return []
@@ -93,8 +92,8 @@ def find_candidates(request: str, tool: Tool, name: str) -> Sequence[Json]:
 
 
 def _is_target(value: str, request: str, name: str, tool: Tool) -> bool:
-    """Return whether a risky tool may take ``value``. A path must be complete or quoted; all other values must name
-    something specific."""
+    """Return whether ``value`` is an acceptable target of a risky tool. A path must be complete or quoted; all other
+    values must name something specific."""
     is_path = PATHS & value_kinds_of(name, tool.properties[name]) or name in (*SOURCE, *DESTINATION)
     if not is_path or name in COMMAND:
         return _may_be_value(value)
@@ -103,8 +102,11 @@ def _is_target(value: str, request: str, name: str, tool: Tool) -> bool:
 
 
 def _find_lists(request: str, tool: Tool, schema: JsonObject) -> Iterator[list[Json]]:
-    """Yield lists that the parameter may take: JSON lists, or all numbers or quoted strings if no other parameter takes
-    them."""
+    """Yield the candidate for a list parameter, if there is one.
+
+    The candidate is the only JSON list in the request. If the request has no JSON list, it is the list of all its
+    numbers or quoted strings, unless a required parameter could need these.
+    """
     if pieces := re.findall(r"\[[^\[\]]*\]", request):
         with suppress(ValueError):
             yield from [json.loads(pieces[0])] if len(pieces) == 1 else []
@@ -172,11 +174,11 @@ def _select_scalars(tool: Tool, candidates: Mapping[str, Sequence[Json]]) -> dic
 
 
 def _assign_in_order(request: str, tool: Tool, candidates: Mapping[str, Sequence[Json]]) -> dict[str, list[Json]]:
-    """Assign candidates to parameters in the order of the request, one candidate to each parameter.
+    """Assign one candidate to each parameter, in the order of the request.
 
-    This applies to parameters that share as many candidates as there are parameters. The candidates counted are all of
-    them, only quoted ones, or quoted and capitalized ones. An optional parameter takes part if all its candidates are
-    quoted.
+    This applies to a group of parameters that have the same candidates if there are as many candidates as parameters.
+    If there are more, only the quoted ones are counted, or else the quoted and capitalized ones. An optional parameter
+    belongs to a group only if all its candidates are quoted.
     """
     groups: dict[str, list[str]] = {}
     quoted = spelled.find_quoted(request)
@@ -202,8 +204,8 @@ def _overlaps(value: Json, used: Sequence[spelled.Value]) -> bool:
 def _is_mentioned(request: str, name: str, schema: Json, candidates: Mapping[str, Sequence[Json]]) -> bool:
     """Return whether the request mentions an optional parameter.
 
-    It does if it contains a path, an enum value or a value of a recognized shape for the parameter, or names a flag,
-    list or object.
+    The request must contain a path, an enum value or a value with a recognized shape for the parameter, or, if the
+    parameter is a flag, list or object, a word from its name or description.
     """
     is_certain = name in candidates and (
         "enum" in dict(schema or {}) or value_kinds_of(name, schema) & {*PATHS, *_SHAPED}

@@ -11,7 +11,8 @@ from typing import NamedTuple, TypeAlias
 MAX_RUN_WORDS = 6
 """Maximum number of unquoted words in a value. Longer runs of words are usually sentences."""
 
-# A quote opens after whitespace or a bracket and closes before whitespace or punctuation: not in "don't", class="big".
+# A quote opens after whitespace or a bracket and closes before whitespace or punctuation; don't and class="big" have no
+# such quotes.
 _QUOTED = re.compile(
     "|".join(
         rf"(?:^|(?<=[\s(\[{{:,])){re.escape(pair[0])}([^\n]+?){re.escape(pair[1])}(?=$|[\s)\]}},.;:!?])"
@@ -41,8 +42,8 @@ KINDS = {
 
 
 class Number(NamedTuple):
-    """A number from index ``start`` to ``end``. ``share``: the number as a fraction if it is a percentage (0.05 for "5
-    %"), otherwise its value."""
+    """A number in text, from index ``start`` to ``end``. ``share``: its value, or for a percentage its value as a
+    fraction (0.05 for "5 %")."""
 
     value: int | float
     share: int | float
@@ -56,7 +57,7 @@ def find_kind(kind: str, text: str) -> list[str]:
 
 
 def find_quoted(text: str) -> list[str]:
-    """Return the quoted strings of a text, without their quotes."""
+    """Return the quoted strings in ``text``, without their quotes."""
     return [piece for match in _QUOTED.finditer(text) for piece in match.groups() if piece]
 
 
@@ -85,8 +86,8 @@ def find_runs(text: str, max_words: int = MAX_RUN_WORDS) -> list[str]:
 
 
 def find_known_paths(paths: Iterable[str], text: str) -> list[str]:
-    """Return the ``paths`` that occur in ``text`` in full or by their last parts. If none occur, return those whose
-    stem occurs."""
+    """Return those of ``paths`` that occur in ``text``, in full or only their last parts. If there are none, return
+    those whose stem occurs."""
     paths = list(paths)
     # grep and compilers write a location as "src/app.py:12:"
     words = {re.sub(r":\d.*$", "", _strip(word).replace("\\", "/")) for word in text.split()}
