@@ -32,6 +32,7 @@ def call(name: str, arguments: str) -> str:
 
 ANSWERS: dict[str, list[Any]] = {
     "wrap_openai": [completion(call("get_weather", '{"city": "Bern"}')), completion("It rains in Bern.")],
+    "only_own_tools": [call("open_invoices", '{"customer": "Acme"}'), "Acme has 3 open invoices."],
     "own_tools": [
         call("open_invoices", '{"customer": "Acme"}'),
         call("write_file", '{"path": "invoices.txt", "content": "Acme-1\\nAcme-2\\nAcme-3\\n"}'),

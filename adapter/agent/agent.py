@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, ClassVar, Generic, Self, TypeVar
 
 from adapter.agent.prompt_setup import (
@@ -37,7 +39,7 @@ from adapter.core.callbacks import wrap_observer
 from adapter.core.errors import TransportError, UsageError
 from adapter.core.events import JsonObject, ToolCall, ToolResult
 from adapter.core.turn import Turn
-from adapter.dialects import Dialect
+from adapter.dialects import NO_TOOLS, Dialect, get_dialect
 from adapter.grammars.constraint_mode import Constraint, parse_constraint_mode, validate_guide_mode
 from adapter.grammars.reply_tool import ReplyParser, add_reply_tool
 from adapter.parsing.formats import get_format, guess_format, resolve_format
@@ -74,7 +76,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
 
     def __init__(
         self,
-        workspace: Workspace | str | os.PathLike[str],
+        workspace: Workspace | str | os.PathLike[str] | None = None,
         chat: ChatT | None = None,
         *,
         base_url: str | None = None,
@@ -98,7 +100,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
     ) -> None:
         check_types(
             "Agent",
-            workspace=(workspace, *PATH, Workspace),
+            workspace=(workspace, *PATH, Workspace, NONE),
             dialect=(dialect, str, Dialect, NONE),
             approve=(approve, str, Callable, NONE),
             tools=(tools, Iterable),
@@ -150,11 +152,20 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
                 )
             self.workspace = workspace
         else:
+            state = None
+            tools = tuple(tools)
+            if workspace is None:
+                _require_own_tools(tools, dialect)
+                dialect = NO_TOOLS
+                folder = Path(self._resources.enter_context(TemporaryDirectory(prefix="adapter-")))
+                workspace, state = folder / "workspace", folder / "state"
+                workspace.mkdir()
             self.workspace = self._resources.enter_context(
                 Workspace(
                     workspace,
                     dialect or "blade",
                     approve or "ask" if isinstance(approve, str | None) else self._approver(approve),
+                    state=state,
                     tools=tools,
                     host=host and self._host(host),
                 )
@@ -365,6 +376,15 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         return result
 
 
+def _require_own_tools(tools: Sequence[object], dialect: str | Dialect | None) -> None:
+    """Raise UsageError unless an agent without a folder has tools of its own and no others."""
+    chosen = NO_TOOLS if dialect is None else get_dialect(dialect)
+    if chosen is not NO_TOOLS:
+        raise UsageError(f"Agent: the tools of the dialect {chosen.name!r} work in a folder; pass a folder as well")
+    if not tools:
+        raise UsageError("Agent has nothing to work with: pass a folder, a Workspace, or tools=[...]")
+
+
 def _ignore(_event: AgentEvent) -> None:
     """An observer that ignores all events."""
 
@@ -377,9 +397,9 @@ class Agent(BaseAgent[ChatModel, Approver, Callable[[AgentEvent], None]]):
             print(agent.send("Also rename it in the tests").content)
 
     ``workspace``: a `Workspace`; or a folder, for which a `Workspace` with ``dialect``, ``approve``, ``tools`` and
-    ``host`` is created. ``chat``: a model. None selects the model ``model`` on the server at ``base_url``; by default,
-    the first model on a default local port. The agent closes the resources that it opened: use it in a ``with`` block,
-    or call `close`.
+    ``host`` is created; or None for an agent that has only ``tools``, and no folder. ``chat``: a model. None selects
+    the model ``model`` on the server at ``base_url``; by default, the first model on a default local port. The agent
+    closes the resources that it opened: use it in a ``with`` block, or call `close`.
 
     ``format``: format of the prompt and the history; None detects it. Answers are parsed in any format. ``system``: the
     system prompt; None generates it from dialect, format and ``style``. ``prompt``: ``own`` to describe the tools with

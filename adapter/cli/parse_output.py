@@ -85,8 +85,6 @@ def _load_tools(
         if not isinstance(definitions, list):
             raise UsageError(f"{file!r} must contain a JSON list of tool definitions")
         return definitions
-    if dialect == "none":
-        return ()
     if dialect == "promptly" or include or exclude:
         from adapter.cli.options import resolve_dialect
 

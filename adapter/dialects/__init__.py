@@ -11,6 +11,7 @@ from adapter.dialects.toolset import Dialect
 from adapter.tools.tool import ToolSet
 
 __all__ = [
+    "NO_TOOLS",
     "Dialect",
     "cross_toolset",
     "dialect_names",
@@ -40,7 +41,15 @@ _ALIASES = {
 }
 
 
+NO_TOOLS = Dialect("none", "no tools of a dialect", ())
+"""The dialect ``none``, for programs that offer only their own tools."""
+
+
+_AVAILABLE = f"{', '.join(_MODULES)}, or {NO_TOOLS.name}"
+
+
 def dialect_names() -> list[str]:
+    """Return the names of the dialects that have tools."""
     return list(_MODULES)
 
 
@@ -48,7 +57,8 @@ def get_dialect(name: str | Dialect) -> Dialect:
     """Return the dialect ``name``. Raises UsageError for an unknown name; the message suggests the most similar one."""
     if isinstance(name, Dialect):
         return name
-    dialect: Dialect = import_module(_MODULES[_resolve_name(name)]).DIALECT
+    resolved = _resolve_name(name)
+    dialect: Dialect = NO_TOOLS if resolved == NO_TOOLS.name else import_module(_MODULES[resolved]).DIALECT
     return dialect
 
 
@@ -63,13 +73,13 @@ def tools_for_parsing(name: str) -> ToolSet:
 
 def _resolve_name(name: str) -> str:
     if not isinstance(name, str):
-        raise UsageError(f"dialect must be a name, got {format_value(name)}; available: {', '.join(_MODULES)}")
+        raise UsageError(f"dialect must be a name, got {format_value(name)}; available: {_AVAILABLE}")
     known = name.strip().lower()
     resolved = _ALIASES.get(known, known)
-    if resolved in _MODULES:
+    if resolved in _MODULES or resolved == NO_TOOLS.name:
         return resolved
     from rapidfuzz import fuzz, process
 
     near = process.extractOne(known, [*_MODULES, *_ALIASES], scorer=fuzz.ratio, score_cutoff=60)
     suggestion = f" (did you mean {near[0]!r}?)" if near else ""
-    raise UsageError(f"unknown dialect {name!r}; available: {', '.join(_MODULES)}{suggestion}")
+    raise UsageError(f"unknown dialect {name!r}; available: {_AVAILABLE}{suggestion}")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from adapter import Agent, AsyncAgent, Workspace, tool
+from adapter import Agent, ApprovalRequest, AsyncAgent, Workspace, tool
 from adapter.backends.chat_client import ChatClient, Chunk
 from adapter.backends.endpoint_discovery import Endpoint
 from adapter.conversation.session import Finished, SessionLimits
@@ -291,3 +291,64 @@ def test_custom_chat_may_omit_the_finish_reason(root, finish_reason, reason):
 
     done = asyncio.run(AsyncAgent(root, Script()).send("Look"))
     assert (done.reason, done.content) == (reason, "I looked, and")
+
+
+OWN_CALL = '<tool_call>\n{"name": "add", "arguments": {"a": "2", "b": 3}}\n</tool_call>'
+
+
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+def test_agent_needs_only_tools(server, tmp_path, monkeypatch):
+    """Without a folder, the model sees the given tools alone, approvals are asked, and nothing is left behind."""
+    for name in ("TMPDIR", "XDG_STATE_HOME"):
+        (tmp_path / name).mkdir()
+        monkeypatch.setenv(name, str(tmp_path / name))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    server.on(CHAT, in_pieces(OWN_CALL), in_pieces("5"))
+    asked: list[ApprovalRequest] = []
+
+    def approve(request: ApprovalRequest) -> bool:
+        asked.append(request)
+        return True
+
+    with Agent(tools=[add], base_url=server.url, approve=approve) as agent:
+        assert agent.send("What is 2 + 3?") == Finished("answered", "5")
+        assert list(agent.workspace.tools) == ["add"]
+    assert [request.tool for request in asked] == ["add"]
+    prompt, answer = (body["messages"] for body in server.bodies())
+    assert "write_file" not in prompt[0]["content"]
+    assert "5" in answer[-1]["content"]
+    assert [list((tmp_path / name).iterdir()) for name in ("TMPDIR", "XDG_STATE_HOME")] == [[], []]
+
+
+def test_async_agent_needs_only_tools(server):
+    server.on(CHAT, in_pieces(OWN_CALL), in_pieces("5"))
+
+    async def answer() -> Finished:
+        async with AsyncAgent(tools=[add], base_url=server.url, approve="yolo") as agent:
+            return await agent.send("What is 2 + 3?")
+
+    assert asyncio.run(answer()) == Finished("answered", "5")
+
+
+def test_dialect_none_offers_only_own_tools(server, root):
+    server.on(CHAT, in_pieces(OWN_CALL), in_pieces("5"))
+    with Agent(root, dialect="none", tools=[add], base_url=server.url, approve="yolo") as agent:
+        assert list(agent.workspace.tools) == ["add"]
+        assert agent.send("What is 2 + 3?").content == "5"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({}, "pass a folder, a Workspace, or tools"),
+        ({"dialect": "none"}, "pass a folder, a Workspace, or tools"),
+        ({"tools": [add], "dialect": "blade"}, "the tools of the dialect 'blade' work in a folder"),
+    ],
+)
+def test_agent_without_folder_needs_own_tools(server, settings, message):
+    with pytest.raises(UsageError, match=message):
+        Agent(base_url=server.url, **settings)
