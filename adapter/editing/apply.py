@@ -7,7 +7,7 @@ replacements are inserted only after all patches are located.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias, get_args
 
@@ -20,6 +20,7 @@ from adapter.core.text.lines import split_lines, to_lf
 from adapter.editing.document import TextDocument, format_line_range, normalize_newlines
 from adapter.editing.matching.document_index import DocumentIndex
 from adapter.editing.matching.hunk_locator import locate_hunk
+from adapter.editing.matching.joint_placement import place_jointly
 from adapter.editing.matching.locator import locate
 from adapter.editing.matching.whole_file_locator import locate_whole_file
 from adapter.editing.notations.parse_edits import parse_patches, patch_from_mapping
@@ -133,7 +134,7 @@ def _match_against_original(
     search = DocumentIndex(TextDocument(text))
     groups: list[Sequence[ResolvedEdit]] = []
     rejections: dict[int, Rejection] = {}
-    for index, found in enumerate([_resolve(search, patch, names, empty_old_text) for patch in patches]):
+    for index, found in enumerate(_resolve_jointly(search, patches, names, empty_old_text)):
         dependence = _describe_dependence(index, patches, names)
         match found:
             case Rejection() as rejection:
@@ -151,7 +152,7 @@ def _match_against_original(
         for index, edits in enumerate(groups)
         for order, edit in enumerate(edits)
     ]
-    return _reject_overlaps(changes, groups), groups
+    return _reject_overlaps(changes, groups, patches), groups
 
 
 def _apply_in_sequence(
@@ -169,6 +170,17 @@ def _apply_in_sequence(
                 groups.append(edits)
     _raise_for(rejections, len(patches))
     return text, groups
+
+
+def _resolve_jointly(
+    search: DocumentIndex, patches: Sequence[Patch], names: ParameterNames, empty_old_text: EmptyOldText
+) -> Sequence[Resolution]:
+    """Resolve each patch alone, then once more where the places of the others show that it belongs elsewhere."""
+    found = [_resolve(search, patch, names, empty_old_text) for patch in patches]
+    for index, line in place_jointly(patches, found).items():
+        placed = replace(patches[index], start_line=None if line is None else line + 1, end_line=None)
+        found[index] = _resolve(search, placed, names, empty_old_text)
+    return found
 
 
 def _resolve(search: DocumentIndex, patch: Patch, names: ParameterNames, empty_old_text: EmptyOldText) -> Resolution:
@@ -229,14 +241,20 @@ def _common_prefix_length(left: Sequence[str], right: Sequence[str]) -> int:
     return next((index for index, (a, b) in pairs if a != b), min(len(left), len(right)))
 
 
-def _reject_overlaps(changes: Sequence[_LineEdit], groups: _Groups) -> list[_LineEdit]:
+def _differ_in_line(before: _LineEdit, after: _LineEdit, patches: Sequence[Patch]) -> bool:
+    """Return whether the patches of two changes are equal but for their line number, so that two places are meant."""
+    first, second = patches[before.patch], patches[after.patch]
+    return first.old_text == second.old_text and first.start_line != second.start_line
+
+
+def _reject_overlaps(changes: Sequence[_LineEdit], groups: _Groups, patches: Sequence[Patch]) -> list[_LineEdit]:
     """Return the changes in text order, without duplicates. Raises EditError if two changes overlap."""
     ordered = sorted(changes)
     kept = ordered[:1]
     rejections: dict[int, Rejection] = {}
     for before, after in pairwise(ordered):
         is_same_place = (before.start, before.end) == (after.start, after.end)
-        if is_same_place and before.replacement == after.replacement:
+        if is_same_place and before.replacement == after.replacement and not _differ_in_line(before, after, patches):
             continue
         if after.start < before.end or is_same_place:
             first, second = sorted((before, after), key=lambda change: change.patch)

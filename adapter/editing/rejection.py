@@ -18,6 +18,8 @@ class Rejection:
 
     kind: RejectionKind
     message: str
+    places: tuple[int, ...] = ()
+    """First lines (0-based) of the matches, if there are several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,8 @@ class ResolvedEdit:
     match: TextMatch
     replacement: str
     notes: tuple[str, ...] = ()
+    places: tuple[int, ...] = ()
+    """First lines (0-based) of all matches, if a line number selected this one."""
 
 
 Resolution: TypeAlias = tuple[ResolvedEdit, ...] | Rejection

@@ -46,7 +46,12 @@ MARGIN = 0.06
 CLEAN_MARGIN = 0.3
 """Score range below the best match. If its lead is smaller, all rivals in this range must have more flaws."""
 HINT_REACH = 200
-"""Maximum distance, in lines, between a line hint and the match that it selects."""
+"""Maximum distance, in lines, between a line hint and the only location of a change."""
+MAX_OFF = 5
+"""Maximum distance, in lines, between a line hint and the match that it selects over others."""
+COPIED_LEAD, COUNTED_LEAD = 4, 20
+"""How many times as far all other matches must be. Models copy line numbers from a listing, but those of a diff are
+counted, and often wrong by more than the distance of two similar blocks."""
 
 
 class RejectedMatch(NamedTuple):
@@ -62,13 +67,28 @@ def accept_best_match(
     new: Sequence[str],
     candidates: Sequence[MatchCandidate],
     hint: int | None,
+    lead: int,
 ) -> MatchCandidate | RejectedMatch:
-    """Return the match to edit, or the reason why no match is safe. ``candidates`` are sorted, best first."""
-    match = _Features(search, old, new, candidates, hint)
+    """Return the match to edit, or the reason why no match is safe. ``candidates`` are sorted, best first.
+
+    ``hint``: the line (0-based) at which the old text should be. ``lead``: see `find_nearest`.
+    """
+    match = _Features(search, old, new, candidates, hint, lead)
     for name, find_reason in VETOES.items():
         if reason := find_reason(match):
             return RejectedMatch(name, reason)
     return match.best
+
+
+def find_nearest(distances: Sequence[int], lead: int) -> int | None:
+    """Return the index of the match to which a line hint points, or None if it could also mean another.
+
+    ``distances``: the distance, in lines, of each match from the hint.
+    """
+    nearest = min(distances)
+    index = distances.index(nearest)
+    others = (*distances[:index], *distances[index + 1 :])
+    return index if nearest <= MAX_OFF and min(others, default=1) >= max(lead * nearest, 1) else None
 
 
 def describe_match(search: DocumentIndex, old: Sequence[str], match: MatchCandidate) -> str:
@@ -114,8 +134,9 @@ class _Features:
         new: Sequence[str],
         candidates: Sequence[MatchCandidate],
         hint: int | None,
+        lead: int,
     ) -> None:
-        self.search, self.old, self.candidates, self.hint = search, old, candidates, hint
+        self.search, self.old, self.candidates, self.hint, self.lead = search, old, candidates, hint, lead
         self.best = self._nearest_equal()
         self.compared = self.best.compared
         self.keys = [normalized_line(line) for line in old]
@@ -185,10 +206,10 @@ class _Features:
         return any(self.is_located(row) and len(self.places(row)) == 1 for row in sure)
 
     def is_hinted(self, first: int, others: Iterable[int]) -> bool:
-        """Return whether the line hint is near ``first``, and nearer to it than to all ``others``."""
-        if self.hint is None or abs(first - self.hint) > HINT_REACH:
+        """Return whether the line hint points to ``first`` and not to one of ``others``."""
+        if self.hint is None:
             return False
-        return all(abs(first - self.hint) < abs(other - self.hint) for other in others)
+        return find_nearest([abs(line - self.hint) for line in (first, *others)], self.lead) == 0
 
 
 def _removed_rows(old: Sequence[str], new: Sequence[str], hunk: LineChange) -> range:

@@ -8,7 +8,15 @@ from dataclasses import replace
 from adapter.core.text.plurals import pluralize
 from adapter.editing.document import format_line_list, format_line_range, normalize_newlines
 from adapter.editing.error_messages import ambiguous_match_message, near_miss_message, not_found_message
-from adapter.editing.matching.acceptance import HINT_REACH, RejectedMatch, accept_best_match, describe_match
+from adapter.editing.matching.acceptance import (
+    COPIED_LEAD,
+    COUNTED_LEAD,
+    HINT_REACH,
+    RejectedMatch,
+    accept_best_match,
+    describe_match,
+    find_nearest,
+)
 from adapter.editing.matching.already_applied import (
     find_applied_lines,
     find_enclosing_new_text,
@@ -41,7 +49,7 @@ from adapter.tools.operations import EmptyOldText, Hunk, ParameterNames, Patch
 MAX_ALIGNED = 6
 """Maximum number of interpretations of a patch that are aligned with the document."""
 NEAR_HINT = 10
-"""Maximum distance, in lines, between a line hint and a match that it selects over all others."""
+"""Maximum distance, in lines, between a line hint and another version of the old text that it points to."""
 VERBATIM_REACH = 8
 """Maximum number of lines by which a match may be longer than the old text."""
 
@@ -161,8 +169,13 @@ class _Locator:
     # ------------------------------------------------------------------- exact matches
 
     def _hint(self, interpretation: Interpretation) -> int | None:
-        """Return the 1-based line at which the model expects the old text."""
-        return self.patch.start_line if self.patch.start_line is not None else interpretation.line
+        """Return the 1-based line at which the model expects the old text; None if the document has no such line."""
+        line = self.patch.start_line if self.patch.start_line is not None else interpretation.line
+        return None if line is None or line > self.document.line_count else line
+
+    @property
+    def _lead(self) -> int:
+        return COUNTED_LEAD if isinstance(self.patch, Hunk) else COPIED_LEAD
 
     def _distance(self, match: TextMatch, hint: int | None) -> int:
         if hint is not None:
@@ -177,11 +190,12 @@ class _Locator:
     def _resolve(self, matches: Sequence[TextMatch], interpretation: Interpretation) -> Resolution:
         if self.patch.replace_all:
             return self._replace_all(matches, interpretation)
-        match = self._choose(matches, self._hint(interpretation))
+        match, places = self._choose(matches, self._hint(interpretation))
         if match is None:
-            hint = self.patch.end_line if self._hint(interpretation) is None else self._hint(interpretation)
+            given = (self.patch.start_line, interpretation.line, self.patch.end_line)
+            hint = next((line for line in given if line is not None), None)
             message = ambiguous_match_message(self.search, matches, self.patch, self.names, hint)
-            return Rejection("ambiguous", message)
+            return Rejection("ambiguous", message, places)
         vetoes = (
             self._check_already_there,
             self._check_applied_near_hint,
@@ -199,23 +213,28 @@ class _Locator:
             notes.append(f"the old text matched {where} except for {kind}")
         if len(matches) > 1:
             notes.append(f"the old text matches {len(matches)} places; {where} was chosen")
-        return self._build(match, tuple(notes), interpretation)
+        match self._build(match, tuple(notes), interpretation):
+            case Rejection() as rejection:
+                return rejection
+            case edits:
+                return (replace(edits[0], places=places), *edits[1:])
 
-    def _choose(self, matches: Sequence[TextMatch], hint: int | None) -> TextMatch | None:
-        """Return the only match, else the only match with an equal layout, else the match nearest to the line hint.
+    def _choose(self, matches: Sequence[TextMatch], hint: int | None) -> tuple[TextMatch | None, tuple[int, ...]]:
+        """Return the only match, else the only match with an equal layout, else the one to which the line hint points.
 
-        Returns None if two matches are equally near, or if there is no hint.
+        Also returns the first lines of all matches if there are several. The match is None if no hint points to it.
         """
         exact_layout = matches if len(matches) == 1 else [match for match in matches if match.is_exact_layout]
         if len(exact_layout) == 1:
-            return exact_layout[0]
-        if (hint is None and self.patch.end_line is None) or len(matches) >= MAX_PLACES:
-            return None
+            return exact_layout[0], ()
+        if len(matches) >= MAX_PLACES:
+            return None, ()
+        places = tuple(match.first_line for match in matches)
+        if hint is None and self.patch.end_line is None:
+            return None, places
         distances = [self._distance(match, hint) for match in matches]
-        nearest = min(distances)
-        if nearest > HINT_REACH or distances.count(nearest) > 1:
-            return None
-        return matches[distances.index(nearest)]
+        nearest = find_nearest(distances, self._lead)
+        return None if nearest is None else matches[nearest], places
 
     def _replace_all(self, matches: Sequence[TextMatch], interpretation: Interpretation) -> Resolution:
         """Replace every match that does not overlap the match before it."""
@@ -372,7 +391,7 @@ class _Locator:
             )
         interpretation, old, candidates = max(tried, key=lambda one: one[2][0].score)
         hint, new = self._hint(interpretation), _with_same_elisions(old, split_view_lines(interpretation.new))
-        best = accept_best_match(self.search, old, new, candidates, None if hint is None else hint - 1)
+        best = accept_best_match(self.search, old, new, candidates, None if hint is None else hint - 1, self._lead)
         edits: tuple[ResolvedEdit, ...] = ()
         match best:
             case MatchCandidate():

@@ -51,7 +51,15 @@ def parse_hunk(
             new.append(text)
     final_newline = "+" not in unclosed if len(unclosed) == 1 else None
     is_last = at_end or bool(unclosed)
-    return Hunk(close_lines(old), close_lines(new), line, below=below, at_end=is_last, final_newline=final_newline)
+    return Hunk(
+        close_lines(old),
+        close_lines(new),
+        line,
+        below=below,
+        at_end=is_last,
+        final_newline=final_newline,
+        in_order=True,
+    )
 
 
 def has_changes(lines: Sequence[str]) -> bool:

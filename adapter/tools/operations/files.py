@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 MediaKind: TypeAlias = Literal["image", "pdf", "audio", "video"]
@@ -69,6 +69,8 @@ class Hunk(Patch):
     """True if the hunk's last line is the last line of the file."""
     final_newline: bool | None = None
     """True if the changed file ends with a line end; None if the notation does not specify it."""
+    in_order: bool = field(default=False, compare=False)
+    """True if the notation writes the hunks of a file in the order of their places."""
     others: tuple[Hunk, ...] = ()
     """Alternative interpretations of the same text. The one that matches the file is used."""
 

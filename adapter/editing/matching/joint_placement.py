@@ -1,0 +1,121 @@
+"""Choose the places of all patches of a call together, where a patch alone matches several.
+
+The hunks of a diff are in file order, equal patches are applied to different places, and the line numbers of one call
+are off by the same number of lines. A patch that could still be applied to two places remains ambiguous.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from math import inf
+from typing import TypeAlias
+
+from adapter.editing.rejection import Rejection, Resolution
+from adapter.tools.operations import Hunk, Patch
+
+ROUNDS = 3
+"""Number of times that the places found so far are used to find others."""
+
+_Places: TypeAlias = dict[int, Sequence[int]]
+"""The possible first lines (0-based, ascending) of each patch that matches the document."""
+
+
+def place_jointly(patches: Sequence[Patch], found: Sequence[Resolution]) -> dict[int, int | None]:
+    """Return the first line (0-based) of each patch that belongs elsewhere than ``found`` has it.
+
+    The line is None if the line number of the patch and those of other patches lead to different places.
+    """
+    if not any(map(_rivals, found)):
+        return {}
+    pairs = enumerate(zip(patches, found, strict=True))
+    places: _Places = {index: some for index, pair in pairs if (some := _possible_places(*pair))}
+    numbers = {index: line - 1 for index in places if (line := patches[index].start_line) is not None}
+    chains = list(_chains(patches, places))
+    contradicted: set[int] = set()
+    for _ in range(ROUNDS):
+        for chain in chains:
+            _narrow(places, chain)
+        contradicted = _apply_offsets(places, numbers)
+    placed: dict[int, int | None] = {}
+    for index, possible in places.items():
+        chosen = _chosen_line(found[index])
+        if len(possible) == 1 and possible[0] != chosen:
+            placed[index] = possible[0]
+        elif len(possible) > 1 and chosen is not None and (chosen not in possible or index in contradicted):
+            placed[index] = None
+    return placed
+
+
+def _rivals(resolution: Resolution) -> Sequence[int]:
+    return resolution.places if isinstance(resolution, Rejection) else resolution[0].places
+
+
+def _chosen_line(resolution: Resolution) -> int | None:
+    return None if isinstance(resolution, Rejection) else resolution[0].match.first_line
+
+
+def _possible_places(patch: Patch, resolution: Resolution) -> Sequence[int]:
+    """Return the lines at which a patch matches. A match that no line number selected is certain."""
+    if isinstance(resolution, Rejection) or (resolution[0].places and patch.start_line is not None):
+        return sorted(set(_rivals(resolution)))
+    return [resolution[0].match.first_line] if patch.old_text and len(resolution) == 1 else []
+
+
+# ----------------------------------------------------------------------------- order
+
+
+def _chains(patches: Sequence[Patch], places: _Places) -> Iterator[list[int]]:
+    """Yield the patches whose places ascend: the hunks of a diff, and patches that are equal but for their number."""
+    equal: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for index in places:
+        equal[patches[index].old_text, patches[index].new_text].append(index)
+    yield from (group for group in equal.values() if len(group) > 1)
+    yield [index for index in places if isinstance(patch := patches[index], Hunk) and patch.in_order]
+
+
+def _narrow(places: _Places, chain: Sequence[int]) -> None:
+    """Remove places that leave no ascending places to the other patches. A chain without any solution is ignored."""
+    earliest = _first_ascending([places[index] for index in chain])
+    latest = _first_ascending([[-line for line in reversed(places[index])] for index in reversed(chain)])
+    if len(earliest) < len(chain):
+        return
+    for index, above, below in zip(chain, [-1, *earliest], [*(-line for line in latest[-2::-1]), inf], strict=False):
+        places[index] = [line for line in places[index] if above < line < below]
+
+
+def _first_ascending(places: Sequence[Sequence[int]]) -> list[int]:
+    """Return the first place of each patch that is greater than the one before it, as far as there is one."""
+    chosen: list[int] = []
+    for possible in places:
+        line = next((line for line in possible if not chosen or line > chosen[-1]), None)
+        if line is None:
+            break
+        chosen.append(line)
+    return chosen
+
+
+# --------------------------------------------------------------------------- offsets
+
+
+def _apply_offsets(places: _Places, numbers: Mapping[int, int]) -> set[int]:
+    """Keep the places to which a line number points. Returns the patches with numbers that point to several places."""
+    offsets = _shared_offsets(places, numbers)
+    contradicted = set[int]()
+    for index, number in numbers.items():
+        hits = [line for line in places[index] if line - number in offsets]
+        if len(hits) == 1:
+            places[index] = hits
+        elif hits and len(places[index]) > 1:
+            contradicted.add(index)
+    return contradicted
+
+
+def _shared_offsets(places: _Places, numbers: Mapping[int, int]) -> set[int]:
+    """Return the distances between line numbers and places to assume: none, and the one that fits all patches."""
+    possible = [{line - number for line in places[index]} for index, number in numbers.items()]
+    shared = set[int].intersection(*possible) if possible else set[int]()
+    if 0 in shared or len(shared) != 1 or len(possible) < 2:
+        certain = {next(iter(some)) for some in possible if len(some) == 1}
+        return {0} if 0 in shared or len(certain) != 1 else {0} | certain
+    return {0} | shared
