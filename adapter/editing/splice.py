@@ -16,7 +16,7 @@ from adapter.core.text.diffs import LineChange, changes
 from adapter.editing.document import TextDocument
 from adapter.editing.matching.line_mapping import LineMapping
 from adapter.editing.matching.normalize import is_comment, normalized_line, strict_line_key, tokenize_line
-from adapter.editing.repairs.reindent import IndentMapper, indent_of, indent_width
+from adapter.editing.repairs.reindent import IndentMapper, enclosing_widths, indent_of, indent_width
 
 MIN_PARTNER = 60.0
 """Minimum similarity, in percent, between a new line and the removed line that it replaces."""
@@ -26,6 +26,8 @@ MIN_ALIKE = 75.0
 """Similarity, in percent, from which the texts count as related regardless of ``MIN_KEPT``."""
 MIN_KEPT_LETTERS = 4
 """Minimum letters of a run in the middle of a text that counts as kept and not as a coincidence."""
+INDENT_REACH = 500
+"""Number of lines before and after the start of a match that show the document's unit of indentation."""
 MAX_CLOSING = 4
 """Maximum letters of a word that closes or continues a block: ``end``, ``else``, ``done``."""
 
@@ -84,7 +86,12 @@ class _Merge:
         self.hunk_of = {line: hunk for hunk in self.hunks for line in range(hunk.start, hunk.end)}
         self.pairs = {step.old_start: step.line_start for step in steps if step.is_pair}
         found = [(index, old[index], document.lines[line]) for index, line in self.pairs.items()]
-        self.indents = IndentMapper(_indent_samples(found), (*old, *new), document.lines)
+        first = steps[0].line_start
+        nearby = document.lines[max(first - INDENT_REACH, 0) : first + INDENT_REACH]
+        self.indents = IndentMapper(_indent_samples(found), (old, new), nearby)
+        self.is_indented_otherwise = any(indent_of(written) != indent_of(actual) for _, written, actual in found)
+        self.above = nearby[: first - max(first - INDENT_REACH, 0)]
+        self.depth = min((indent_width(actual) for _, _, actual in found if actual.strip()), default=0)
         ended = [(written, actual) for _, written, actual in found if written != written.rstrip()]
         self.strips = bool(ended) and all(actual == actual.rstrip() for _, actual in ended)
         """True if the model wrote trailing spaces that the document does not have."""
@@ -155,7 +162,19 @@ class _Merge:
             partner = partners.get(index)
             nearest_row = max(0, min(hunk.start + index - hunk.new_start, hunk.end - 1)) if partner is None else partner
             replaced_line = self.pairs.get(nearest_row) if hunk.start < hunk.end else None
-            self.output.append(OutputLine(self._line(self.new[index], partner, nearest_row), replaced_line))
+            line = self._line(self.new[index], partner, nearest_row)
+            self._check_enclosed(line)
+            self.output.append(OutputLine(line, replaced_line))
+
+    def _check_enclosed(self, line: str) -> None:
+        """Reject a reindented line that is indented less than the match but like none of the blocks around it."""
+        if not self.is_indented_otherwise or not line.strip() or indent_width(line) >= self.depth:
+            return
+        if indent_width(line) not in enclosing_widths(self.above, self.depth):
+            raise AmbiguousReplacement(
+                f"{line.strip()[:60]!r} would be indented by {indent_width(line)} columns there, and no block around "
+                "it is"
+            )
 
     def _line(self, text: str, partner: int | None, nearest_row: int) -> str:
         moved = self.indents.move(text.rstrip() if self.strips else text, nearest_row)

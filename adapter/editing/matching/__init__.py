@@ -5,6 +5,7 @@ __all__ = [
     "document_index",
     "fuzzy_match",
     "hunk_locator",
+    "joint_placement",
     "line_mapping",
     "line_similarity",
     "locator",

@@ -49,7 +49,7 @@ def match_exact(search: DocumentIndex, interpretation: Interpretation) -> Iterat
     lines.
     """
     starts = _exact_starts(search.document, interpretation)
-    if "\n" in interpretation.old and all(
+    if "\n" in interpretation.old + interpretation.new and all(
         _is_indented_less(search.document, interpretation.old, start) for start in starts
     ):
         return

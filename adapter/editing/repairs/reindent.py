@@ -1,21 +1,23 @@
 """Map a model's indentation to the indentation of the file.
 
-Each matched line maps one of the model's indentations to the file's. All other indentations are derived from the
-nearest matched indentation. They are shifted by the same distance, and scaled if model and file use different units
-(two spaces and four, or spaces and tabs).
+Each matched line maps one of the model's indentations to the file's. All other indentations are counted in levels from
+the nearest matched one, each level in the unit of the model or of the file: two columns, four, or a tab.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import pairwise
 from math import gcd
 from typing import NamedTuple
 
 TAB_WIDTH = 4
 """Width of a tab in columns. Only its ratio to other widths matters."""
-MIN_ON_GRID = 0.9
-"""Minimum share of a file's lines whose indentation must be a multiple of its unit."""
+UNITS = (2, 3, 4, 8)
+"""Common widths of one level, in columns."""
+_OPENERS = (":", "{")
 
 
 class _Pair(NamedTuple):
@@ -27,17 +29,13 @@ class _Pair(NamedTuple):
 class IndentMapper:
     """Map indentation based on ``matched``: the index of an old line, the line as written, and the line of the file.
 
-    ``written`` are all lines of the model, which show its indentation unit. ``lines`` are the lines of the file.
+    ``written``: the model's old and new lines. ``lines``: the lines of the file around the match. They show the units.
     """
 
     def __init__(
-        self, matched: Iterable[tuple[int, str, str]], written: Iterable[str], lines: Sequence[str] = ()
+        self, matched: Iterable[tuple[int, str, str]], written: Sequence[Sequence[str]], lines: Sequence[str] = ()
     ) -> None:
-        self._lines = lines
-        indents = [indent_of(line) for line in written if line.strip()]
-        self._written_unit = indent_unit(indents)
-        self._written_step = gcd(*(_width(indent) - _width(indents[0]) for indent in indents))
-        """Greatest common divisor of the differences in indentation: the unit, even if all lines lost some columns."""
+        self._lines, self._written = lines, written
         self._pairs = [
             _Pair(line, indent_of(written), indent_of(actual))
             for line, written, actual in matched
@@ -59,8 +57,10 @@ class IndentMapper:
         if same_indent:
             return min(same_indent, key=lambda pair: (abs(pair.line - nearest_row), pair.line)).actual
         base = min(self._pairs, key=lambda pair: (abs(_width(pair.written) - _width(indent)), pair.line))
-        columns = _width(base.actual) + round((_width(indent) - _width(base.written)) * self._scale(base))
-        return self._render_indent(self._on_grid(max(columns, 0), _width(indent), base))
+        columns, (unit, written_unit) = _width(indent) - _width(base.written), self._units(base)
+        if columns % written_unit == 0:  # else the line is aligned with other code
+            columns = columns // written_unit * unit
+        return self._render_indent(max(_width(base.actual) + columns, 0))
 
     @cached_property
     def _added_prefix(self) -> str | None:
@@ -69,63 +69,77 @@ class IndentMapper:
             pair.written.removesuffix(pair.actual) for pair in self._pairs if pair.written.endswith(pair.actual)
         }
         is_same = len(prefixes) <= 1 and all(pair.written.endswith(pair.actual) for pair in self._pairs)
-        return "".join(prefixes) if is_same and (self._has_indented_line or prefixes <= {""}) else None
+        if not is_same or not (self._has_indented_line or prefixes <= {""}):
+            return None
+        is_scaled = prefixes != {""} and len(set(self._units(self._pairs[0]))) > 1
+        return None if is_scaled else "".join(prefixes)
 
     @property
     def _has_indented_line(self) -> bool:
         """True if a matched line of the file is indented. Only such a line shows the prefix."""
         return any(pair.actual for pair in self._pairs)
 
-    def _on_grid(self, columns: int, width: int, base: _Pair) -> int:
-        """Return ``columns``, or the scaled indentation if only the latter is a multiple of the file's unit.
-
-        Lines more than two levels away from the base are assumed to be aligned with other code.
-        """
-        written, actual = _width(base.written), _width(base.actual)
-        if (
-            columns % self._unit == 0
-            or not written
-            or not actual
-            or abs(width - written) > 2 * self._written_unit
-            or len({_width(pair.written) for pair in self._pairs}) > 1
-        ):
-            return columns
-        scaled, rest = divmod(width * actual, written)
-        return scaled if rest == 0 and scaled % self._unit == 0 else columns
-
-    @cached_property
-    def _unit(self) -> int:
-        """The number of columns of which nearly all indentations in the file are multiples."""
-        widths = [width for line in self._lines if line.strip() and (width := indent_width(line))]
-        units = (unit for unit in (4, 2) if sum(width % unit == 0 for width in widths) >= MIN_ON_GRID * len(widths))
-        return next(units, 1) if widths else 1
-
-    def _scale(self, base: _Pair) -> float:
-        """Return the number of the file's columns per column of the model."""
+    def _units(self, base: _Pair) -> tuple[int, int]:
+        """Return the columns of one level in the file, and those in the model's text next to ``base``."""
         if _width(base.written) == _width(base.actual) > 0:
-            return 1.0  # a differently scaled line next to a correct one is unrelated
+            return 1, 1  # a differently scaled line next to a correct one is unrelated
         others = [pair for pair in self._pairs if _width(pair.written) != _width(base.written)]
         if others:
             other = min(others, key=lambda pair: abs(pair.line - base.line))
-            scale = (_width(other.actual) - _width(base.actual)) / (_width(other.written) - _width(base.written))
-            return scale if scale > 0 else 1.0
-        if 1 < self._written_unit < self._unit > self._written_step and base.written and self._is_scaled(base):
-            return self._unit / self._written_unit
-        if base.written and base.actual and base.written[0] != base.actual[0]:
-            if base.written.endswith(base.actual):
-                return 1.0  # the model added a prefix to the file's own indentation
-            actual_unit = TAB_WIDTH if self._uses_tabs else indent_unit(pair.actual for pair in self._pairs)
-            return actual_unit / self._written_unit
-        return 1.0
+            actual, written = _width(other.actual) - _width(base.actual), _width(other.written) - _width(base.written)
+            step = gcd(actual, written)
+            return (abs(actual) // step, abs(written) // step) if actual * written > 0 else (1, 1)
+        unit = self._unit
+        return unit, self._written_unit(base, unit)
 
-    def _is_scaled(self, base: _Pair) -> bool:
-        """Return whether both indentations have the same number of levels, each in its own unit."""
-        return _width(base.actual) * self._written_unit == _width(base.written) * self._unit
+    @cached_property
+    def _unit(self) -> int:
+        """The number of columns of a level in the file."""
+        if self._uses_tabs:
+            return TAB_WIDTH
+        steps = list(_steps(self._lines))
+        counts = Counter(step for step, is_opened in steps if is_opened) or Counter(step for step, _ in steps)
+        common = max(UNITS, key=lambda unit: counts[unit])
+        return common if counts[common] else indent_unit(pair.actual for pair in self._pairs)
+
+    def _written_unit(self, base: _Pair, unit: int) -> int:
+        """Return the number of columns of a level in the model's text; ``unit`` if nothing shows another one."""
+        lines = [line for text in self._written for line in text if line.strip()]
+        if any(line.startswith("\t") for line in lines):
+            return TAB_WIDTH
+        opened = [step for text in self._written for step, is_opened in _steps(text) if is_opened and step in UNITS]
+        if opened:
+            return min(opened)
+        written, actual = _width(base.written), _width(base.actual)
+        step = gcd(*(indent_width(line) - written for line in lines))
+        if not written or not actual:
+            return step if step == 2 < unit else unit
+        scaled, rest = divmod(written * unit, actual)
+        is_shown = step % unit != 0 if scaled < unit else step % scaled == 0 == written % scaled
+        return scaled if rest == 0 and scaled in UNITS and step and is_shown else unit
 
     def _render_indent(self, columns: int) -> str:
         if not self._uses_tabs:
             return " " * columns
         return "\t" * (columns // TAB_WIDTH) + " " * (columns % TAB_WIDTH)
+
+
+def _steps(lines: Iterable[str]) -> Iterator[tuple[int, bool]]:
+    """Yield by how many columns a line is indented more than the line above, and whether that opens a block."""
+    for above, below in pairwise(line for line in lines if line.strip()):
+        step = indent_width(below) - indent_width(above)
+        if step > 0:
+            yield step, above.rstrip().endswith(_OPENERS)
+
+
+def enclosing_widths(above: Sequence[str], depth: int) -> set[int]:
+    """Return the indentation widths of the lines of ``above`` that enclose a line indented by ``depth`` below them."""
+    found: set[int] = set()
+    for line in reversed(above):
+        if line.strip() and (width := indent_width(line)) < depth:
+            depth = width
+            found.add(width)
+    return found
 
 
 def indent_unit(indents: Iterable[str]) -> int:
