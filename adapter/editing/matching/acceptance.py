@@ -50,8 +50,8 @@ HINT_REACH = 200
 MAX_OFF = 5
 """Maximum distance, in lines, between a line hint and the match that it selects over others."""
 COPIED_LEAD, COUNTED_LEAD = 4, 20
-"""How many times as far all other matches must be. Models copy line numbers from a listing, but those of a diff are
-counted, and often wrong by more than the distance of two similar blocks."""
+"""Minimum distance of all other matches, as a multiple. Models copy line numbers from a listing, but count those of a
+diff, often wrong by more than the distance of two similar blocks."""
 
 
 class RejectedMatch(NamedTuple):
