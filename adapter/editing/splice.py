@@ -203,9 +203,9 @@ def _indent_samples(found: Sequence[_Found]) -> Sequence[_Found]:
 
 
 def _is_short_line(line: str) -> bool:
-    """Return whether a line has at most one word, apart from punctuation, and that word is short."""
+    """Return whether a line has at most one word, apart from punctuation, and that word is short and not a string."""
     words = [piece for piece in tokenize_line(line) if _kind(piece) == "word"]
-    return len(words) < 2 and _letters(words) <= MAX_CLOSING
+    return len(words) < 2 and _letters(words) <= MAX_CLOSING and not {"'", '"'}.intersection(line)
 
 
 def _has_same_shape(written: str, actual: str) -> bool:

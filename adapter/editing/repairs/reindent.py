@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 TAB_WIDTH = 4
 """Width of a tab in columns. Only its ratio to other widths matters."""
-UNITS = (2, 3, 4, 8)
+UNITS = (2, 3, 4)
 """Common widths of one level, in columns."""
 _OPENERS = (":", "{")
 
