@@ -7,6 +7,7 @@ from the document, never from the model. Only real changes are written.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 from rapidfuzz import fuzz
@@ -167,14 +168,18 @@ class _Merge:
             self.output.append(OutputLine(line, replaced_line))
 
     def _check_enclosed(self, line: str) -> None:
-        """Reject a reindented line that is indented less than the match but like none of the blocks around it."""
-        if not self.is_indented_otherwise or not line.strip() or indent_width(line) >= self.depth:
+        """Reject a reindented line that leaves the enclosing block but is not indented like a block around that."""
+        if not self.is_indented_otherwise or not line.strip():
             return
-        if indent_width(line) not in enclosing_widths(self.above, self.depth):
+        width = indent_width(line)
+        if width < max(self._enclosing_widths, default=0) and width not in self._enclosing_widths:
             raise AmbiguousReplacement(
-                f"{line.strip()[:60]!r} would be indented by {indent_width(line)} columns there, and no block around "
-                "it is"
+                f"{line.strip()[:60]!r} would be indented by {width} columns there, and no block around it is"
             )
+
+    @cached_property
+    def _enclosing_widths(self) -> set[int]:
+        return enclosing_widths(self.above, self.depth)
 
     def _line(self, text: str, partner: int | None, nearest_row: int) -> str:
         moved = self.indents.move(text.rstrip() if self.strips else text, nearest_row)
