@@ -77,8 +77,8 @@ class CallEventFactory:
 
     def _find_unknown_name(self, result: BodyResult) -> str:
         """Return the first called name that is not a tool of this session; "" if all are, or if no tools are known."""
-        names = (call.name for call in result.calls if self._tools and self._tools.match(call.name) is None)
-        return next(names, "")
+        names = (self.normalise(call.name, call.arguments)[0] for call in result.calls if self._tools)
+        return next((name for name in names if self._tools.match(name) is None), "")
 
     def _require_markers(self, event: Event) -> Event:
         """Return ``event``, or an error with the correct spelling if a call without markers could change data."""

@@ -46,6 +46,9 @@ COMMON_ARGUMENT_ALIASES: dict[str, tuple[str, ...]] = {
 MAX_CHOICES = 12
 """Maximum number of choices that a message lists."""
 
+_NAME_LIKE = re.compile(r"[\w .:-]*")
+"""Matches everything that may be meant as the name of a tool."""
+
 _WRAPPERS = ("arguments", "parameters", "args", "input", "params", "kwargs", "properties")
 _ESCAPED_BY_ACCIDENT = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\b": "\\b", "\f": "\\f"}
 _WINDOWS_PATH = re.compile(r"[A-Za-z]:[\\/\n\t\r\x08\f][^\"<>|?*]*")
@@ -84,7 +87,7 @@ class ResolvedCall:
 def normalize_call(name: str, arguments: JsonObject, tools: ToolSet) -> tuple[str, JsonObject, tuple[str, ...]]:
     """Normalize the tool's name, argument names and types where this is unambiguous. Return the name, the arguments and
     the fixes."""
-    tool = tools.match(name)
+    tool = tools.match(name) or match_arguments(name, arguments, tools)
     if tool is None:
         return name, arguments, ()
     fixes: dict[str, None] = {} if tool.name == name else {"tool-name": None}
@@ -99,6 +102,22 @@ def normalize_call(name: str, arguments: JsonObject, tools: ToolSet) -> tuple[st
             fixes["windows-path"] = None
         named[key] = value
     return tool.name, named, tuple(fixes)
+
+
+def match_arguments(name: str, arguments: JsonObject, tools: ToolSet) -> Tool | None:
+    """Return the only tool that takes exactly these arguments, if ``name`` cannot be the name of a tool.
+
+    Small models write ``write_notes/todo.md`` for ``write_file``. A tool that deletes is never guessed.
+    """
+    if _NAME_LIKE.fullmatch(name):
+        return None
+    fitting = [tool for tool in tools.values() if tool.required and _takes(tool, arguments)]
+    return fitting[0] if len(fitting) == 1 and fitting[0].effect != "delete" else None
+
+
+def _takes(tool: Tool, arguments: JsonObject) -> bool:
+    names = {key if key in tool.properties else match_parameter(key, tool) for key in arguments}
+    return names <= tool.properties.keys() and names >= {*tool.required}
 
 
 def resolve_call(name: str, arguments: Mapping[str, Json] | str, tools: ToolSet) -> ResolvedCall:
@@ -264,17 +283,21 @@ def _reject_changed_meaning(tool: Tool, unknown: JsonObject, tools: ToolSet) -> 
     if tool.effect not in ("write", "delete"):
         return
     for key, value in unknown.items():
-        spelt = normalize_key(key)
-        is_harmless = value in (None, False, "", "false") or value in _CHANGING_ARGUMENTS.get(spelt, ())
-        if not is_harmless and (
-            spelt in _CHANGING_ARGUMENTS or ("content" in tool.properties and spelt in _PARTIAL_ARGUMENTS)
-        ):
+        if changes_meaning(tool, key, value):
             having = [other.name for other in tools.values() if other.effect == tool.effect and key in other.properties]
             instead = f"use a tool that has it ({', '.join(having)})" if having else "use another tool"
             raise ToolError(
                 f"{tool.name} has no argument {key!r}. Nothing was done, because the effect would be different. "
                 f"Omit {key!r} to accept that, or {instead}"
             )
+
+
+def changes_meaning(tool: Tool, key: str, value: Json) -> bool:
+    """Return whether a tool that changes something would do something else if an unknown argument were ignored."""
+    spelt = normalize_key(key)
+    if value in (None, False, "", "false") or value in _CHANGING_ARGUMENTS.get(spelt, ()):
+        return False
+    return spelt in _CHANGING_ARGUMENTS or ("content" in tool.properties and spelt in _PARTIAL_ARGUMENTS)
 
 
 def _drop_nulls(arguments: JsonObject, tool: Tool) -> JsonObject:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.core.events import Json, JsonObject
-from adapter.tools.call_resolution import describe_expected, short_json, validator_of
+from adapter.tools.call_resolution import changes_meaning, describe_expected, short_json, validator_of
 from adapter.tools.tool import Tool
 
 if TYPE_CHECKING:
@@ -21,16 +24,63 @@ CHECKED_KEYWORDS = frozenset({"required", "type", "enum", "const", "anyOf", "one
 
 def schema_errors(tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
     """Return the problems of a call. The result is empty if the call is valid or the schema is invalid."""
+    errors = [error for error in _errors(tool, arguments) if error.validator in CHECKED_KEYWORDS]
+    return tuple(dict.fromkeys(problem for error in errors for problem in _describe_error(error, tool)))[:MAX_PROBLEMS]
+
+
+def _errors(tool: Tool, arguments: JsonObject) -> list[ValidationError]:
+    """Return all violations of the schema; none if the schema is invalid."""
     from referencing.exceptions import Unresolvable
 
     validator = validator_of(tool)
-    if validator is None:
-        return ()
     try:
-        errors = [error for error in validator.iter_errors(arguments) if error.validator in CHECKED_KEYWORDS]
+        return [] if validator is None else list(validator.iter_errors(arguments))
     except (Unresolvable, RecursionError, ValueError):
-        return ()
-    return tuple(dict.fromkeys(problem for error in errors for problem in _describe_error(error, tool)))[:MAX_PROBLEMS]
+        return []
+
+
+def missing_arguments(tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
+    """Return the required parameters without a value. A parameter with a default value may be missing."""
+    properties = tool.properties
+    return tuple(
+        name
+        for name in tool.required
+        if name not in arguments and "default" not in (properties.get(name) or {}) and isinstance(name, str)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedArguments:
+    """Arguments without those that ``additionalProperties: false`` forbids. ``forbidden``: the names of the latter.
+
+    ``is_safe``: the forbidden arguments are no misspelt parameters, and the rest is valid. ``changes_meaning``: without
+    them, the call would do something else.
+    """
+
+    arguments: JsonObject
+    forbidden: tuple[str, ...]
+    is_safe: bool = True
+    changes_meaning: bool = False
+
+
+def allowed_arguments(tool: Tool, arguments: JsonObject) -> AllowedArguments:
+    """Take out the arguments that the schema forbids, also in nested objects."""
+    if arguments.keys() <= tool.properties.keys() and not any(
+        isinstance(each, dict | list) for each in arguments.values()
+    ):
+        return AllowedArguments(arguments, ())
+    copy: JsonObject = deepcopy(arguments)
+    removed: list[tuple[str, Json]] = []
+    is_misspelt = False
+    for error in _errors(tool, copy):
+        if error.validator == "additionalProperties" and error.schema.get("additionalProperties") is False:
+            names = _find_forbidden(error)
+            removed += [(name, error.instance.pop(name)) for name in names]
+            unused = (error.schema.get("properties") or {}).keys() - error.instance.keys()
+            is_misspelt = is_misspelt or any(_nearest(name, unused) for name in names)
+    changes = any(changes_meaning(tool, *each) for each in removed)
+    is_safe = not (changes or is_misspelt or (removed and schema_errors(tool, copy)))
+    return AllowedArguments(copy, tuple(name for name, _ in removed), is_safe, changes)
 
 
 def _describe_error(error: ValidationError, tool: Tool) -> Iterator[str]:
@@ -45,15 +95,28 @@ def _describe_error(error: ValidationError, tool: Tool) -> Iterator[str]:
                     yield f"{name!r} is missing{within} ({describe_expected(properties.get(name))})"
         case "additionalProperties":
             known = (error.schema.get("properties") or {}) if isinstance(error.schema, dict) else {}
-            for name in error.instance:
-                if name not in known:
-                    yield f"there is no argument {name!r}{within}{_suggest_argument(name, known)}"
+            for name in _find_forbidden(error):
+                yield f"there is no argument {name!r}{within}{_suggest_argument(name, known)}"
         case _:
             yield f"{path or tool.name!r} is {short_json(error.instance)}: expected {describe_expected(error.schema)}"
 
 
+def _find_forbidden(error: ValidationError) -> list[str]:
+    """Return the names of the properties that ``additionalProperties`` forbids."""
+    patterns = error.schema.get("patternProperties") or {}
+    known = error.schema.get("properties") or {}
+    return [
+        name for name in error.instance if name not in known and not any(re.search(each, name) for each in patterns)
+    ]
+
+
 def _suggest_argument(name: str, known: Mapping[str, Json]) -> str:
+    near = _nearest(name, known)
+    return f" (did you mean {near!r}?)" if near else f"; there are: {', '.join(known) or 'none'}"
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
     from rapidfuzz import fuzz, process
 
     found = process.extractOne(name, list(known), scorer=fuzz.WRatio, score_cutoff=60)
-    return f" (did you mean {found[0]!r}?)" if found else f"; there are: {', '.join(known) or 'none'}"
+    return found[0] if found else ""
