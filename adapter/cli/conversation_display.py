@@ -7,7 +7,7 @@ and the status line appear only on a terminal.
 from __future__ import annotations
 
 import json
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
@@ -51,7 +51,7 @@ class Console:
     def __init__(self) -> None:
         self._screen = Terminal()
         self._shown_diff = ""
-        self._written = ""
+        self._written = self._shown = ""
         self._pending_tools: deque[str] = deque()
 
     def __call__(self, event: AgentEvent) -> None:
@@ -63,6 +63,7 @@ class Console:
             case Chunk(reading=(done, total)):
                 self._screen.status(f"reading {done:,} of {total:,} tokens")
             case TextDelta(text=text):
+                self._shown += text
                 self._screen.flow(ANSWER, text)
             case ReasoningDelta(text=text):
                 self._screen.flow(REASONING, text)
@@ -78,7 +79,9 @@ class Console:
             case InvalidToolCall(error=error):
                 self._written = ""
                 self._screen.note(f"!! not a call: {error}", "yellow")
-            case RunTools(calls=calls):
+            case RunTools(calls=calls, dropped=dropped):
+                for (name, why), count in Counter((each.name, each.guardrail) for each in dropped).items():
+                    self._screen.note(f"!! not run: {name} ({why}){f', {count} times' if count > 1 else ''}", "yellow")
                 self._pending_tools = deque(call.name for call in calls)
                 self._show_running()
             case ToolResult():
@@ -86,6 +89,9 @@ class Console:
                 if self._pending_tools:
                     self._pending_tools.popleft()
                 self._show_running()
+            case Finished(reason="answered" | "repetition" | "stuck", content=content) if content not in self._shown:
+                self._screen.flow(ANSWER, content)  # the result of a model that wrote no answer
+                self._screen.end_line()
             case Finished():
                 self._screen.end_line()
             case _:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from adapter.agent.response_reader import AgentEvent
@@ -29,6 +30,15 @@ ACTING = frozenset({"write", "delete", "execute"})
 """Effects of tools that change something. A run fails if all calls with such an effect failed."""
 
 
+_CLAIMS_CHANGE = re.compile(
+    r"""\bI(?:\s+have|['’]ve)?\s+(?:(?:also|now|successfully)\s+)*(?:added|changed|copied|created|deleted|edited|fixed
+    |moved|removed|renamed|replaced|saved|updated|wrote|written)\b
+    |\bsuccessfully\s+(?:added|changed|copied|created|deleted|edited|fixed|moved|removed|renamed|replaced|saved|updated
+    |written)\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
 @dataclass(slots=True)
 class CallTally:
     """Counts of the results of all calls in a run, including calls in batches and by sub-agents."""
@@ -42,6 +52,8 @@ class CallTally:
     """Number of successful calls with an effect in `ACTING`."""
     stopped: int = 0
     """Number of refused or failed calls with an effect in `ACTING`."""
+    last_failed: bool = False
+    """True if the last call with such an effect failed or was refused."""
 
     def __call__(self, event: AgentEvent) -> None:
         match event:
@@ -60,6 +72,7 @@ class CallTally:
         if tool is not None and tool.effect in ACTING:
             self.acted += result.ok
             self.stopped += not result.ok
+            self.last_failed = not result.ok
 
 
 def exit_status(done: Finished, tally: CallTally) -> tuple[int, str]:
@@ -67,6 +80,10 @@ def exit_status(done: Finished, tally: CallTally) -> tuple[int, str]:
     if done.reason in ("answered", "exited", "finished", "unsuccessful") and (why := _explain_inaction(tally)):
         return 1, f"nothing was done: {why}"
     code, hint, counts = EXIT_CODES.get(done.reason, 1), HINTS.get(done.reason), _format_counts(tally)
+    if done.reason in ("repetition", "stuck") and tally.acted and not tally.last_failed:
+        return 0, f"the change is made: {counts}"
+    if done.reason == "answered" and tally.calls and not tally.acted and _CLAIMS_CHANGE.search(done.content):
+        return 1, f"nothing was changed, although the answer claims it: {counts}: {NO_CALL_HINT}"
     if done.reason == "answered":
         return code, f"the model is done: {counts}" if tally.calls else f"{REASONS[done.reason]}: {NO_CALL_HINT}"
     if tally.calls and done.reason not in ("finished", "unsuccessful"):  # these two reasons imply exactly one call

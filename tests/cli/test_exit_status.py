@@ -41,6 +41,24 @@ def test_run_without_a_successful_change_fails(results, code, line):
     assert told(*results) == (code, line)
 
 
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        ("I have created notes.md.", 1),
+        ("The file was successfully updated.", 1),
+        ("It was created in 2020.", 0),
+        ("The title is fixed.", 0),
+    ],
+)
+def test_claimed_change_without_a_change_fails(answer, code):
+    """After calls that only read. Without any call, the answer may be about something else."""
+    tally = CallTally(get_dialect("blade").tools)
+    tally(ToolResult("read_file", content="", ok=True))
+    found, line = exit_status(Finished("answered", answer), tally)
+    assert found == code
+    assert line.startswith("nothing was changed" if code else "the model is done")
+
+
 def test_run_with_only_invalid_calls_fails():
     code, line = told((None, None))
     assert code == 1
@@ -59,6 +77,10 @@ def test_run_with_only_invalid_calls_fails():
             "the call failed; this model gets one per request: name",
         ),
         ("unsuccessful", [("write_file", REFUSED)], 1, "nothing was done: the call was refused"),
+        ("repetition", [("read_file", OK), ("apply_edit", OK)], 0, "the change is made: 2 calls"),
+        ("stuck", [("write_file", OK)], 0, "the change is made: 1 call"),
+        ("repetition", [("write_file", OK), ("apply_edit", FAILED)], 1, "the model kept repeating the same call"),
+        ("repetition", [("read_file", OK)], 1, "the model kept repeating the same call, after 1 call"),
         ("turns", [("write_file", OK)], 1, "the limit of turns was reached, after 1 call: raise --max-turns"),
         ("interrupted", [], 130, "stopped by the user"),
         ("interrupted", [("write_file", OK)], 130, "stopped by the user, after 1 call"),
