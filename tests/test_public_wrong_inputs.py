@@ -126,7 +126,8 @@ FUNCTIONS: dict[str, tuple[Callable[..., object], str]] = {
     "derive": (lambda _, template: derive(template), "template"),
     "wrap": (
         lambda _, **k: wrap(**{"client": client(), **k}),
-        "client format style policy constraint profile record prompt template guide max_tools guardrails retries",
+        "client format style policy constraint profile record prompt template guide max_tools guardrails retries "
+        "max_calls",
     ),
 }
 """By name: a call with one wrong argument, in a folder, and the names of its arguments."""

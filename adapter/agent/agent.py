@@ -29,7 +29,7 @@ from adapter.backends.client_lookup import as_chat_client
 from adapter.backends.control_token_discovery import format_with_control_tokens
 from adapter.backends.template_chat import TemplateChat
 from adapter.conversation.guardrails.engine import NO_STEPS, Guardrails
-from adapter.conversation.guardrails.registry import BY_STEPS, parse_guardrails, validate_retries
+from adapter.conversation.guardrails.registry import BY_STEPS, COPIES, WITHIN_ANSWER, parse_guardrails, validate_retries
 from adapter.conversation.guardrails.required_steps import StepsInput, parse_steps
 from adapter.conversation.guardrails.required_steps import validate_steps as check_steps
 from adapter.conversation.message_rendering import Message
@@ -280,11 +280,18 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
 
     @property
     def guardrails(self) -> Guardrails:
-        """The guardrails of a new conversation. Constrained and assisted models get only the guardrails for steps and
-        loops."""
+        """The guardrails of a new conversation. Constrained and assisted models get only the guardrails for steps,
+        loops, copies and several calls."""
         is_free = self._constraint not in ("prefer", "required") and self._assist is None
-        on = self._guardrails if is_free else self._guardrails & (BY_STEPS | {"repeated_call", "cycle"})
-        return Guardrails(self._tools, on=on, steps=self._steps, retries=self._retries, encode=self.format.encode_calls)
+        always = BY_STEPS | WITHIN_ANSWER | COPIES | {"repeated_call", "cycle"}
+        return Guardrails(
+            self._tools,
+            on=self._guardrails if is_free else self._guardrails & always,
+            steps=self._steps,
+            retries=self._retries,
+            encode=self.format.encode_calls,
+            max_calls=self.limits.calls,
+        )
 
     def _continue(self, message: str) -> AskModel:
         check_types("Agent", message=(message, str))

@@ -88,6 +88,7 @@ def serve(
     profile: Annotated[str, _model("NAME", shared.PROFILE_HELP)] = "auto",
     guardrails: Annotated[str, _retry("NAMES", shared.GUARDRAILS_HELP)] = "on",
     retries: Annotated[int, _retry("N", "Maximum number of retries per request.", min=0)] = 2,
+    max_calls: Annotated[int, _retry("N", "Maximum number of calls in one answer.", min=1)] = 8,
     retry_tokens: Annotated[
         int, _retry("N", "Stop retrying once the discarded answers to a request add up to N tokens.", min=0)
     ] = 4_096,
@@ -160,7 +161,9 @@ def serve(
         policy=policy,
         stream_arguments=stream_arguments,
         guide=guide,
-        retry_policy=RetryPolicy(parse_guardrails(guardrails), retries, retry_tokens, retry_seconds, time.monotonic),
+        retry_policy=RetryPolicy(
+            parse_guardrails(guardrails), retries, retry_tokens, retry_seconds, time.monotonic, max_calls
+        ),
     )
     validate_profile_name(profile)
     limit_malloc_arenas()

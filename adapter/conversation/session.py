@@ -21,9 +21,9 @@ from typing import Literal, TypeAlias
 
 from adapter.conversation.context_window import HistoryEntry, trim_to_context, usable_tokens
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall
-from adapter.conversation.guardrails.engine import Guardrails, Retry, Stop, Violation
+from adapter.conversation.guardrails.engine import MAX_CALLS, DroppedCall, Guardrails, Retry, Stop, Violation
 from adapter.conversation.guardrails.registry import BROKEN_CALLS, GUARDRAILS
-from adapter.conversation.guardrails.response_checks import CandidateAnswer
+from adapter.conversation.guardrails.response_checks import CandidateAnswer, find_leading_call
 from adapter.conversation.message_content import Content, concat_content
 from adapter.conversation.message_rendering import Message, MessageRenderer, merge_consecutive_roles
 from adapter.core.errors import UsageError
@@ -31,6 +31,8 @@ from adapter.core.events import InvalidToolCall, ToolCall, ToolResult
 from adapter.core.text.plurals import pluralize
 from adapter.core.turn import Turn
 from adapter.parsing.format import Format
+from adapter.parsing.parse_policy import APPROVED
+from adapter.parsing.parser import parse
 from adapter.prompting.escaping import map_strings, unescape_control_tokens
 from adapter.tools.tool import ToolSet
 
@@ -68,6 +70,9 @@ REASONS: dict[str, str] = {
 _UNFINISHED: dict[str | None, Reason] = {"length": "cut_off", "incomplete": "broken_off"}
 """The reason for an incomplete answer without calls, by the server's finish reason."""
 
+MOST_CALLS = 128
+"""Maximum number of calls of one answer, with and without guardrails."""
+
 STOPPED_ANSWER = "[The user stopped your last answer before its end.]"
 
 
@@ -83,8 +88,8 @@ class SessionLimits:
     """Number of turns after which the conversation ends, if all calls in them were refused as repetitions."""
     unreadable: int = 3
     """Number of consecutive turns after which the conversation ends, if all calls in them were invalid."""
-    calls: int = 128
-    """Maximum number of calls that are run in one answer."""
+    calls: int = MAX_CALLS
+    """Maximum number of calls that are run in one answer, by the guardrail `too_many_calls`."""
     tool_turns: int | None = None
     """Number of turns with calls after which the conversation ends. It is one for models that cannot decide if a task
     is done."""
@@ -106,16 +111,17 @@ class AskModel:
 
 @dataclass(frozen=True, slots=True)
 class RunTools:
-    """Run these calls in order, and return one result for each call."""
+    """Run these calls in order, and return one result for each call. ``dropped``: the other calls of the answer."""
 
     calls: tuple[ToolCall, ...]
+    dropped: tuple[DroppedCall, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
     reason: Reason
     content: str
-    """The model's last message."""
+    """The model's last message; or the last result of a model that wrote none."""
 
 
 Step: TypeAlias = AskModel | RunTools | Finished
@@ -194,16 +200,17 @@ class Session:
         ``finish_reason``: the server's finish reason, such as ``length`` at the token limit, or ``incomplete`` after a
         disconnect.
         """
-        turn = self._limit_calls(self._active_guardrails.enabled_faults(self._past, turn))
+        if finish_reason == "length" and not turn.calls:
+            turn = self._keep_whole_call(turn)
+        turn, dropped = self._screen_calls(self._active_guardrails.enabled_faults(self._past, turn))
         if prompt_tokens and self._tokens:
             self._token_ratio = min(max(prompt_tokens / self._tokens, 0.5), 3.0)
         self._content = turn.content or self._content
         answer = self._renderer.answer(turn)
         self._unreadable_turns = self._unreadable_turns + 1 if turn.invalid and not turn.calls else 0
         is_unreadable = self._unreadable_turns >= self.limits.unreadable
-        verdict = None
+        verdict, candidate = None, CandidateAnswer.from_turn(turn)
         if not turn.calls and not is_unreadable and self._turns < self.limits.turns:
-            candidate = CandidateAnswer.from_turn(turn)
             verdict = self._active_guardrails.check_response(self._past, candidate, finish_reason)
         if isinstance(verdict, Retry):
             return self._retry(answer, verdict)
@@ -211,11 +218,13 @@ class Session:
         self._active_guardrails.begin()
         self._invalid = turn.invalid
         if is_unreadable:
-            return Finished("unreadable", self._content)
+            return self._finish("unreadable")
         if not turn.calls and not turn.invalid:
+            is_unusable = self._active_guardrails.drops_answer(self._past, candidate)
+            self._content = "" if is_unusable else turn.content
             if finish_reason in _UNFINISHED:
-                return Finished(_UNFINISHED[finish_reason], turn.content)
-            return Finished("stuck" if isinstance(verdict, Stop) else "answered", turn.content)
+                return self._finish(_UNFINISHED[finish_reason])
+            return self._finish("stuck" if is_unusable or isinstance(verdict, Stop) else "answered")
         self._calls = [
             replace(call, arguments=map_strings(unescape_control_tokens, call.arguments)) for call in turn.calls
         ]
@@ -223,34 +232,47 @@ class Session:
         to_run = tuple(call for call in self._calls if call.id not in self._refused)
         self._refused_turns = self._refused_turns + 1 if turn.calls and not to_run else 0
         if self._refused_turns >= self.limits.refusals:
-            return Finished("repetition", self._content)
-        return RunTools(to_run) if to_run else self.on_tool_results([])
+            return self._finish("repetition")
+        return RunTools(to_run, dropped) if to_run else self.on_tool_results([])
 
-    def _limit_calls(self, turn: Turn) -> Turn:
-        limit = self.limits.calls
-        if len(turn.calls) <= limit:
-            return turn
-        error = (
-            f"the answer has {len(turn.calls):,} calls, and only the first {limit} were run. Check their results "
-            "before you call more"
-        )
-        return replace(turn, calls=turn.calls[:limit], invalid=(*turn.invalid[:limit], InvalidToolCall("", error)))
+    def _finish(self, reason: Reason) -> Finished:
+        has_answer = bool(self._content.strip()) or reason not in ("answered", "repetition", "stuck")
+        return Finished(reason, self._content if has_answer else self._past.last_result)
+
+    def _keep_whole_call(self, turn: Turn) -> Turn:
+        """Return the first whole call of a truncated answer that continued after it; otherwise ``turn``."""
+        texts = [turn.content, *(each.raw for each in turn.invalid)]
+        whole = next((call for text in texts if (call := find_leading_call(text)) and not text.endswith(call)), "")
+        found = parse(whole, self.tools, self.format, policy=APPROVED, finish_reason="stop") if whole else turn
+        return found if found.calls else turn
+
+    def _screen_calls(self, turn: Turn) -> tuple[Turn, tuple[DroppedCall, ...]]:
+        """Drop the further calls that guardrails reject. The model is informed if any is dropped."""
+        kept, dropped = self._active_guardrails.screen(self._past, turn.calls)
+        limit, total = MOST_CALLS, len(turn.calls)
+        if not dropped and total <= limit:
+            return turn, ()
+        which = f"the first {len(kept)}" if turn.calls[: len(kept)] == (*kept,) else str(len(kept))
+        error = f"the answer has {total:,} calls, and only {which} were run. Check their results before you call more"
+        invalid = (*turn.invalid[:limit], InvalidToolCall("", error))
+        return replace(turn, calls=tuple(kept[:limit]), invalid=invalid), tuple(dropped)
 
     def on_tool_results(self, results: Sequence[ToolResult]) -> Step:
         """Handle the results of the last `RunTools`, in the order of its calls."""
         self._remember(results)
         self._show_results(results)
         if any(result.ends for result in results) or self._active_guardrails.steps.has_ended(self._past):
-            return Finished("exited", self._content)
+            return self._finish("exited")
         self._call_turns += bool(results)
         if self._call_turns == self.limits.tool_turns:
-            return Finished("finished" if all(result.ok for result in results) else "unsuccessful", self._content)
-        return self._query() if self._turns < self.limits.turns else Finished("turns", self._content)
+            return self._finish("finished" if all(result.ok for result in results) else "unsuccessful")
+        return self._query() if self._turns < self.limits.turns else self._finish("turns")
 
     @property
     def _active_guardrails(self) -> Guardrails:
         if self.guardrails is None:
-            self.guardrails = Guardrails(self.tools, encode=self.format.encode_calls)
+            encode = self.format.encode_calls
+            self.guardrails = Guardrails(self.tools, encode=encode, max_calls=self.limits.calls)
         return self.guardrails
 
     def _retry(self, answer: HistoryEntry, retry: Retry) -> AskModel:
@@ -300,7 +322,8 @@ class Session:
             self._task += f"\n\n{text}" if len(entries) == 2 else ""
             content = concat_content(entries.pop().content, text, "\n\n")
         self._entries = [*entries, HistoryEntry("user", content, is_protected=True)]
-        self._past = replace(self._past, request=message, turn_start=len(self._past.calls))
+        said = (("user", self._past.request), ("assistant", self._content))
+        self._past = CallHistory(message, self._past.calls, len(self._past.calls), (*self._past.messages, *said))
         self._active_guardrails.begin()
         self._turns, self._content = 0, ""
         self._unreadable_turns = self._refused_turns = self._call_turns = 0
@@ -358,11 +381,13 @@ class Session:
                 earlier.append(PastCall(call.name, call.arguments, changes=self._changes(call)))
             else:
                 error = fault.wordings[min(self._refused_turns, len(fault.wordings) - 1)]
+                self._active_guardrails.remember_message(error, self._past, CandidateAnswer("", (call,)))
                 refused[call.id] = ToolResult(call.name, False, f"tool_error: {error}", error=error, call_id=call.id)
         return refused
 
     def _is_refused(self, fault: Violation) -> bool:
         """Return whether to refuse a call. After all wordings were used, a call is refused only if its guardrail stops
         the loop."""
-        has_wording = GUARDRAILS[fault.guardrail].stops or self._refused_turns < len(fault.wordings)
-        return fault.guardrail in self._active_guardrails.on and has_wording
+        guardrail = GUARDRAILS[fault.guardrail]
+        has_wording = guardrail.stops or guardrail.drops or self._refused_turns < len(fault.wordings)
+        return guardrail.name in self._active_guardrails.on and has_wording

@@ -5,26 +5,34 @@ Each request with tools has a `ResponseGuard`, which contains the state of the g
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
-from adapter.conversation.guardrails.call_history import CallHistory, call_history_of
-from adapter.conversation.guardrails.engine import RETRIES, Guardrails, Retry
-from adapter.conversation.guardrails.registry import BROKEN_CALLS, BY_STEPS, DEFAULT
+from adapter.conversation.guardrails.call_history import CallHistory, PastCall, call_history_of
+from adapter.conversation.guardrails.engine import MAX_CALLS, RETRIES, DroppedCall, Guardrails, Retry
+from adapter.conversation.guardrails.registry import BROKEN_CALLS, BY_STEPS, COPIES, DEFAULT, WITHIN_ANSWER
 from adapter.conversation.guardrails.required_steps import Steps, parse_steps, validate_steps
 from adapter.conversation.guardrails.response_checks import CandidateAnswer
 from adapter.conversation.guardrails.retry_messages import Encode
 from adapter.conversation.message_content import concat_content
 from adapter.conversation.token_estimate import estimate_tokens
 from adapter.core.errors import UsageError
-from adapter.core.events import Json, JsonObject
+from adapter.core.events import Json, JsonObject, ToolCall
 from adapter.protocols.openai_errors import RequestError
+from adapter.protocols.verbatim_calls import Call
 from adapter.tools.tool import ToolSet
 
 EXTENSION = "adapter"
 """Request field for this server's extensions: ``{"adapter": {"steps": {...}}}``."""
 ASKED_AGAIN = "x-adapter-asked-again"
 """Response header that lists the guardrails that caused retries. Only buffered answers have it."""
+DROPPED = "x-adapter-dropped"
+"""Response header that lists the dropped calls as ``tool:guardrail``. Only buffered answers have it."""
+_NOT_IN_HEADER = re.compile(r"[^\w.-]", re.ASCII)
+MAX_LISTED = 16
+"""Maximum number of different dropped calls in the header."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +49,8 @@ class RetryPolicy:
     seconds: float = 120.0
     clock: Callable[[], float] = float
     """Returns the time in seconds. The default always returns 0."""
+    max_calls: int = MAX_CALLS
+    """Maximum number of calls that the client gets in one answer."""
 
     def make_guard(
         self, body: JsonObject, tools: ToolSet, described: ToolSet, encode: Encode, *, is_enforced: bool = False,
@@ -53,10 +63,13 @@ class RetryPolicy:
         for invalid steps.
         """
         steps = parse_request_steps(body, described)
-        on = self.on & BY_STEPS if is_enforced else self.on | BROKEN_CALLS if requires_valid_calls else self.on
-        if not tools or not on or not self.retries or body.get("n") not in (None, 1):
+        on = self.on | BROKEN_CALLS if requires_valid_calls else self.on
+        if is_enforced:
+            on = self.on & (BY_STEPS | WITHIN_ANSWER | COPIES)
+        if not tools or not on:
             return None
-        guardrails = Guardrails(tools, on=on, steps=steps, retries=self.retries, encode=encode)
+        retries = self.retries if body.get("n") in (None, 1) else 0  # there is no way to tell which of ``n`` is better
+        guardrails = Guardrails(tools, on=on, steps=steps, retries=retries, encode=encode, max_calls=self.max_calls)
         return ResponseGuard(
             guardrails, body.get("messages"), self.tokens, self.clock() + self.seconds, self.clock, may_enforce
         )
@@ -75,6 +88,15 @@ class ResponseGuard:
     _past: CallHistory | None = None
     asked_again: list[str] = field(default_factory=list)
     """The guardrails that caused retries, in order."""
+    dropped: list[DroppedCall] = field(default_factory=list)
+    """The calls that the client did not get, in order."""
+
+    @property
+    def report(self) -> JsonObject:
+        """The guardrails that caused retries and the dropped calls, as fields of the answer; empty without any."""
+        counts = Counter((each.name, each.guardrail) for each in self.dropped)
+        dropped = [{"name": name, "guardrail": why, "count": count} for (name, why), count in counts.items()]
+        return {key: value for key, value in (("asked_again", list(self.asked_again)), ("dropped", dropped)) if value}
 
     @property
     def holds_text(self) -> bool:
@@ -86,6 +108,27 @@ class ResponseGuard:
         """Return whether a call of ``name`` may be retried. If so, none of it may be sent until it is complete."""
         return name not in self._guardrails.tools or bool(self._guardrails.steps.tools)
 
+    def without_forbidden(self, call: ToolCall, *, is_final: bool = False) -> ToolCall:
+        """Return the call without forbidden arguments; see `Guardrails.without_forbidden`."""
+        return self._guardrails.without_forbidden(call, is_final=is_final)
+
+    def drops(self, call: ToolCall, sent: Sequence[Call]) -> bool:
+        """Return whether the client does not get a call. ``sent``: the calls of the answer that it already has."""
+        earlier = [PastCall(name, arguments) for _, name, arguments in sent]
+        reason = self._guardrails.drop_reason(self.past, call, earlier)
+        if reason:
+            self.dropped.append(DroppedCall(call.name, reason))
+        return bool(reason)
+
+    def drops_answer(self, answer: CandidateAnswer) -> bool:
+        """Return whether the client does not get the text of an answer."""
+        return self._guardrails.drops_answer(self.past, answer)
+
+    @property
+    def last_result(self) -> str:
+        """The last result since the user's message, as the answer of a model that gives none."""
+        return self.past.last_result
+
     def has_ended(self, content: str) -> bool:
         """Return whether the answer already ended before the call that follows ``content``."""
         return self._guardrails.answer_has_ended(self.past, content)
@@ -93,7 +136,7 @@ class ResponseGuard:
     @property
     def past(self) -> CallHistory:
         if self._past is None:
-            self._past = call_history_of(self._messages)
+            self._past = call_history_of(self._messages, self._guardrails.tools)
         return self._past
 
     def judge(
@@ -122,11 +165,16 @@ def parse_request_steps(body: JsonObject, described: Collection[str]) -> Steps:
         raise RequestError(str(error), f"{EXTENSION}.steps") from error
 
 
-def asked_again_header(completion: JsonObject) -> dict[str, str]:
-    """Return the header that lists the guardrails of a retried completion; empty without retries."""
+def guard_headers(completion: JsonObject) -> dict[str, str]:
+    """Return the headers about retries and dropped calls of a completion; empty without any."""
     extension = completion.get(EXTENSION)
-    guardrails = extension.get("asked_again") if isinstance(extension, dict) else None
-    return {ASKED_AGAIN: ",".join(guardrails)} if guardrails else {}
+    about: JsonObject = extension if isinstance(extension, dict) else {}
+    headers = {ASKED_AGAIN: ",".join(about.get("asked_again") or ())}
+    dropped = about.get("dropped") or []
+    headers[DROPPED] = ",".join(
+        f"{_NOT_IN_HEADER.sub('?', each['name'])}:{each['guardrail']}" for each in dropped[:MAX_LISTED]
+    )
+    return {name: value for name, value in headers.items() if value}
 
 
 def with_retry_message(messages: Sequence[Json], written_text: str, message: str) -> list[Json]:

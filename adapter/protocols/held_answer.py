@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
+from adapter.conversation.guardrails.engine import DroppedCall
 from adapter.conversation.guardrails.response_checks import IN_TEXT, CandidateAnswer, starts_with_tool_result
 from adapter.core.events import (
     ContentReclassified,
@@ -21,7 +22,7 @@ from adapter.core.events import (
 from adapter.core.text.string_builder import StringBuilder
 from adapter.grammars.reply_tool import ReplyParser
 from adapter.parsing.parser import Parser
-from adapter.protocols.recorded_exchange import RecordedCall, RecordedExchange
+from adapter.protocols.recorded_exchange import RecordedCall, RecordedDrop, RecordedExchange
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.usage import Usage
 from adapter.protocols.verbatim_calls import Call
@@ -133,14 +134,18 @@ class HeldAnswer:
         content = str(self._content)
         return f"{content.rstrip()}\n{event.raw}".lstrip() if event is not None else content
 
-    def record_outcome(self, calls: Sequence[Call], finish_reason: str | None) -> None:
-        """Record the ``calls`` sent to the client. ``finish_reason``: None if the answer is retried."""
+    def record_outcome(
+        self, calls: Sequence[Call], finish_reason: str | None, dropped: Sequence[DroppedCall] = ()
+    ) -> None:
+        """Record the ``calls`` sent to the client, and the ``dropped`` ones. ``finish_reason``: None if the answer is
+        retried."""
         self.has_outcome = True
         if self._is_observed:
             self._facts |= {
                 "duration_s": self._elapsed_s(),
                 "finish_reason": finish_reason,
                 "calls": tuple(RecordedCall(name=name, arguments=arguments) for _, name, arguments in calls),
+                "dropped": tuple(RecordedDrop(name=each.name, guardrail=each.guardrail) for each in dropped),
                 "asked_again": finish_reason is None,
                 "guardrail": self.guardrail,
             }

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from adapter.conversation.guardrails.call_history import call_key
+from adapter.conversation.guardrails.response_checks import find_leading_call
 from adapter.conversation.verbatim_history import VerbatimText, is_safe_to_replay
 from adapter.core.events import (
     ContentReclassified,
@@ -92,7 +93,9 @@ class ChoiceStream:
         self._calls_before = len(self._calls.whole)
         self._has_text = self._content.size > 0  # text of an earlier attempt
         guard = self._request.follow_up.guard
-        attempt.holds_text = guard is not None and (self._has_text or guard.holds_text)
+        self._dropped_before = len(guard.dropped) if guard is not None else 0
+        # A model that was sent a message may copy it, which is known only at the end.
+        attempt.holds_text = guard is not None and (self._has_text or attempt.retry > 0 or guard.holds_text)
 
     @property
     def size(self) -> int:
@@ -135,7 +138,8 @@ class ChoiceStream:
             return []
         self._withheld = None
         events = self._parse(text)
-        if len(events) != 1 or not isinstance(event := events[0], TextDelta) or self.attempt.holds_text:
+        is_held = self.attempt.holds_text or not self._content.size
+        if len(events) != 1 or not isinstance(event := events[0], TextDelta) or is_held:
             return self._take(events)
         self._verbatim.add(event.raw)
         self.attempt.take_text(events, event.text)
@@ -163,8 +167,39 @@ class ChoiceStream:
         if self.error:
             self._record(finish_reason)
         elif not self.finish_reason and not self.follow_up:
-            deltas += [*self._release(finish_reason), self._finish(finish_reason)]
+            deltas += self._last_text(finish_reason)
+            deltas += [] if self.finish_reason else [self._finish(finish_reason)]
         return deltas
+
+    def _whole_call(self, text: str) -> list[JsonObject | str]:
+        """Return the deltas for the first call of a truncated answer that continued after it, and its end; or []."""
+        whole = find_leading_call(text)
+        if self._request.follow_up.guard is None or len(self._calls) > 0 or not whole or text.endswith(whole):
+            return []
+        parser = self._request.make_parser(self.index, self._request.parsing.generation_prompt, streams=False)
+        calls = [each for each in [*parser.feed(whole), *parser.close("stop")] if isinstance(each, ToolCall)]
+        if not calls or not self._is_allowed(calls[0].name) or self._is_dropped(calls[0]):
+            return []
+        self._may_remember = False
+        self.attempt.release()
+        return [*self._call(calls[0]), self._finish("stop")]
+
+    def _last_text(self, finish_reason: str) -> list[JsonObject | str]:
+        """Return the deltas for the rest of the text.
+
+        If the client would get nothing because all of the answer is dropped, it gets the last result.
+        """
+        guard = self._request.follow_up.guard
+        if guard is None or len(self._calls) > 0:
+            return self._release(finish_reason)
+        if finish_reason == "length" and (deltas := self._whole_call(str(self.attempt.candidate().content))):
+            return deltas
+        is_dropped = bool(guard.dropped)
+        if self.attempt.holds_text and guard.drops_answer(self.attempt.candidate()):
+            self.attempt.release()
+            is_dropped = True
+        text = self._release(finish_reason)
+        return self._text(guard.last_result) if is_dropped and not text and not self._content.size else text
 
     def _parser(self, generation_prompt: str | None = None) -> Parser | ReplyParser:
         if self.attempt.parser is None:
@@ -187,7 +222,10 @@ class ChoiceStream:
 
     def _deltas(self, events: Sequence[Event], finish_reason: str | None) -> list[JsonObject | str]:
         deltas: list[JsonObject | str] = []
+        guard = self._request.follow_up.guard
         for index, event in enumerate(events):
+            if guard is not None and isinstance(event, ToolCall):
+                event = guard.without_forbidden(event)
             event_deltas = self._deltas_of(event, (events, index), finish_reason)
             if self._logprobs is not None:
                 self._logprobs.attach(event, event_deltas)
@@ -200,6 +238,9 @@ class ChoiceStream:
         """Return the deltas of ``event``. ``rest``: the events from ``event`` on."""
         match event:
             case TextDelta(text=text):
+                is_guarded = self._request.follow_up.guard is not None
+                if is_guarded and not self._content.size and find_leading_call(text):
+                    self.attempt.holds_text = True  # it may be no answer
                 return self._text(text)
             case ReasoningDelta(text=text):
                 self.attempt.reasoned.add(text)
@@ -216,10 +257,14 @@ class ChoiceStream:
                 return self._end_before_call()
             case ToolCall() | InvalidToolCall() if retry := self._retry(event, rest, finish_reason):
                 self.follow_up = retry
+            case InvalidToolCall() if finish_reason == "length" and (deltas := self._whole_call(event.raw)):
+                return deltas
             case ToolCall() if self._is_lookup(event.name):
                 self.follow_up = self._lookup(event)
             case ToolCall() if self._is_repeated(event):
                 self.attempt.has_repeated_call = True
+            case ToolCall() if self._is_dropped(event):
+                self._may_remember = False  # the model should not see that call again
             case ToolCall() if self._is_allowed(event.name):
                 deltas = self._call(event)
                 return deltas if self._request.client.parallel else [*deltas, self._finish("stop")]
@@ -300,15 +345,29 @@ class ChoiceStream:
         keys.add(key)
         return is_repeated
 
+    def _is_dropped(self, call: ToolCall) -> bool:
+        """Return whether the client does not get a call, unless it already has the call's beginning."""
+        guard = self._request.follow_up.guard
+        if guard is None or self._calls.is_open or not self._is_allowed(call.name):
+            return False
+        arguments = map_strings(unescape_control_tokens, call.arguments)
+        if not guard.drops(replace(call, arguments=arguments), self._calls.whole):
+            return False
+        self._request.stats.dropped[guard.dropped[-1].guardrail] += 1
+        return True
+
     def _fragment(self, event: ToolCallDelta) -> list[JsonObject | str]:
         guard = self._request.follow_up.guard
-        is_held = (guard is not None and guard.holds_call(event.name)) or self._is_lookup(event.name)
+        is_held = guard is not None and (len(self._calls.whole) > 0 or guard.holds_call(event.name))
+        is_held = is_held or self._is_lookup(event.name)
         if is_held or not self._is_allowed(event.name) or (not self._calls.is_open and self._has_ended(_NOTHING)):
             return []
         return [*self._release(), *self._calls.add_fragment(event)]
 
     def _call(self, call: ToolCall) -> list[JsonObject | str]:
         before, request = self._release(), self._request
+        guard = request.follow_up.guard
+        call = call if guard is None else guard.without_forbidden(call, is_final=True)
         request.stats.count_call(call)
         format = with_control_tokens(get_format(request.parsing.format), request.parsing.control_tokens)
         self._may_remember = self._may_remember and is_safe_to_replay(call.arguments, format, request.tools)
@@ -327,9 +386,9 @@ class ChoiceStream:
 
     @property
     def retry_notice(self) -> JsonObject:
-        """A response field that lists the guardrails that caused retries; empty without retries."""
+        """A response field that lists the guardrails that caused retries, and the dropped calls; empty without any."""
         guard = self._request.follow_up.guard
-        return {EXTENSION: {"asked_again": list(guard.asked_again)}} if guard and guard.asked_again else {}
+        return {EXTENSION: guard.report} if guard and guard.report else {}
 
     def take_next(self) -> TranslatedRequest | None:
         """Return the follow-up request and begin its attempt; None without a follow-up."""
@@ -365,7 +424,7 @@ class ChoiceStream:
         has_call = self._calls.is_open or (calls > 0 and self._request.follow_up.constraint != "arguments")
         if guard is None or has_call or (isinstance(event, ToolCall) and not self._is_allowed(event.name)):
             return None
-        if event is None and calls > 0:
+        if event is None and (calls > 0 or len(guard.dropped) > self._dropped_before):
             return None
         retry = guard.judge(
             attempt.candidate(event, _remaining(rest)), finish_reason, lambda: attempt.written_text(event)
@@ -407,7 +466,9 @@ class ChoiceStream:
         return self.finish_reason
 
     def _record(self, finish_reason: str | None) -> None:
-        self.attempt.record_outcome(self._calls.whole[self._calls_before :], finish_reason)
+        guard = self._request.follow_up.guard
+        dropped = guard.dropped[self._dropped_before :] if guard is not None else ()
+        self.attempt.record_outcome(self._calls.whole[self._calls_before :], finish_reason, dropped)
 
     def _remember(self) -> None:
         content, verbatim = str(self._content)[self.was_reasoning if self._is_whole else 0 :], self._verbatim.text()

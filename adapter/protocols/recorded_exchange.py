@@ -37,13 +37,23 @@ class RecordedCall(BaseModel):
     arguments: JsonObject
 
 
+class RecordedDrop(BaseModel):
+    """A call that the client did not get, and the guardrail that dropped it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    guardrail: str
+
+
 class RecordedExchange(BaseModel):
     """One request to the model server and its answer.
 
     ``time``: when ``sent``, the request body, was sent. ``tools``: the tools that may be called. ``text``: the model's
     text. ``reasoning``: the part that the server separated from the text. ``finish_reason``: the server's finish
     reason, ``incomplete`` if the server disconnected, or ``abandoned`` if the client did. ``asked_again``: the answer
-    was retried. ``guardrail``: the guardrail that rejected the answer, if any.
+    was retried. ``guardrail``: the guardrail that rejected the answer, if any. ``dropped``: calls that the client did
+    not get.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -73,6 +83,7 @@ class RecordedExchange(BaseModel):
     calls: tuple[RecordedCall, ...] = ()
     asked_again: bool = False
     guardrail: str = ""
+    dropped: tuple[RecordedDrop, ...] = ()
     retry: int = 0
     """Number of earlier attempts at the client's request."""
     first_s: float | None = None

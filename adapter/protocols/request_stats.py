@@ -27,14 +27,15 @@ class RequestStats:
     """Statistics of one request.
 
     ``calls``: number of calls sent to the client. ``fixes``: number of calls that needed each repair. ``rejected``:
-    number of rejected calls by reason. ``asked_again``: number of retries by guardrail. ``error``: type of the final
-    error.
+    number of rejected calls by reason. ``asked_again``: number of retries by guardrail. ``dropped``: number of calls
+    that the client did not get, by guardrail. ``error``: type of the final error.
     """
 
     calls: int = 0
     fixes: Counter[str] = field(default_factory=Counter)
     rejected: Counter[str] = field(default_factory=Counter)
     asked_again: Counter[str] = field(default_factory=Counter)
+    dropped: Counter[str] = field(default_factory=Counter)
     finish_reasons: list[str] = field(default_factory=list)
     error: str = ""
     model: str = ""

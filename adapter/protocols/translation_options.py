@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from adapter.conversation.guardrails.registry import validate_retries
+from adapter.conversation.guardrails.registry import validate_max_calls, validate_retries
 from adapter.core.callbacks import require_sync
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
@@ -176,6 +176,7 @@ def validate_options(options: TranslationOptions) -> TranslationOptions:
     if prompt.max_tools is not None and (not isinstance(prompt.max_tools, int) or prompt.max_tools < 1):
         raise UsageError(f"max_tools must be at least 1, got {prompt.max_tools!r}")
     validate_retries(options.retry_policy.retries)
+    validate_max_calls(options.retry_policy.max_calls)
     if options.constraints.ground is not None:
         require_sync(options.constraints.ground, "ground")
     if options.observation.observe is not None:

@@ -193,6 +193,7 @@ class SessionRecorder:
                 context_tokens=agent.limits.context_tokens,
                 guardrails=tuple(sorted(agent.guardrails.on)),
                 retries=agent.guardrails.retries,
+                max_calls=agent.limits.calls,
                 steps=as_json(agent.guardrails.steps),
                 files=self._files,
                 workspace=self._hash(),

@@ -102,7 +102,10 @@ def rerun_session(transcript: Transcript, commands: CommandReplayPolicy | None =
             format=header.format,
             system=header.system,
             limits=SessionLimits(
-                turns=header.max_turns, tool_turns=header.call_turns, context_tokens=header.context_tokens
+                turns=header.max_turns,
+                calls=header.max_calls,
+                tool_turns=header.call_turns,
+                context_tokens=header.context_tokens,
             ),
             observe=recording,
             guardrails=",".join(["off", *header.guardrails]),

@@ -25,7 +25,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from adapter.conversation.guardrails.engine import RETRIES
+from adapter.conversation.guardrails.engine import MAX_CALLS, RETRIES
 from adapter.conversation.session import AskModel, Finished, SessionLimits
 from adapter.core.arguments import check_types
 from adapter.core.callbacks import wrap_observer
@@ -83,6 +83,7 @@ class Header(_Line):
     guardrails: tuple[str, ...] = ("repeated_call",)
     """Active guardrails. Older transcripts do not list them; their only guardrail was the default."""
     retries: int = RETRIES
+    max_calls: int = MAX_CALLS
     steps: JsonObject = Field(default_factory=dict)
     approve: str = "yolo"
     edits: Edits | None = None

@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 
 from adapter.core.events import JsonObject
 from adapter.protocols.exchange import AnswerWriter, BufferedExchange, OpenAIWriter, StreamedExchange
-from adapter.protocols.guarded_exchange import asked_again_header
+from adapter.protocols.guarded_exchange import guard_headers
 from adapter.protocols.openai_errors import error_object, error_text, relay_error
 from adapter.protocols.request_stats import with_usage
 from adapter.protocols.sse import encode_json
@@ -318,7 +318,7 @@ class TranslatedResponse(_Translated):
         if status != 200:
             self.on_disconnect(error_text(completion))
         answer = self._writer.answer(completion) if status == 200 else self._as_error(completion, status)
-        await send_json(send, status, answer, asked_again_header(completion))
+        await send_json(send, status, answer, guard_headers(completion))
 
 
 def respond(

@@ -9,21 +9,22 @@ import pytest
 
 from adapter.agent.agent import Agent
 from adapter.backends.chat_client import Chunk
-from adapter.conversation.session import AskModel, Finished
+from adapter.conversation.session import AskModel, Finished, RunTools
 from adapter.core.errors import UsageError
+from adapter.core.events import ToolResult
 from adapter.tools.function_tools import tool
 
 
 class Script:
     """A model that says what it is told to, and keeps what it was shown."""
 
-    def __init__(self, *answers: str) -> None:
-        self.answers = list(answers)
+    def __init__(self, *answers: str, finish_reason: str = "stop") -> None:
+        self.answers, self.finish_reason = list(answers), finish_reason
         self.seen: list[list[dict[str, Any]]] = []
 
     def stream(self, messages: Any, *, stop: Any = ()) -> Any:
         self.seen.append(list(messages))
-        yield Chunk(self.answers.pop(0), finish_reason="stop")
+        yield Chunk(self.answers.pop(0), finish_reason=self.finish_reason)
 
 
 @tool
@@ -118,3 +119,53 @@ def test_steps_with_unknown_tools_raise_at_construction(tmp_path):
 def test_negative_retries_raise_at_construction(tmp_path):
     with pytest.raises(UsageError, match="retries must be at least 0, got -1"):
         run(tmp_path, Script(), retries=-1)
+
+
+def test_flood_of_calls_is_not_run(tmp_path):
+    """The observer learns which calls were dropped, and the model that there were too many."""
+    seen: list[Any] = []
+    script = Script("\n".join([call("look_up", word="foo")] * 9 + ["<tool_call>\n{}\n</tool_call>"]), "Something.")
+    assert run(tmp_path, script, observe=seen.append).content == "Something."
+    (to_run,) = [each for each in seen if isinstance(each, RunTools)]
+    assert (len(to_run.calls), {each.guardrail for each in to_run.dropped}) == (1, {"repeated_in_answer"})
+    assert "only the first 1 were run" in str(script.seen[1][-1]["content"])
+
+
+def test_repeating_model_ends_with_the_result(tmp_path):
+    """It is asked for an answer once. Its own answer is preferred."""
+    again = call("look_up", word="foo")
+    assert run(tmp_path, Script(again, again, again)) == Finished("repetition", "foo means something")
+    assert run(tmp_path, Script(again, again, "It means something.")) == Finished("answered", "It means something.")
+
+
+def test_copied_message_is_no_answer(tmp_path):
+    """Neither as the answer nor as an argument; the result is used instead."""
+    again = call("look_up", word="foo")
+    script = Script(again, again, "OK")
+    run(tmp_path, script)
+    message = str(script.seen[2][-1]["content"]).partition("tool_error: ")[2].partition("\n")[0]
+    ran: list[Any] = []
+    script = Script(again, again, call("look_up", word="bar"), call("look_up", word=message), "It means something.")
+    assert run(tmp_path, script, observe=ran.append).content == "It means something."
+    assert [each.content for each in ran if isinstance(each, ToolResult)] == [
+        "foo means something",
+        "bar means something",
+    ]
+    assert run(tmp_path, Script(again, again, message, message)) == Finished("stuck", "foo means something")
+
+
+def test_call_shaped_answer_is_no_answer(tmp_path):
+    """It is retried once; the arguments identify the tool if no tool can have such a name."""
+    shaped = '{"name": "The Lookup", "arguments": {"of": "foo"}}'
+    assert run(tmp_path, Script(shaped, shaped)) == Finished("stuck", "")
+    assert run(tmp_path, Script(shaped, "It means something.")).content == "It means something."
+    script = Script('{"name": "look up/foo", "arguments": {"word": "foo", "n": 1}}', "Hm.")
+    assert run(tmp_path, script).content == "Hm."
+
+
+def test_first_whole_call_of_a_truncated_answer_is_run(tmp_path):
+    """The model repeats itself until the token limit."""
+    body = '{"name": "look_up", "arguments": {"word": "foo"}}'
+    script = Script(f"<tool_call>\n{body}\n{body}\n{body[:9]}", "It means something.", finish_reason="length")
+    assert run(tmp_path, script).content == "It means something."
+    assert "foo means something" in str(script.seen[1])

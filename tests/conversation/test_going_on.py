@@ -60,7 +60,7 @@ def test_limits_apply_to_each_message():
     session = new_session(turns=2, repetitions=0, refusals=1)
     session.start("Read a.py")
     read(session, "a.py")
-    assert session.on_answer(parse(CALL % "a.py")) == Finished("repetition", "")
+    assert session.on_answer(parse(CALL % "a.py")) == Finished("repetition", "text")
     session.send("Once more")
     assert isinstance(read(session, "a.py"), AskModel)
     assert read(session, "b.py") == Finished("turns", "")
@@ -75,7 +75,7 @@ def test_every_call_has_a_result_before_the_next_message(reason):
         assert session.on_answer(parse("<tool_call>\n{oops\n</tool_call>")) == Finished("unreadable", "")
     elif reason == "repetition":
         read(session, "a.py")
-        assert session.on_answer(parse(CALL % "a.py")) == Finished("repetition", "")
+        assert session.on_answer(parse(CALL % "a.py")) == Finished("repetition", "text")
     else:
         step = session.on_answer(parse(CALL % "a.py" + "\n" + CALL % "b.py"))
         assert isinstance(step, RunTools)

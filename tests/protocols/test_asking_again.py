@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from adapter.conversation.guardrails.registry import parse_guardrails
+from adapter.conversation.guardrails.response_checks import CandidateAnswer
 from adapter.protocols.exchange import BufferedExchange, StreamedExchange
-from adapter.protocols.guarded_exchange import RetryPolicy
+from adapter.protocols.guarded_exchange import RetryPolicy, guard_headers
 from adapter.protocols.openai_chat_response import BufferedCompletion
 from adapter.protocols.openai_errors import RequestError
 from adapter.protocols.recorded_exchange import Observation
@@ -52,7 +53,8 @@ def read(sent: bytes) -> tuple[str, list[tuple[str, str]], list[str]]:
         (choice,) = chunk["choices"]
         content += choice["delta"].get("content") or ""
         calls += [
-            (each["function"]["name"], each["function"]["arguments"]) for each in choice["delta"].get("tool_calls", ())
+            (each["function"].get("name", ""), each["function"]["arguments"])
+            for each in choice["delta"].get("tool_calls", ())
         ]
         ends += [choice["finish_reason"]] if choice["finish_reason"] else []
     assert ends == ["tool_calls" if calls else "stop"]
@@ -108,7 +110,16 @@ def test_good_answer_is_not_retried(exchanged):
 
 
 @pytest.mark.parametrize(
-    "text", [f"I look.\n{CALL}", "The file has 3 lines.", f"<think>Hm.</think>{CALL}", "a: b\n\nc"]
+    "text",
+    [
+        f"I look.\n{CALL}",
+        "The file has 3 lines.",
+        f"<think>Hm.</think>{CALL}",
+        "a: b\n\nc",
+        f"{CALL}\n{CALL.replace('a.py', 'b.py')}",
+        '{"name": "Bob", "age": 3}\nThat is all.',
+        "```json\n[1, 2]\n```\nDone with it: `a` is `b`.",
+    ],
 )
 def test_good_answer_has_same_bytes_without_guardrails(text):
     """Chunks are also sent at the same time."""
@@ -137,7 +148,7 @@ def test_answer_ends_before_invented_turn(exchanged):
 
 @BOTH
 def test_repeated_call_is_retried_once(exchanged):
-    """The second call is accepted."""
+    """The client gets neither; if the model gives no answer, it gets the result."""
     function = {"name": CALLED[0], "arguments": CALLED[1]}
     made = [
         {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "type": "function", "function": function}]},
@@ -145,7 +156,7 @@ def test_repeated_call_is_retried_once(exchanged):
     ]
     mended, insisted = (request(messages=[*ASK, *made]) for _ in range(2))
     assert exchanged(mended, CALL, "It sets a.")[:3] == ("It sets a.", [], ["made_already"])
-    assert exchanged(insisted, CALL, CALL)[1:3] == ([CALLED], ["made_already"])
+    assert exchanged(insisted, CALL, CALL)[:3] == ("a = 1", [], ["made_already"])
 
 
 @BOTH
@@ -255,4 +266,156 @@ def test_record_contains_guardrail():
 
 def test_several_choices_are_not_retried():
     """There is no way to tell which of ``n`` is better."""
-    assert request(n=2).follow_up.guard is None
+    guard = request(n=2).follow_up.guard
+    assert guard is not None
+    assert guard.judge(CandidateAnswer(""), "stop", str) is None
+
+
+def definition(name: str, *required: str, **schema: Any) -> dict[str, Any]:
+    properties = {each: {"type": "string"} for each in required}
+    parameters = {"type": "object", "properties": properties, "required": list(required), **schema}
+    return {"type": "function", "function": {"name": name, "parameters": parameters}}
+
+
+def written(name: str, **arguments: Any) -> str:
+    return f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>"
+
+
+LIGHTS = [definition("set_light", "room"), definition("set_heat", "room", "degrees", additionalProperties=False)]
+
+
+def told(text: str) -> list[dict[str, str]]:
+    return [{"role": "user", "content": text}]
+
+
+FLOODS = [
+    (written("set_light", room="hall") * 7, {"name": "set_light", "guardrail": "repeated_in_answer", "count": 6}),
+    (
+        written("set_light", room="hall") + written("set_light") * 3,
+        {"name": "set_light", "guardrail": "wrong_arguments", "count": 3},
+    ),
+    (
+        written("set_light", room="hall") + written("set_light", room="<room>"),
+        {"name": "set_light", "guardrail": "placeholder", "count": 1},
+    ),
+]
+
+
+@BOTH
+@pytest.mark.parametrize("stream_arguments", [False, True])
+@pytest.mark.parametrize(("text", "dropped"), FLOODS)
+def test_flood_after_a_call_does_not_reach_the_client(exchanged, stream_arguments, text, dropped):
+    """Nor any part of it; what was dropped is reported."""
+    options = TranslationOptions(stream_arguments=stream_arguments)
+    asked = translate_chat_request({"model": "qwen3", "messages": told("Light the hall"), "tools": LIGHTS}, options)
+    _, calls, again, _ = exchanged(asked, text)
+    assert ([name for name, _ in calls if name], again) == (["set_light"], [])
+    assert "".join(arguments for _, arguments in calls) == '{"room": "hall"}'
+    assert asked.follow_up.guard is not None
+    assert asked.follow_up.guard.report == {"dropped": [dropped]}
+    assert asked.stats.dropped == {dropped["guardrail"]: dropped["count"]}
+
+
+def test_dropped_calls_are_in_the_last_chunk_the_completion_and_the_header():
+    asked = request(tools=LIGHTS, messages=told("Light the hall"))
+    text, dropped = FLOODS[0]
+    stream = StreamedExchange(asked, 0)
+    events = EventReader().feed(stream.feed(stream_of(text)) + stream.close())
+    chunks = [json.loads(each) for each in events if each != b"[DONE]"]
+    assert [each["adapter"] for each in chunks if "adapter" in each] == [{"dropped": [dropped]}]
+    answer = BufferedExchange(request(tools=LIGHTS, messages=told("Light the hall"))).feed(
+        json.dumps(completion(text)).encode()
+    )
+    assert isinstance(answer, tuple)
+    assert guard_headers(answer[1]) == {"x-adapter-dropped": "set_light:repeated_in_answer"}
+    assert guard_headers({"adapter": {"dropped": [{"name": "a\r\nb", "guardrail": "c"}]}})["x-adapter-dropped"] == (
+        "a??b:c"
+    )
+
+
+@BOTH
+def test_number_of_calls_in_an_answer_is_limited(exchanged):
+    text = "".join(written("set_light", room=room) for room in "abcdefghijkl")
+    assert len(exchanged(request(tools=LIGHTS, messages=told("Light")), text)[1]) == 8
+    limited = request(RetryPolicy(max_calls=3), tools=LIGHTS, messages=told("Light"))
+    assert len(exchanged(limited, text)[1]) == 3
+    off = request(RetryPolicy(parse_guardrails("off")), tools=LIGHTS, messages=told("Light"))
+    assert len(exchanged(off, text)[1]) == 12
+
+
+@BOTH
+def test_call_without_required_arguments_is_never_sent(exchanged):
+    """Not after the last retry either. Without retries, it is dropped at once."""
+    bare = written("set_light")
+    asked = request(tools=LIGHTS, messages=told("Light the hall"))
+    assert exchanged(asked, bare, bare, bare)[:3] == ("", [], ["wrong_arguments"] * 2)
+    asked = request(RetryPolicy(retries=0), tools=LIGHTS, messages=told("Light the hall"))
+    assert exchanged(asked, f"I do it.\n{bare}")[:2] == ("I do it.", [])
+
+
+@BOTH
+def test_forbidden_argument_is_taken_out(exchanged):
+    """At once if it is needless, else after the retries; a call that would then do something else is dropped."""
+    heat = {"room": "hall", "degrees": "20"}
+    asked = request(tools=LIGHTS, messages=told("Heat the hall to 20"))
+    _, calls, again, _ = exchanged(asked, written("set_heat", **heat, why="cold"))
+    assert ([json.loads(each) for _, each in calls], again) == ([heat], [])
+    asked = request(tools=LIGHTS, messages=told("Heat the hall to 20"))
+    _, calls, again, _ = exchanged(asked, *[written("set_heat", room="hall", degree="20")] * 3)
+    assert (calls, again) == ([], ["wrong_arguments"] * 2)
+    asked = request(tools=LIGHTS, messages=told("Heat the hall to 20"))
+    _, calls, again, _ = exchanged(asked, *[written("set_heat", **heat, preview=True)] * 3)
+    assert (calls, again) == ([], ["wrong_arguments"] * 2)
+
+
+@BOTH
+def test_copied_message_is_not_sent(exchanged):
+    """Neither as a call's argument nor as the answer, which is then the last result."""
+    function = {"name": "set_light", "arguments": '{"room": "hall"}'}
+    made = [
+        *told("Light the hall"),
+        {"role": "assistant", "tool_calls": [{"id": "c1", "type": "function", "function": function}]},
+        {"role": "tool", "tool_call_id": "c1", "content": "The hall is lit."},
+    ]
+    repeat = written("set_light", room="hall")
+    message = exchanged(request(tools=LIGHTS, messages=made), repeat, "It is lit.")[3][0]["messages"][-1]["content"]
+    asked = request(tools=LIGHTS, messages=made)
+    assert exchanged(asked, repeat, message, message)[:3] == ("The hall is lit.", [], ["made_already", "own_words"])
+    asked = request(tools=LIGHTS, messages=made)
+    copied = written("set_light", room=message)
+    assert exchanged(asked, repeat, copied, copied)[:2] == ("The hall is lit.", [])
+
+
+@BOTH
+def test_call_shaped_answer_is_not_sent(exchanged):
+    """It is retried once, and its text is held back; other JSON is an answer."""
+    shaped = '{"name": "Switch it", "arguments": {"where": "hall"}}'
+    asked = request(tools=LIGHTS, messages=told("Light the hall"))
+    _, calls, again, _ = exchanged(asked, shaped, written("set_light", room="hall"))
+    assert ([name for name, _ in calls], again) == (["set_light"], ["call_as_answer"])
+    asked = request(tools=LIGHTS, messages=told("Light the hall"))
+    assert exchanged(asked, shaped, shaped)[:2] == ("", [])
+    other = '{"name": "Bob", "age": 3}'
+    assert exchanged(request(tools=LIGHTS, messages=told("Who is it?")), other)[0] == other
+
+
+def cut(asked: TranslatedRequest, text: str) -> tuple[str, list[tuple[str, str]], str]:
+    """Return content, calls and finish reason of an answer that reached the token limit."""
+    body = completion(text)
+    body["choices"][0]["finish_reason"] = "length"
+    found = BufferedExchange(asked).feed(json.dumps(body).encode())
+    assert isinstance(found, tuple)
+    _, answer = found
+    (choice,) = answer["choices"]
+    calls = choice["message"].get("tool_calls") or ()
+    functions = [(each["function"]["name"], each["function"]["arguments"]) for each in calls]
+    return choice["message"]["content"] or "", functions, choice["finish_reason"]
+
+
+def test_first_whole_call_of_a_truncated_answer_is_kept():
+    """If the answer continued after it; a call that may itself be cut is not."""
+    read = '{"name": "read_file", "arguments": {"path": "a.py"}}'
+    for text in (f"{read} and then and then", f"<tool_call>\n{read}\n{read[:20]}", f"{read}\n\nThen I will"):
+        assert cut(request(), text) == ("", [CALLED], "tool_calls"), text
+    for text in (read[:-1], f"<tool_call>\n{read}", "I will and then I will"):
+        assert cut(request(), text)[1:] == ([], "length"), text

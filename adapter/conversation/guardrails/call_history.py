@@ -8,12 +8,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from adapter.core.events import Json, JsonObject
+from adapter.prompting.intent.bm25 import split_words
+from adapter.tools.tool import ToolSet
 
 _FAILED = re.compile(
     r"""\s*(?:[^\w{]{0,4}(?:tool_)?(?:error|exception|failed|failure|denied|fatal)\b|traceback\b
     |\{\s*"(?:error|exception)"\s*:(?!\s*(?:null|""|false))|\{[^{}]{0,200}"(?:ok|success)"\s*:\s*false)""",
     re.IGNORECASE | re.VERBOSE,
 )
+
+_READS_WORDS = """
+ask browse calculate cat check compute convert count describe detect diff dir estimate exists fetch find
+forecast get glob grep head info inspect is list locate look lookup ls measure query read retrieve scan search
+show stat status summarize tail translate validate verify view weather
+"""
+_READS = frozenset(_READS_WORDS.split())
+_WRITES_WORDS = """
+add append apply book cancel clear close commit create delete drop edit execute insert install move order patch
+pop post push put remove rename replace reset run save send set start stop toggle turn update upload write
+"""
+_WRITES = frozenset(_WRITES_WORDS.split())
+"""Words in the names of tools without annotations that only read, and of tools that change something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +51,32 @@ class PastCall:
 @dataclass(frozen=True, slots=True)
 class CallHistory:
     """``request``: the user's last message. ``calls``: all calls of the conversation. ``turn_start``: index of the
-    first call after ``request``."""
+    first call after ``request``. ``messages``: role and text of the messages before the answer, without results."""
 
     request: str = ""
     calls: tuple[PastCall, ...] = ()
     turn_start: int = 0
+    messages: tuple[tuple[str, str], ...] = ()
 
     @property
     def recent(self) -> tuple[PastCall, ...]:
         return self.calls[self.turn_start :]
+
+    @property
+    def last_result(self) -> str:
+        """The last successful result since the user's message; "" if there is none."""
+        return next((call.result.strip() for call in reversed(self.recent) if call.ok and call.result.strip()), "")
+
+    @property
+    def user_text(self) -> str:
+        """All messages of the user."""
+        return "\n".join([*(text for role, text in self.messages if role == "user"), self.request])
+
+    @property
+    def text(self) -> str:
+        """Everything that the model may have copied: messages, and the arguments and results of earlier calls."""
+        calls = (f"{json.dumps(call.arguments, ensure_ascii=False)}\n{call.result}" for call in self.calls)
+        return "\n".join([*(text for _, text in self.messages), self.request, *calls])
 
 
 def call_key(name: str, arguments: JsonObject) -> str:
@@ -52,12 +84,27 @@ def call_key(name: str, arguments: JsonObject) -> str:
     return json.dumps([name, arguments], sort_keys=True, ensure_ascii=False)
 
 
-def call_history_of(messages: Json) -> CallHistory:
-    """Read the history from ``messages`` in the format of OpenAI's chat API. Invalid messages are skipped."""
+def may_change(name: str, tools: ToolSet) -> bool:
+    """Return whether a call of ``name`` may change the result of other calls. Without annotations, its name decides."""
+    tool = tools.match(name)
+    if tool is not None and (tool.effect != "read" or tool.validate is not None):
+        return tool.effect != "read"
+    words = set(split_words(name))
+    return not words & _READS or bool(words & _WRITES)
+
+
+def call_history_of(messages: Json, tools: ToolSet | None = None) -> CallHistory:
+    """Read the history from ``messages`` in the format of OpenAI's chat API. Invalid messages are skipped.
+
+    ``tools``: decide which calls may have changed something; None if any may have.
+    """
     calls: list[tuple[str, str, JsonObject]] = []
     results: dict[str, str] = {}
     request, turn_start = "", 0
+    texts: list[tuple[str, str]] = []
     for message in messages if isinstance(messages, list) else ():
+        if isinstance(message, dict) and message.get("role") not in ("tool", "function"):
+            texts.append((str(message.get("role")), _text(message.get("content"))))
         match message:
             case {"role": "assistant", "tool_calls": [*tool_calls]}:
                 calls += [call for each in tool_calls if (call := _parse_call(each, len(calls)))]
@@ -71,8 +118,9 @@ def call_history_of(messages: Json) -> CallHistory:
     for call_id, name, arguments in calls:
         result = results.get(call_id)
         is_ok = result is not None and not looks_like_error(result)
-        past_calls.append(PastCall(name, arguments, result or "", is_ok, changes=True))  # unknown for a client's tool
-    return CallHistory(request, tuple(past_calls), turn_start)
+        changes = tools is None or may_change(name, tools)
+        past_calls.append(PastCall(name, arguments, result or "", is_ok, changes))
+    return CallHistory(request, tuple(past_calls), turn_start, tuple(texts))
 
 
 def _parse_call(tool_call: Json, number: int) -> tuple[str, str, JsonObject] | None:

@@ -16,14 +16,21 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from adapter.conversation.guardrails import retry_messages
 from adapter.conversation.guardrails.announced_action import announces_action
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall, call_history_of
-from adapter.conversation.guardrails.loop_detection import REPETITIONS, find_cycle, is_immediate_repeat, repeat_count
-from adapter.conversation.guardrails.registry import DEFAULT, GUARDRAILS, validate_guardrails, validate_retries
+from adapter.conversation.guardrails.copied_text import SentMessages, find_placeholder, known_values
+from adapter.conversation.guardrails.loop_detection import REPETITIONS, find_cycle, is_recent_repeat, repeat_count
+from adapter.conversation.guardrails.registry import (
+    DEFAULT,
+    GUARDRAILS,
+    validate_guardrails,
+    validate_max_calls,
+    validate_retries,
+)
 from adapter.conversation.guardrails.required_steps import Steps, StepsInput, parse_steps
 from adapter.conversation.guardrails.response_checks import (
     CandidateAnswer,
@@ -33,16 +40,18 @@ from adapter.conversation.guardrails.response_checks import (
     has_unparsed_call,
     ignores_failed_result,
     is_blanket_refusal,
+    is_call_shaped,
     writes_other_roles,
     wrongly_refused_tool,
 )
-from adapter.conversation.guardrails.retry_messages import Encode, Wordings
+from adapter.conversation.guardrails.retry_messages import Encode, Examples, Wordings
+from adapter.conversation.guardrails.surplus_calls import guesses_result, is_unasked_action, repeats_in_answer
 from adapter.core.arguments import check_types
 from adapter.core.callbacks import wrap_text_function
 from adapter.core.events import ContentReclassified, Event, InvalidToolCall, Json, TextDelta, ToolCall
 from adapter.core.turn import Turn
 from adapter.parsing.formats.hermes import encode_calls
-from adapter.tools.schema_errors import schema_errors
+from adapter.tools.schema_errors import allowed_arguments, missing_arguments, schema_errors
 from adapter.tools.tool import Tool, ToolDefinitions, ToolSet
 
 BEGINNING = 400
@@ -52,6 +61,9 @@ NO_STEPS = Steps()
 
 RETRIES = 2
 """Maximum number of consecutive retries, for any reason."""
+
+MAX_CALLS = 8
+"""Maximum number of calls of one answer that are used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +106,20 @@ class Violation:
     is_free_first: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class DroppedCall:
+    """A call of the model that is not used, and the guardrail that dropped it."""
+
+    name: str
+    guardrail: str
+
+
 class Guardrails:
     """Check each answer of a model, and decide to accept, retry or stop: one for each loop.
 
     ``on``: names of `GUARDRAILS`. ``encode``: writes example calls. ``retries``: maximum number of consecutive retries.
-    Raises UsageError for an unknown guardrail, invalid steps, negative retries, and an ``encode`` that is async or does
-    not return a string.
+    ``max_calls``: maximum number of calls of one answer that are used. Raises UsageError for an unknown guardrail,
+    invalid steps, negative limits, and an ``encode`` that is async or does not return a string.
     """
 
     def __init__(
@@ -110,13 +130,16 @@ class Guardrails:
         steps: StepsInput = NO_STEPS,
         retries: int = RETRIES,
         encode: Encode = encode_calls,
+        max_calls: int = MAX_CALLS,
     ) -> None:
         check_types("Guardrails", encode=(encode, Callable))
         self.tools = tools if isinstance(tools, ToolSet) else ToolSet(tools)
         self.on, self.steps = validate_guardrails(on), parse_steps(steps)
         self.retries = validate_retries(retries)
         self.encode = wrap_text_function(encode, "encode")
+        self.max_calls = validate_max_calls(max_calls)
         self._tries: Counter[str] = Counter()
+        self._sent = SentMessages()
 
     @property
     def asked_again(self) -> tuple[str, ...]:
@@ -129,7 +152,9 @@ class Guardrails:
         ``finish_reason``: the server's finish reason; an answer that was truncated by ``length`` is accepted.
         """
         check_types("Guardrails.check", turn=(turn, Turn))
-        verdict = self.check_response(call_history_of(messages), CandidateAnswer.from_turn(turn), finish_reason)
+        verdict = self.check_response(
+            call_history_of(messages, self.tools), CandidateAnswer.from_turn(turn), finish_reason
+        )
         if isinstance(verdict, Accept):
             self.begin()
         return verdict
@@ -141,7 +166,73 @@ class Guardrails:
     def check_response(self, past: CallHistory, answer: CandidateAnswer, finish_reason: str | None = "stop") -> Verdict:
         """Check an answer like `check`, but with a conversation that is already parsed."""
         fault = None if finish_reason == "length" else next(self.faults(past, answer), None)
-        return ACCEPT if fault is None else self.verdict(fault)
+        verdict = ACCEPT if fault is None else self.verdict(fault)
+        if isinstance(verdict, Retry):
+            self.remember_message(verdict.message, past, answer)
+        return verdict
+
+    def remember_message(self, message: str, past: CallHistory, answer: CandidateAnswer) -> None:
+        """Remember a message sent after ``answer``, so that a copy of it is recognised (`own_words`)."""
+        if "own_words" in self.on:
+            self._sent.add(message, past, answer.text, self.tools)
+
+    def without_forbidden(self, call: ToolCall, *, is_final: bool = False) -> ToolCall:
+        """Return the call without arguments that its schema forbids.
+
+        ``is_final``: no retry is possible. Otherwise the call is returned unchanged if the model should correct it.
+        """
+        tool = self.tools.match(call.name) if "wrong_arguments" in self.on else None
+        allowed = tool and allowed_arguments(tool, call.arguments)
+        if not allowed or not allowed.forbidden or not (allowed.is_safe or is_final):
+            return call
+        return replace(call, arguments=allowed.arguments)
+
+    def screen(self, past: CallHistory, calls: Sequence[ToolCall]) -> tuple[list[ToolCall], list[DroppedCall]]:
+        """Return the calls of an answer to run, and the dropped ones. The first call is always in the former."""
+        kept: list[ToolCall] = []
+        dropped: list[DroppedCall] = []
+        for call in calls:
+            reason = (
+                self.drop_reason(past, call, [PastCall(each.name, each.arguments) for each in kept]) if kept else ""
+            )
+            if reason:
+                dropped.append(DroppedCall(call.name, reason))
+            else:
+                kept.append(call)
+        return kept, dropped
+
+    def drop_reason(self, past: CallHistory, call: ToolCall, earlier: Sequence[PastCall]) -> str:
+        """Return the guardrail that drops a call of the current answer; "" if the call is used.
+
+        ``earlier``: the used calls of the same answer.
+        """
+        return next((name for name in self._drop_reasons(past, call, earlier) if name in self.on), "")
+
+    def _drop_reasons(self, past: CallHistory, call: ToolCall, earlier: Sequence[PastCall]) -> Iterator[str]:
+        tools, current = self.tools, PastCall(call.name, call.arguments)
+        if len(earlier) >= self.max_calls:
+            yield "too_many_calls"
+        tool = tools.match(call.name)
+        if tool and (
+            missing_arguments(tool, call.arguments) or allowed_arguments(tool, call.arguments).changes_meaning
+        ):
+            yield "wrong_arguments"
+        yield from (fault.guardrail for fault in self._check_copies(past, call))
+        if not earlier:
+            if self._tries["made_already"] and is_recent_repeat(past, current, earlier, tools):
+                yield "made_already"
+            return
+        if repeats_in_answer(current, earlier, past, tools):
+            yield "repeated_in_answer"
+        if guesses_result(current, earlier, past, tools):
+            yield "guessed_result"
+        if is_unasked_action(current, earlier, past, tools):
+            yield "unasked_action"
+
+    def drops_answer(self, past: CallHistory, answer: CandidateAnswer) -> bool:
+        """Return whether the text of an answer is not used, because it is a call or one of our messages."""
+        is_call = "call_as_answer" in self.on and is_call_shaped(answer.content, past.request)
+        return is_call or self._sent.are_answer(answer.content)
 
     def verdict(self, fault: Violation) -> Verdict:
         tries = self._tries[fault.guardrail]
@@ -188,17 +279,17 @@ class Guardrails:
             yield Violation("invented_turn", retry_messages.other_speaker())
         earlier: list[PastCall] = []
         for call in answer.calls:
-            yield from self._check_schema(call)
+            yield from self._check_schema(past, call)
             yield from self.check_call(past, call, earlier)
             earlier.append(PastCall(call.name, call.arguments))
 
-    def _check_schema(self, call: ToolCall) -> Iterator[Violation]:
-        tool = self.tools.match(call.name)
+    def _check_schema(self, past: CallHistory, call: ToolCall) -> Iterator[Violation]:
+        tool, examples = self.tools.match(call.name), Examples(self.encode, past.request)
         if tool is None:
             near = tuple(self.tools.nearest(call.name)) or tuple(self.tools)
-            yield Violation("unknown_tool", retry_messages.unknown_tool(call.name, self.tools, self.encode), near)
+            yield Violation("unknown_tool", retry_messages.unknown_tool(call.name, self.tools, examples), near)
         elif "wrong_arguments" in self.on and (wrong := schema_errors(tool, call.arguments)):
-            words = retry_messages.wrong_arguments(tool, call.arguments, wrong, self.encode)
+            words = retry_messages.wrong_arguments(tool, call.arguments, wrong, examples)
             yield Violation("wrong_arguments", words, (tool.name,))
 
     def check_call(
@@ -209,40 +300,53 @@ class Guardrails:
         if steps.has_ended(past):
             yield Violation("after_the_end", retry_messages.after_the_end(" or ".join(steps.ends_with)))
         if missing := steps.missing_before(past, current, earlier):
-            words = retry_messages.prerequisite(call.name, call.arguments, missing, self.tools, self.encode)
+            words = retry_messages.prerequisite(
+                call.name, call.arguments, missing, self.tools, Examples(self.encode, past.request)
+            )
             yield Violation("missing_prerequisite", words, missing)
         if call.name in steps.ends_with and (pending := steps.pending(past, earlier)):
-            words = retry_messages.missing_steps(pending, False, self.tools, self.encode)
+            words = retry_messages.missing_steps(pending, False, self.tools, Examples(self.encode, past.request))
             yield Violation("missing_steps", words, pending)
-        times = repeat_count(past, current, earlier, self.tools)
-        if times == 1 and is_immediate_repeat(past, current, earlier):
-            yield Violation("made_already", retry_messages.duplicate_call_message(call.name, past.recent[-1].result))
-        if times > repetitions:
-            result = next((each.result for each in reversed(past.recent) if each.key == current.key), "")
-            yield Violation("repeated_call", retry_messages.repeated_call_message(call.name, times, result))
+        yield from self._check_copies(past, call)
+        if (times := repeat_count(past, current, earlier, self.tools)) > repetitions:
+            yield Violation("repeated_call", retry_messages.repeated_call(call.name, times))
+        elif is_recent_repeat(past, current, earlier, self.tools):
+            yield Violation("made_already", retry_messages.repeated_call(call.name, 1)[:1])
         elif block := find_cycle(past, current.key, self.tools):
             yield Violation("cycle", retry_messages.cycle([each.name for each in block]))
 
+    def _check_copies(self, past: CallHistory, call: ToolCall) -> Iterator[Violation]:
+        tool = self.tools.match(call.name)
+        if "placeholder" in self.on and tool and (name := find_placeholder(tool, call.arguments, past)):
+            known, value = known_values(name, past), str(call.arguments[name])
+            yield Violation("placeholder", retry_messages.placeholder(call.name, name, value, known))
+        if self._sent.are_in_argument(call.arguments):
+            yield Violation("own_words", retry_messages.copied_text())
+
     def _check_content(self, past: CallHistory, answer: CandidateAnswer) -> Iterator[Violation]:
-        tools, steps = self.tools, self.steps
+        tools, steps, examples = self.tools, self.steps, Examples(self.encode, past.request)
         content = answer.content[: find_answer_end(answer.content, past.request)]
+        if self._sent.are_answer(answer.content):
+            yield Violation("own_words", retry_messages.copied_text())
         if answer.invalid:
-            yield self._describe_invalid(answer.invalid[0])
+            yield self._describe_invalid(answer.invalid[0], examples)
         elif not content.strip() and not answer.has_invented:
             yield Violation("empty_answer", retry_messages.empty(answer.has_reasoned, bool(past.recent)))
         if answer.has_invented and not past.recent:  # later it may be a copy
             words = retry_messages.invented_result_message()
             yield Violation("invented_result", words, tuple(tools), is_free_first=True)
         if "wrong_markup" in self.on and has_unparsed_call(answer, past.request, tools):
-            words = retry_messages.wrong_markup(self._example())
+            words = retry_messages.wrong_markup(self._example(examples))
             yield Violation("wrong_markup", words, tuple(tools), is_free_first=True)
+        elif is_call_shaped(content, past.request):
+            yield Violation("call_as_answer", retry_messages.call_as_answer(tools))
         if missing := tuple(name for name in steps.find_missing(past) if name in tools):
             is_end = not steps.pending(past)
-            yield Violation("missing_steps", retry_messages.missing_steps(missing, is_end, tools, self.encode), missing)
+            yield Violation("missing_steps", retry_messages.missing_steps(missing, is_end, tools, examples), missing)
         if "announced_call" in self.on and announces_action(content, past.request, tools):
             yield Violation("announced_call", retry_messages.announced_call_message())
         if "refusal" in self.on and (tool := wrongly_refused_tool(content, past, tools)):
-            yield Violation("refusal", retry_messages.refusal_message(tool, self.encode))
+            yield Violation("refusal", retry_messages.refusal_message(tool, examples))
         elif disclaims_ability(content) or is_blanket_refusal(content, past):
             yield Violation("refusal", retry_messages.disclaimer_message(tools, bool(past.recent)))
         if claims_unbacked_success(content, past):
@@ -253,12 +357,12 @@ class Guardrails:
         if writes_other_roles(answer.content):
             yield Violation("other_speaker", retry_messages.other_speaker())
 
-    def _describe_invalid(self, invalid: InvalidToolCall) -> Violation:
+    def _describe_invalid(self, invalid: InvalidToolCall, examples: Examples) -> Violation:
         tool = self.tools.match(invalid.name) if invalid.name else self._find_tool_name(invalid.raw)
         if invalid.name and tool is None:
-            words = retry_messages.unknown_tool(invalid.name, self.tools, self.encode)
+            words = retry_messages.unknown_tool(invalid.name, self.tools, examples)
             return Violation("unknown_tool", words, tuple(self.tools))
-        example = retry_messages.render_example_call(tool, self.encode) if tool else self._example()
+        example = examples.render(tool) if tool else self._example(examples)
         held_to = (tool.name,) if tool else tuple(self.tools)
         return Violation("unreadable_call", retry_messages.unreadable_call_message(invalid.error, example), held_to)
 
@@ -272,6 +376,6 @@ class Guardrails:
         ]
         return self.tools[min(found)[2]] if found else None
 
-    def _example(self) -> str:
+    def _example(self, examples: Examples) -> str:
         first = next(iter(self.tools.values()), None)
-        return retry_messages.render_example_call(first, self.encode) if first else ""
+        return examples.render(first) if first else ""

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall
 from adapter.tools.tool import ToolSet
 
 REPETITIONS = 2
 """Maximum number of times that a call may repeat with the same result and no change in between."""
+
+RECENT = 4
+"""Number of calls within which a repetition is noticed at once. A model may not remember older results."""
 
 LONGEST_CYCLE, ROUNDS = 4, 2
 """Maximum length of a cycle in calls, and the number of rounds that are allowed."""
@@ -18,7 +22,7 @@ _POLLS = re.compile(r"status|wait|poll|progress|sleep|ping|monitor|watch|next|ad
 """Matches names of polling tools, for tools that do not declare ``polls``."""
 
 _REPEATS = re.compile(
-    r"""\b(?:again|both|each|every|keep|per|poll|repeat\w*|retry|several|thrice|times|twice|until|wait|while|(?:two|three)\s+of)\b
+    r"""\b(?:again|another|both|each|every|keep|per|poll|repeat\w*|retry|several|thrice|times|twice|until|wait|while|(?:two|three)\s+of)\b
     |\b(?:erneut|mehrmals|noch|warte|wieder\w*|zweimal|bis|deux|fois|jusqu\w*|dos|veces|hasta|volte|vezes|até|fino)\b
     |раз|пока|снова|дважды|[两兩二三]次|直到|再|回|まで|번|까지""",
     re.IGNORECASE | re.VERBOSE,
@@ -30,6 +34,11 @@ _NOT_YET = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 """Matches results that may change later."""
+
+
+def asks_for_repetition(request: str) -> bool:
+    """Return whether ``request`` may ask for repeated calls."""
+    return _REPEATS.search(request) is not None
 
 
 def repeat_count(past: CallHistory, call: PastCall, earlier: Sequence[PastCall], tools: ToolSet) -> int:
@@ -51,13 +60,21 @@ def repeat_count(past: CallHistory, call: PastCall, earlier: Sequence[PastCall],
     return times
 
 
-def is_immediate_repeat(past: CallHistory, call: PastCall, earlier: Sequence[PastCall]) -> bool:
-    """Return whether ``call`` equals the previous call, which succeeded, and the user did not ask for repetition."""
-    last = past.recent[-1] if past.recent and not earlier else None
-    if last is None or not last.ok or last.key != call.key:
+def is_recent_repeat(past: CallHistory, call: PastCall, earlier: Sequence[PastCall], tools: ToolSet) -> bool:
+    """Return whether ``call`` equals one of the last calls, which succeeded, and would return the same result.
+
+    It is no repeat if the user may have asked for it, if an earlier repetition returned another result, or if a call
+    in between may have changed it.
+    """
+    if earlier or asks_for_repetition(past.request) or is_polling_tool(call.name, tools):
         return False
-    has_changed = any(other.key == call.key and other.result != last.result for other in past.recent)
-    return not (has_changed or _REPEATS.search(past.request) or _NOT_YET.search(last.result[:400]))
+    equal = [other for other in past.recent if other.key == call.key]
+    if not equal or not equal[-1].ok or _NOT_YET.search(equal[-1].result[:400]):
+        return False
+    if any(other.result != equal[-1].result for other in equal):
+        return False
+    later = list(takewhile(lambda other: other.key != call.key, reversed(past.recent)))
+    return len(later) < RECENT and not any(other.changes for other in later)
 
 
 def find_cycle(past: CallHistory, key: str, tools: ToolSet) -> tuple[PastCall, ...]:

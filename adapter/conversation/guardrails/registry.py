@@ -12,12 +12,13 @@ from adapter.core.errors import UsageError
 @dataclass(frozen=True, slots=True)
 class Guardrail:
     """A guardrail. ``recognises``: description of the answers that it detects. ``stops``: end the loop when all retries
-    fail, instead of accepting the answer."""
+    fail, instead of accepting the answer. ``drops``: a call or answer is dropped if no retry helps or is possible."""
 
     name: str
     recognises: str
     is_default: bool = True
     stops: bool = False
+    drops: bool = False
 
 
 GUARDRAILS = {
@@ -25,16 +26,27 @@ GUARDRAILS = {
     for each in (
         Guardrail("unreadable_call", "a call that cannot be parsed", stops=True),
         Guardrail("unknown_tool", "a call of a tool that does not exist"),
-        Guardrail("wrong_arguments", "arguments that are missing, of a wrong type or not among the choices"),
+        Guardrail(
+            "wrong_arguments", "arguments that are missing, of a wrong type or not among the choices", drops=True
+        ),
+        Guardrail("placeholder", "an argument such as “your path”, “<entity_id>” or “/path/to/file”", drops=True),
+        Guardrail("own_words", "a message of the guardrails, copied to an argument or an answer", drops=True),
+        Guardrail("too_many_calls", "more calls in one answer than the limit", drops=True),
+        Guardrail("repeated_in_answer", "a call that an earlier call of the same answer makes needless", drops=True),
+        Guardrail("guessed_result", "an invented id, after a call in the same answer that would return it", drops=True),
+        Guardrail(
+            "unasked_action", "a further call that destroys something, which the request does not mention", drops=True
+        ),
         Guardrail("missing_prerequisite", "a call before its prerequisite in the steps", stops=True),
         Guardrail("missing_steps", "an end before the required steps are done", stops=True),
         Guardrail("after_the_end", "a call after one that ends the task, by the steps", stops=True),
-        Guardrail("made_already", "a repetition of the last call, which succeeded"),
+        Guardrail("made_already", "a repetition of a recent call, which succeeded", drops=True),
         Guardrail("repeated_call", "the same call with the same result, for the fourth time", stops=True),
         Guardrail("cycle", "a cycle of two to four calls with the same results, for the third time", stops=True),
         Guardrail("empty_answer", "empty, or only reasoning", stops=True),
         Guardrail("invented_result", "a tool's result written by the model, without a call"),
         Guardrail("wrong_markup", "a call of a known tool within text, where calls are not parsed"),
+        Guardrail("call_as_answer", "an answer that is a call of an unknown tool, as JSON", drops=True),
         Guardrail("announced_call", "an announcement of an action, without the action"),
         Guardrail("refusal", "“I have no access to ...” despite a tool for it; “I can't do that.” without a reason"),
         Guardrail("unfounded_success", "only “Done!”, without a tool call or without the requested information"),
@@ -46,6 +58,9 @@ GUARDRAILS = {
 
 DEFAULT = frozenset(each.name for each in GUARDRAILS.values() if each.is_default)
 
+WITHIN_ANSWER = frozenset({"too_many_calls", "repeated_in_answer", "guessed_result", "unasked_action"})
+"""Guardrails that drop further calls of an answer, without a retry."""
+COPIES = frozenset({"placeholder", "own_words"})
 BROKEN_CALLS = frozenset({"unreadable_call", "unknown_tool", "wrong_arguments"})
 BY_STEPS = frozenset({"missing_prerequisite", "missing_steps", "after_the_end"})
 
@@ -87,3 +102,10 @@ def validate_retries(retries: int) -> int:
     if not isinstance(retries, int) or isinstance(retries, bool) or retries < 0:
         raise UsageError(f"retries must be at least 0, got {retries!r}")
     return retries
+
+
+def validate_max_calls(max_calls: int) -> int:
+    """Return ``max_calls`` unchanged. Raises UsageError unless it is an integer of at least 1."""
+    if not isinstance(max_calls, int) or isinstance(max_calls, bool) or max_calls < 1:
+        raise UsageError(f"max_calls must be at least 1, got {max_calls!r}")
+    return max_calls

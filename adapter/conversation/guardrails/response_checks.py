@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,8 +15,10 @@ from adapter.conversation.guardrails.empty_claims import (
     is_unexplained_refusal,
 )
 from adapter.core.events import InvalidToolCall, MarkupDelta, ToolCall
+from adapter.core.json.strict import decode_strict
 from adapter.core.turn import Turn
 from adapter.parsing.marker_tables import INVENTED_RESULT
+from adapter.tools.call_shapes import looks_like_call
 from adapter.tools.tool import Tool, ToolSet
 
 MAX_REFUSAL = 600
@@ -69,6 +72,7 @@ _OPEN_CALL = re.compile(
     r"""<\|?(?:function|function_calls?|invoke|tool_calls?)\b[^<>]{0,80}>|\[TOOL_CALLS?\]|<\|python_tag\|>""",
     re.IGNORECASE,
 )
+_BEFORE_JSON = re.compile(r"\s*(?:```\w*\s*|<\|?\w{1,30}\|?>\s*)?(?=[\[{])")
 _ABOUT_CALLS = re.compile(r"(?i)\b(?:tool|function)[- _]?call|\bjson\b|\bexample|\bsyntax\b|\bformat\b|\bschema\b")
 _FAILURE_WORDS = re.compile(
     r"""\b(?:aucun|but|cannot|denied|désolé|error|erreur|errore|erro|fail\w*|fehler|however|impossible|invalid|issue|kein\w*|
@@ -102,6 +106,12 @@ class CandidateAnswer:
         rejected = tuple(text[each.start : each.end] for each in turn.rejected if each.reason in IN_TEXT)
         has_invented = any(isinstance(event, MarkupDelta) and starts_with_tool_result(event) for event in turn.events)
         return cls(turn.content, turn.calls, turn.invalid, rejected, bool(turn.reasoning), has_invented)
+
+    @property
+    def text(self) -> str:
+        """The whole answer as text."""
+        calls = (json.dumps(call.arguments, ensure_ascii=False) for call in self.calls)
+        return "\n".join([self.content, *calls, *(each.raw for each in self.invalid), *self.rejected])
 
 
 IN_TEXT = frozenset({"text-follows", "no-body"})
@@ -168,6 +178,21 @@ def _names_tool(pieces: Iterable[str], tools: ToolSet) -> bool:
 
 def _without_code(text: str) -> str:
     return re.sub(r"```.*?(?:```|\Z)|`[^`\n]*`", " ", text, flags=re.DOTALL)
+
+
+def find_leading_call(text: str) -> str:
+    """Return the JSON of the whole call that ``text`` begins with, after an optional marker; "" if there is none."""
+    start = _BEFORE_JSON.match(text)
+    decoded = decode_strict(text, start.end()) if start is not None else None
+    if start is None or decoded is None:
+        return ""
+    value = decoded.value[0] if isinstance(decoded.value, list) and decoded.value else decoded.value
+    return text[start.end() : decoded.end] if looks_like_call(value) else ""
+
+
+def is_call_shaped(content: str, request: str) -> bool:
+    """Return whether the answer begins with a call in JSON, unless ``request`` is about JSON or calls."""
+    return find_leading_call(content) != "" and not _ABOUT_CALLS.search(request)
 
 
 def ignores_failed_result(content: str, past: CallHistory) -> bool:

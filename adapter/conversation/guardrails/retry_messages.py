@@ -9,20 +9,38 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from adapter.core.events import Json, JsonObject
+from adapter.prompting.intent.candidate_values import find_candidates
 from adapter.tools.example_calls import example_call
 from adapter.tools.tool import Tool, ToolSet
 
 Encode: TypeAlias = Callable[[list[tuple[str, JsonObject]]], str]
 """A function that writes calls in the model's format, like `Format.encode_calls`."""
 
-Wordings: TypeAlias = tuple[str, ...]
-"""The wordings of a message: for the first retry, and for later ones."""
-
 MAX_NAMES = 12
 """Maximum number of tools listed in a message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Examples:
+    """Writes example calls in the model's format, with values from the user's ``request`` where it has only one."""
+
+    encode: Encode
+    request: str = ""
+
+    def render(self, tool: Tool, arguments: Mapping[str, Json] | None = None) -> str:
+        """Write a valid call. ``arguments``: values for the example."""
+        found = {name: find_candidates(self.request, tool, name) for name in tool.required if self.request}
+        known = {name: values[0] for name, values in found.items() if len(values) == 1}
+        example = example_call(replace(tool, example=None), {**known, **(arguments or {})})
+        return self.encode([(tool.name, example)]).strip()
+
+
+Wordings: TypeAlias = tuple[str, ...]
+"""The wordings of a message: for the first retry, and for later ones."""
 
 
 def unreadable_call_message(error: str, example: str) -> Wordings:
@@ -33,10 +51,10 @@ def unreadable_call_message(error: str, example: str) -> Wordings:
     )
 
 
-def unknown_tool(name: str, tools: ToolSet, encode: Encode) -> Wordings:
+def unknown_tool(name: str, tools: ToolSet, examples: Examples) -> Wordings:
     near = tools.nearest(name)
     if near:
-        instead = f"The nearest is {near[0]!r}. Call it like this:\n{render_example_call(tools[near[0]], encode)}"
+        instead = f"The nearest is {near[0]!r}. Call it like this:\n{examples.render(tools[near[0]])}"
     else:
         instead = f"Available tools: {_list(tools)}. Call one of these, or answer without a tool."
     return (
@@ -45,8 +63,8 @@ def unknown_tool(name: str, tools: ToolSet, encode: Encode) -> Wordings:
     )
 
 
-def wrong_arguments(tool: Tool, arguments: Mapping[str, Json], problems: Iterable[str], encode: Encode) -> Wordings:
-    errors, example = "; ".join(problems), render_example_call(tool, encode, arguments)
+def wrong_arguments(tool: Tool, arguments: Mapping[str, Json], problems: Iterable[str], examples: Examples) -> Wordings:
+    errors, example = "; ".join(problems), examples.render(tool, arguments)
     return (
         f"Wrong arguments for {tool.name}: {errors}. Call it like this:\n{example}",
         f"Still wrong: {errors}. Copy this call and insert the right values:\n{example}",
@@ -54,17 +72,17 @@ def wrong_arguments(tool: Tool, arguments: Mapping[str, Json], problems: Iterabl
 
 
 def prerequisite(
-    name: str, arguments: Mapping[str, Json], missing: Sequence[str], tools: ToolSet, encode: Encode
+    name: str, arguments: Mapping[str, Json], missing: Sequence[str], tools: ToolSet, examples: Examples
 ) -> Wordings:
-    example = _first_example(missing, tools, encode, arguments)
+    example = _first_example(missing, tools, examples, arguments)
     return (
         f"{name} cannot be called yet: first call {_join(missing)}.{example}",
         f"Do not call {name} now. Call {missing[0]} first, and nothing else.{example}",
     )
 
 
-def missing_steps(missing: Sequence[str], is_end: bool, tools: ToolSet, encode: Encode) -> Wordings:
-    example = _first_example(missing, tools, encode)
+def missing_steps(missing: Sequence[str], is_end: bool, tools: ToolSet, examples: Examples) -> Wordings:
+    example = _first_example(missing, tools, examples)
     names = " or ".join(missing) if is_end else _join(missing)
     return (
         f"The task is not done yet: you must first call {names}. Make the tool call now.{example}",
@@ -75,35 +93,38 @@ def missing_steps(missing: Sequence[str], is_end: bool, tools: ToolSet, encode: 
 
 def after_the_end(name: str) -> Wordings:
     return (
-        f"The task is already done: {name} succeeded. Summarize it in words, without a tool call.",
+        f"Call no tool after {name}. Summarize in words.",
         "Call no more tools. Write one sentence for the user.",
     )
 
 
-def repeated_call_message(name: str, times: int, result: str) -> Wordings:
-    line = _one_line(result)
+def repeated_call(name: str, times: int) -> Wordings:
+    """Ask for the answer. The result is in the conversation; a message that quoted it would be copied."""
+    made = "already made this call of" if times == 1 else "called"
     return (
-        f"You made this call of {name} {times} times, always with the same result{f': {line}' if line else ''}. It was "
-        "not run again: use that result, change the arguments or the tool, or answer with your findings.",
-        f"{name} returns nothing new. Answer the user in words with what you know.",
-    )
-
-
-def duplicate_call_message(name: str, result: str) -> Wordings:
-    """Return a single wording, because the model may intend to make the call twice."""
-    line = _one_line(result)
-    return (
-        f"You already made this call of {name}{f', with this result: {line}' if line else ''}. It was not run again: "
-        "take the next step, or answer the user. Only if it must be done twice, repeat the call.",
+        f"You {made} {name}{f' {times} times' if times > 1 else ''}. Answer from its result, or call the next tool.",
+        f"Stop repeating {name}. Answer in words now.",
     )
 
 
 def cycle(names: Sequence[str]) -> Wordings:
     return (
-        f"You are in a loop: {' -> '.join(names)} again and again, with the same results. Do something else, or answer "
-        "with your findings.",
-        f"Stop calling {_join(list(dict.fromkeys(names)))}. Answer the user in words with what you know.",
+        f"You are in a loop: {' -> '.join(names)} again and again. Answer from the results, or call another tool.",
+        f"Stop calling {_join(list(dict.fromkeys(names)))}. Answer in words now.",
     )
+
+
+def placeholder(name: str, argument: str, value: str, known: Sequence[str]) -> Wordings:
+    some = f", such as {', '.join(known)}" if known else ""
+    return (f"{name}: replace {value!r} with a real {argument}{some}, or first call the tool that returns it.",)
+
+
+def call_as_answer(tools: ToolSet) -> Wordings:
+    return (f"Your answer is a call of an unknown tool. Call one of these, or answer in words: {_list(tools)}.",)
+
+
+def copied_text() -> Wordings:
+    return ("Do not copy instructions. Use your own words.",)
 
 
 def empty(has_reasoned: bool, has_results: bool) -> Wordings:
@@ -139,8 +160,8 @@ def announced_call_message() -> Wordings:
     )
 
 
-def refusal_message(tool: Tool, encode: Encode) -> Wordings:
-    example = render_example_call(tool, encode)
+def refusal_message(tool: Tool, examples: Examples) -> Wordings:
+    example = examples.render(tool)
     return (
         f"You can do this with the tool {tool.name}. Call it like this, with your own values:\n{example}",
         f"Call {tool.name} now:\n{example}",
@@ -183,16 +204,11 @@ def other_speaker() -> Wordings:
     )
 
 
-def render_example_call(tool: Tool, encode: Encode, arguments: Mapping[str, Json] | None = None) -> str:
-    """Write a valid call in the model's format. ``arguments``: values for the example."""
-    return encode([(tool.name, example_call(tool, arguments))]).strip()
-
-
 def _first_example(
-    names: Sequence[str], tools: ToolSet, encode: Encode, arguments: Mapping[str, Json] | None = None
+    names: Sequence[str], tools: ToolSet, examples: Examples, arguments: Mapping[str, Json] | None = None
 ) -> str:
     tool = tools.get(names[0])
-    return "" if tool is None else f" Like this:\n{render_example_call(tool, encode, arguments)}"
+    return "" if tool is None else f" Like this:\n{examples.render(tool, arguments)}"
 
 
 def _list(tools: ToolSet) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from adapter.core.events import JsonObject
 from adapter.protocols.dropped_fields import HEADER, as_header
 from adapter.protocols.exchange import BufferedExchange, StreamedExchange
-from adapter.protocols.guarded_exchange import asked_again_header
+from adapter.protocols.guarded_exchange import guard_headers
 from adapter.protocols.openai_errors import RequestError, refusal
 from adapter.protocols.sse import encode_json
 from adapter.protocols.template_prompt import HttpPost, TemplatePromptError
@@ -132,7 +132,7 @@ class OpenAIExchange:
         return self._build_response(response, *answer)
 
     def _build_response(self, response: Any, status: int, completion: JsonObject) -> Any:
-        headers = self._response_headers(response) | asked_again_header(completion)
+        headers = self._response_headers(response) | guard_headers(completion)
         if self._response is not None and status == 200:
             completion = self._response.writer().answer(completion)
         return self._http.Response(status, headers=headers, json=completion, request=self.http_request)

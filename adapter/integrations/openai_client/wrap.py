@@ -28,7 +28,7 @@ from adapter.backends.profiles import setup_lookup, validate_profile_name
 from adapter.backends.prompt_discovery import PromptDiscoverer
 from adapter.backends.small_model_check import SmallModelCheck
 from adapter.backends.template_files import TemplateWorker, load_chat_template
-from adapter.conversation.guardrails.engine import RETRIES
+from adapter.conversation.guardrails.engine import MAX_CALLS, RETRIES
 from adapter.conversation.guardrails.registry import parse_guardrails
 from adapter.core.arguments import NONE, PATH, check_types, format_value
 from adapter.core.errors import UsageError
@@ -82,6 +82,7 @@ def wrap(
     max_tools: int | None = None,
     guardrails: str = "on",
     retries: int = RETRIES,
+    max_calls: int = MAX_CALLS,
 ) -> Client:
     """Return a copy of an ``OpenAI`` or ``AsyncOpenAI`` client whose chat completions and responses support tools,
     regardless of the server's capabilities.
@@ -100,10 +101,10 @@ def wrap(
     ``"on"`` or ``"off"`` (see `adapter.prompting.intent.assist`). ``max_tools``: maximum number of tools that the
     prompt describes. If a request has more, only the tools most similar to it are described, and a tool that finds the
     rest. ``guardrails``: faults that trigger a retry before you see the answer: ``"on"``, ``"off"``, ``"all"`` or names
-    (see docs/reliability.md). ``retries``: maximum number of retries per request. ``profile``: settings found by
-    `adapter probe`, which apply to arguments that are not set: ``"auto"`` for the profile of the requested model, or
-    the name or file of a profile. ``record``: a file to which each exchange is appended without credentials (see
-    `adapter.protocols.recorded_exchange`).
+    (see docs/reliability.md). ``retries``: maximum number of retries per request. ``max_calls``: maximum number of
+    calls in one answer. ``profile``: settings found by `adapter probe`, which apply to arguments that are not set:
+    ``"auto"`` for the profile of the requested model, or the name or file of a profile. ``record``: a file to which
+    each exchange is appended without credentials (see `adapter.protocols.recorded_exchange`).
     The copy shares the connections of ``client``, which stays unchanged. Raises UsageError for an unknown format,
     style, policy or profile, for a record that cannot be written, and for any other kind of client.
     """
@@ -128,7 +129,7 @@ def wrap(
         guide=guide,
         policy=policy,
         stream_arguments=stream_arguments,
-        retry_policy=RetryPolicy(parse_guardrails(guardrails), retries, clock=time.monotonic),
+        retry_policy=RetryPolicy(parse_guardrails(guardrails), retries, clock=time.monotonic, max_calls=max_calls),
     )
     options = validate_options(options)
     validate_profile_name(profile)

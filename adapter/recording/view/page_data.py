@@ -170,6 +170,7 @@ def view_exchanges(exchanges: Sequence[RecordedExchange], name: str, again: Repa
                 ("time", exchange.time), ("model", exchange.model), ("format", exchange.format),
                 ("policy", exchange.policy), ("ended", exchange.finish_reason or ""),
                 ("conversation", exchange.conversation),
+                ("dropped calls", ", ".join(f"{each.name} ({each.guardrail})" for each in exchange.dropped)),
             ],
             notes=[f"The parser now reads other calls: {changed}" if changed else ""],
         )  # fmt: skip
@@ -184,7 +185,8 @@ def exchange_stats(exchange: RecordedExchange) -> ExchangeStats:
 def retry_badges(exchange: RecordedExchange) -> list[str]:
     """Return the badges of an exchange that was retried, or that is a retry."""
     asked = f"{ASKED_AGAIN}: {exchange.guardrail}" if exchange.guardrail else ASKED_AGAIN
-    return [*([asked] if exchange.asked_again else []), *(["retry"] if exchange.retry else [])]
+    dropped = dict.fromkeys(f"dropped: {each.guardrail}" for each in exchange.dropped)
+    return [*([asked] if exchange.asked_again else []), *(["retry"] if exchange.retry else []), *dropped]
 
 
 def view_transcript(transcript: Transcript, name: str, again: ReparseOptions | None = None) -> PageData:

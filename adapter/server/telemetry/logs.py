@@ -51,6 +51,7 @@ class RequestLogger:
             "fixes": dict(stats.fixes),
             "refused_calls": dict(stats.rejected),
             "asked_again": dict(stats.asked_again),
+            "dropped_calls": dict(stats.dropped),
             "left_out": request.dropped,
             "prompt_tokens": prompt,
             "completion_tokens": completion,

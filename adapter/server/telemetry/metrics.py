@@ -88,6 +88,7 @@ class Metrics:
         self._fixes = counter("fixes", "Repairs needed to parse calls.", "fix")
         self._rejected = counter("refused_calls", "Texts that looked like calls but were rejected.", "reason")
         self._answer_retries = counter("asked_again", "Unusable answers that were retried.", "guardrail")
+        self._dropped_calls = counter("dropped_calls", "Calls that clients did not get.", "guardrail")
         self._dropped = counter("left_out", "Request fields dropped as unsupported.", "name")
         self._retries = counter("upstream_retries", "Retried requests to a busy model server.")
         self._open = gauge("requests_open", "Requests whose responses are not complete.", "operation")
@@ -141,6 +142,7 @@ class Metrics:
             (stats.fixes, self._fixes),
             (stats.rejected, self._rejected),
             (stats.asked_again, self._answer_retries),
+            (stats.dropped, self._dropped_calls),
         ):
             for name, count in counts.items():
                 counter.labels(name).inc(count)

@@ -99,6 +99,7 @@ class TraceExporter:
             "adapter.fixes": sorted(stats.fixes),
             "adapter.refused_calls": sorted(stats.rejected),
             "adapter.asked_again": sorted(stats.asked_again),
+            "adapter.dropped_calls": sorted(stats.dropped),
             "adapter.left_out": request.dropped,
             "adapter.upstream_retries": request.retries or "",
         }

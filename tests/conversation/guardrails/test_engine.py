@@ -10,7 +10,7 @@ import pytest
 
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall, call_history_of, looks_like_error
 from adapter.conversation.guardrails.engine import NO_STEPS, Accept, Guardrails, Retry, Stop
-from adapter.conversation.guardrails.registry import BY_STEPS, DEFAULT, GUARDRAILS, parse_guardrails
+from adapter.conversation.guardrails.registry import BY_STEPS, DEFAULT, GUARDRAILS, WITHIN_ANSWER, parse_guardrails
 from adapter.conversation.guardrails.required_steps import parse_steps
 from adapter.conversation.guardrails.response_checks import CandidateAnswer
 from adapter.core.errors import UsageError
@@ -133,10 +133,17 @@ FAULTS: list[tuple[str, str, tuple[PastCall, ...], str]] = [
     ("unknown_tool", call("reed_file", path="a"), (), "'read_file'"),
     ("wrong_arguments", call("read_file", line="soon"), (), "'path' is missing (string)"),
     (
+        "placeholder",
+        call("read_file", path="/path/to/file.txt"),
+        (READ,),
+        "replace '/path/to/file.txt' with a real path",
+    ),
+    ("call_as_answer", '{"name": "Read The File", "arguments": {"file": "a"}}', (), "call of an unknown tool"),
+    (
         "made_already",
         call("read_file", path="a"),
         (READ,),
-        "already made this call of read_file, with this result: text",
+        "already made this call of read_file. Answer from its result",
     ),
     ("repeated_call", call("read_file", path="a"), (READ, READ, READ, OTHER), "3 times"),
     (
@@ -198,8 +205,8 @@ def test_hostile_answers_are_checked_in_linear_time(text):
 
 
 def test_every_guardrail_has_a_case():
-    """Here or in the cases of steps."""
-    assert {each[0] for each in FAULTS} | BY_STEPS == set(GUARDRAILS)
+    """Here, in the cases of steps, or in `tests.conversation.guardrails.test_second_turn`."""
+    assert {each[0] for each in FAULTS} | BY_STEPS | WITHIN_ANSWER | {"own_words"} == set(GUARDRAILS)
 
 
 def test_message_example_reuses_valid_arguments():

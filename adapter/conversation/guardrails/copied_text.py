@@ -1,0 +1,140 @@
+"""Detect values that a model copied instead of finding them: placeholders, and our own messages to the model."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from adapter.conversation.guardrails.call_history import CallHistory
+from adapter.core.events import Json, JsonObject
+from adapter.prompting.intent.text_values import find_paths
+from adapter.tools.example_calls import example_call
+from adapter.tools.tool import Tool, ToolSet
+
+MAX_PLACEHOLDER = 80
+"""Maximum length of a placeholder, in characters."""
+MAX_KNOWN = 5
+"""Maximum number of values that a message lists."""
+WORDS = 4
+"""Number of consecutive words of a message that make a text a copy of it."""
+MIN_SHARE = 0.3
+"""Minimum share of an answer's words that must be copied. In an argument, one copied sentence is enough."""
+
+_BRACKETED = re.compile(r"(?:<|\{\{?|\[|\$\{|__|%)\s*([a-z][\w .-]*?)\s*(?:>|\}\}?|\]|__|%)", re.IGNORECASE)
+_YOURS = re.compile(
+    r"(?:(?:insert|enter|put|use|replace[ _-]with)[ _-])?(?:(?P<your>your)|the)[ _-](?P<what>.+)", re.IGNORECASE
+)
+_GENERIC_WORDS = """
+address api argument command content data date email entity file filename folder host id input key message name
+number param parameter password path placeholder project query string text title token url user username value
+"""
+_GENERIC = frozenset(_GENERIC_WORDS.split())
+"""Words of placeholders, besides the name of the parameter."""
+_TEXTS_WORDS = """
+body code comment content description message pattern query text
+"""
+_TEXTS = frozenset(_TEXTS_WORDS.split())
+"""Words in the names of parameters for which "..." can be meant."""
+_PROPOSALS = ("enum", "const", "default", "examples", "description")
+"""Keywords of a schema that may contain values."""
+_INVENTED_PATH = re.compile(r"(?:^|[/\\])path[/\\]to[/\\]|^(?:file|dir|folder|project)?path$", re.IGNORECASE)
+_ELIDED = re.compile(r"(?:\.{3,}|…|\?{2,}|x{3,}|(?:todo|tbd|placeholder)\.?)", re.IGNORECASE)
+
+
+def find_placeholder(tool: Tool, arguments: JsonObject, past: CallHistory) -> str:
+    """Return the name of the first argument whose value is a placeholder; "" if there is none.
+
+    A value that occurs in the conversation or in the tool's schema is not a placeholder. A file is one if the whole
+    call is the example of the tool's description.
+    """
+    is_example = tool.example is not None and arguments == tool.example
+    for name, value in arguments.items():
+        if not isinstance(value, str):
+            continue
+        if _is_placeholder(name, value.strip(), tool) or (is_example and _is_file(value)):
+            schema = tool.properties.get(name) or {}
+            proposed = [schema[key] for key in _PROPOSALS if key in schema] if isinstance(schema, dict) else []
+            if value.strip().lower() not in f"{past.text}\n{json.dumps(proposed, ensure_ascii=False)}".lower():
+                return name
+    return ""
+
+
+def _is_file(value: str) -> bool:
+    return "/" in value and find_paths(value) == [value]
+
+
+def known_values(argument: str, past: CallHistory) -> list[str]:
+    """Return values from the conversation that ``argument`` may take: paths, or the values of a field of this name."""
+    if not _words(argument).isdisjoint(("file", "path")):
+        return find_paths(past.text)[:MAX_KNOWN]
+    found = re.findall(rf'"{re.escape(argument)}"\s*:\s*"([^"]{{1,80}})"', past.text)
+    return list(dict.fromkeys(found))[:MAX_KNOWN]
+
+
+def _is_placeholder(name: str, value: str, tool: Tool) -> bool:
+    if not 0 < len(value) <= MAX_PLACEHOLDER:
+        return False
+    if _INVENTED_PATH.search(value) or value == f"your {name}":
+        return True
+    if _ELIDED.fullmatch(value):
+        return name in tool.required and not _takes_text(name)
+    about = _GENERIC.union(_words(name))
+    if bracketed := _BRACKETED.fullmatch(value):
+        words = _words(bracketed[1])
+        return bool(words & _words(name)) or (len(words) > 1 and bool(words & _GENERIC)) or "your" in words
+    yours = _YOURS.fullmatch(value)
+    if yours is None:
+        return False
+    words = _words(yours["what"])
+    return bool(words) and words <= about and (bool(yours["your"]) or _words(name) <= words)
+
+
+def _takes_text(name: str) -> bool:
+    return not _TEXTS.isdisjoint(_words(name))
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text).lower()))
+
+
+@dataclass(slots=True)
+class SentMessages:
+    """The messages that a model was sent about its faults. A copy of them is neither an answer nor an argument."""
+
+    _runs: set[tuple[str, ...]] = field(default_factory=set)
+
+    def add(self, message: str, past: CallHistory, answer: str, tools: ToolSet) -> None:
+        """Add a message. What it quotes of the conversation, of ``answer`` and of the tools may be copied."""
+        definitions = (json.dumps(tool.to_openai(), ensure_ascii=False) for tool in tools.values())
+        examples = (json.dumps(example_call(tool), ensure_ascii=False) for tool in tools.values())
+        quotable = "\n".join([past.text, answer, *definitions, *examples])
+        self._runs |= set(_runs_of(message)) - set(_runs_of(quotable))
+
+    def are_in_argument(self, arguments: Json) -> str:
+        """Return the copied text if a string in ``arguments`` contains any; otherwise return ""."""
+        if not self._runs:
+            return ""
+        return next((text for text in strings_in(arguments) if not self._runs.isdisjoint(_runs_of(text))), "")
+
+    def are_answer(self, content: str) -> bool:
+        """Return whether a large part of ``content`` is copied."""
+        if not self._runs:
+            return False
+        copied = sum(run in self._runs for run in _runs_of(content))
+        return copied > 0 and copied + WORDS - 1 >= MIN_SHARE * len(re.findall(r"\w+", content))
+
+
+def _runs_of(text: str) -> Iterator[tuple[str, ...]]:
+    """Yield each run of `WORDS` consecutive words."""
+    words = re.findall(r"\w+", text.lower())
+    return zip(*(words[start:] for start in range(WORDS)), strict=False)
+
+
+def strings_in(value: Json) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from strings_in(each)

@@ -1,0 +1,119 @@
+"""Detect further calls of an answer that must not be run: repetitions, guesses at a result, and unasked actions.
+
+After its first call, a small model tends to continue with needless calls. All checks prefer a miss to a false
+alarm.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+from adapter.conversation.guardrails.call_history import CallHistory, PastCall, may_change
+from adapter.conversation.guardrails.copied_text import strings_in
+from adapter.conversation.guardrails.loop_detection import asks_for_repetition, is_polling_tool
+from adapter.prompting.intent.bm25 import split_words, stem, stems
+from adapter.tools.tool import Tool, ToolSet
+
+_ACCUMULATES = re.compile(
+    r"move|press|click|scroll|swipe|rotate|turn_(?!on|off)|walk|forward|key|type|increment|decrement|undo|redo"
+)
+"""Matches names of tools for which two equal calls do more than one."""
+_COUNTS = re.compile(
+    r"(?i)\b(?:two|three|four|five|six|seven|eight|nine|ten|dozen|couple|pair|another|double|[2-9])\b(?!\s*[:.%/-]?\d)"
+)
+"""Matches requests that may ask for several equal calls."""
+
+_ID_NAME = re.compile(r"(?:^|_)(?:id|uuid|guid)$|[a-z](?:Id|ID|Uuid|UUID)$")
+_PART = re.compile(r"[a-z]+|\d+")
+_NUMBER_WORD = re.compile(
+    r"(?i)\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty|hundred|first|second|third)\b"
+)
+_CREATES = frozenset(("create", "add", "new", "insert", "register", "make", "define"))
+
+_VERBS = (
+    ("delete", "remove", "erase", "drop", "unlink", "destroy", "wipe", "purge", "clear", "clean", "discard", "trash"),
+    ("reset", "revert", "restore", "undo", "rollback"),
+    ("push", "publish", "upload", "deploy", "release"),
+    ("kill", "stop", "terminate", "cancel", "end", "quit", "abort"),
+    ("shutdown", "reboot", "restart", "off"),
+    ("uninstall", "revoke", "truncate", "overwrite", "format", "force"),
+    ("pay", "transfer", "buy", "purchase", "order", "checkout"),
+)
+"""Verbs of destructive tools. A request for one of a line is a request for all of it."""
+_HARMLESS = {"clean", "end", "off", "order", "restore", "undo"}
+_DESTRUCTIVE = frozenset(verb for verbs in _VERBS for verb in verbs) - _HARMLESS
+_WARNS = re.compile(r"(?i)\b(?:cannot be undone|can't be undone|irreversibl[ey]|permanently|destructive)\b")
+
+
+def repeats_in_answer(call: PastCall, earlier: Sequence[PastCall], past: CallHistory, tools: ToolSet) -> bool:
+    """Return whether ``call`` repeats one of ``earlier``, the preceding calls of its answer, with nothing in between
+    that could give it another result."""
+    keys = [each.key for each in earlier]
+    if call.key not in keys or is_polling_tool(call.name, tools) or _ACCUMULATES.search(call.name.lower()):
+        return False
+    if asks_for_repetition(past.request) or _COUNTS.search(past.request):
+        return False
+    last = len(keys) - 1 - keys[::-1].index(call.key)
+    new = (each for each in earlier[last + 1 :] if each.key not in keys[:last])
+    return not any(may_change(each.name, tools) and _may_affect(each, call, tools) for each in new)
+
+
+def _may_affect(other: PastCall, call: PastCall, tools: ToolSet) -> bool:
+    """Return False for two calls of a tool with different targets, which are in its first parameter."""
+    tool = tools.match(call.name)
+    if other.name != call.name or tool is None:
+        return True
+    first = next(iter((*tool.required, *tool.properties)), "")
+    return other.arguments.get(first) == call.arguments.get(first)
+
+
+def guesses_result(call: PastCall, earlier: Sequence[PastCall], past: CallHistory, tools: ToolSet) -> bool:
+    """Return whether ``call`` has an identifier that only the result of one of ``earlier`` can contain.
+
+    Such an identifier and its form are new: they occur neither in the conversation, nor in the tools, nor in
+    ``earlier``.
+    """
+    tool = tools.match(call.name)
+    if not earlier or tool is None or _CREATES.intersection(split_words(tool.name)):
+        return False
+    ids = [value for name, value in call.arguments.items() if _ID_NAME.search(name) and isinstance(value, str | int)]
+    if not ids or _NUMBER_WORD.search(past.request):
+        return False
+    known = "\n".join([past.text, json.dumps(tool.parameters), *(json.dumps(each.arguments) for each in earlier)])
+    return any(_is_new(str(value).lower(), f"{known}\n{tool.description}".lower()) for value in ids)
+
+
+def _is_new(value: str, known: str) -> bool:
+    parts, known_parts = set(_PART.findall(value)), set(_PART.findall(known))
+    numbers = {part for part in parts if part.isdigit()}
+    if not numbers or parts <= known_parts:
+        return False
+    form = re.sub(r"\d+", r"\\d+", re.escape(value))
+    return re.search(rf"(?<![a-z\d]){form}(?![a-z\d])", known) is None
+
+
+def is_unasked_action(call: PastCall, earlier: Sequence[PastCall], past: CallHistory, tools: ToolSet) -> bool:
+    """Return whether ``call`` destroys something, and shares no word with what the user wrote.
+
+    The check needs a user who writes in the language of the tools: one of ``earlier`` must share a word.
+    """
+    tool = tools.match(call.name)
+    if not earlier or tool is None or not _is_destructive(tool) or any(each.name == call.name for each in earlier):
+        return False
+    asked = {*stems(past.user_text), *_related_verbs(past.user_text)}
+    before = {word for each in earlier for word in stems(each.name)}
+    own = {*stems(tool.name)} - before | {word for text in strings_in(call.arguments) for word in stems(text)}
+    return not asked.isdisjoint(before) and asked.isdisjoint(own)
+
+
+def _is_destructive(tool: Tool) -> bool:
+    words = _DESTRUCTIVE.intersection(split_words(tool.name))
+    return tool.effect == "delete" or bool(words) or _WARNS.search(tool.description) is not None
+
+
+def _related_verbs(text: str) -> set[str]:
+    asked = set(stems(text))
+    groups = ({stem(verb) for verb in verbs} for verbs in _VERBS)
+    return {verb for group in groups if not group.isdisjoint(asked) for verb in group}

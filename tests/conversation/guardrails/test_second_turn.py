@@ -1,0 +1,295 @@
+"""Calls that are not used although they are well-formed, and text that is no answer; and their lookalikes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from adapter.conversation.guardrails.call_history import CallHistory, PastCall, call_history_of
+from adapter.conversation.guardrails.copied_text import find_placeholder
+from adapter.conversation.guardrails.engine import Accept, Guardrails, Retry
+from adapter.conversation.guardrails.registry import parse_guardrails
+from adapter.conversation.guardrails.response_checks import CandidateAnswer
+from adapter.core.turn import Turn
+from adapter.parsing.parser import parse
+from adapter.tools.call_resolution import normalize_call
+from adapter.tools.schema_errors import allowed_arguments
+from adapter.tools.tool import Tool, ToolSet
+
+
+def definition(name: str, *parameters: str, required: int | None = None, **more: Any) -> dict[str, Any]:
+    properties = {each: {"type": "string"} for each in parameters}
+    schema = {"type": "object", "properties": properties, "required": list(parameters[:required])}
+    return {"name": name, "description": more.pop("description", ""), "parameters": schema | more}
+
+
+TOOLS = ToolSet(
+    [
+        definition("read_file", "path"),
+        definition("write_file", "path", "content"),
+        definition("edit_file", "path", "old", "new"),
+        definition("delete_file", "path"),
+        definition("run_tests"),
+        definition("set_light", "entity_id", "state"),
+        definition("press_key", "key"),
+        definition("job_status", "job"),
+        definition("find_user", "name"),
+        definition("create_event", "event_id", "title"),
+        definition("send_message", "user_id", "text"),
+        definition("git_tag", "commit", "name"),
+        definition("git_push", "remote", required=0, description="Push commits to the remote."),
+        definition("list_orders"),
+        definition("get_order", "order_id"),
+    ]
+)
+
+Written = tuple[str, dict[str, Any]]
+
+
+def read(path: str) -> Written:
+    return "read_file", {"path": path}
+
+
+def light(state: str, where: str = "kitchen") -> Written:
+    return "set_light", {"entity_id": f"light.{where}", "state": state}
+
+
+def turn(*calls: Written) -> Turn:
+    text = "".join(
+        f"<tool_call>\n{json.dumps({'name': name, 'arguments': given})}\n</tool_call>" for name, given in calls
+    )
+    return parse(text, TOOLS, finish_reason="stop")
+
+
+EDIT = ("edit_file", {"path": "a.py", "old": "x", "new": "y"})
+OTHER_EDIT = ("edit_file", {"path": "b.py", "old": "x", "new": "y"})
+TAG = ("git_tag", {"commit": "9fe21c0", "name": "v3.0.1"})
+TESTS: Written = ("run_tests", {})
+BOB = ("find_user", {"name": "Bob"})
+
+DROPS: list[tuple[str, list[Written], list[str]]] = [
+    ("Fix a.py", [EDIT, *[("edit_file", {})] * 10], ["wrong_arguments"] * 10),
+    ("Fix a.py", [EDIT, ("edit_file", {"path": "b.py"}), OTHER_EDIT], ["wrong_arguments"]),
+    ("Light the kitchen", [light("on")] * 7, ["repeated_in_answer"] * 6),
+    ("Light it all", [light("on"), light("on", "hall"), light("on")], ["repeated_in_answer"]),
+    ("Read a and b", [read("a"), read("b"), read("a"), read("b")], ["repeated_in_answer"] * 2),
+    ("Fix both", [EDIT, OTHER_EDIT, EDIT, OTHER_EDIT], []),  # "both" may ask for it
+    ("Read", [read(f"{n}.py") for n in range(10)], ["too_many_calls"] * 2),
+    ("Tell Bob hi", [BOB, ("send_message", {"user_id": "u-4711", "text": "hi"})], ["guessed_result"]),
+    ("Tell Bob hi", [BOB, ("send_message", {"user_id": "<user_id>", "text": "hi"})], ["placeholder"]),
+    ("Where is my parcel?", [("list_orders", {}), ("get_order", {"order_id": "12345"})], ["guessed_result"]),
+    ("Tag commit 9fe21c0 as v3.0.1", [TAG, ("git_push", {"force": True})], ["unasked_action"]),
+    ("Read notes.txt", [read("notes.txt"), ("delete_file", {"path": "tmp.log"})], ["unasked_action"]),
+    # lookalikes
+    ("Fix it", [TESTS, EDIT, TESTS, OTHER_EDIT, TESTS], []),
+    ("Turn the light on, off and on", [light("on"), light("off"), light("on")], []),
+    ("Write a", [("write_file", {"path": "a", "content": text}) for text in "xyx"], []),
+    ("Press the key twice", [("press_key", {"key": "up"})] * 2, []),
+    ("Go up", [("press_key", {"key": "up"})] * 2, []),
+    ("Wait for it", [("job_status", {"job": "7"})] * 3, []),
+    ("Light the kitchen two times", [light("on")] * 2, []),
+    ("Tell u-4711 hi", [BOB, ("send_message", {"user_id": "u-4711", "text": "hi"})], []),
+    ("Orders eleven and twelve", [("get_order", {"order_id": n}) for n in ("11", "12")], []),
+    ("Orders 5 to 8", [("get_order", {"order_id": n}) for n in "5678"], []),
+    ("Invite Bob", [BOB, ("create_event", {"event_id": "evt-1", "title": "Lunch"})], []),
+    ("Ask the main user", [BOB, ("send_message", {"user_id": "primary", "text": "hi"})], []),
+    ("Tag commit 9fe21c0 and push it", [TAG, ("git_push", {})], []),
+    ("Tag commit 9fe21c0 and publish it", [TAG, ("git_push", {})], []),
+    ("Lies notes.txt und lösche sie", [read("notes.txt"), ("delete_file", {"path": "notes.txt"})], []),
+    ("Read notes.txt, then get rid of tmp.log", [read("notes.txt"), ("delete_file", {"path": "tmp.log"})], []),
+    ("Remove a and b", [("delete_file", {"path": "a"}), ("delete_file", {"path": "b"})], []),
+]
+
+
+@pytest.mark.parametrize(("request_", "calls", "dropped"), DROPS)
+def test_needless_calls_of_an_answer_are_dropped(request_, calls, dropped):
+    """The others stay in order, and with the guardrails off all do."""
+    past, written = CallHistory(request_), turn(*calls).calls
+    kept, found = Guardrails(TOOLS).screen(past, written)
+    assert [each.guardrail for each in found] == dropped
+    assert len(kept) + len(found) == len(written)
+    assert [each for each in written if each in kept] == kept
+    assert Guardrails(TOOLS, on=parse_guardrails("off")).screen(past, written) == ([*written], [])
+
+
+def test_number_of_calls_is_an_option():
+    assert len(Guardrails(TOOLS, max_calls=2).screen(CallHistory("Read"), turn(*map(read, "abc")).calls)[0]) == 2
+
+
+ANY = ToolSet(
+    [definition("any", "path", "entity_id", "content", "name", "message", "file_path", "entityId", "title", required=4)]
+)["any"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("path", "your path"),
+        ("entity_id", "your entity_id"),
+        ("path", "/path/to/project/file.txt"),
+        ("path", "path/to/file"),
+        ("entity_id", "<entity_id>"),
+        ("entity_id", "your_entity_id"),
+        ("entity_id", "{{entity_id}}"),
+        ("path", "<your file path>"),
+        ("path", "[file path]"),
+        ("name", "YOUR_NAME"),
+        ("path", "..."),
+        ("message", "your message"),
+        ("name", "<insert name here>"),
+        ("path", "the file path"),
+        ("entityId", "<entityId>"),
+        ("path", "${path}"),
+        ("entity_id", "xxxx"),
+    ],
+)
+def test_placeholder_is_recognised(name, value):
+    """Unless the user wrote it."""
+    assert find_placeholder(ANY, {name: value}, CallHistory("Do it")) == name
+    assert find_placeholder(ANY, {name: value}, CallHistory(f"Use {value} literally")) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("content", "<div>"),
+        ("content", "..."),
+        ("content", "string"),
+        ("path", "src/a.py"),
+        ("path", "app/[slug]/page.tsx"),
+        ("path", "path.py"),
+        ("path", "__init__.py"),
+        ("path", "."),
+        ("message", "your order has shipped"),
+        ("message", "the message was sent"),
+        ("name", "The Beatles"),
+        ("name", "My project"),
+        ("name", "<script>"),
+        ("title", "A string quartet"),
+        ("entity_id", "light.kitchen"),
+    ],
+)
+def test_value_like_a_placeholder_is_accepted(name, value):
+    assert find_placeholder(ANY, {name: value}, CallHistory("Do it")) == ""
+
+
+def test_placeholder_is_asked_for_once_with_known_values():
+    guardrails, past = Guardrails(TOOLS), CallHistory("Fix src/app.py and src/web.py")
+    answer = CandidateAnswer.from_turn(turn(read("path/to/file.py")))
+    verdict = guardrails.check_response(past, answer)
+    assert isinstance(verdict, Retry)
+    assert "such as src/app.py, src/web.py" in verdict.message
+    assert guardrails.check_response(past, answer) == Accept()
+    assert guardrails.drop_reason(past, answer.calls[0], []) == "placeholder"
+
+
+REPEATED = CallHistory("What is in a?", (PastCall("read_file", {"path": "a"}, "the cat sat on the mat"),))
+
+
+def messaged() -> tuple[Guardrails, str]:
+    """Guardrails that sent a message, and the message."""
+    guardrails = Guardrails(TOOLS)
+    verdict = guardrails.check_response(REPEATED, CandidateAnswer.from_turn(turn(read("a"))))
+    assert isinstance(verdict, Retry)
+    return guardrails, verdict.message
+
+
+def test_own_message_is_no_answer_and_no_argument():
+    """Not whole, and no sentence of it."""
+    for said in (lambda text: text, lambda text: text.partition(". ")[2], lambda text: f"OK. {text}"):
+        guardrails, message = messaged()
+        verdict = guardrails.check_response(REPEATED, CandidateAnswer(said(message)))
+        assert isinstance(verdict, Retry)
+        assert verdict.guardrail == "own_words"
+        assert guardrails.drops_answer(REPEATED, CandidateAnswer(said(message)))
+        guardrails, message = messaged()
+        letter = turn(("write_file", {"path": "letter.txt", "content": f"Dear Bob,\n{said(message)}\nYours"}))
+        assert getattr(guardrails.check_response(REPEATED, CandidateAnswer.from_turn(letter)), "guardrail", "") == (
+            "own_words"
+        )
+
+
+def test_words_of_the_conversation_are_not_ours():
+    """Also after a message: the result, the request, and the model's own first arguments."""
+    guardrails, _ = messaged()
+    for answer in ("the cat sat on the mat", "What is in a? A cat sat on the mat.", "It is a cat."):
+        assert guardrails.check_response(REPEATED, CandidateAnswer(answer)) == Accept()
+    guardrails = Guardrails(TOOLS)
+    text = "dear bob how are you today"
+    wrong = turn(("write_file", {"content": text}))
+    assert isinstance(guardrails.check_response(CallHistory("Write"), CandidateAnswer.from_turn(wrong)), Retry)
+    right = turn(("write_file", {"path": "a", "content": text}))
+    assert guardrails.check_response(CallHistory("Write"), CandidateAnswer.from_turn(right)) == Accept()
+
+
+CALL_SHAPED = '{"name": "Take Notes", "arguments": {"text": "x", "where": "y"}}'
+
+
+@pytest.mark.parametrize("text", [CALL_SHAPED, f"```json\n{CALL_SHAPED}\n```", f"[{CALL_SHAPED}]"])
+def test_call_shaped_answer_is_no_answer(text):
+    """Unless the request is about JSON."""
+    guardrails, answer = Guardrails(TOOLS), CandidateAnswer(text)
+    assert getattr(guardrails.check_response(CallHistory("Take notes"), answer), "guardrail", "") == "call_as_answer"
+    assert guardrails.drops_answer(CallHistory("Take notes"), answer)
+    assert not guardrails.drops_answer(CallHistory("Write it as JSON"), answer)
+
+
+@pytest.mark.parametrize("text", ['{"name": "Bob", "age": 3}', '{"city": "Oslo"}', "[1, 2]", "{name}", "It is {x}."])
+def test_other_json_is_an_answer(text):
+    assert not Guardrails(TOOLS).drops_answer(CallHistory("Who is it?"), CandidateAnswer(text))
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "tool"),
+    [
+        ("write_notes/todo.md", {"path": "notes/todo.md", "content": "x"}, "write_file"),
+        ("notes/todo.md", {"file": "notes/todo.md", "text": "x"}, "write_file"),
+        ("edit: a.py (x)", {"path": "a.py", "old": "x", "new": "y"}, "edit_file"),
+        ("files/a", {"path": "a"}, "files/a"),  # two tools fit
+        ("notes/todo.md", {"path": "a", "content": "x", "mode": "w"}, "notes/todo.md"),
+        ("apply edit", {"path": "a.py", "old": "x", "new": "y"}, "apply edit"),  # may be meant as a name
+    ],
+)
+def test_impossible_name_is_matched_by_arguments(name, arguments, tool):
+    assert normalize_call(name, arguments, TOOLS)[0] == tool
+
+
+def schema_of(**schema: Any) -> Tool:
+    properties = {"path": {"type": "string"}, "line": {"type": "integer"}, "content": {"type": "string"}}
+    return Tool("t", parameters={"type": "object", "properties": properties, "required": ["path"], **schema})
+
+
+@pytest.mark.parametrize(
+    ("schema", "arguments", "forbidden", "is_safe"),
+    [
+        ({"additionalProperties": False}, {"path": "a", "why": "x"}, ("why",), True),
+        ({"additionalProperties": False}, {"path": "a", "lines": 3}, ("lines",), False),  # misspelt
+        ({"additionalProperties": False}, {"why": "x"}, ("why",), False),  # incomplete
+        ({"additionalProperties": False}, {"path": "a", "append": True}, ("append",), False),
+        ({"additionalProperties": False}, {"path": "a"}, (), True),
+        ({"additionalProperties": True}, {"path": "a", "why": "x"}, (), True),
+        ({}, {"path": "a", "why": "x"}, (), True),
+        ({"additionalProperties": {"type": "string"}}, {"path": "a", "why": "x"}, (), True),
+        ({"additionalProperties": False, "patternProperties": {"^x-": {}}}, {"path": "a", "x-y": 1}, (), True),
+    ],
+)
+def test_forbidden_arguments_are_found(schema, arguments, forbidden, is_safe):
+    found = allowed_arguments(schema_of(**schema), arguments)
+    assert (found.forbidden, found.is_safe) == (forbidden, is_safe)
+    assert found.arguments == {key: value for key, value in arguments.items() if key not in forbidden}
+
+
+def test_reads_in_between_do_not_hide_a_repetition():
+    """By the names of a client's tools."""
+    functions = [("c1", read("a")), ("c2", read("b"))]
+    messages: list[Any] = [{"role": "user", "content": "Compare a with b."}]
+    for call_id, (name, arguments) in functions:
+        function = {"name": name, "arguments": json.dumps(arguments)}
+        messages += [
+            {"role": "assistant", "tool_calls": [{"id": call_id, "function": function}]},
+            {"role": "tool", "tool_call_id": call_id, "content": "text"},
+        ]
+    assert getattr(Guardrails(TOOLS).check(messages, turn(read("a"))), "guardrail", "") == "made_already"
+    assert call_history_of(messages, TOOLS).calls[0].changes is False
