@@ -1,6 +1,6 @@
 """Extract an outline from source text: search the syntax tree for declarations, except in function bodies.
 
-Error nodes of files with syntax errors are also searched.
+The search includes the error nodes of files with syntax errors.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
 MAX_ITEMS = 5_000
 """Maximum number of declarations per file."""
 MAX_SIGNATURE = 240
-"""Maximum length of a signature."""
+"""Maximum length of a signature, in characters."""
 MAX_RESTARTS = 5
-"""Maximum number of restarts of the parser after syntax errors."""
+"""Maximum number of times that parsing restarts after a syntax error."""
 
 _AT_MARGIN = re.compile(rb"^[A-Za-z@#]", re.MULTILINE)
 _SPACE = re.compile(r"\s+")
 _TYPED_VALUE = re.compile(r"([^=(]*[\w\])]: [^=]*?) =(?!=) ")
 _LOOSE_END = re.compile(r"(?:[\s{:;=(,]|\bend\b)+$")
 _WRAPPED = re.compile(r"(?<=[(\[]) | (?=[)\]])|, ?(?=[)\]])")
-"""Spaces and commas in a list that was written on several lines and is shown on one line."""
+"""Matches spaces and commas that remain when a list from several lines is shown on one line."""
 _BODY_FIELDS = ("body", "computed_value")
 
 
@@ -80,9 +80,9 @@ def outline(text: str, path: str, language: Language) -> FileOutline:
 def _recover_hidden(
     items: list[OutlineItem], source: bytes, language: Language, error_line: int, deadline: float
 ) -> list[OutlineItem]:
-    """Add declarations that a syntax error hides, for example an unclosed bracket, which can hide the rest of the file.
+    """Add declarations that a syntax error hides. An unclosed bracket, for example, can hide the rest of the file.
 
-    Parsing restarts at the next line after the error that starts at the margin.
+    Parsing restarts at the next unindented line after the error.
     """
     found = list(items)
     known = {name.line for item in _flatten(items) for name in item.names}
@@ -91,7 +91,7 @@ def _recover_hidden(
         if margin is None:
             break
         skipped = source.count(b"\n", 0, margin.start())
-        rest = b"\n" * skipped + source[margin.start() :]  # lines keep their numbers
+        rest = b"\n" * skipped + source[margin.start() :]  # keeps the line numbers
         try:
             root = parse(rest, language, deadline).root_node
         except ToolError:
@@ -140,7 +140,7 @@ class _Extraction:
         return list(self._declarations_in(root, 0))
 
     def _module_doc(self, root: Node) -> tuple[int, int] | None:
-        """Return the lines of the comment or string at the top of the file, unless it documents a declaration."""
+        """Return the lines of the comment or string at the top of the file; None if it documents a declaration."""
         comments: list[Node] = []
         for child in root.named_children:
             if child.type == "php_tag":
@@ -219,7 +219,7 @@ class _Extraction:
     def _item(self, node: Node, whole: Node, rule: Rule, first_row: int, depth: int) -> OutlineItem:
         self.count += 1
         if rule.section in ("imports", "mods"):
-            first_row = whole.start_point[0]  # a comment above them describes the file
+            first_row = whole.start_point[0]  # a comment above an import describes the file
         if rule.section == "imports":
             path = _SPACE.sub(" ", self.language.import_path(text_of(node))).strip()
             self.imports += expand(path, self.language.separator)

@@ -45,7 +45,7 @@ MAX_VALUES = 8
 """Maximum number of fields shown for an item, and of constants shown with values. All methods are shown."""
 WIDTH = 120
 NEAR_LINES = 5
-"""Maximum distance, in lines, of fields, constants and names that are shown on one output line."""
+"""Maximum distance, in lines, between fields, constants or names that share a line of output."""
 
 
 def format_outline(outline: FileOutline) -> str:
@@ -121,7 +121,7 @@ def _format_shared_line(line: Sequence[tuple[str, OutlineItem]], indent: str, se
 
 
 def _wrap_words(words: Sequence[str], indent: str) -> Iterator[str]:
-    """Join ``words`` with commas to lines of at most `WIDTH` characters, unless a word is longer."""
+    """Join ``words`` with commas into lines of at most `WIDTH` characters, unless a word is longer."""
     line = ""
     for word in words:
         if line and len(indent) + len(line) + 2 + len(word) > WIDTH:

@@ -13,7 +13,7 @@ MAX_NESTING = 20
 
 
 def expand(path: str, separator: str) -> list[str]:
-    """Return the single paths of ``path``. Unbalanced braces are kept."""
+    """Return the single paths that ``path`` stands for. Unbalanced braces are kept."""
     if not separator:
         return [path] if path else []
     return list(_expand(path, 0))
@@ -52,7 +52,7 @@ class _Branch(dict[str, "_Branch"]):
 
 
 def merge(paths: Iterable[str], separator: str) -> list[str]:
-    """Return one entry for each first component, in order of appearance. The rest of its paths is in ``{}``."""
+    """Return one entry for each first component, in order of appearance, with the rest of its paths in ``{}``."""
     root = _Branch()
     for path in paths:
         branch = root

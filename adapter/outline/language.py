@@ -11,11 +11,12 @@ from adapter.tools.operations import Section
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule that assigns types of syntax nodes to a section. The first matching rule of a node type applies.
+    """A rule that assigns types of syntax nodes to a section. The first matching rule for a node type applies.
 
     ``when``: pattern that must occur in the node's text. ``value``: allowed types of the assigned value.
-    ``declarator``: required type of a C declarator. ``members``: declarations inside the node are members of the item.
-    ``inside``: they are separate items, as in a namespace. ``variant``: only the name is shown, as for an enum member.
+    ``declarator``: required type of a C declarator. ``members``: whether declarations inside the node are members of
+    its item. ``inside``: whether they are separate items, as in a namespace. ``variant``: whether to show only the
+    name, as for an enum member.
     """
 
     section: Section
@@ -70,7 +71,7 @@ class Language:
     whose children are treated as children of the node's parent. ``body``: fields or child types at which a signature
     ends; they contain the members. ``attached``: nodes above a declaration that belong to it (attributes). ``dropped``:
     nodes that signatures omit. ``import_path``: converts an import statement to a path, with ``{a, b}`` for several
-    paths. ``separator``: divides the components of a path.
+    paths. ``separator``: separates the components of a path.
     """
 
     name: str
@@ -87,7 +88,7 @@ class Language:
     attached: frozenset[str] = frozenset()
     dropped: frozenset[str] = frozenset()
     prefix: str = ""
-    """Prefix that is removed from signatures, because the section already shows it."""
+    """Prefix that signatures omit, because the section already implies it."""
     blanked: re.Pattern[bytes] | None = None
     """Macros and directives that the grammar cannot parse.
 

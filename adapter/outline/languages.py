@@ -189,17 +189,17 @@ GO = Language(
 _ARGUMENTS = rb"\((?:[^()\n]|\([^()\n]*\))*\)"
 _MACRO = rb"[A-Z_][A-Z0-9_]{3,}(?:" + _ARGUMENTS + rb")?"
 _MACROS = re.compile(
-    # instead of a type, perhaps with attributes: API(void) f(int);
+    # a macro instead of a type, perhaps with attributes: API(void) f(int);
     rb"^(?P<type>[A-Z_][A-Z0-9_]{3,}\([A-Za-z_][^()\n\"]*\)(?:\s+%(macro)s){0,3})(?=\s+\w+[ \t]*\()"
-    # alone on its line, but not the type of the next declaration: NAMESPACE_BEGIN, __BEGIN_DECLS
+    # alone on a line, and not the type of the next declaration: NAMESPACE_BEGIN, __BEGIN_DECLS
     rb"|^[ \t]*([A-Z_][A-Z0-9_]{3,}(?:%(arguments)s|(?!\s+\w+[ \t]*\()))[ \t]*\r?$(?!\s+[{<&|.?:=+,)-])"
     # instead of private: or public:
     rb"|^[ \t]*([A-Z_][A-Z0-9_]{3,}:)[ \t]*\r?$"
-    # after a declaration, or between its type and name: int f(void) HIDDEN; int WINAPI g(void);
+    # after a declaration, or between its type and its name: int f(void) HIDDEN; int WINAPI g(void);
     rb"|[)\]]\s*(%(macro)s)(?=\s*[;{])"
     rb"|^[\w \t*]*?(?:\b(?:void|bool|char|short|int|long|float|double|\w+_t)|\*)[ \t]*"
     rb"[ \t\r\n*]([A-Z_][A-Z0-9_]{3,})\s+(?=\w+\s*\()"
-    # before the name of a class, or a declaration
+    # before the name of a class, or before a declaration
     rb"|\b(?:class|struct|enum|union)\s+([A-Z_][A-Z0-9_]{2,}(?:%(arguments)s)?)\s+(?=\w+\s*(?:final\s*)?[:{])"
     rb"|^(?:[ \t]*)([A-Z_][A-Z0-9_]*_(?:API|EXPORT|EXTERN|DLL|PUBLIC|PRIVATE|INLINE|FORCEINLINE)\b)"
     % {b"macro": _MACRO, b"arguments": _ARGUMENTS},
@@ -485,7 +485,7 @@ _IS_FLOW = re.compile(r"^[\s/*]*@flow\b", re.MULTILINE)
 
 
 def language_of(path: str, text: str = "") -> Language | None:
-    """Return the language of a file, determined by its extension, ignoring case; None if it is unknown.
+    """Return the language of a file by its extension, in any letter case; None if the extension is unknown.
 
     ``text`` decides if an extension is ambiguous: C++ in ``.h``, and Flow types in ``.js``, which parse best as TSX.
     """

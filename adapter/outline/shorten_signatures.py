@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 LONG_SIGNATURE = 100
-"""Length above which the lists in a function or class signature are shortened."""
+"""Length, in characters, above which the lists in a function or class signature are shortened."""
 MAX_VALUE = 60
 """Maximum length of a constant's value."""
 _ASSIGNS = re.compile(r"(?<![=!<>:])=(?![=>])")

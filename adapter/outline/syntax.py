@@ -50,13 +50,13 @@ def parse(source: bytes, language: Language, deadline: float) -> Tree:
             lambda offset, _: source[offset : offset + _BLOCK_BYTES],
             progress_callback=lambda *_: time.monotonic() > deadline,
         )
-    except ValueError:  # raised by the binding if the callback stopped it
+    except ValueError:  # raised by the binding if the callback stopped the parser
         parser.reset()
         raise ToolError(f"parsing the code as {language.name} took too long; read the file instead") from None
 
 
 def _blank_macro(found: re.Match[bytes]) -> bytes:
-    """Replace the matched group with spaces or a type, and keep all remaining bytes and line ends."""
+    """Replace the matched group with spaces or a type, and keep line feeds and all other bytes."""
     start, end = (edge - found.start() for edge in found.span(found.lastindex or 0))
     spaces = re.sub(rb"[^\n]", b" ", found[0][start:end])
     replacement = b"int" + spaces[3:] if found.lastgroup == "type" else spaces

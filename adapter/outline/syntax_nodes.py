@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 MAX_DEPTH = 40
 """Maximum nesting of declarations and declarators."""
 MAX_LOOKED_AT = 4_000
-"""Number of bytes of a declaration that patterns search: enough for a signature, and few enough to be fast."""
+"""Number of bytes at the start of a declaration that are searched: enough for a signature, and few enough to be fast.
+"""
 _VALUE_HOLDERS = frozenset(
     {"variable_declarator", "assignment_statement", "assignment_expression", "expression_list", "assignment"}
 )
@@ -20,7 +21,7 @@ _NAME_ENDINGS = ("identifier", "constant", "name", "word")
 
 
 def name_nodes(node: Node, fields: Sequence[str]) -> list[Node]:
-    """Return the nodes of a declaration's names. ``let a, b`` has several."""
+    """Return the nodes of the names that a declaration declares. ``let a, b`` declares several."""
     for name in fields:
         found = node.children_by_field_name(name)
         if found:
