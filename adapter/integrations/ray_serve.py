@@ -55,7 +55,7 @@ SESSION = "x-session-id"
 """Ray's session header. The environment variable ``RAY_SERVE_SESSION_ID_HEADER_KEY`` changes its name."""
 REPLICA = "x-adapter-replica"
 """Response header with the id of the replica."""
-REPLICA_LOST = "the replica that was answering has ended; please retry"
+REPLICA_LOST = "the server replica ended during its answer; please retry"
 
 _log = logging.getLogger(__name__)
 
@@ -63,9 +63,9 @@ _log = logging.getLogger(__name__)
 class RayServeConfig(BaseModel):
     """Arguments of the application, named like the options of `adapter serve`.
 
-    ``upstream``: one base URL, or several servers of the same model, as a list or separated by commas. ``host``: host
-    name or address under which clients reach the cluster. Unless it is loopback, ``api_key`` or ``ADAPTER_API_KEY`` is
-    required.
+    ``upstream``: base URL of a model server, or of several with the same model, as a list or separated by commas.
+    ``host``: host name or address at which clients reach the cluster. Unless it is loopback, ``api_key`` or
+    ``ADAPTER_API_KEY`` is required.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -127,7 +127,7 @@ class RayServeConfig(BaseModel):
 
 
 def app(args: Mapping[str, Json]) -> serve.Application:
-    """Build the application from the arguments of `RayServeConfig`. Raises UsageError if they are invalid."""
+    """Build the application from the arguments for `RayServeConfig`. Raises UsageError if they are invalid."""
     try:
         config = RayServeConfig.model_validate(dict(args))
     except ValidationError as error:
@@ -144,7 +144,7 @@ def app(args: Mapping[str, Json]) -> serve.Application:
 _ARGUMENT_NAMES = ", ".join(RayServeConfig.model_fields)
 
 _AUTOSCALING: dict[str, Any] = {"min_replicas": 1, "max_replicas": 8, "target_ongoing_requests": 64}
-"""Default autoscaling options of both deployments. A configuration file can override them."""
+"""Default autoscaling options for both deployments. A configuration file can override them."""
 
 
 @serve.deployment(
@@ -180,7 +180,7 @@ class ServerReplica:
 
 @serve.deployment(max_ongoing_requests=512, autoscaling_config=_AUTOSCALING, graceful_shutdown_timeout_s=600)
 class Ingress:
-    """Receive requests, and call the replica for their conversation."""
+    """Receive requests, and forward each to the replica for its conversation."""
 
     def __init__(self, proxy: Any) -> None:
         self._proxy = proxy.options(method_name="answer", stream=True)
@@ -230,7 +230,7 @@ def _is_stream(headers: list[tuple[bytes, bytes]]) -> bool:
 
 
 def conversation_key(headers: Mapping[str, str], body: bytes) -> str:
-    """Return a key that identifies the conversation. Returns "" if there is none, as for a list of models."""
+    """Return a key that identifies the conversation, or "" if the request belongs to none (such as listing models)."""
     if session := headers.get(SESSION):
         return session
     try:
@@ -259,5 +259,5 @@ def _first_user_message(value: Json) -> Json:
 
 
 def _choose_upstream(conversation: str, upstreams: Mapping[str, object]) -> str:
-    """Choose the model server of a conversation by rendezvous hashing."""
+    """Choose the model server for a conversation by rendezvous hashing."""
     return max(upstreams, key=lambda item: blake2b(f"{conversation}\0{item}".encode(), digest_size=8).digest())

@@ -20,7 +20,7 @@ from adapter.integrations.batch.row_parser import COLUMNS, RowParser, error_colu
 from adapter.integrations.batch.stats import BatchStats
 
 BATCH_ROWS = 256
-"""Number of rows that are decoded at a time, because rows may be long."""
+"""Number of rows that are decoded at a time. It is small, because rows may be long."""
 BLOCK_BYTES, BLOCK_ROWS = 4_000_000, 8_192
 """Maximum size of a block in bytes and in rows. Each block becomes a row group of the output."""
 
@@ -57,13 +57,13 @@ def iter_batches(path: Path) -> Iterator[bytes]:
 
 
 def read_block(row_parser: RowParser, block: bytes) -> tuple[bytes, BatchStats]:
-    """Parse an Arrow stream. Returns the stream with the result columns, and its totals."""
+    """Parse an Arrow stream. Returns the stream with the result columns, and the totals of its rows."""
     table, counts = with_columns(row_parser, pa.ipc.open_stream(block).read_all())
     return _to_stream(table), counts
 
 
 def with_columns(row_parser: RowParser, table: Any) -> tuple[Any, BatchStats]:
-    """Parse a pyarrow.Table. Returns the table with the result columns, and its totals."""
+    """Parse a pyarrow.Table. Returns the table with the result columns, and the totals of its rows."""
     counts = BatchStats()
     names = table.column_names
     needed = {name if name in names else name.split(".")[0] for name in row_parser.settings.columns}
@@ -168,7 +168,7 @@ _FEATURES: JsonObject = {
 
 
 def _metadata(table_or_schema: Any) -> dict[bytes, bytes] | None:
-    """Return the metadata with the result columns among the features, because datasets reads only these columns."""
+    """Return the metadata with the result columns added to the features, because datasets ignores all other columns."""
     metadata: dict[bytes, bytes] = dict(
         (table_or_schema.schema if isinstance(table_or_schema, pa.Table) else table_or_schema).metadata or {}
     )

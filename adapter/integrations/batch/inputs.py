@@ -1,4 +1,4 @@
-"""Input files of a batch run and their targets."""
+"""Input files for a batch run, and the files that their results are written to."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def _in_folder(folder: Path, out: str) -> list[Source]:
     sources = [Source(path, _target(Path(out) / path.relative_to(folder)), _kind(path)) for path in found]
     if len({source.target for source in sources}) < len(sources):
         raise UsageError(
-            f"{folder} has files whose names differ only in .arrow and .parquet, so their outputs would have one name; "
-            "rename some of them"
+            f"{folder} has files whose names differ only in .arrow and .parquet, so their outputs would have the same "
+            "name; rename some of them"
         )
     return sources
 

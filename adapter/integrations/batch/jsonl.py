@@ -12,7 +12,8 @@ from adapter.integrations.batch.stats import BatchStats
 from adapter.tools.coercion import type_name
 
 BLOCK_BYTES = 4_000_000
-"""Block size in bytes. A block takes seconds of work, which a killed run repeats."""
+"""Block size in bytes. A block takes seconds to parse, and is parsed again if a run is killed before the block's end.
+"""
 LINE = "line"
 """Column that contains a line that is not a JSON object."""
 
@@ -24,7 +25,7 @@ def iter_blocks(file: BinaryIO) -> Iterator[bytes]:
 
 
 def read_block(row_parser: RowParser, block: bytes) -> tuple[bytes, BatchStats]:
-    """Parse ``block``. Returns its lines with the result columns, without blank lines, and its totals."""
+    """Parse ``block``. Returns its lines, except blank ones, with the result columns, and the totals of the lines."""
     counts = BatchStats()
     lines = [_read_line(row_parser, line, counts) for line in block.split(b"\n") if line.strip()]
     return b"".join(lines), counts

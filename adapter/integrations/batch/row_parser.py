@@ -8,7 +8,7 @@
     fixes       the names of the repairs, in the order of the calls
     invalid     a list of {"raw", "error"} for invalid calls
     format      the format of the first call; "unmarked" for JSON without markers, "" without a call
-    error       the reason if the row could not be parsed (all others are null then), else null
+    error       null, or the reason why the row could not be parsed; all other result columns are then null
 
 An input column with one of these names is kept as ``input_<name>``.
 """
@@ -36,7 +36,7 @@ UNMARKED = "unmarked"
 
 @dataclass(frozen=True, slots=True)
 class RowSettings:
-    """Settings for parsing rows. They are strings, so that they can be pickled and compared.
+    """Settings for parsing rows. All of them are strings, so that they can be pickled and compared.
 
     ``column``: the model output, as a column name or a path (``response.choices.0.text``). ``format``: format name, or
     None for auto-detection. ``template``: text of the chat template, for ``from-template``. ``tools``: definitions as a
@@ -145,9 +145,9 @@ def _text_in(row: JsonObject, column: str) -> str:
 
 
 def _tools_in(row: JsonObject, column: str) -> ToolSet:
-    """Return the tools of a row, which are JSON text or a list.
+    """Return the tools in a row's column, which contains JSON text or a list.
 
-    Nulls in a list are dropped, because Parquet adds them for keys that only other rows have.
+    Nulls in a list are dropped, because Parquet adds them for keys that occur only in other rows.
     """
     settings = get_nested(row, column)
     if settings is None:
@@ -195,8 +195,8 @@ def _shorten(value: Json) -> str:
 def detect_call_format(turn: Turn, names: tuple[str, ...], fixed_format: Format | None = None) -> str:
     """Return the format of the first call.
 
-    Of the formats with a marker that begins the call, this is the format whose prefix is most similar to the call's. If
-    no marker begins the call, returns the name of ``fixed_format`` or ``unmarked``. Returns "" if there is no call.
+    If several formats have the marker that begins the call, this is the one whose prefix is most similar to the call's.
+    If no marker begins the call, returns the name of ``fixed_format`` or ``unmarked``. Returns "" if there is no call.
     """
     first = next((event for event in turn.events if isinstance(event, ToolCall | InvalidToolCall)), None)
     if first is None:
@@ -205,12 +205,12 @@ def detect_call_format(turn: Turn, names: tuple[str, ...], fixed_format: Format 
 
 
 MAX_PREFIX = 80
-"""Maximum number of non-whitespace characters before a call's name. All formats but one have at most 60."""
+"""Maximum number of non-whitespace characters before a call's name. All formats except one have at most 60."""
 _PROBE = "zqname"
 
 
 def _call_prefix(raw: str, name: str) -> str:
-    """Return the text before the name of a call, without whitespace."""
+    """Return the text before a call's name, without whitespace and in lower case."""
     before = raw[:200].partition(name)[0] if name else raw[:200]
     return "".join(before.split()).lower()[:MAX_PREFIX]
 
@@ -233,7 +233,7 @@ def _format_prefix(entry: Format) -> str:
 
 
 def _shared_prefix_score(one: str, other: str) -> int:
-    """Return the length of the common prefix. If both are equal, it is more than `MAX_PREFIX`."""
+    """Return the length of the common prefix, or a number above `MAX_PREFIX` if both strings are equal."""
     if one == other:
         return MAX_PREFIX + 1
     return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))

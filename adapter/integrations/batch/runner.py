@@ -2,7 +2,7 @@
 
 Finished blocks are written to ``TARGET.partial``. ``OUT.progress`` is replaced after each block and records the valid
 size of the partial file. A new run that finds both files skips the finished blocks. A target gets its final name only
-when it is complete. Neither interruptions nor the number of processes change the output.
+when it is complete. Neither an interruption nor the number of processes changes the output.
 """
 
 from __future__ import annotations
@@ -43,10 +43,8 @@ Block: TypeAlias = tuple[bytes, BatchStats]
 
 @dataclass(slots=True)
 class Progress:
-    """Progress of the run that ``run`` identifies.
-
-    ``target``: the current file, of which ``blocks`` with ``size`` bytes are finished. ``counts``: the totals of all
-    files.
+    """Progress of a run. ``run``: hash of its input and settings. ``target``: the current file. ``blocks`` and
+    ``size``: number of finished blocks in this file, and their size in bytes. ``counts``: the totals of all files.
     """
 
     run: str

@@ -9,8 +9,8 @@ from adapter.core.events import JsonObject
 
 @dataclass(slots=True)
 class BatchStats:
-    """Numbers of ``calls`` and ``invalid`` calls, of rows with repairs (``fixed``), and of rows that could not be
-    parsed (``errors``), with the reason for the first error."""
+    """Counts of ``rows``, ``calls`` and ``invalid`` calls, of rows with repairs (``fixed``), and of rows that could not
+    be parsed (``errors``). ``first_error``: the reason for the first error."""
 
     rows: int = 0
     calls: int = 0

@@ -1,7 +1,7 @@
 """Interfaces of the engines' releases: module locations, class names and method signatures.
 
-They cover the releases listed in docs/engines.md. Any other interface raises `InterfaceError` with the alternatives
-that were tried.
+They cover the releases listed in docs/engines.md. For any other interface, `InterfaceError` is raised, which lists the
+alternatives that were tried.
 """
 
 from __future__ import annotations
@@ -137,8 +137,8 @@ class VllmCompat:
 
     @cached_property
     def continues_in_same_delta(self) -> bool:
-        """True if the tool parser gets the rest of the delta in which reasoning ends. In older releases, it starts with
-        the next delta, if there is one."""
+        """True if the tool parser gets the rest of the delta in which reasoning ends. In older releases, the tool
+        parser starts with the next delta, if there is one."""
         return bool(self.tool_parser.__module__ == VLLM_TOOL_PARSERS[0].module)
 
     @cached_property
@@ -148,8 +148,8 @@ class VllmCompat:
 
     @cached_property
     def ends_arguments(self) -> bool:
-        """True if vLLM asks the parser for arguments that were not streamed. Older releases rebuild the last message
-        from its first call if that call has arguments."""
+        """True if vLLM requests the arguments that were not streamed from the parser. Older releases rebuild the last
+        message from its first call if that call has arguments."""
         return hasattr(self.tool_parser, "get_remaining_unstreamed_args")
 
 

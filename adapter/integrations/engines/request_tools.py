@@ -13,16 +13,17 @@ from adapter.parsing.formats import FORMATS
 from adapter.tools.tool import Tool, ToolSet
 
 NAME = "adapter"
-"""Name of the parsers that detect the format from the model's template and name. Other parser names add a format."""
+"""Name of the parsers that detect the format from the model's template and name. Other parser names append a format.
+"""
 
 
 def parser_names() -> dict[str, str | None]:
-    """Map parser names to their formats; None means auto-detected."""
+    """Return the format for each parser name; None means auto-detected."""
     return {NAME: None} | {f"{NAME}_{format}": format for format in FORMATS}
 
 
 def tools_from_request(tools: Iterable[Any] | None) -> ToolSet:
-    """Convert the tools of an engine's request from pydantic models."""
+    """Convert the tools in an engine's request, which are pydantic models."""
     return _tool_set(tuple(tool.model_dump_json() for tool in tools or ()))
 
 

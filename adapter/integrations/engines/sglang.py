@@ -4,8 +4,8 @@ Releases with plugins call `register` through an entry point (``sglang.srt.plugi
 adapter.integrations.engines.sglang ARGS...`` registers the parsers and starts SGLang's server with ``ARGS``. SGLang is
 imported only when the parsers are registered.
 
-SGLang passes a response to the reasoning parser, which returns normal text, and passes this text to the tool parser.
-Neither parser knows the prompt. Newer releases pass the tokenizer, whose template determines the end of the prompt.
+SGLang passes a response to the reasoning parser, and passes the text that this returns to the tool parser. Neither
+parser gets the prompt. Newer releases pass the tokenizer, whose template determines the end of the prompt.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def register() -> None:
 
 
 def parsers(sglang: SglangCompat, format: str | None) -> tuple[type[Any], type[Any]]:
-    """Return the tool parser and the reasoning parser for a format. None: the format is detected."""
+    """Return the tool parser and the reasoning parser for ``format``; None means that the format is detected."""
     class_fields = {"sglang": sglang, "format_name": format}
     return type("ToolDetector", (SglangToolParser, sglang.detector), class_fields), type(
         "ReasoningDetector", (SglangReasoningParser, sglang.reasoning_detector), class_fields
@@ -169,7 +169,7 @@ class SglangReasoningParser:
     ) -> None:
         """Create a parser for one response.
 
-        ``force_reasoning``: whether the request turns reasoning on; None if SGLang does not know it.
+        ``force_reasoning``: whether the request turns reasoning on; None if SGLang cannot determine this.
         ``tool_call_parser_active``: whether a tool parser gets the normal text; None in older releases.
         """
         self._format = _format(self.format_name, tokenizer)
@@ -194,8 +194,8 @@ class SglangReasoningParser:
     def _generation_prompt(self, is_on: bool | None, tokenizer: Any) -> str | None:
         """Return the template's generation prompt.
 
-        Without a template, assume that the prompt ends with the reasoning opener if reasoning is on. None: the format
-        decides.
+        Without a template, assume that the prompt ends with the reasoning opener if reasoning is on. Return None to let
+        the format decide.
         """
         found = generation_prompt(tokenizer, {} if is_on is None else dict.fromkeys(REASONING_ARGUMENTS, is_on))
         if found is not None or is_on is None:

@@ -1,4 +1,4 @@
-"""Parse one response of an inference engine: chunks of text in; content, reasoning and calls out."""
+"""Parse one response from an inference engine: chunks of text in; content, reasoning and calls out."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from adapter.parsing.parser import Parser
 from adapter.tools.tool import ToolSet
 
 TAIL = 64
-"""Number of characters at the end of a stream that distinguish it from all streams of equal length."""
+"""Number of characters at the end of a stream that distinguish it from other streams of the same length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +53,10 @@ class EngineDelta:
 class StreamAdapter:
     """Parse one response, complete or streamed.
 
-    ``generation_prompt``: as in `Parser`; None: it opens reasoning if the format always starts in reasoning.
-    ``splits_reasoning``: whether reasoning is separated; otherwise it stays in the content verbatim. ``turn`` makes
-    call ids unique. ``follows_reasoning``: another parser has already parsed the reasoning and its closing marker.
+    ``generation_prompt``: as in `Parser`; None to assume that it opens reasoning if the format always starts inside a
+    reasoning block. ``splits_reasoning``: whether to separate reasoning from content; if false, it stays in the content
+    verbatim. ``turn``: makes call ids unique. ``follows_reasoning``: whether another parser has already parsed the
+    reasoning and its closing marker.
     """
 
     def __init__(
@@ -93,7 +94,7 @@ class StreamAdapter:
         return self._parser.feed(text)
 
     def close(self) -> list[Event]:
-        """Return the last events. A call without its closing marker counts as complete: there is no finish reason."""
+        """Return the last events. Without a finish reason, a call without its closing marker counts as complete."""
         self._is_closed = True
         return self._parser.close()
 
@@ -102,7 +103,8 @@ class StreamAdapter:
         return len(text) == self.position and text.endswith(self._tail)
 
     def end_of_reasoning(self, events: Sequence[Event]) -> int | None:
-        """Return the index of the first event after the reasoning and its closing marker; None if it has not ended."""
+        """Return the index of the first event after the reasoning and its closing marker; None if reasoning has not
+        ended."""
         for at, event in enumerate(events):
             if self._closes_reasoning(event):
                 return at + isinstance(event, MarkupDelta)
@@ -141,7 +143,7 @@ class StreamAdapter:
     def emitted_text(self, events: Iterable[Event], *, with_cut_off: bool) -> EngineDelta:
         """Convert events for the engine's client, with the raw text of all calls as content.
 
-        ``with_cut_off``: whether truncated calls are included.
+        ``with_cut_off``: whether to include truncated calls.
         """
         delta = EngineDelta()
         for event in events:
@@ -200,8 +202,8 @@ def _reasoning_markers_of(format: Format | None) -> tuple[frozenset[str], frozen
 class ReasoningRemainder(str):
     """The text without reasoning, which the engine passes from the reasoning parser to the tool parser.
 
-    ``delta``: the entire result of a complete response; in a stream, the result before this text. The object is true if
-    the text or ``delta`` is not empty.
+    ``delta``: the entire result of a complete response; in a stream, the result before this text. The object is truthy
+    if the text or ``delta`` is not empty.
     """
 
     __slots__ = ("delta",)

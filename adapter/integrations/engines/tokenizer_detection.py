@@ -13,9 +13,9 @@ from adapter.parsing.formats import FORMATS, get_format, guess_format
 from adapter.parsing.marker_tables import END_OF_TURN, NEXT_TURN
 
 PROMPT_TAIL = 64
-"""Number of tokens at the end of a prompt that include the whole generation prompt."""
+"""Number of tokens at the end of a prompt that are enough to include the whole generation prompt."""
 OUTPUT_TAIL = 32
-"""Number of tokens at the end of the output that include a closing marker of several tokens."""
+"""Number of tokens at the end of the output that are enough to include a closing marker of several tokens."""
 
 
 class Tokenizer(Protocol):
@@ -43,7 +43,7 @@ def _detect_format(template: str | None, model: str | None) -> Format | None:
 
 
 def generation_prompt(tokenizer: object, arguments: JsonObject) -> str | None:
-    """Return the template's generation prompt for ``arguments`` (``enable_thinking``, ...); None: unknown."""
+    """Return the template's generation prompt for ``arguments`` (``enable_thinking``, ...); None if it is unknown."""
     try:
         return _generation_prompt(tokenizer, json.dumps(arguments, sort_keys=True))
     except TypeError:  # arguments that are not JSON, or an unhashable tokenizer
@@ -74,7 +74,7 @@ def _generation_prompt(tokenizer: object, arguments: str) -> str | None:
 
 
 class ReasoningMarkers:
-    """The reasoning markers of a format as tokens. If ``format`` is None, the markers of all formats are included."""
+    """The reasoning markers of a format as tokens, or of all formats if ``format`` is None."""
 
     def __init__(self, tokenizer: Tokenizer, format: Format | None) -> None:
         self._tokenizer = tokenizer
@@ -150,7 +150,7 @@ class ReasoningMarkers:
         return ids[max((_last_index(ids, token) for token in self._closing), default=-1) + 1 :]
 
     def count_reasoning_tokens(self, token_ids: Sequence[int], *, is_open: bool) -> int:
-        """Return the number of response tokens inside reasoning. ``is_open``: the prompt opens reasoning."""
+        """Return the number of response tokens inside reasoning. ``is_open``: whether the prompt opens reasoning."""
         count_inside = 0
         for token in token_ids:
             if token in self._closing:
@@ -176,7 +176,7 @@ class ReasoningMarkers:
 def reasoning_markers_of(tokenizer: Tokenizer, format: Format | None) -> ReasoningMarkers:
     """Return the reasoning markers of a tokenizer.
 
-    They are cached, because vocabularies are large, and engines create a parser for each response.
+    The result is cached, because vocabularies are large and engines create a parser for each response.
     """
     return ReasoningMarkers(tokenizer, format)
 

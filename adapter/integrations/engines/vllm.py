@@ -32,7 +32,7 @@ from adapter.parsing.stream_buffer import SPACE
 from adapter.tools.tool import ToolSet
 
 STREAM_ARGUMENTS = "ADAPTER_STREAM_ARGUMENTS"
-"""Environment variable that turns on streaming of arguments. Without it, a call is sent when it is complete."""
+"""Environment variable that turns on the streaming of arguments. Without it, a call is sent when it is complete."""
 
 _log = logging.getLogger("vllm.adapter")
 
@@ -68,7 +68,7 @@ class Parsers:
         self._vllm.reasoning_parsers.register_module(name=name, force=True, module=reasoning)
 
     def classes_for(self, format: str | None) -> tuple[type[Any], type[Any]]:
-        """Return the tool parser and the reasoning parser for a format. None: the format is detected."""
+        """Return the tool parser and the reasoning parser for ``format``; None means that the format is detected."""
         return type("ToolParser", (self._tool,), {"format_name": format}), type(
             "ReasoningParser", (self._reasoning,), {"format_name": format}
         )
@@ -100,9 +100,9 @@ class _VllmParserBase:
         raise NotImplementedError
 
     def _current_stream(self, previous_text: str) -> StreamAdapter | None:
-        """Return the response whose text so far is ``previous_text``; None for a new or a different response.
+        """Return the stream of the response whose text so far is ``previous_text``; None for a different response.
 
-        Releases that end streams create a parser for each stream, and may omit the text so far.
+        Releases that call ``finish_streaming`` create a parser for each stream, and may omit the text so far.
         """
         stream = self._stream
         if stream is None or stream.has_read(previous_text):
@@ -173,9 +173,9 @@ class VllmToolParser(_VllmParserBase):
         delta_token_ids: Sequence[int],
         request: Any,
     ) -> Any:
-        """Return the message for ``delta_text``. Only the length and the end of ``previous_text`` are compared.
+        """Return the message for ``delta_text``. ``previous_text`` is recognised by its length and its end.
 
-        The first delta after reasoning is empty; before 0.13 it starts with whitespace.
+        The first delta after reasoning is empty; before 0.13, it starts with whitespace.
         """
         stream = self._current_stream(previous_text)
         if stream is None:
@@ -184,7 +184,7 @@ class VllmToolParser(_VllmParserBase):
             stream = self._stream = self._new_stream(
                 request, follows_reasoning=is_after_reasoning and not previous_text
             )
-            # Read by releases that end streams; set only now, because it changes how forced calls are parsed.
+            # Some releases read this attribute. It is set only now, because it changes how forced calls are parsed.
             self.engine_based_streaming = self.vllm.ends_streams
             if previous_text:  # this parser missed the previous text
                 self._emit(stream, stream.feed(previous_text))
@@ -280,7 +280,8 @@ class VllmReasoningParser(_VllmParserBase):
         return self._is_over
 
     def finish_streaming(self) -> Any:
-        """Return the last message; None if the tool parser got the rest. Some releases call this at the end."""
+        """Return the last message, or None if the tool parser got the rest. Some releases call this when a stream
+        ends."""
         if self._stream is None:
             return None
         return self._message(self._stream.emitted_text(self._stream.close(), with_cut_off=True))

@@ -46,16 +46,16 @@ MAX_TOOLS = 5_000
 MAX_PAGES = 200
 """Maximum number of pages in a server's tool list."""
 MAX_DEFINITION = 100_000
-"""Maximum length of a tool definition as JSON."""
+"""Maximum length of a tool definition as JSON, in characters."""
 MAX_MESSAGE = 16 << 20
 """Maximum size of a message from a server, in bytes."""
 MAX_RESULT = 1 << 20
-"""Maximum length of each text in a result. The model may get less of it."""
+"""Maximum length of each text in a result, in characters. A lower limit may apply to the model."""
 MAX_WORDS = 8_192
-"""Number of bytes at the end of a server's standard error from which its last lines are taken."""
+"""Number of bytes at the end of a server's standard error that are searched for its last lines."""
 UNTRUSTED_NOTICE = (
-    "a tool of a third-party server, which describes its own effects; once allowed, it runs without approval until the "
-    "session ends"
+    "a tool from a third-party server, which itself declares the tool's effects; once allowed, it runs without "
+    "approval until the session ends"
 )
 INSTALL = "pip install 'toolcall-adapter[mcp]'"
 
@@ -63,11 +63,11 @@ _T = TypeVar("_T")
 
 
 class McpTools:
-    """Connect to ``servers`` inside a ``with`` block. ``tools`` are their tools.
+    """Connect to ``servers`` inside a ``with`` block. The attribute ``tools`` contains the tools of all servers.
 
     ``existing_tools``: if one of them has the name of a new tool, the server's name is added to the new name:
-    ``git__status``. ``call_s``: time limit for a call, in seconds. Entering raises UsageError with the last error
-    output if no server starts.
+    ``git__status``. ``call_s``: time limit for a call, in seconds. Entering the block raises UsageError, with the last
+    error output of a server, if no server starts.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class McpTools:
         self._closing.close()
 
     def _build_tools(self, sessions: Sequence[_Session], notes: list[str]) -> Iterator[Tool]:
-        """Yield the tools of all servers, each with a notice that is shown for its approval."""
+        """Yield the tools of all servers, each with the notice that is shown when it needs approval."""
         pins = {id(session): DefinitionPins(str(session.server), self._state) for session in sessions}
         new_definitions: dict[int, dict[str, Any]] = {}
         for session, listed, name in _assign_names(sessions, self._existing_tools):
@@ -144,7 +144,7 @@ class McpTools:
 def _pin_on_call(
     function: Callable[..., object], pins: DefinitionPins, name: str, definition: Any
 ) -> Callable[..., object]:
-    """Wrap a function so that its first call pins the definition of its tool. A called tool was approved before."""
+    """Wrap a tool's function so that a call pins the tool's definition: a tool is called only after its approval."""
 
     def call(**arguments: Json) -> object:
         pins.save({name: definition})
@@ -183,14 +183,14 @@ def _assign_names(sessions: Sequence[_Session], existing_tools: ToolSet) -> Iter
 
 
 def _effect(hints: Any) -> Effect:
-    """Return the effect that a tool's annotations claim. Without a claim, the tool needs approval like a command."""
+    """Return the effect that a tool's annotations claim. A tool without such a claim needs approval like a command."""
     if hints is None or not hints.read_only_hint:
         return "execute"
     return "network" if hints.open_world_hint is not False else "read"
 
 
 class _Loop:
-    """An event loop in a separate thread, which runs as long as the connections."""
+    """An event loop in a separate thread, which runs as long as there are connections."""
 
     def __enter__(self) -> Self:
         self._loop = asyncio.new_event_loop()
@@ -224,13 +224,13 @@ class _Session:
         self._stop_requested = asyncio.Event()
         self._has_ended = threading.Event()
         logging.getLogger("mcp").setLevel(logging.CRITICAL)  # the SDK logs a traceback for each line that is not JSON
-        self._log = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115  # till the end
+        self._log = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115  # open until close()
 
     def start(self) -> None:
         self._task = self._loop.start(self._run())
 
     def wait_until_started(self) -> None:
-        """Wait until the server is connected. Raises UsageError with its last error output if that fails."""
+        """Wait until the server is connected. Raises UsageError, with the server's last error output, if it fails."""
         try:
             self._client.result(START_S)
         except Exception as error:
@@ -270,7 +270,7 @@ class _Session:
             return f"{self.server} has ended; its tools can no longer be used.{self._recent_stderr()}"
         reason = _describe_error(error)
         if isinstance(error, FutureTimeoutError | TimeoutError) or "timed out" in reason.lower():
-            return f"{self.server} did not answer {name} within {self._call_s:g} s. It may still be running"
+            return f"{self.server} did not answer {name} within {self._call_s:g} s. The call may still be running"
         return f"{self.server} failed to run {name}: {reason}.{self._recent_stderr()}"
 
     async def _run(self) -> None:
@@ -345,7 +345,7 @@ def _supervised_command(command: Sequence[str]) -> Sequence[str]:
 
 
 def _limited_command(command: Sequence[str]) -> Sequence[str]:
-    """Wrap a command in the line limiter, which limits the memory for a message."""
+    """Wrap a command in the line limiter, which limits the size of a message."""
     return (sys.executable, "-I", "-S", "-X", "utf8", line_limiter.__file__, str(MAX_MESSAGE), *command)
 
 
@@ -359,7 +359,7 @@ def _truncate_texts(result: Any) -> Any:
 
 
 def _describe_error(error: BaseException) -> str:
-    """Return the innermost error message, without a final period."""
+    """Return the message of the innermost error in a group, without a final period."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     message = error.strerror if isinstance(error, OSError) and error.strerror else str(error)

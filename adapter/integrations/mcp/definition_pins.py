@@ -1,8 +1,8 @@
 """Pin the tool definitions of third-party MCP servers, to detect changes.
 
-The user's state folder has one file per server. It contains the hash of each tool's definition, and short definitions
-for diffs. Models treat descriptions like a prompt, so a server that was harmless when it was approved can change a
-model's behaviour later ("rug pull").
+The user's state folder has one file per server. The file contains the hash of each tool's definition and, for diffs,
+the definition itself unless it is long. Models treat descriptions like a prompt, so a server that was harmless when it
+was approved can change a model's behaviour later ("rug pull").
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 from adapter.core.text.diffs import unified_diff
 
 MAX_STORED = 20_000
-"""Maximum length of a stored definition. For a longer definition, only the hash is stored."""
+"""Maximum length of a stored definition, in characters. For a longer definition, only the hash is stored."""
 MAX_FILE_BYTES = 64 << 20
 """Maximum size of a server's file, in bytes. A larger file is ignored."""
 
@@ -41,12 +41,12 @@ class DefinitionPins:
         self.is_known = bool(self._pinned)
 
     def describe_change(self, name: str, definition: Any) -> str:
-        """Describe the change of a tool's definition with a diff; "" if it is unchanged or the server is new."""
+        """Describe the change to a tool's definition with a diff. Return "" if there is none or the server is new."""
         text = _to_json(definition)
         pinned = self._pinned.get(name)
         if pinned is None:
             shown = _format_json(text) if len(text) <= MAX_STORED else text[:MAX_STORED]
-            return f"a new tool of a known server:\n{shown}" if self.is_known else ""
+            return f"a new tool from a known server:\n{shown}" if self.is_known else ""
         if pinned.get("hash") == _hash(text):
             return ""
         if len(text) > MAX_STORED or not pinned.get("text"):

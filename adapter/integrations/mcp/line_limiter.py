@@ -1,4 +1,4 @@
-"""Forward the output of a server, and end the server if a line exceeds a limit.
+"""Forward a server's output, and end the server if a line exceeds a limit.
 
     python line_limiter.py BYTES PROGRAM [ARGUMENT ...]
 
@@ -16,7 +16,7 @@ TOO_LONG = 70
 
 
 def main(limit: int, command: Sequence[str]) -> int:
-    """Run ``command``. Returns its exit code, 127 if it cannot be started, or `TOO_LONG`."""
+    """Run ``command``. Returns its exit code, 127 if it cannot be started, or `TOO_LONG` if a line is too long."""
     try:
         server = subprocess.Popen(command, stdout=subprocess.PIPE)
     except OSError as error:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
     from mcp.server.lowlevel import Server
 
-INSTRUCTIONS = "Tools for the files below one folder. Paths are relative to it; nothing outside it can be reached."
+INSTRUCTIONS = "Tools for the files in one folder. Paths are relative to this folder; nothing outside it is accessible."
 
 
 HOST = "127.0.0.1"
@@ -117,7 +117,7 @@ def build_server(workspace: Workspace) -> Server[Any]:
 
 
 async def _answer_pings(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-    """Answer ``ping``. The protocol of 2026-07-28 removed it, but some of its clients (fastmcp 4) still send it."""
+    """Answer ``ping``. Protocol version 2026-07-28 removed it, but some clients of that version (fastmcp 4) send it."""
     return {} if ctx.method == "ping" else await call_next(ctx)
 
 

@@ -20,7 +20,7 @@ class McpServer:
     """A server: a ``command`` with its arguments, or a ``url``.
 
     ``environment``: variables added to a few safe variables, which do not include the user's keys. ``trusted``: whether
-    its read-only hints are believed. For all other servers, the first call of each tool needs approval.
+    the server's read-only hints are believed. Otherwise, the first call to each of its tools needs approval.
     """
 
     name: str
@@ -87,5 +87,5 @@ def _parse_server(name: str, config: Mapping[str, Any]) -> McpServer:
 
 
 def sanitize_name(name: str) -> str:
-    """Replace the characters of ``name`` that a tool name may not contain."""
+    """Replace the characters in ``name`` that a tool name must not contain."""
     return re.sub(r"[^A-Za-z0-9_-]+", "_", name) or "mcp"

@@ -1,4 +1,4 @@
-"""Translate one HTTP request of an OpenAI client and its response, or pass them through."""
+"""Translate one HTTP request from an OpenAI client and its response, or pass them through."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class OpenAIExchange:
             self.http_request = self._with_body(url, self.request.body)
 
     def fall_back_to_words(self, error: TemplatePromptError) -> JsonObject | None:
-        """Return the request body with a generated prompt, to use if the chat template fails.
+        """Return a request body with a generated prompt, which replaces a chat template that failed.
 
         If a generated prompt is not allowed, set ``error_response`` and return None.
         """

@@ -88,30 +88,30 @@ def wrap(
     regardless of the server's capabilities.
 
     ``format``: the format of calls. None: detected from the chat template if the server provides it, and from the model
-    name of each request. ``"from-template"``: always inferred from the template. ``style``: style of the tool
+    name in each request. ``"from-template"``: always inferred from the template. ``style``: style of the tool
     descriptions in the prompt (see `system_prompt`); None: depends on the constraint. ``policy``: rules for text that
-    may become a call (see `Parser`). ``prompt``: the tools are described by the chat template (``"own"``), by a
-    generated prompt (``"words"``, implied by ``style``), or by the template if the server allows it (``"auto"``).
-    ``template``: a template file for servers that do not apply a template (see `adapter.backends.template_files`).
-    ``stream_arguments``: stream a call's arguments as they are generated; otherwise each call is sent when complete.
-    ``constraint``: constrained decoding of calls (see `adapter.grammars.constraint_mode`). ``grounded``: arguments of a
-    constrained call are limited to values from the conversation if their names indicate the kind; ``ground``:
-    additional candidate values (see `adapter.protocols.grounding`).
+    may become a call (see `Parser`). ``prompt``: what describes the tools: the chat template (``"own"``), a generated
+    prompt (``"words"``, implied by ``style``), or the template if the server allows it (``"auto"``). ``template``: a
+    template file for servers that do not apply a template (see `adapter.backends.template_files`).
+    ``stream_arguments``: whether to stream a call's arguments as they are generated, instead of sending each call when
+    it is complete. ``constraint``: constrained decoding of calls (see `adapter.grammars.constraint_mode`).
+    ``grounded``: whether to limit the arguments of a constrained call to values from the conversation, if their names
+    indicate the kind of value; ``ground``: additional candidate values (see `adapter.protocols.grounding`).
     ``guide``: guided tool choice for very small models: ``"auto"`` (if the server reports that the model is small),
     ``"on"`` or ``"off"`` (see `adapter.prompting.intent.assist`). ``max_tools``: maximum number of tools that the
-    prompt describes. If a request has more, only the tools most similar to it are described, and a tool that finds the
-    rest. ``guardrails``: faults that trigger a retry before you see the answer: ``"on"``, ``"off"``, ``"all"`` or names
-    (see docs/reliability.md). ``retries``: maximum number of retries per request. ``max_calls``: maximum number of
-    calls in one answer. ``profile``: settings found by `adapter probe`, which apply to arguments that are not set:
+    prompt describes. If a request has more, the prompt describes only those that best match it, and a tool that finds
+    the others. ``guardrails``: faults that trigger a retry before you see the answer: ``"on"``, ``"off"``, ``"all"`` or
+    names (see docs/reliability.md). ``retries``: maximum number of retries per request. ``max_calls``: maximum number
+    of calls in one answer. ``profile``: settings found by `adapter probe`, which apply to arguments that are not set:
     ``"auto"`` for the profile of the requested model, or the name or file of a profile. ``record``: a file to which
-    each exchange is appended without credentials (see `adapter.protocols.recorded_exchange`).
+    each exchange is appended, without credentials (see `adapter.protocols.recorded_exchange`).
     The copy shares the connections of ``client``, which stays unchanged. Raises UsageError for an unknown format,
-    style, policy or profile, for a record that cannot be written, and for any other kind of client.
+    style, policy or profile, for a ``record`` file that cannot be written, and for any other kind of client.
     """
     from openai import AsyncOpenAI, OpenAI
 
     if not isinstance(client, OpenAI | AsyncOpenAI):
-        raise UsageError(f"wrap() takes an OpenAI or AsyncOpenAI client, got {format_value(client)}")
+        raise UsageError(f"wrap() expects an OpenAI or AsyncOpenAI client, got {format_value(client)}")
     check_types(
         "wrap",
         profile=(profile, str),
@@ -223,7 +223,7 @@ def _model_of(http_request: Any) -> str:
 
 
 _Steps: TypeAlias = Generator[Any, Any, Any]
-"""A generator that yields the result of each I/O call, or an awaitable of it, and receives the result."""
+"""A generator that yields the result of each I/O call, or an awaitable for it, and is sent the result."""
 
 
 def _run(steps: _Steps) -> Any:

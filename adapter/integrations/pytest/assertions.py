@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 ExpectedCalls: TypeAlias = "str | tuple[str, Mapping[str, Any] | str]"
-"""An expected call: a name, which allows any arguments, or a name and its arguments. A custom tool has text as its
-arguments. A value may be ``unittest.mock.ANY`` or any other object that compares equal."""
+"""An expected call: a name alone, which allows any arguments, or a name and arguments. The arguments of a custom tool
+are text. A value may be ``unittest.mock.ANY`` or any other object that compares equal."""
 MAX_SHOWN_TEXT = 300
-"""Maximum length of the text that is shown for a response without calls."""
+"""Maximum length of the text shown for a response without calls, in characters."""
 _Call: TypeAlias = "tuple[str, Any]"
 """Name and arguments of a call. ``...`` allows any arguments."""
 
@@ -18,8 +18,8 @@ _Call: TypeAlias = "tuple[str, Any]"
 def assert_calls(answer: Any, expected: Sequence[ExpectedCalls], *, partial: bool = False) -> None:
     """Raise AssertionError unless ``answer`` makes exactly the ``expected`` calls, in order.
 
-    ``answer``: a completion, a message or a response of the openai SDK, one of these as a dict, a `Turn`, or a list of
-    calls. ``partial``: calls may have more arguments than expected. Raises TypeError for any other answer.
+    ``answer``: a completion, a message or a response from the openai SDK, one of these as a dict, a `Turn`, or a list
+    of calls. ``partial``: whether calls may have more arguments than expected. Raises TypeError for any other answer.
     """
     __tracebackhide__ = True
     expected_calls: list[_Call] = [(item, ...) if isinstance(item, str) else (item[0], item[1]) for item in expected]

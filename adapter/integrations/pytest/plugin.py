@@ -1,7 +1,7 @@
-"""The pytest plugin: fixtures that replay a recording in place of a model, or record a new one.
+"""The pytest plugin: fixtures that replay a recording instead of using a model, or record a new one.
 
-pytest loads this module in every run if the package is installed. So the module contains only the code that is needed
-without these fixtures. Everything else is imported when a test uses a fixture.
+pytest loads this module in every run if the package is installed. The module therefore contains only the code that is
+needed without these fixtures. Everything else is imported when a test uses a fixture.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from adapter.integrations.pytest.replay_clients import Client
 
 OPTION = "--record-model"
-MARKER = "answers(k): run the test on each of k recorded answers (of toolcall-adapter)"
+MARKER = "answers(k): run the test on each of k recorded answers (from toolcall-adapter)"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.getgroup("toolcall-adapter").addoption(
         OPTION,
         metavar="URL[#MODEL]",
-        help="record new responses for tests that use `replayed`, from the model server at URL (key: "
-        "OPENAI_API_KEY), with MODEL instead of the model that they name",
+        help="record new responses for tests that use `replayed`, from the model server at URL (API key: "
+        "OPENAI_API_KEY); MODEL replaces the model that the tests request",
     )
 
 
@@ -91,8 +91,8 @@ class _Replays:
         """Maps each new recording to its temporary file, until the test ends."""
 
     def client(self, kind: type[Client], file: str | Path, *, in_order: bool = False, **options: Any) -> Client:
-        """Create a client. ``file``: path relative to pytest's root folder. ``in_order``: give each request the next
-        answer, regardless of its content. ``options``: options of `adapter.wrap`, for recording."""
+        """Create a client. ``file``: path relative to pytest's root folder. ``in_order``: whether each request gets the
+        next answer, regardless of its content. ``options``: options for `adapter.wrap`, used while recording."""
         from adapter.core.errors import UsageError
 
         try:

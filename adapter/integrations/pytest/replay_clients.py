@@ -1,4 +1,4 @@
-"""OpenAI clients for tests: a client that replays a recording, and a client that replaces the model name."""
+"""OpenAI clients for tests: a client that replays a recording, and a client that replaces the requested model."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _REPLAY_OPTIONS = TranslationOptions(
     constraints=ConstraintSettings(mode="off"),
     retry_policy=RetryPolicy(on=frozenset()),
 )
-"""Options without retries and prompt features, because the responses are recorded."""
+"""Options that turn off retries and prompt features, because the responses are already recorded."""
 
 
 def replay_client(
     recorded: ReplayModel, kind: type[Client], fail: Callable[[str], Any], *, stream_arguments: bool
 ) -> Client:
-    """Create a client that replays ``recorded``. The recorded texts are parsed by the current version.
+    """Create a client that replays ``recorded``. The installed version of the package parses the recorded texts.
 
     ``fail``: called with a message if there is no answer to a request; must raise an exception.
     """

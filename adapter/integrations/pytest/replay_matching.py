@@ -1,4 +1,4 @@
-"""Match requests to the answers of a recording. If no answer matches, describe the differences."""
+"""Match requests to the answers in a recording. If no answer matches, describe the differences."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from adapter.core.text.redaction import Redactor
 from adapter.protocols.recorded_exchange import RecordedExchange
 
 MAX_SHOWN = 40
-"""Maximum number of lines of a difference that are shown."""
+"""Maximum number of lines shown for a difference."""
 
 
 class NotRecordedError(UsageError):
@@ -42,9 +42,9 @@ class RequestFingerprint:
 
 
 class ReplayModel:
-    """Replay the answers of ``exchanges``, each of them once: to an equal request, or ``in_order``.
+    """Replay the answers in ``exchanges``, each once: to an equal request, or, if ``in_order``, to the next request.
 
-    ``name``: name of the file, for messages. ``secrets``: redacts requests like a recording. ``run``: for a test that
+    ``name``: name of the file, for messages. ``secrets``: redacts requests as in a recording. ``run``: for a test that
     runs on several answers, the index of the answer to the first request, or of the conversation if ``in_order``.
     Thread-safe. Raises NotRecordedError if there are too few conversations.
     """
@@ -61,7 +61,7 @@ class ReplayModel:
         self._name, self._secrets, self._in_order, self._skipped = name, secrets, in_order, 0 if in_order else run
         self._exchanges = [item for item in exchanges if not item.asked_again]
         self._fingerprints = [RequestFingerprint.from_request(_messages(item), item.tools) for item in self._exchanges]
-        self._remaining = list(range(len(self._exchanges)))  # those after the last answer come first
+        self._remaining = list(range(len(self._exchanges)))  # exchanges after the last answer come first
         self._answered_count = 0
         self._lock = threading.Lock()
         if in_order and run:
@@ -71,7 +71,8 @@ class ReplayModel:
             self._remaining = self._remaining[starts[run] :]
 
     def answer(self, messages: Json, tools: Iterable[JsonObject]) -> RecordedExchange:
-        """Return the answer to a request. Raises NotRecordedError with the differences from the nearest request."""
+        """Return the answer to a request. Raises NotRecordedError, which shows the differences from the most similar
+        recorded request, if there is none."""
         fingerprint = RequestFingerprint.from_request(self._secrets.redact(messages), tools)
         with self._lock:
             candidates = [
