@@ -1,7 +1,7 @@
 """Fit a conversation into the model's context: shorten old results, then drop the oldest turns.
 
-Both changes invalidate the server's prompt cache. So a conversation that is too long is cut to well below the limit,
-and all cuts are permanent.
+Both changes invalidate the server's prompt cache. Therefore, a conversation that is too long is cut to well below the
+limit, and all cuts are permanent.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from adapter.core.events import Json, JsonObject
 from adapter.core.text.plurals import pluralize
 
 Result: TypeAlias = tuple[str, str, str]
-"""A result as (tool, content, call id)."""
+"""A tool result as (tool, content, call id)."""
 
 ANSWER_SHARE = 0.25
 """Share of the context reserved for the answer, up to `MAX_ANSWER` tokens."""
@@ -26,20 +26,21 @@ MAX_ANSWER = 4_096
 CUT_TO = 0.6
 """Share of the usable tokens that remain after a cut, so that the next dozen turns fit without another cut."""
 PER_MESSAGE = 6
-"""Tokens that a template adds to a message."""
+"""Estimated number of tokens that a template adds to a message."""
 PER_IMAGE = 1_000
-"""Tokens of an image: models use hundreds to thousands."""
+"""Estimated number of tokens for an image. Models use hundreds to thousands."""
 SHORT = 240
 """Number of characters that remain of a shortened result, from its start and its end. Shorter results are unchanged."""
 TAIL, COMMANDS_TAIL = 1 / 3, 2 / 3
-"""Share of the ``SHORT`` characters that comes from the end of the result. Commands report their outcome there."""
+"""Share of these characters that comes from the end of the result. It is larger for commands, which report their
+outcome at the end."""
 _COMMANDS = re.compile(r"(?i)run|exec|bash|shell|command|terminal|test|build|output")
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """One message. ``results``: the results encoded in ``content``, which may be shortened. ``about``: summaries of
-    their calls. ``parts``: the fields of an answer with calls, for a chat template."""
+    """One message. ``results``: the tool results encoded in ``content``, which may be shortened. ``about``: summaries
+    of the calls that returned these results. ``parts``: the fields of an answer with calls, for a chat template."""
 
     role: str
     content: Content
@@ -48,7 +49,7 @@ class HistoryEntry:
     is_protected: bool = False
     """True if the entry must not be dropped, because it is the user's last message."""
     is_temporary: bool = False
-    """True if the entry is a rejected answer or its retry message. Both are dropped once an answer is accepted."""
+    """True if the entry is a rejected answer or a retry message. Both are dropped once an answer is accepted."""
     parts: JsonObject | None = None
     tokens: int = field(init=False)
     """Estimated number of tokens."""
@@ -76,8 +77,8 @@ def trim_to_context(
 ) -> TrimmedHistory:
     """Trim ``entries`` to ``limit`` tokens, as far as possible.
 
-    The ``first`` entries (system prompt and task) are unchanged. The last turn is not dropped, and its results are
-    shortened last. ``encode`` writes a result like `Format.encode_result`.
+    The first ``first`` entries (system prompt and task) are unchanged. The last turn is not dropped, and its results
+    are shortened last. ``encode``: writes a result, as `Format.encode_result` does.
     """
     if _size(entries) <= limit:
         return TrimmedHistory(entries)
@@ -102,8 +103,8 @@ def trim_to_context(
 def _shorten_last(
     entries: list[HistoryEntry], excess: float, encode: Callable[[str, str, str], str]
 ) -> tuple[list[HistoryEntry], int]:
-    """Shorten the results of the last turn in proportion to ``excess``, in tokens. Return the entries and the number of
-    shortened results."""
+    """Shorten the results in the last turn in proportion to ``excess``, a number of tokens. Return the entries and the
+    number of shortened results."""
     trimmed, total_count = [], 0
     total = sum(entry.tokens for entry in entries if entry.results)
     for entry in entries:

@@ -10,7 +10,7 @@ Content: TypeAlias = str | list[Json]
 
 
 def concat_content(first: Content, second: Content, between: str) -> Content:
-    """Concatenate two contents. The result is a string if both are strings."""
+    """Concatenate two contents. The result is a string, with ``between`` as the separator, if both are strings."""
     if isinstance(first, str) and isinstance(second, str):
         return between.join(text for text in (first, second) if text)
     return [*_parts(first), *_parts(second)]
@@ -22,8 +22,7 @@ def image_part(url: str) -> Json:
 
 
 def image_url(part: Json) -> str | None:
-    """Return the URL of an image part, or None for other parts. Some clients send the URL without an enclosing
-    object."""
+    """Return the URL in an image part, or None for other parts. Some clients send it without an enclosing object."""
     image = part.get("image_url") if isinstance(part, dict) else None
     url = image.get("url") if isinstance(image, dict) else image
     return url if isinstance(url, str) else None

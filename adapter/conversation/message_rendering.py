@@ -1,4 +1,4 @@
-"""Render a conversation for its model. The model's answers are verbatim, and control tokens in all other text are
+"""Render a conversation for its model. The model's own answers stay verbatim; control tokens in all other text are
 escaped."""
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from adapter.prompting.escaping import escape_control_tokens, map_strings, unesc
 from adapter.tools.tool import ToolSet
 
 Message: TypeAlias = Mapping[str, Json]
-"""A message ``{"role": "system" | "user" | "assistant", "content": text}``, which any text-only server understands. If
-the message has images, its content is a list of parts, as in OpenAI's API."""
+"""A message ``{"role": "system" | "user" | "assistant", "content": text}``, which any text-only server accepts. If the
+message has images, its content is a list of parts, as in OpenAI's API."""
 
 STOPPED = "tool_error: the user stopped the run before there was a result; check if it took effect"
 """The result of a call that the user stopped."""
@@ -30,7 +30,7 @@ STOPPED = "tool_error: the user stopped the run before there was a result; check
 
 @dataclass(frozen=True, slots=True)
 class MessageRenderer:
-    """Render messages for a model that writes in ``format`` and has ``tools``. ``shows_calls``: see `Session`."""
+    """Render messages for a model that writes ``format`` and can call ``tools``. ``shows_calls``: see `Session`."""
 
     format: Format
     tools: ToolSet
@@ -40,15 +40,15 @@ class MessageRenderer:
         return escape_control_tokens(replace_lone_surrogates(text), self.format, self.tools)
 
     def answer(self, turn: Turn, *, reencode: bool = False) -> HistoryEntry:
-        """Render an answer. ``reencode``: encode it in ``format``, because another model may have written it in a
-        different one."""
+        """Render an answer. ``reencode``: whether to encode the answer in ``format``, because another model may have
+        written it in a different format."""
         content = replace_lone_surrogates(self._render_turn(turn, reencode=reencode))
         return HistoryEntry("assistant", content, parts=self._parts(turn))
 
     def results(
         self, calls: Sequence[ToolCall], invalid: Sequence[InvalidToolCall], contents: Mapping[str, str]
     ) -> HistoryEntry:
-        """Render the results of ``calls``. ``contents``: results by call id. Calls without a result were stopped."""
+        """Render the results of ``calls``. ``contents``: results by call id; a call without a result was stopped."""
         results = [(call.name, self.escape(contents.get(call.id, STOPPED)), call.id) for call in calls]
         results += [("", f"tool_error: {each.error}", "") for each in invalid]
         content = "\n".join(self.format.encode_result(*each) for each in results)
@@ -56,7 +56,7 @@ class MessageRenderer:
         return HistoryEntry("user", content, tuple(results), about)
 
     def after(self, results: Sequence[ToolResult]) -> Iterator[HistoryEntry]:
-        """Yield the user's messages and the images that follow the results."""
+        """Yield the user messages and the images that follow the results."""
         for result in results:
             if result.user_message:
                 yield HistoryEntry("user", self.escape(result.user_message))
@@ -69,7 +69,8 @@ class MessageRenderer:
         return tuple({"role": entry.role, "content": entry.content} for entry in entries)
 
     def _render_turn(self, turn: Turn, *, reencode: bool) -> str:
-        """Return the turn as text: verbatim, or re-encoded and escaped if it contains control tokens."""
+        """Return the turn as text: verbatim, or re-encoded and escaped if ``reencode`` is set or the turn contains
+        control tokens."""
         content = self._escape_own(turn.content)
         arguments = [map_strings(self._escape_own, call.arguments) for call in turn.calls]
         if not reencode and content == turn.content and arguments == [call.arguments for call in turn.calls]:
@@ -79,8 +80,8 @@ class MessageRenderer:
         return "\n".join(part for part in (content.strip(), calls, invalid) if part)
 
     def _parts(self, turn: Turn) -> JsonObject | None:
-        """Return the turn's calls and reasoning as fields of an OpenAI message, for a chat template. Return None if the
-        turn has neither."""
+        """Return the turn as fields of an OpenAI message, for a chat template. Return None if the turn has neither
+        calls nor reasoning."""
         if not self.shows_calls or not (turn.calls or turn.reasoning):
             return None
         parts: JsonObject = {"content": replace_lone_surrogates(self._escape_own(turn.content).strip())}
@@ -95,8 +96,8 @@ class MessageRenderer:
         return parts
 
     def _structured(self, entry: HistoryEntry) -> Iterator[Message]:
-        """Yield the messages of an entry for a chat template. Their field ``written`` contains the verbatim text of an
-        answer with calls."""
+        """Yield an entry's messages for a chat template. The field ``written`` contains the verbatim text of an answer
+        with calls."""
         if entry.role == "assistant" and entry.parts is not None:
             written = {"written": entry.content} if entry.parts.get("tool_calls") else {}
             yield {"role": "assistant", **entry.parts, **written}
@@ -115,7 +116,7 @@ class MessageRenderer:
 
 
 def merge_consecutive_roles(messages: Sequence[Message]) -> Iterator[Message]:
-    """Merge consecutive messages of the same role, which the templates of Gemma and Mistral reject."""
+    """Merge consecutive messages with the same role, which the templates of Gemma and Mistral reject."""
     for role, group in groupby(messages, key=lambda message: message["role"]):
         same = list(group)
         content = reduce(lambda first, second: concat_content(first, second, "\n\n"), (one["content"] for one in same))

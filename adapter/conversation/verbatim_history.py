@@ -1,7 +1,7 @@
 """Show a model its own earlier answers byte for byte, so that the server can reuse its prompt cache.
 
-The server reuses the cache up to the first byte that differs from the previous prompt. A re-encoded call may differ in
-spacing, by a repair, or by a corrected name.
+The server reuses the cache up to the first byte that differs from the previous prompt. A re-encoded call may have
+different spacing, a repair or a corrected name.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def verbatim_text(events: Iterable[Event]) -> str:
 class VerbatimText:
     """Collect the verbatim text of an answer from its events.
 
-    The result omits reasoning, as templates do. It also omits the tokens that end a turn, which templates add, and
+    The text omits reasoning, as templates do. It also omits the tokens that end a turn, because templates add them, and
     anything that the model wrote after its turn.
     """
 
@@ -67,7 +67,7 @@ class VerbatimText:
                 case MarkupDelta(raw=raw) if not self._after_reasoning:
                     self._pending.append(raw)
                 case _:
-                    pass  # a call's progress, which the event of the call supersedes
+                    pass  # a call's progress, which the call's own event supersedes
 
     def add(self, raw: str) -> None:
         """Add text that is neither reasoning nor markup."""
@@ -89,7 +89,7 @@ def _closing_markup(markup: str) -> str:
 
 @cache
 def _turn_markers() -> frozenset[str]:
-    """Return the markers that end a turn or begin a new section of it. No call ends with them."""
+    """Return the markers that end a turn or begin a new part of it. No call ends with one of them."""
     tables = build_marker_tables(FORMATS.all, ())
     return frozenset({*tables.end_tokens, *tables.other_role_markers, *tables.result_markers, *tables.reasoning})
 

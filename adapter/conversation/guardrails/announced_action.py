@@ -2,8 +2,8 @@
 
 Only the last sentence counts, and only if the model announces work that a tool can do. Offers, questions, conditions
 and text that the user requested ("write a mail that ...") are not announcements. A missed announcement only loses a
-retry, but a false alarm costs a model call. So each list of words is short, and tests/conversation/guardrails measures
-it.
+retry, but a false alarm costs a model call. The word lists are therefore short, and tests/conversation/guardrails
+measures how well they match.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ _WRITING = re.compile(
     dialogue|sentence|note|text|post|tweet|script|scene)""",
     _FLAGS,
 )
-"""Matches requests for writing. The answer may then be in another person's words."""
+"""Matches requests to write something. The answer may then speak for another person."""
 _LETTER = re.compile(
     r"\W*(?:dear|hi|hello|hey|subject:|sehr\s+geehrte|liebe|hallo|cher|chère|bonjour|hola|estimad)\b[^.!?\n]{0,60}\n",
     re.IGNORECASE,
@@ -115,7 +115,7 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[\"'“(*_`]*\w)|(?<=[。！？])|\n+")
 
 def announces_action(content: str, request: str = "", tools: Iterable[str] = ()) -> bool:
     """Return whether ``content`` ends by announcing an action. ``request``: the user's request. ``tools``: names of the
-    tools."""
+    available tools."""
     text = content.rstrip("*_ \t\r\n")
     if not text or text[-1] in "\"”»'’`)]}|>" or _WRITING.search(request[-2_000:]) or _LETTER.match(text[:200]):
         return False

@@ -71,7 +71,7 @@ _ASKS = re.compile(
     _FLAGS,
 )
 _ASKS_WHETHER = re.compile(r"\b(?:complete|done|finished|progress|ready|stat(?:e|us))\b", re.IGNORECASE)
-"""Matches questions that "It is done." answers."""
+"""Matches questions to which "It is done." is an answer."""
 
 
 def is_unexplained_refusal(content: str) -> bool:
@@ -90,7 +90,7 @@ def is_bare_success_claim(content: str) -> bool:
 
 
 def expects_information(request: str) -> bool:
-    """Return whether ``request`` asks for information. "Done." does not answer such a request."""
+    """Return whether ``request`` asks for information, so that "Done." is not an answer."""
     return any(not _ASKS_WHETHER.search(question[0]) for question in _ASKS.finditer(request[-2_000:]))
 
 

@@ -19,12 +19,12 @@ StepsInput: TypeAlias = "Steps | Mapping[str, Json]"
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """The required and ordered tool calls of a task, by tool names. A step is done once its call succeeded.
+    """The required and ordered tool calls of a task, by tool name. A step is done once its call has succeeded.
 
-    ``required``: tools that must be called for each message of the user, before an answer without a call ends the task.
-    ``before``: prerequisites of a tool. ``{"delete": ["read"]}`` requires a call of ``read`` earlier in the
-    conversation; ``"read(path)"`` requires that the calls have the same value of ``path``. ``ends_with``: tools of
-    which one must succeed, after the required tools, to end the task.
+    ``required``: tools that must be called after each user message before an answer without a call ends the task.
+    ``before``: the prerequisites of each tool. ``{"delete": ["read"]}`` requires a call to ``read`` earlier in the
+    conversation; ``"read(path)"`` also requires the same value of ``path`` in both calls. ``ends_with``: one of these
+    tools must succeed, after the required tools, to end the task.
     """
 
     required: Sequence[str] = ()
@@ -50,14 +50,14 @@ class Steps:
         return tuple(dict.fromkeys((*self.required, *self.before, *needs, *self.ends_with)))
 
     def pending(self, past: CallHistory, earlier: Iterable[PastCall] = ()) -> tuple[str, ...]:
-        """Return the required tools not called yet. ``earlier``: preceding calls in the same answer, which count as
-        done."""
+        """Return the required tools that have not been called yet. ``earlier``: preceding calls in the same answer,
+        which count as done."""
         done = {call.name for call in past.recent if call.ok} | {call.name for call in earlier}
         return tuple(name for name in self.required if name not in done)
 
     def find_missing(self, past: CallHistory) -> tuple[str, ...]:
-        """Return the tools to call before the model may answer without a call: the pending tools, or else the tools in
-        ``ends_with`` if none succeeded."""
+        """Return the tools to call before the model may answer without a call: the pending tools. If there are none,
+        return the tools in ``ends_with``, unless one has succeeded."""
         if pending := self.pending(past):
             return pending
         return () if not self.ends_with or self.has_ended(past) else tuple(self.ends_with)
@@ -121,7 +121,7 @@ def _shares(other: PastCall, call: PastCall, argument: str) -> bool:
 
 
 def as_json(steps: Steps) -> JsonObject:
-    """Return ``steps`` as input of `parse_steps`, without empty keys."""
+    """Return ``steps`` as input for `parse_steps`, without empty keys."""
     before = {name: list(needs) for name, needs in steps.before.items()}
     found = {"required": list(steps.required), "before": before, "ends_with": list(steps.ends_with)}
     return {key: value for key, value in found.items() if value}

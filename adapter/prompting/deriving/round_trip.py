@@ -24,7 +24,7 @@ SHOWN = 500
 """Maximum length of quoted text in messages, in characters."""
 
 QUOTED = 'a "b" \'c\' \\d\\n `e` {"f": [1]} <g> & %h'
-ONE_CALL, SEVERAL = "a text", "two calls"
+ONE_CALL, SEVERAL = "one string", "two calls"
 _QUOTES = "quotes and brackets"
 _CALLS: dict[str, list[Call]] = {
     ONE_CALL: ONE,
@@ -34,8 +34,8 @@ _CALLS: dict[str, list[Call]] = {
     "line breaks": [(NAME, {KEY: "first\n\n  second\ttab\nlast", SECOND: "x"})],
     "a last line break": [(NAME, {KEY: "text\n"})],
     "other scripts": [(NAME, {KEY: "Ünï 漢字 🙂 \u00a0"})],
-    "an empty text": [(NAME, {KEY: "", SECOND: "y"})],
-    "texts like other types": [(NAME, {KEY: "12", SECOND: "true"})],
+    "an empty string": [(NAME, {KEY: "", SECOND: "y"})],
+    "strings that look like other types": [(NAME, {KEY: "12", SECOND: "true"})],
     "types": [(NAME, {"zqcount": 3, "zqratio": -0.25, "zqflag": False, "zqlist": [1, "é", {"k": []}]})],
     "nested": [(NAME, {"zqmap": {"a": {"b": ["c\nd", 'e"f', 1.5, None, True]}}, KEY: "z"})],
     "three calls": [*TWO_CALLS, (NAME, {KEY: "third\n"})],
@@ -80,17 +80,17 @@ def round_trip_samples(frame: PromptFrame, markers: Sequence[str]) -> tuple[Roun
         for what, calls in _CALLS.items()
     ]
     samples.append(
-        RoundTripSample("its own markers in a text", with_markers, frame.calls(with_markers), is_limit=is_raw)
+        RoundTripSample("the format's markers in a string", with_markers, frame.calls(with_markers), is_limit=is_raw)
     )
     one = samples[0].written
     if one is not None:
         samples.append(RoundTripSample("with the end of the turn", ONE, one + frame.end))
-    for what, calls in {"after words": ONE, "several after words": TWO_CALLS}.items():
+    for what, calls in {"one call after text": ONE, "two calls after text": TWO_CALLS}.items():
         answer = frame.answer(calls, SAID)
         # A call that follows text without a marker or line break is part of the text.
         is_glued = answer is not None and re.match(r"\w|[{\[\"]", answer.partition(SAID)[2]) is not None
         samples.append(RoundTripSample(what, calls, answer, SAID, is_limit=is_glued))
-    samples.append(RoundTripSample("words alone", (), _plain(frame), SAID))
+    samples.append(RoundTripSample("text without a call", (), _plain(frame), SAID))
     return tuple(samples)
 
 
