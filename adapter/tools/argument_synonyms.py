@@ -1,8 +1,8 @@
 """Names that models use for common arguments, as one list per meaning.
 
-A dialect uses a whole list as aliases of its own name. `adapter.tools.call_resolution` does so for any tool. A name
-that means something else in some tools (``from`` is a path when moving) is not in a list, but added by the tools that
-use it.
+A dialect uses a whole list as aliases for one of its arguments. `adapter.tools.call_resolution` uses some of the lists
+for any tool. A name with several meanings is in several lists: ``from`` is a path or an old text, depending on the
+tool.
 """
 
 from __future__ import annotations
@@ -20,5 +20,5 @@ COMMAND = ("command", "cmd", "command_line", "shell_command", "script")
 
 
 def normalize_key(name: str) -> str:
-    """Return ``name`` in lower case without separators, in which spellings of the same name differ."""
+    """Return ``name`` in lower case without separators, so that all spellings of a name become equal."""
     return name.replace("_", "").replace("-", "").lower()

@@ -1,8 +1,8 @@
 """Normalize and validate tool calls.
 
-`normalize_call` changes only unambiguous details: the spelling of the name, aliases of arguments, lossless type
-conversions. It never fails, so that a parser can use it. `resolve_call` then validates the call; its errors tell the
-model how to fix it.
+`normalize_call` corrects only unambiguous details: spellings of the name, argument aliases, and types that can be
+converted without loss. It never fails, so that a parser can use it. `resolve_call` then validates the call; its errors
+explain to the model how to fix the call.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ COMMON_ARGUMENT_ALIASES: dict[str, tuple[str, ...]] = {
     )
     for name in known
 }
-"""Names that models use for common parameters of any tool. The aliases of a tool take precedence."""
+"""Other names that models use for the common parameters of any tool. A tool's own aliases take precedence."""
 
 MAX_CHOICES = 12
 """Maximum number of choices that a message lists."""
@@ -64,17 +64,17 @@ _CHANGING_ARGUMENTS = {
 _PARTIAL_ARGUMENTS = ("startline", "endline", "insertline", "line", "position", "offset")
 """Names, without separators, of unknown arguments that would change the effect of a call.
 
-The first table applies to all tools that change something, and contains the values that make no difference. The second
-applies to tools that write a whole file.
+`_CHANGING_ARGUMENTS` applies to all tools that change something, and lists the values that make no difference.
+`_PARTIAL_ARGUMENTS` applies to tools that write a whole file.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedCall:
-    """A call of one of the session's tools, with valid arguments.
+    """A call to one of the session's tools, with valid arguments.
 
-    ``validated``: the validated call; None for a tool without validation (a client's). ``notes``: corrections that were
-    made. ``left_out``: ignored arguments, which are reported to the model.
+    ``validated``: the validated call; None for a client's tool, which has no validation. ``notes``: the corrections
+    made to the call, and ``left_out``: the arguments ignored, as one sentence each for the model.
     """
 
     tool: Tool
@@ -85,8 +85,8 @@ class ResolvedCall:
 
 
 def normalize_call(name: str, arguments: JsonObject, tools: ToolSet) -> tuple[str, JsonObject, tuple[str, ...]]:
-    """Normalize the tool's name, argument names and types where this is unambiguous. Return the name, the arguments and
-    the fixes."""
+    """Normalize the tool's name, the argument names and the types if this is unambiguous. Return the name, the
+    arguments and the fixes."""
     tool = tools.match(name) or match_arguments(name, arguments, tools)
     if tool is None:
         return name, arguments, ()
@@ -121,12 +121,12 @@ def _takes(tool: Tool, arguments: JsonObject) -> bool:
 
 
 def resolve_call(name: str, arguments: Mapping[str, Json] | str, tools: ToolSet) -> ResolvedCall:
-    """Return the validated call. Raises ToolError with a message for the model."""
+    """Return the validated call. Raises ToolError, with a message for the model, if the call is invalid."""
     tool = tools.match(name)
     if tool is None:
         raise ToolError(tools.explain_unknown(name))
     _, named, fixes = normalize_call(name, _parse_arguments(arguments, tool), tools)
-    notes = tuple(f"read as a call of {tool.name}" for fix in fixes if fix == "tool-name")
+    notes = tuple(f"read as a call to {tool.name}" for fix in fixes if fix == "tool-name")
     _reject_conflicts(named, tool)
     kept = _drop_nulls(named, tool)
     unknown = [key for key in kept if key not in (*tool.properties, *tool.unlisted) and not _is_open(tool)]
@@ -162,8 +162,8 @@ def validator_of(tool: Tool) -> Draft202012Validator | None:
 
 @lru_cache(maxsize=256)
 def _validator(schema: str) -> Draft202012Validator | None:
-    """Return a validator, or None if ``schema`` is invalid. It is cached, because checking a schema takes a hundred
-    times as long as using it."""
+    """Return a validator, or None if ``schema`` is invalid. The result is cached, because checking a schema takes a
+    hundred times as long as using it."""
     from jsonschema import Draft202012Validator, SchemaError
     from referencing.exceptions import Unresolvable
 
@@ -195,8 +195,7 @@ def _names_path(key: str) -> bool:
 
 
 def _unwrap_arguments(arguments: JsonObject, tool: Tool, fixes: dict[str, None]) -> JsonObject:
-    """Return the inner object of ``{"arguments": {...}}`` and ``{"read_file": {...}}``. It may also be JSON in a
-    string."""
+    """Return the inner object of ``{"arguments": {...}}`` or ``{"read_file": {...}}``, even from JSON in a string."""
     if len(arguments) != 1:
         return arguments
     key, value = next(iter(arguments.items()))
@@ -225,7 +224,7 @@ def _decode_object(text: str, tool: Tool, fixes: dict[str, None]) -> Json:
 
 
 def _rename_arguments(arguments: JsonObject, tool: Tool, fixes: dict[str, None]) -> JsonObject:
-    """Rename arguments to the tool's parameter names. Their order is unchanged.
+    """Rename arguments to the tool's parameter names, and keep their order.
 
     A parameter's own name takes precedence over an alias, unless its value is empty. An alias with a contradicting
     value is not renamed, and `resolve_call` rejects it.
@@ -251,7 +250,7 @@ def _contradicts(first: Json, second: Json) -> bool:
 
 
 def match_parameter(key: str, tool: Tool) -> str | None:
-    """Return the parameter of ``tool`` that ``key`` is a variant of. Return None if no parameter or several match."""
+    """Return the parameter of ``tool`` that ``key`` is a variant of. Return None unless exactly one matches."""
     spelt = normalize_key(key.rstrip(": "))  # Qwen3.6 writes "name:" for "name"
     same = [name for name in tool.properties if normalize_key(name) == spelt]
     if len(same) == 1:
@@ -278,7 +277,7 @@ def _reject_conflicts(arguments: JsonObject, tool: Tool) -> None:
 
 
 def _reject_changed_meaning(tool: Tool, unknown: JsonObject, tools: ToolSet) -> None:
-    """Reject unknown arguments that change the effect. For example, `write_file(append=true)` must not overwrite the
+    """Reject unknown arguments that would change the call's effect: `write_file(append=true)` must not overwrite the
     file."""
     if tool.effect not in ("write", "delete"):
         return
@@ -301,7 +300,7 @@ def changes_meaning(tool: Tool, key: str, value: Json) -> bool:
 
 
 def _drop_nulls(arguments: JsonObject, tool: Tool) -> JsonObject:
-    """Drop optional arguments that are null. A word for null is also dropped, unless the argument may be text."""
+    """Drop optional arguments that are null, or a word for null unless the argument may be text."""
 
     def is_absent(key: str, value: Json) -> bool:
         types = schema_types(tool.properties.get(key, {}))
@@ -371,7 +370,7 @@ def _type(tool: Tool, key: str) -> str:
 
 
 def describe_expected(schema: Json) -> str:
-    """Describe for a message the values that ``schema`` accepts."""
+    """Describe the values that ``schema`` accepts, for a message."""
     if not isinstance(schema, Mapping):
         return "any value"
     if isinstance(values := schema.get("enum"), list):

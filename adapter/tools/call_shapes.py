@@ -25,7 +25,7 @@ ARGUMENT_KEYS = (
     "arguments", "parameters", "args", "input", "params", "kwargs", "tool_input", "action_input", "inputs",
 )  # fmt: skip
 NESTING_KEYS = ("function", "function_call", "tool_call", "tool")
-"""Keys whose value is the whole call."""
+"""Keys whose value can be the whole call."""
 
 ABOUT_KEYS = ("id", "type", "index", "call_id", "tool_call_id")
 
@@ -57,8 +57,8 @@ def looks_like_call(value: Json) -> bool:
 def extract_calls(value: Json, arguments_key: str, known: Collection[str] = ()) -> list[DecodedCall]:
     """Return the calls in ``value``.
 
-    ``arguments_key``: the format's key of the arguments. ``known``: names of tools; a single key is a name only if it
-    is one of them. Raises FormatError that names the missing part.
+    ``arguments_key``: the format's key for the arguments. ``known``: names of tools; a single key is a name only if it
+    is one of them. Raises FormatError if there is no valid call; the message names the missing part.
     """
     if isinstance(value, list):
         return [call for item in value for call in extract_calls(item, arguments_key, known)]
@@ -101,7 +101,7 @@ def _arguments(value: JsonObject, name_key: str, arguments_key: str) -> tuple[Js
         flat = {name: item for name, item in value.items() if name != name_key and name not in ABOUT_KEYS}
         return flat, ["flat-arguments"] if flat else ["no-arguments"]
     if key == "parameters" and _is_schema(value[key]):
-        raise FormatError(f"this is the definition of {value[name_key]!r}, not a call of it")
+        raise FormatError(f"this is the definition of {value[name_key]!r}, not a call to it")
     arguments, fixes = parse_arguments(value[key])
     return arguments, ([] if key == arguments_key else ["arguments-key"]) + fixes
 
@@ -112,7 +112,7 @@ def _is_schema(value: Json) -> bool:
 
 
 def parse_arguments(value: Json) -> tuple[JsonObject, list[str]]:
-    """Decode ``value`` as arguments, also if it is JSON in a string, null or a list of one object. Return the arguments
+    """Decode ``value`` as arguments, even if it is JSON in a string, null or a list of one object. Return the arguments
     and the fixes."""
     fixes: list[str] = []
     for _ in range(2):  # models encode arguments once, and a template may encode them again

@@ -1,4 +1,4 @@
-"""Coerce values to the types of a JSON Schema, without losing information."""
+"""Coerce values to the types in a JSON Schema, without losing information."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _BOOLEANS = {"true": True, "false": False}
 
 
 def schema_types(schema: Json) -> frozenset[str]:
-    """Return the JSON types that ``schema`` allows. Its references must be resolved. The result is empty if types are
-    not restricted."""
+    """Return the JSON types that ``schema`` allows, or an empty set if it does not restrict the type. References in
+    ``schema`` must have been resolved."""
     if not isinstance(schema, Mapping):
         return frozenset()
     types: frozenset[str] = frozenset()
@@ -53,21 +53,21 @@ def _enum_types(schema: Mapping[str, Json]) -> frozenset[str]:
 
 
 def _branch_types(schema: Mapping[str, Json], keyword: str) -> frozenset[str]:
-    """Return the types of all branches. The result is empty if a branch allows any type."""
+    """Return the types that the branches allow, or an empty set if a branch allows any type."""
     branches = schema.get(keyword)
     found = [schema_types(branch) for branch in branches if branch is not False] if isinstance(branches, list) else []
     return frozenset().union(*found) if all(found) else frozenset()
 
 
 def _intersect_types(types: frozenset[str], others: frozenset[str]) -> frozenset[str]:
-    """Return the types that are in both sets. If there are none, return the first set: ``{"type": "string", "enum": [1,
+    """Return the types in both sets. If there are none, return the first set, as for ``{"type": "string", "enum": [1,
     2]}``."""
     integers = {"integer"} & (types | others) if "number" in types | others else frozenset()
     return (types & others) | integers if types & others or integers else types
 
 
 def select_branch(schema: Json, name: str) -> Mapping[str, Json]:
-    """Return the branch of ``schema`` for values of type ``name``, or ``schema`` itself."""
+    """Return the only branch of ``schema`` for values of type ``name``, or ``schema`` unless there is exactly one."""
     if not isinstance(schema, Mapping):
         return {}
     branches = [each for key in ("anyOf", "oneOf") for each in schema.get(key) or () if name in schema_types(each)]
@@ -112,7 +112,7 @@ def _member_schemas(schema: Mapping[str, Json]) -> Mapping[str, Json]:
 
 def _item_schemas(schema: Mapping[str, Json], count: int) -> list[Json]:
     first, rest = schema.get("prefixItems"), schema.get("items", {})
-    if isinstance(rest, list):  # the older syntax of prefixItems
+    if isinstance(rest, list):  # the older syntax for prefixItems
         first, rest = rest, {}
     first = first[:count] if isinstance(first, list) else []
     return [*first, *[rest] * (count - len(first))]
@@ -133,8 +133,8 @@ def coerce_text(text: str, schema: Json) -> Json:
     """Convert a parameter that was written as bare text, as in XML formats.
 
     Text for a parameter that may be a string is unchanged, with three exceptions: ``null`` if it is allowed, an enum
-    value, and JSON that is exactly a list or object of the schema. Text that cannot be converted to a declared type is
-    also unchanged. ``null`` and empty text become null if the default is null.
+    value, and JSON that is exactly a list or object matching the schema. Text that cannot be converted to a declared
+    type is also unchanged. ``null`` becomes null if the default is null and the parameter is not a string.
     """
     if not isinstance(schema, Mapping):
         return text
@@ -161,7 +161,7 @@ _NULL_WORDS = ("null", "None")
 
 
 def _decode_container(bare: str, types: frozenset[str], schema: Mapping[str, Json], text: str) -> Json:
-    """Decode ``bare`` as a list or object of the schema. Return ``text`` if it is neither."""
+    """Decode ``bare`` as a list or object that matches the schema. Otherwise return ``text``."""
     if not types & {"array", "object"} or bare[:1] not in ("{", "["):
         return text
     found = decode_strict(bare)
@@ -170,7 +170,7 @@ def _decode_container(bare: str, types: frozenset[str], schema: Mapping[str, Jso
 
 
 def coerce_to_schema(value: Json, schema: Json) -> tuple[Json, tuple[str, ...]]:
-    """Convert ``value`` to the types of ``schema`` where no information is lost. Return the value and the fixes.
+    """Convert ``value`` to the types in ``schema`` if no information is lost. Return the value and the fixes.
 
     A value that matches the schema is never changed.
     """
@@ -218,7 +218,7 @@ _RESTRICTIONS = frozenset({"enum", "const", "anyOf", "oneOf"})
 
 def _match_choice(text: str, schema: Mapping[str, Json]) -> str | None:
     """Return the enum value that differs from ``text`` only in letter case or surrounding whitespace. Return None
-    unless exactly one does."""
+    unless there is exactly one."""
     listed = [schema["const"]] if "const" in schema else schema.get("enum")
     if not isinstance(listed, list):
         return None
@@ -246,8 +246,8 @@ def coerce_to_types(value: Json, types: frozenset[str]) -> tuple[Json, str | Non
 
 
 def _is_echo(value: JsonObject, types: frozenset[str]) -> bool:
-    """Return whether ``value`` is a copied schema with an added value, as small models write: ``{"type": "string",
-    "value": "Paris"}``."""
+    """Return whether ``value`` is a copy of the schema with a value added, which small models write: ``{"type":
+    "string", "value": "Paris"}``."""
     return "value" in value and isinstance(value.get("type"), str) and is_instance_of_types(value["value"], types)
 
 

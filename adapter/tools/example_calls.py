@@ -1,4 +1,4 @@
-"""Build valid example calls of a tool, from its schema and the valid arguments of an invalid call."""
+"""Build valid example calls to a tool, from its schema and the valid arguments of an invalid call."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _BY_FORMAT: Mapping[str, Json] = {
 """Example strings by the schema's ``format``; see
 https://json-schema.org/draft/2020-12/json-schema-validation#section-7.3."""
 MAX_DEPTH = 4
-"""Maximum nesting depth of an example. Objects below it are empty."""
+"""Maximum nesting depth of an example. Deeper objects and lists are empty."""
 MAX_ITEMS = 8
-"""Maximum number of items of a list in an example, even if the schema requires more."""
+"""Maximum number of items in a list of an example, even if the schema requires more."""
 MAX_BOUND = 1e15
 """Maximum absolute value of a number in an example. Up to this value, floats represent every integer."""
 
 
 def example_call(tool: Tool, given: Mapping[str, Json] | None = None) -> JsonObject:
-    """Return valid arguments for ``tool``: the required arguments, and those of ``given`` that are valid.
+    """Return valid arguments for ``tool``: the required arguments, and those in ``given`` that are valid.
 
-    A string that only the model can know is a placeholder with the parameter's name: ``"your path"``.
+    A string that only the model can know becomes a placeholder with the parameter's name: ``"your path"``.
     """
     valid = {key: value for key, value in (given or {}).items() if key in tool.properties}
     valid = {key: value for key, value in valid.items() if has_schema_type(value, tool.properties[key])}

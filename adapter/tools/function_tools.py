@@ -1,4 +1,4 @@
-"""Custom tools: a Python function with a description for the model.
+"""Custom tools: Python functions with a description for the model.
 
 ::
 
@@ -7,10 +7,10 @@
         '''Forecast for a city.
 
         Args:
-            city: Its name, in English.
+            city: Name of the city, in English.
         '''
 
-    tool(Forecast, get_forecast)                    # a pydantic model, and a function that takes one
+    tool(Forecast, get_forecast)                    # a pydantic model, and a function that takes an instance
     tool(openai_or_mcp_definition, call_it)         # a definition, and a function that takes its parameters
 
 The function may be async. The model gets a returned string unchanged and any other value as JSON; an exception
@@ -42,7 +42,7 @@ FunctionDescription: TypeAlias = "Function | type[BaseModel] | BaseModel | Mappi
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
-    """A validated call of a custom tool."""
+    """A validated call to a custom tool."""
 
     call: CallFunction
 
@@ -71,11 +71,12 @@ def tool(
     name: str = "",
     effect: Effect = "execute",
 ) -> Tool | Callable[[Function], Tool]:
-    """Make a tool from a function. Also a decorator, with or without parentheses; see the module for all forms.
+    """Create a tool from a function. Also usable as a decorator, with or without parentheses; the module shows all
+    forms.
 
-    ``effect``: kind of effect of the function. The default ``"execute"`` needs approval like a command, and ``"read"``
-    runs without approval. ``name``: replaces the name of the function, model or definition. Raises UsageError if the
-    parameters cannot be described.
+    ``effect``: the kind of effect that the function has. The default ``"execute"`` needs approval like a command;
+    ``"read"`` runs without approval. ``name``: replaces the name of the function, model or definition. Raises
+    UsageError if the parameters cannot be described as JSON Schema.
     """
     check_types("tool", name=(name, str))
     if not name.isprintable():
@@ -103,7 +104,7 @@ def with_runner(runner: str, built: Tool, notice: str = "") -> Tool:
 
 
 def _bind_operations(built: Tool) -> Tool:
-    """Return ``built`` with a validation that adds the tool's name, effect and runner to its operations."""
+    """Return ``built`` with a ``validate`` that adds the tool's name, effect, runner and notice to its operations."""
     validate, function = built.validate, built.function
     assert validate is not None
     assert function is not None
@@ -131,7 +132,7 @@ def _require_function(description: object, function: Function | None) -> Functio
 def _from_function(function: Function, name: str) -> Tool:
     function_name = getattr(function, "__name__", "")
     if not callable(function) or not (name or function_name.isidentifier()):
-        raise UsageError(f"{function!r} has no name; pass a named function, a model or a definition, or a name")
+        raise UsageError(f"{function!r} has no name; pass a named function, a model or a definition, or pass name=...")
     name = name or function_name
     from docstring_parser import parse
 
@@ -158,7 +159,7 @@ def _from_function(function: Function, name: str) -> Tool:
     try:
         model = create_model(name, __config__=config, **fields)
         schema = simplify_schema(model)
-    except PydanticUserError as error:  # such as a type without a JSON value
+    except PydanticUserError as error:  # for example, a type that JSON cannot represent
         raise UsageError(f"{name}: its parameters cannot be described as JSON Schema: {error.message}") from error
     description = "\n\n".join(filter(None, (docstring.short_description, docstring.long_description)))
 
@@ -172,7 +173,7 @@ def _from_function(function: Function, name: str) -> Tool:
 
 
 _FIELD_PREFIX = "given_"
-"""Prefix of field names. Pydantic reserves some names that a parameter may have: ``model_config``, ``_any``."""
+"""Prefix of field names, because a parameter may have a name that Pydantic reserves: ``model_config``, ``_any``."""
 
 
 def _parameter_name(field: str) -> str:

@@ -19,17 +19,17 @@ MAX_PROBLEMS = 4
 """Maximum number of problems reported per call. A small model fixes one or two at a time."""
 
 CHECKED_KEYWORDS = frozenset({"required", "type", "enum", "const", "anyOf", "oneOf", "additionalProperties"})
-"""Keywords that are checked. The tool checks lengths, patterns and bounds, which many schemas state wrongly."""
+"""Keywords that are checked. Lengths, patterns and bounds, which many schemas state wrongly, are left to the tool."""
 
 
 def schema_errors(tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
-    """Return the problems of a call. The result is empty if the call is valid or the schema is invalid."""
+    """Return the problems with a call's arguments; an empty tuple if they are valid or the schema is invalid."""
     errors = [error for error in _errors(tool, arguments) if error.validator in CHECKED_KEYWORDS]
     return tuple(dict.fromkeys(problem for error in errors for problem in _describe_error(error, tool)))[:MAX_PROBLEMS]
 
 
 def _errors(tool: Tool, arguments: JsonObject) -> list[ValidationError]:
-    """Return all violations of the schema; none if the schema is invalid."""
+    """Return all violations of the schema, or an empty list if the schema is invalid."""
     from referencing.exceptions import Unresolvable
 
     validator = validator_of(tool)

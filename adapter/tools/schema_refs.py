@@ -14,20 +14,20 @@ from adapter.core.events import Json, JsonObject
 SCHEMAS_BY_NAME = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 SCHEMAS = ("anyOf", "oneOf", "allOf", "prefixItems")
 SCHEMA = ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames")
-"""Keywords whose value is a schema, a list of schemas, or schemas by name."""
+"""Keywords whose values are schemas by name, lists of schemas, or single schemas."""
 
 MAX_STEPS = 16
 """Maximum number of references in a chain."""
 MAX_SCHEMAS = 2000
-"""Maximum number of subschemas in a resolved schema. Without it, references could make a short schema grow without
+"""Maximum number of subschemas in a resolved schema. Otherwise, references could make a short schema grow without
 limit."""
 MAX_LEVELS = 32
 """Maximum nesting depth of subschemas. Deeper subschemas become ``{}``, which allows any value."""
 
 
 def resolve_pointer(root: Mapping[str, Json], reference: str) -> Json:
-    """Return the value at the JSON pointer ``#/a/b`` in ``root``. Return ``{}``, which allows any value, if it does not
-    exist."""
+    """Return the value at the JSON pointer ``#/a/b`` in ``root``. If there is none, return ``{}``, which allows any
+    value."""
     node: Json = root
     if not reference.startswith("#"):
         return {}
@@ -54,10 +54,10 @@ def follow_ref(root: Mapping[str, Json], schema: Json) -> Json:
 
 
 def merge_all_of(schema: Mapping[str, Json], parts: Sequence[Json]) -> JsonObject:
-    """Merge ``parts`` and ``schema``, without its ``allOf``, into a schema that requires all of them.
+    """Merge ``parts`` and the rest of ``schema``, without its ``allOf``, into a schema that requires all of them.
 
-    Properties and requirements are united. Types, choices and properties of the same name are narrowed. For all other
-    keywords, the last value is used.
+    Properties and required names are combined. Types, choices and properties with the same name are narrowed. For all
+    other keywords, the last value is used.
     """
     whole: JsonObject = {}
     rest = {key: value for key, value in schema.items() if key != "allOf"}

@@ -1,8 +1,8 @@
 """Simplify JSON Schemas for small models and constrained decoders.
 
-The grammars of llama.cpp and Ollama support neither ``$ref`` nor ``type`` lists, and little of ``anyOf`` (ollama:
-"cannot unmarshal array into ... type string"). So references are inlined, titles are dropped, and a nullable value
-becomes an optional one. Where a model contains itself, the inner occurrence is described only by its type.
+The grammars of llama.cpp and Ollama support neither ``$ref`` nor ``type`` lists, and little of ``anyOf`` (Ollama:
+"cannot unmarshal array into ... type string"). Therefore, references are inlined, titles are dropped, and a nullable
+value becomes an optional one. If a model contains itself, the inner occurrence is described only by its type.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from pydantic import BaseModel
 from adapter.core.events import Json, JsonObject
 
 REQUIRED_KEY = "x-required"
-"""Key that marks a parameter as required in the schema, although it may be missing:
+"""Key that marks a parameter as required in the schema, although calls may omit it:
 ``Field(json_schema_extra={REQUIRED_KEY: True})``."""
 
 _DROPPED = {"title", REQUIRED_KEY, "$defs"}
 
 
 def simplify_schema(model: type[BaseModel]) -> JsonObject:
-    """Return the schema of ``model`` as an object: inlined, without titles, and with Optional replaced by its type."""
+    """Return the schema of ``model``, with references inlined, titles dropped and ``Optional[T]`` replaced by ``T``."""
     full = model.model_json_schema()
     schema: JsonObject = _simplify(full, full.get("$defs", {}))
     schema.pop("description", None)  # the tool has its own description

@@ -1,7 +1,7 @@
-"""Tool definitions: `Tool` describes, validates, encodes and constrains calls; `ToolSet` looks tools up by name.
+"""Tool definitions: `Tool` describes a tool and validates calls to it; `ToolSet` looks tools up by name.
 
-`Tool` is plain data, so that a parser can use tools of any source: a dialect's class, an OpenAI tool definition, an MCP
-tool, a function.
+`Tool` is plain data, so that a parser can use tools from any source: a dialect's class, an OpenAI tool definition, an
+MCP tool or a function.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # a parser needs tools, but not their operations
 
 
 class ValidatedCall(Protocol):
-    """A validated call. It returns its operation and renders the result."""
+    """A validated call, which returns its operation and renders the result."""
 
     def operation(self) -> Operation: ...
 
@@ -34,7 +34,7 @@ class ValidatedCall(Protocol):
         ...
 
     def notes(self) -> tuple[str, ...]:
-        """Return assumptions about missing or oversized arguments, one sentence each."""
+        """Return the assumptions made for missing or oversized arguments, as one sentence each."""
         ...
 
 
@@ -45,11 +45,11 @@ error."""
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool: its name, description and JSON Schema, and the functions that validate and run it.
+    """A tool: its name, description and JSON Schema, and the functions that validate and run a call.
 
-    ``parameters``: a JSON Schema of type object. ``argument_aliases``: additional names that each parameter accepts.
-    ``validate``: raises pydantic's ValidationError; None for tools that only a client can run. ``needs``: the host
-    capability that the tool requires; the tool is not offered without it.
+    ``parameters``: a JSON Schema of type object. ``argument_aliases``: additional names for each parameter.
+    ``validate``: validates arguments, or raises pydantic's ValidationError; None for tools that only a client can run.
+    ``needs``: the host capability without which the tool is not offered.
     """
 
     name: str
@@ -66,17 +66,17 @@ class Tool:
     program: str = ""
     """Name of the program that the tool runs. The tool is offered only if the program is installed."""
     max_lines: int = MAX_LINES
-    """Maximum number of lines of a result. Longer results are truncated."""
+    """Maximum number of lines in a result. Longer results are truncated."""
     function: Callable[..., object] | None = None
     """Function of a custom tool; see `adapter.tools.function_tools`."""
     runner: str = ""
     """Name of the external runner of a custom tool, such as an MCP server."""
     notice: str = ""
-    """Reason to request approval for a custom tool until it was allowed once, regardless of its effect."""
+    """Reason to request approval for a custom tool, whatever its effect, until the tool has been allowed once."""
     label: str = ""
-    """Name of the argument in which the model states the purpose of a call. It is shown to the approver."""
+    """Name of the argument in which the model states a call's purpose, which is shown to the approver."""
     polls: bool = False
-    """True if repeated identical calls are expected. Loop detection ignores them."""
+    """True if repeated identical calls are expected; loop detection then ignores them."""
     failure: FailureRenderer | None = None
     """Renders a failed call as JSON, if the dialect documents it."""
 
@@ -85,9 +85,9 @@ class Tool:
             raise UsageError(f"Tool: name must be a string, got {format_value(self.name)}")
 
     def __call__(self, *args: object, **kwargs: object) -> object:
-        """Call the function directly, so that a function with ``@tool`` can still be called."""
+        """Call the function directly, so that a function decorated with ``@tool`` can still be called."""
         if self.function is None:
-            raise UsageError(f"{self.name} has no function of its own; run it in a Workspace")
+            raise UsageError(f"{self.name} has no function; run it in a Workspace")
         return self.function(*args, **kwargs)
 
     def require_sync(self) -> None:
@@ -123,8 +123,8 @@ class Tool:
 
     @classmethod
     def from_definition(cls, definition: Tool | Mapping[str, Json]) -> Tool:
-        """Build a Tool from an OpenAI definition (nested or flat), an Anthropic or an MCP definition. A Tool is
-        returned unchanged.
+        """Build a Tool from an OpenAI definition (nested or flat), an Anthropic definition or an MCP definition.
+        Return a Tool unchanged.
 
         Raises UsageError if the name is missing or the parameters are not a JSON object.
         """
@@ -133,7 +133,7 @@ class Tool:
         if not isinstance(definition, Mapping):
             raise UsageError(
                 f"a tool definition must be a dict or a Tool, got {repr(definition)[:80]}; "
-                "for a function use adapter.tool"
+                "for a function, use adapter.tool"
             )
         inner = definition.get("function", definition)
         if not isinstance(inner, Mapping) or not isinstance(inner.get("name"), str):
@@ -156,9 +156,9 @@ class Tool:
 
 
 def _effect_by(hints: Mapping[str, Json]) -> Effect:
-    """Return the effect that MCP's annotations declare.
+    """Return the effect that MCP annotations declare.
 
-    A tool without annotations counts as "read", because its client decides about permissions.
+    A tool without annotations counts as "read", because the client that defines it decides about permissions.
     """
     if hints.get("readOnlyHint") is not False:
         return "read"
@@ -166,13 +166,13 @@ def _effect_by(hints: Mapping[str, Json]) -> Effect:
 
 
 MAX_LISTED = 40
-"""Maximum number of tool names in a message. If there are more, the nearest names are listed first."""
+"""Maximum number of tool names in a message. If there are more, the most similar names come first."""
 
 ToolDefinitions: TypeAlias = "ToolSet | Iterable[Tool | Mapping[str, Json]]"
 
 
 class ToolSet(Mapping[str, Tool]):
-    """The tools of one session by name, in definition order."""
+    """The tools of one session by name, in the order of their definitions."""
 
     def __init__(self, definitions: ToolDefinitions = ()) -> None:
         each = definitions.values() if isinstance(definitions, ToolSet) else definitions
@@ -197,14 +197,14 @@ class ToolSet(Mapping[str, Tool]):
 
     @cached_property
     def lower_names(self) -> frozenset[str]:
-        """Names in lower case."""
+        """The names of all tools, in lower case."""
         return frozenset(name.lower() for name in self._tools)
 
     def match(self, name: str) -> Tool | None:
         """Return the tool that ``name`` refers to, or None.
 
-        The name may be an alias, have different letter case or separators, or have a namespace in front or ``Tool`` at
-        the end. A merely similar name does not match.
+        ``name`` may be an alias, differ in letter case or separators, have a namespace in front, or end with ``Tool``.
+        A merely similar name does not match.
         """
         if name in self._tools:
             return self._tools[name]
@@ -217,14 +217,14 @@ class ToolSet(Mapping[str, Tool]):
         return None
 
     def nearest(self, name: str, count: int = 3) -> list[str]:
-        """Return the names most similar to ``name``. Use them only in messages."""
+        """Return the tool names most similar to ``name``, for messages only."""
         from rapidfuzz import fuzz, process
 
         found = process.extract(name, list(self._tools), scorer=fuzz.WRatio, processor=_spelling, limit=count)
         return [match for match, score, _ in found if score >= 60]
 
     def explain_unknown(self, name: str) -> str:
-        """Explain to the model that ``name`` is unknown: list the available tools and the nearest names."""
+        """Return a message for the model about the unknown ``name``, with the available and the most similar names."""
         near = self.nearest(name)
         hint = f" (did you mean {' or '.join(map(repr, near))}?)" if near else ""
         listed = list(self) if len(self) <= MAX_LISTED else [*near, *(each for each in self if each not in near)]

@@ -969,7 +969,7 @@ def test_tools_of_other_dialects_are_understood(call, directory, name, arguments
     make_files(directory, "f", text="a\n")
     result = call(name, host=Host(search="embedded"), **arguments)
     assert result.ok, result.content
-    assert f"read as a call of {meant}" in result.notes
+    assert f"read as a call to {meant}" in result.notes
 
 
 def test_words_for_nothing_are_nothing_and_extras_are_left_out(call, directory):

@@ -142,7 +142,7 @@ def test_a_valid_call_becomes_an_invocation():
     assert (invocation.tool, invocation.arguments) == (READ, {"path": "a.py", "offset": 3})
     assert invocation.validated is not None
     assert invocation.validated.operation() == ReadText("a.py", 3)
-    assert invocation.notes == ("read as a call of read_file",)
+    assert invocation.notes == ("read as a call to read_file",)
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def test_a_definition_needs_a_name(definition):
 
 @pytest.mark.parametrize(
     ("given", "said"),
-    [(print, r"got <built-in function print>; for a function use adapter\.tool"), ("f", "got 'f';")],
+    [(print, r"got <built-in function print>; for a function, use adapter\.tool"), ("f", "got 'f';")],
 )
 def test_from_definition_rejects_invalid_definitions(given, said):
     """A function, a name: with the next step."""

@@ -1,9 +1,9 @@
 """Operations that tools perform, and their results, as values.
 
-A dialect turns a validated call into an operation. The workspace performs it and returns a result, which the dialect
-formats for its model. Paths are strings as the model wrote them, and only the workspace's path resolver interprets
-them. Lines are 1-based, times are in seconds. ``notes`` of an outcome list tolerated, assumed or omitted details, one
-sentence each.
+A dialect turns a validated call into an operation. The workspace performs the operation and returns an outcome, which
+the dialect formats for its model. Paths are strings as the model wrote them, and only the workspace's path resolver
+interprets them. Lines are 1-based, times are in seconds. An outcome's ``notes`` list tolerated, assumed or omitted
+details, as one sentence each.
 """
 
 from __future__ import annotations

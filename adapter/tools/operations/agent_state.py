@@ -13,7 +13,7 @@ Delivery: TypeAlias = Literal["result", "message"]
 
 @dataclass(frozen=True, slots=True)
 class Todo:
-    """An entry of the todo list. ``active_form``: label while it is in progress ("Running the tests")."""
+    """An entry in the todo list. ``active_form``: its label while it is in progress ("Running the tests")."""
 
     content: str
     status: TodoStatus = "pending"
@@ -41,7 +41,7 @@ class TodoList:
 
 @dataclass(frozen=True, slots=True)
 class ViewMemory:
-    """Show one note, or the list of all notes if the name is None."""
+    """Show one note, or the list of all notes if ``path`` is None."""
 
     path: str | None = None
 
@@ -74,7 +74,7 @@ class MemoryList:
 
 @dataclass(frozen=True, slots=True)
 class MemoryChanged:
-    """The result of a changed note. ``size``: its size in bytes; None if the note was deleted."""
+    """The result of writing or deleting a note. ``size``: the note's size in bytes; None if it was deleted."""
 
     path: str
     size: int | None
@@ -111,7 +111,7 @@ class SkillLoaded:
 
 
 def todo_status(text: str) -> TodoStatus:
-    """Parse a status. Letter case, blanks and hyphens are ignored. Raises ValueError, which lists all statuses."""
+    """Parse a status in any letter case, with spaces, hyphens or underscores. Raises ValueError for any other text."""
     spelling = "_".join(text.replace("-", " ").replace("_", " ").lower().split())
     spelling = {"todo": "pending", "done": "completed", "complete": "completed", "canceled": "cancelled"}.get(
         spelling, spelling

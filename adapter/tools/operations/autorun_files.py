@@ -19,11 +19,11 @@ RUN_LATER: dict[str, tuple[str, ...]] = {
         *(".zprofile", ".zlogin", ".zlogout", ".inputrc", ".config/fish/"),
     ),
     "shells that enter the folder run it (direnv, mise, asdf)": (".envrc", ".mise.toml", "mise.toml", ".mise/"),
-    "git runs it, or reads from it what to run": (
+    "git runs it, or reads from it which programs to run": (
         *(".gitmodules", ".gitconfig", ".git-hooks/", ".githooks/", ".husky/", ".pre-commit-config.yaml"),
         *("lefthook.yml", ".lefthook.yml", ".lefthook/", ".lintstagedrc*", ".overcommit.yml"),
     ),
-    "editors run its tasks, settings or commands when the folder is opened": (
+    "editors apply its settings, or run its tasks or commands, when they open the folder": (
         *(".vscode/", "*.code-workspace", ".idea/", ".run/", ".fleet/", ".zed/", ".devcontainer/"),
         *(
             ".devcontainer.json",
@@ -58,18 +58,18 @@ RUN_LATER: dict[str, tuple[str, ...]] = {
         *(".proxyai/", ".qoder/", ".qwen/", ".roo/", ".trae/", ".vibe/", ".windsurf/", ".zencoder/"),
     ),
     "this program runs the tools that it defines": ("tools.json",),
-    "Python, or a debugger, runs it whenever it starts there": (
+    "Python or a debugger runs it when it is started in the folder": (
         *("sitecustomize.py", "usercustomize.py", "*.pth", ".pdbrc", ".gdbinit", ".lldbinit"),
     ),
-    "programs take credentials or trusted hosts from it": (".ssh/", ".netrc", ".ripgreprc", ".curlrc", ".wgetrc"),
+    "programs read credentials or trusted hosts from it": (".ssh/", ".netrc", ".ripgreprc", ".curlrc", ".wgetrc"),
 }
-"""Patterns of such files, by the reason. They match as in `.gitignore`, at any depth and in any letter case."""
+"""Patterns for such files, by reason. They match as in `.gitignore`, at any depth and in any letter case."""
 
 GIT_DATA = "it is git's own data, or names programs that git runs: your next `git status` may run them"
 
 
 def autorun_reason(paths: Iterable[str]) -> str:
-    """Return the reason why a change of ``paths`` needs approval, or "" if it needs none."""
+    """Return the reason why a change to ``paths`` needs approval, or "" if it needs none."""
     for path in paths:
         for reason, spec in _specs():
             if spec.match_file(path.casefold()) or spec.match_file(f"{path.casefold()}/"):

@@ -12,9 +12,9 @@ MediaKind: TypeAlias = Literal["image", "pdf", "audio", "video"]
 class ReadText:
     """Read a text file, or its lines ``start_line`` to ``end_line`` (inclusive) with ``context_lines`` on both sides.
 
-    At most ``max_lines`` lines are returned, and ``max_line_characters`` of each line. ``or_list``: return the Listing
-    of a directory instead of an error. ``media``: media types that the model accepts, set by the workspace. A PDF is
-    returned as text if the model does not accept PDFs; other media are refused.
+    At most ``max_lines`` lines are returned, and ``max_line_characters`` of each line. ``or_list``: whether to return a
+    Listing for a directory, instead of an error. ``media``: the media types that the model accepts, set by the
+    workspace. If the model does not accept PDFs, a PDF is returned as text; other media are refused.
     """
 
     path: str
@@ -41,7 +41,7 @@ class WriteText:
 class Patch:
     """A replacement of text. The line numbers are hints that select one of several matches.
 
-    ``replace_all``: replace every match. ``exact``: match and insert the characters verbatim.
+    ``replace_all``: whether to replace every match. ``exact``: whether to match and insert the characters verbatim.
     """
 
     old_text: str
@@ -56,28 +56,29 @@ class Patch:
 class Hunk(Patch):
     """A patch in a line-based notation, such as a diff. Its old and new text consist of whole lines.
 
-    A hunk without old text inserts before ``start_line`` or at the end. A hunk with neither text fills an empty
-    file.
+    A hunk without old text inserts its new text before ``start_line``, or else at the end of the file, which may be
+    empty.
     """
 
     below: tuple[str, ...] = ()
-    """Lines that occur above the match, in file order, each at an unknown distance.
+    """Lines that occur above the match, in file order, at unknown distances.
 
-    If ``start_line`` is set, they are the heading that a diff tool found, and only select one of several matches.
+    If ``start_line`` is set, these lines are the heading that a diff tool wrote, and only select one of several
+    matches.
     """
     at_end: bool = False
     """True if the hunk's last line is the last line of the file."""
     final_newline: bool | None = None
-    """True if the changed file ends with a line end; None if the notation does not specify it."""
+    """True if the changed file ends with a line break; None if the notation does not specify this."""
     in_order: bool = field(default=False, compare=False)
-    """True if the notation writes the hunks of a file in the order of their places."""
+    """True if the notation writes a file's hunks in the order in which they apply."""
     others: tuple[Hunk, ...] = ()
     """Alternative interpretations of the same text. The one that matches the file is used."""
 
 
 @dataclass(frozen=True, slots=True)
 class WholeFileRewrite(Patch):
-    """A rewrite of a whole file. ``new_text``: its new text, in which a line such as ``# ... existing code ...``
+    """A rewrite of a whole file. ``new_text``: the file's new text, in which a line such as ``# ... existing code ...``
     represents unchanged lines."""
 
 
@@ -93,7 +94,7 @@ class ParameterNames:
 
 
 PatchBasis: TypeAlias = Literal["original", "sequence"]
-"""Text in which a patch is matched: the original text, or the result of the previous patches."""
+"""The text that a patch is matched against: the original text, or the result of the previous patches."""
 
 Edits: TypeAlias = Literal["exact", "tolerant"]
 """Matching of old text: verbatim, or tolerant of unambiguous mistakes."""
@@ -119,7 +120,7 @@ FileAction: TypeAlias = Literal["update", "add", "delete"]
 
 @dataclass(frozen=True, slots=True)
 class FileEdit:
-    """An edit of one file. An update has patches and may also move the file; a new file has ``content``."""
+    """An edit to one file. An update has patches and may also move the file; a new file has ``content``."""
 
     path: str
     action: FileAction = "update"
@@ -130,8 +131,8 @@ class FileEdit:
 
 @dataclass(frozen=True, slots=True)
 class PatchFiles:
-    """Edit, add, delete and move several files. If one edit fails, no file is changed. Repeated edits of a file build
-    on each other."""
+    """Edit, add, delete and move several files. If one edit fails, no file is changed. Several edits to the same file
+    build on each other."""
 
     files: tuple[FileEdit, ...]
     basis: PatchBasis = "original"
@@ -166,16 +167,16 @@ class MakeDirectory:
 class Stat:
     path: str
     count_lines: bool = False
-    """Also count the line feeds of a file."""
+    """Whether to also count the line feeds in a file."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileText:
     """Lines ``start_line`` to ``end_line`` of a file with ``total_lines`` lines.
 
-    ``text``: the lines with the file's line ends. An empty file has 0 lines. ``total_lines``: None for a large file
-    that was not read to its end. ``truncated``: a limit cut requested lines off, and the next line is ``end_line`` +
-    1.
+    ``text``: the lines with the file's line endings. An empty file has 0 lines. ``total_lines``: None for a large file
+    that was not read to its end. ``truncated``: whether a limit cut off requested lines, the first of them at
+    ``end_line`` + 1.
     """
 
     path: str
@@ -210,7 +211,7 @@ class FileWritten:
 
 @dataclass(frozen=True, slots=True)
 class ChangedLine:
-    """A changed position, 1-based. ``context``: its line and the surrounding lines."""
+    """A changed position, 1-based. ``context``: the changed line and the lines around it."""
 
     line: int
     column: int
@@ -230,8 +231,8 @@ class FilePatched:
 
 @dataclass(frozen=True, slots=True)
 class FilesPatched:
-    """The result of `PatchFiles`. ``done``: one entry per edit: ``updated a.py``, ``added b.py``, ``deleted c.py``,
-    ``moved d.py to e.py``."""
+    """The result of `PatchFiles`. ``done``: one entry per edit, such as ``updated a.py``, ``added b.py``, ``deleted
+    c.py`` or ``moved d.py to e.py``."""
 
     done: tuple[str, ...]
     diff: str
@@ -240,7 +241,7 @@ class FilesPatched:
 
 @dataclass(frozen=True, slots=True)
 class OperationDone:
-    """A completed change, whose only result are the affected paths."""
+    """A completed change that has no result except the affected paths."""
 
     path: str
     destination: str | None = None
@@ -256,7 +257,7 @@ class FileInfo:
     is_directory: bool
     is_file: bool
     modified: int
-    """Time of the last modification, in seconds since the epoch."""
+    """Time of the last modification, in seconds since the Unix epoch."""
     readonly: bool
     lines: int | None = None
     notes: tuple[str, ...] = ()

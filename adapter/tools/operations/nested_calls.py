@@ -1,4 +1,4 @@
-"""Operations that make more calls (batches, code, sub-agents, custom functions), and their outcomes."""
+"""Operations that run other calls or functions (batches, code, sub-agents, custom functions), and their outcomes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from adapter.core.events import Json, JsonObject, ToolResult
 
 Effect: TypeAlias = Literal["read", "state", "write", "delete", "execute", "network", "skill"]
-"""The kind of effect of an operation. It determines whether approval is needed.
+"""The kind of effect that an operation has, which determines whether it needs approval.
 
 ``state`` changes only the agent's own state (todo list, memory, cursor). ``skill`` loads instructions.
 """
@@ -60,8 +60,8 @@ class CodeOutput:
 class RunSubagent:
     """Run a sub-agent on ``prompt``.
 
-    ``kind``: ``research`` (reads only), ``general`` or a custom kind. ``model``: the dialect's name of a model or tier.
-    ``cwd``: the sub-agent's folder in the workspace.
+    ``kind``: ``research`` (reads only), ``general`` or a custom kind. ``model``: a model or tier, named as in the
+    dialect. ``cwd``: the sub-agent's folder in the workspace.
     """
 
     prompt: str
@@ -73,7 +73,7 @@ class RunSubagent:
 
 @dataclass(frozen=True, slots=True)
 class AgentReport:
-    """The report of a sub-agent. ``seconds``: elapsed time. ``tokens``: None if the server did not report them."""
+    """The report from a sub-agent. ``seconds``: elapsed time. ``tokens``: None if the server did not report usage."""
 
     kind: str
     description: str
@@ -95,13 +95,13 @@ class CallFunction:
     runner: str = ""
     """Name of the external runner, such as ``the MCP server 'git'``; "" for a function of this program."""
     notice: str = ""
-    """Reason to request approval until the call was allowed once, regardless of its effect. It is shown to the
+    """Reason to request approval, whatever the effect, until the call has been allowed once. It is shown to the
     approver."""
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionResult:
-    """Result of a function: text for the model, and the value as JSON if the function returns one."""
+    """The result of a function: text for the model, and the value as JSON if the function returned one."""
 
     text: str
     data: Json = None

@@ -8,11 +8,11 @@ from typing import Literal, TypeAlias
 Section: TypeAlias = Literal[
     "imports", "mods", "consts", "types", "traits", "impls", "classes", "fns", "macros", "tests", "fields"
 ]
-"""Section of an outline that contains an item. ``fields`` occurs only within items."""
+"""The section of an outline to which an item belongs. ``fields`` occurs only within items."""
 
 SymbolContext: TypeAlias = Literal["any", "files", "classes", "functions", "variables"]
-"""Names that a symbol search finds: ``files`` finds file names, ``classes`` types and modules, ``functions`` functions
-and methods, ``variables`` constants and fields."""
+"""Names that a symbol search finds: ``files`` finds file names; ``classes``, types and modules; ``functions``,
+functions and methods; ``variables``, constants and fields."""
 
 SymbolScope: TypeAlias = Literal["project", "module", "directory", "file", "custom"]
 
@@ -76,9 +76,9 @@ class FileOutline:
     items: tuple[OutlineItem, ...]
     """Items in file order."""
     imports: tuple[str, ...] = ()
-    """Full paths of the imports. Display merges common prefixes."""
+    """Full paths of the imports. `adapter.outline.formatter` merges common prefixes."""
     separator: str = ""
-    """Separator of the components of an import. Empty if the imports do not use the same separator."""
+    """Separator between the components of an import path; "" if the language has none."""
     module_doc: tuple[int, int] | None = None
     """First and last line of the comment about the whole file."""
     notes: tuple[str, ...] = ()
@@ -86,7 +86,7 @@ class FileOutline:
 
 @dataclass(frozen=True, slots=True)
 class SymbolMatch:
-    """A name that matches. ``line`` and ``column`` are 1-based. The name of a file is at 1, 1."""
+    """A name that matches. ``line`` and ``column`` are 1-based; a file's name has line 1 and column 1."""
 
     path: str
     line: int
@@ -101,7 +101,7 @@ class SymbolMatch:
 @dataclass(frozen=True, slots=True)
 class SymbolMatches:
     """The result of a symbol search. ``matches``: the best matches first, up to the limit. ``total``: number of all
-    matches. ``files``: (path, number of matches) for all files."""
+    matches. ``files``: path and number of matches for each file with a match."""
 
     matches: tuple[SymbolMatch, ...]
     total: int

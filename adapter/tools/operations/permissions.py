@@ -38,9 +38,9 @@ MODES: Mapping[str, Mapping[Effect, PermissionVerdict]] = {
 }
 """Default verdict by mode and effect. Effects that are not listed are allowed.
 
-The modes follow the dialects' documents. ProxyAI asks about edits, commands and, by a general question, skills. proto
+The modes follow the dialects' documents. ProxyAI asks about edits, commands and, with a general question, skills. proto
 asks about edits, unless the mode is auto-edit or yolo. Blade always asks about commands. Maki asks about neither skills
-nor web pages, which is stated in `Dialect.preapproved`.
+nor web pages, as `Dialect.preapproved` states.
 """
 
 NO_SANDBOX = "sandbox: NONE"
@@ -158,7 +158,7 @@ def to_decision(answer: object, approver: Approver) -> ApprovalDecision:
 
 
 def ask_approver(approver: Approver, approval: ApprovalRequest) -> ApprovalDecision:
-    """Call the approver. If it raises or returns an invalid answer, raises UsageError and allows nothing."""
+    """Call the approver. Raises UsageError, and allows nothing, if the approver fails or returns an invalid answer."""
     try:
         answer = approver(approval)
     except UsageError:
@@ -170,13 +170,12 @@ def ask_approver(approver: Approver, approval: ApprovalRequest) -> ApprovalDecis
 
 @dataclass(frozen=True, slots=True)
 class PermissionRule:
-    """A permission rule that allows, asks about or denies calls of a tool: ``Bash(git status)``, ``Edit(src/**)``,
+    """A permission rule that allows, asks about or denies calls to a tool: ``Bash(git status)``, ``Edit(src/**)``,
     ``Read``.
 
-    ``tool``: a name in the dialect, or ``*``. ``pattern``: None matches every call. For commands, it is the words with
-    which the command begins; a final ``*`` also allows options. For files, it is a ``.gitignore`` pattern. For skills
-    and hosts, it is a title or a name, with ``*`` as a wildcard. Raises UsageError for a pattern that can never
-    match.
+    ``tool``: a name in the dialect, or ``*``. ``pattern``: None matches every call. For commands, the pattern is the
+    first words of the command; a final ``*`` also allows options. For files, it is a ``.gitignore`` pattern. For skills
+    and hosts, it is a title or a name, with ``*`` as a wildcard. Raises UsageError for a pattern that can never match.
     """
 
     verdict: PermissionVerdict
@@ -241,8 +240,8 @@ def _compile_pattern(pattern: str) -> GitIgnoreSpec:
 
 
 def _matches_path(pattern: str, path: str) -> bool:
-    """Return whether the pattern matches the path. The path is also matched as a directory: ``secrets/`` matches
-    ``secrets`` itself."""
+    """Return whether the pattern matches the path, as a file or as a directory: ``secrets/`` matches ``secrets``
+    itself."""
     return _compile_pattern(pattern).match_file(path) or _compile_pattern(pattern).match_file(f"{path}/")
 
 
@@ -255,8 +254,8 @@ def _to_folder_pattern(pattern: str) -> str:
 class PermissionPolicy:
     """The mode, the rules and the approvals of this session.
 
-    ``unasked``: effects for which the dialect's document requires no approval. If the mode asks about such an effect,
-    it is allowed; if the mode denies it, it is denied.
+    ``unasked``: effects for which the dialect's document requires no approval. Such an effect is allowed if the mode
+    asks about it, and denied if the mode denies it.
     """
 
     mode: str = "ask"
@@ -266,7 +265,7 @@ class PermissionPolicy:
 
     def verdict(self, approval: ApprovalRequest) -> tuple[PermissionVerdict, PermissionRule | None]:
         """Return the verdict, and the rule that determined it. The rule is None if the mode or an earlier approval
-        did."""
+        determined the verdict."""
         denial = self.denial(approval)
         if denial is not None:
             return "deny", denial
@@ -306,7 +305,7 @@ class PermissionPolicy:
         return "allow" if verdict == "ask" and approval.effect in self.unasked else verdict
 
     def _has_allowed_paths(self, tool: str) -> bool:
-        """Return whether rules allow the reading tool only certain paths, which denies it all other paths."""
+        """Return whether a rule allows this reading tool certain paths, so that all other paths are denied."""
         return any(rule.verdict == "allow" and rule.tool == tool and rule.pattern for rule in self.rules)
 
     def _needs_approval(self, approval: ApprovalRequest) -> bool:

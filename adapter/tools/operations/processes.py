@@ -62,8 +62,8 @@ class ReadCommandOutput:
 
 
 CommandStatus: TypeAlias = Literal["running", "completed", "terminated", "not_found", "denied"]
-"""Status of a command. ``completed``: it exited. ``terminated``: it was killed. ``denied``: the user refused the read,
-in dialects that support this."""
+"""Status of a command. ``completed``: it exited. ``terminated``: it was killed. ``denied``: the user refused to let the
+model read the output, in dialects that support this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +109,8 @@ ProgramArgument: TypeAlias = tuple[str | PathValue, ...]
 class RunProgram:
     """Run a program in the workspace root, without a shell.
 
-    ``echo``: show the output to the user as it arrives. ``slice_output``: of a long output, keep only the head, the
-    tail and the lines with errors.
+    ``echo``: whether to show the output to the user as it arrives. ``slice_output``: whether to keep only the head, the
+    tail and the lines with errors of a long output.
     """
 
     program: str

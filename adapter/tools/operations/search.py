@@ -18,14 +18,14 @@ class Tree:
     depth: int = 1
     limit: int = 2000
     skip_common: bool = False
-    """Skip common build and cache directories."""
+    """Whether to skip common build and cache directories."""
     gitignore: bool = False
-    """Skip entries that ``.gitignore`` files exclude."""
+    """Whether to skip entries that ``.gitignore`` files exclude."""
     ignore: tuple[str, ...] = ()
-    """Skip entries whose name, or path below ``path``, matches one of these globs."""
+    """Globs for entries to skip, matched against an entry's name and its path relative to ``path``."""
     order: TreeOrder = "path"
     details: bool = False
-    """Include the size and modification time of each entry."""
+    """Whether to include the size and modification time of each entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +40,9 @@ class FindByName:
 
 @dataclass(frozen=True, slots=True)
 class Glob:
-    """Find files whose path below ``path`` matches a glob (``**`` matches any number of directories).
+    """Find files whose path relative to ``path`` matches a glob (``**`` matches any number of directories).
 
-    With ``directories``, directories are also found.
+    ``directories``: whether to also find directories.
     """
 
     pattern: str
@@ -58,8 +58,8 @@ class Glob:
 class Grep:
     """Find lines that match a regular expression in files that ``.gitignore`` does not exclude.
 
-    ``ignored``: also search excluded files. ``file_patterns``: search only files whose name or relative path matches
-    one of these globs. ``leave_out``: skip files that match one of these globs.
+    ``ignored``: whether to also search excluded files. ``file_patterns``: globs of which a file's name or relative path
+    must match one. ``leave_out``: globs for files to skip.
     """
 
     pattern: str
@@ -69,7 +69,7 @@ class Grep:
     max_results: int | None = None
     case_sensitive: bool = True
     order: FileOrder = "path"
-    """Order of the files. The lines of a file are not separated."""
+    """Order of the files. A file's lines stay together."""
     leave_out: tuple[str, ...] = ()
     ignored: bool = False
 
@@ -99,7 +99,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class PathList:
-    """Paths relative to the workspace root, with ``/``. ``truncated``: whether a limit cut the list."""
+    """Paths relative to the workspace root, with ``/``. ``truncated``: whether a limit cut off the list."""
 
     paths: tuple[str, ...]
     truncated: bool = False
@@ -121,5 +121,5 @@ class GrepResult:
     total: int
     """Number of all matches. ``hits`` contains at most ``max_results`` of them."""
     files: tuple[tuple[str, int], ...] = ()
-    """Each file with its number of matches, even if ``hits`` contains no match of the file."""
+    """Each file with its number of matches, including files without a match in ``hits``."""
     notes: tuple[str, ...] = ()

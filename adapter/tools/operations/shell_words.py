@@ -13,7 +13,7 @@ from collections.abc import Iterator
 Words = tuple[str, ...]
 
 MAX_WORDS = 200
-"""Maximum number of words of a command that are checked. A longer command always needs approval."""
+"""Maximum number of words in a command that are checked. A longer command always needs approval."""
 
 _PLAIN = r"[A-Za-z0-9_@%+=:,./-]"
 _WORD = rf"""(?:{_PLAIN}|'[^'\n]*'|"[^"$`\\!\n]*")+"""
@@ -58,7 +58,7 @@ def simple_command(line: str) -> Words | None:
 
 
 def possible_commands(line: str) -> Iterator[Words]:
-    """Yield the commands that the line may run. Each is without its folder and the words before it."""
+    """Yield the commands that the line may run, without the program's folder and the words before the program."""
     for program, *rest in _commands(line):
         yield (program.rpartition("/")[2], *rest)
 

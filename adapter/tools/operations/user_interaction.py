@@ -17,8 +17,8 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question. If it has no options, any text is accepted. With ``allow_other``, text is accepted in addition to the
-    options."""
+    """A question. If it has no options, any text is accepted. ``allow_other``: whether text is accepted in addition to
+    the options."""
 
     text: str
     header: str = ""
@@ -34,7 +34,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class AskUser:
-    """Ask the user. ``answers``: answers that are already known, by key. Their questions are skipped."""
+    """Ask the user. ``answers``: answers that are already known, by key; questions with a known answer are skipped."""
 
     questions: tuple[Question, ...]
     answers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
