@@ -2,7 +2,8 @@
 
 A model that knows another program may call ``Edit`` in a session that has ``apply_edit``. The call is translated if one
 of the session's tools has the same operation and effect, and can express the whole call. The rules and approvals for
-the session's tool apply to the translated call. Without such a tool, the call is to an unknown tool.
+the session's tool apply to the translated call. If there is no such tool, the call is rejected as one to an unknown
+tool.
 """
 
 from __future__ import annotations
@@ -227,7 +228,7 @@ def _operation(call: ResolvedCall) -> Operation | None:
 
 
 def _operation_without(call: ResolvedCall, *omitted: str) -> Operation | None:
-    """Return the operation of the call without the arguments ``omitted``. Return None if it would be invalid."""
+    """Return the operation of the call without the arguments ``omitted``, or None if such a call is invalid."""
     given = {key: value for key, value in call.arguments.items() if key not in omitted}
     try:
         return _operation(resolve_call(call.tool.name, given, ToolSet([call.tool])))
@@ -236,5 +237,5 @@ def _operation_without(call: ResolvedCall, *omitted: str) -> Operation | None:
 
 
 def _minimal_operation(call: ResolvedCall) -> Operation | None:
-    """Return the operation of the call with only its required arguments. Return None if it would be invalid."""
+    """Return the operation of the call with only its required arguments, or None if such a call is invalid."""
     return _operation_without(call, *(key for key in call.arguments if key not in call.tool.required))

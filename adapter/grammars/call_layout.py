@@ -57,13 +57,13 @@ class KeyValueCallLayout:
     comma: str
 
     def can_represent(self, text: str) -> bool:
-        """Return whether the parser would read this value back unchanged."""
+        """Return whether the parser would read ``text`` back unchanged if it is written as a value."""
         lowered = text.lower()
         return text == text.strip() != "" and not any(marker in lowered for marker in self.markers)
 
 
 def call_prefix(format: str) -> str | None:
-    """Return the text that every call in this format, and no other text, begins with; None if there is none."""
+    """Return the prefix that distinguishes calls in this format from all other text, or None if there is none."""
     layout = (
         None if get_format(format).marks_plain_text else (_find_json_layout(format) or key_value_call_layout(format))
     )

@@ -47,7 +47,7 @@ from adapter.grammars.schema_lowering import LoweringOptions, SchemaLowering
 from adapter.tools.tool import Tool, ToolSet
 
 MAX_STRING = 1500
-"""Maximum string length in characters, about 512 tokens for SmolLM2, which is a common limit for a call."""
+"""Maximum string length in characters: about 512 tokens of SmolLM2, a common limit for a call."""
 MAX_GRAMMAR = 300_000
 """Maximum grammar length in characters. llama.cpp parses a grammar of this length in a fraction of a second."""
 MAX_CALLS = 8

@@ -31,7 +31,7 @@ def string_rule_for_pattern(
 
     ``shortest`` and ``longest``: limits for the length in characters. ``is_bare``: if true, the value is verbatim text
     between tags instead of a JSON string; it then excludes ``<`` and line breaks, which a parser may attribute to the
-    tags. Returns None if the pattern is not supported, or if a grammar can represent none of the matching text.
+    tags. Returns None if the pattern is not supported, or if a grammar cannot represent any matching text.
     """
     try:
         node = _resolve_anchors(parse_regex(pattern))

@@ -31,7 +31,7 @@ class EnumShape:
 
 @dataclass(frozen=True, slots=True)
 class StringShape:
-    """A string of ``min_length`` to ``max_length`` characters that matches ``pattern``. None: no limit."""
+    """A string of ``min_length`` to ``max_length`` characters that matches ``pattern``. None means no restriction."""
 
     min_length: int = 0
     max_length: int | None = None
@@ -40,7 +40,7 @@ class StringShape:
 
 @dataclass(frozen=True, slots=True)
 class NumberShape:
-    """A number from ``lowest`` to ``highest``, both inclusive. None: unbounded."""
+    """A number from ``lowest`` to ``highest``, both inclusive. None means unbounded."""
 
     integer: bool
     lowest: Decimal | None = None

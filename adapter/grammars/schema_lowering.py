@@ -54,7 +54,8 @@ TEXTS = frozenset(
         "query", "sql", "url",
     }
 )  # fmt: skip
-"""Names of parameters that can hold long text. A small model that writes very long text into another will not stop."""
+"""Names of parameters for long text. A small model that writes very long text into any other parameter will not stop.
+"""
 
 
 @dataclass(frozen=True, slots=True)

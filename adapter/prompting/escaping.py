@@ -218,7 +218,7 @@ def _token_patterns(tokens: tuple[str, ...]) -> Iterator[str]:
 
 
 def _own_markers(format: Format) -> set[str]:
-    """Return the markers of a derived format in lower case. For other formats, return none: `_literals` has them."""
+    """Return the markers of a derived format in lower case. `_literals` already includes those of all other formats."""
     if format.name in FORMATS:
         return set()
     markers = (*(opener.marker for opener in format.openers), *format.reasoning, *format.reasoning.values())

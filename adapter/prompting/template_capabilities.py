@@ -142,7 +142,7 @@ def _probe_calls() -> Generator[ProbeConversation, str | None, TemplateCapabilit
 
 
 def _after_request(prompt: str | None) -> str | None:
-    """Return the text after the user's message. The tools before it contain the same keys."""
+    """Return the text after the user's message, because the tools before the message contain the same keys."""
     return prompt.partition(_REQUEST)[2] if prompt and _REQUEST in prompt else prompt
 
 

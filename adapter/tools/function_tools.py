@@ -223,7 +223,7 @@ def _from_definition(defined: Tool, function: Function) -> Tool:
 
 
 def _find_problem(value: Json, schema: Mapping[str, Json]) -> str:
-    """Describe how a value violates the schema's types or choices. Return "" if it does not."""
+    """Describe how a value violates the schema's types or choices. Return "" if the value is valid."""
     types = schema_types(schema)
     if types and not is_instance_of_types(value, types):
         return f"expected {' or '.join(sorted(types))}, got {value!r}"

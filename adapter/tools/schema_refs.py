@@ -102,7 +102,7 @@ def dereference(schema: Mapping[str, Json]) -> JsonObject:
 
 
 def resolve_references(schema: Mapping[str, Json]) -> JsonObject:
-    """Replace references without merging any schemas."""
+    """Replace the references in ``schema`` by their targets, but do not merge ``allOf``."""
     return _Resolution(schema, merges=False).resolve(schema, ())
 
 

@@ -111,7 +111,7 @@ class EditFile(ToolClass):
 
 
 class PatchArguments(NestedModel):
-    """One patch of a list."""
+    """One patch in a list."""
 
     old_text: Annotated[str, Field(description="Text to find"), Aliases(*OLD_TEXT)]
     new_text: Annotated[str, Field(description="Replacement text"), Aliases(*NEW_TEXT)]

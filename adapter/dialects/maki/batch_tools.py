@@ -36,8 +36,8 @@ from adapter.tools.schema_simplify import REQUIRED_KEY
 
 
 class BatchItem(NestedModel):
-    """One call. ``parameters`` may have any common name, be an object or its JSON text, or be flat next to the tool's
-    name."""
+    """One call. The parameters can have any common name, and can be an object, its JSON text, or separate values next
+    to the tool's name."""
 
     tool: Annotated[
         str, Field(description="Name of the tool"), Aliases("name", "tool_name", "function", "function_name")

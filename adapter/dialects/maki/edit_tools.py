@@ -90,7 +90,7 @@ class MakiEdit(ToolClass):
 
 
 class EditItem(NestedModel):
-    """One replacement of a list."""
+    """One replacement in a list."""
 
     old_string: OldString
     new_string: NewString

@@ -31,7 +31,7 @@ MAX_QUESTIONS = 20
 
 
 class OptionItem(NestedModel):
-    """An answer to choose: its text alone, or with a description."""
+    """An answer to choose from: its text, alone or with a description."""
 
     label: Annotated[str, Aliases("text", "value", "name", "option")]
     description: str = ""
@@ -100,7 +100,7 @@ class QuestionTool(ToolClass):
 
 
 class TodoItem(NestedModel):
-    """One item of the list."""
+    """One item in the todo list."""
 
     content: Annotated[str, Field(description="What to do"), Aliases("task", "text", "title", "description")]
     status: Annotated[

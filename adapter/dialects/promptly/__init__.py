@@ -96,8 +96,8 @@ def make_dialect(entries: Iterable[ShellTool], include: Sequence[str] = (), excl
     """Build the dialect from the built-in tools and ``entries``. The first entry with a name replaces all other tools
     with this name.
 
-    ``include``: strings of which an offered tool's name must contain one; these tools can be opt-in tools. By default,
-    all tools except the opt-in tools are offered. ``exclude``: strings that no offered tool's name may contain.
+    ``include``: offer only tools whose names contain one of these strings, even opt-in tools. If it is empty, all tools
+    except the opt-in tools are offered. ``exclude``: do not offer tools whose names contain one of these strings.
     Matching is case-sensitive. Raises UsageError if a string in ``include`` matches nothing, or if no tool remains.
     """
     first: dict[str, ShellTool] = {}

@@ -15,7 +15,7 @@ BLOCK_BYTES = 4_000_000
 """Block size in bytes. A block takes seconds to parse, and is parsed again if a run is killed before the block's end.
 """
 LINE = "line"
-"""Column that contains a line that is not a JSON object."""
+"""Column for the text of a line that is not a JSON object."""
 
 
 def iter_blocks(file: BinaryIO) -> Iterator[bytes]:

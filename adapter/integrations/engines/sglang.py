@@ -90,7 +90,7 @@ class SglangToolParser:
         self._stream: StreamAdapter | None = None
 
     def has_tool_call(self, text: str) -> bool:
-        """Return whether the text contains a call, which may be cut off."""
+        """Return whether the text contains a call, whether complete or truncated."""
         return any(map(_is_removed, _read_all(self._new_stream([]), text)))
 
     def detect_and_parse(self, text: str, tools: list[Any]) -> Any:

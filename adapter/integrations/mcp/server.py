@@ -33,7 +33,8 @@ HOST = "127.0.0.1"
 
 
 def serve_mcp(workspace: Workspace, port: int | None = None) -> None:
-    """Serve the tools of ``workspace`` until the client disconnects. With a ``port`` (0: any), serve until interrupted.
+    """Serve the tools of ``workspace`` until the client disconnects. With a ``port`` (0 for any free one), serve over
+    HTTP until interrupted.
 
     Raises UsageError if the port is not available.
     """

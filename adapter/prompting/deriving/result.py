@@ -37,7 +37,7 @@ from adapter.prompting.deriving.turn_layout import CannotDeriveError, PromptFram
 
 @dataclass(frozen=True, slots=True)
 class DerivationResult:
-    """The result of a derivation. ``format``: the derived format, or None. ``why``: the reason if it is None.
+    """The result of a derivation. ``format``: the derived format, or None. ``why``: the reason if ``format`` is None.
     ``description``: the format's specification, or None.
 
     ``samples``: prompts rendered by the template. ``misses``: samples that the format misread. A miss does not rule out

@@ -47,7 +47,8 @@ class Assist:
 def plan_assist(request: str, tools: ToolSet, settings: AssistSettings, *, must_call: bool = False) -> Assist:
     """Plan the answer to the last request in a conversation. ``must_call``: whether a call is required.
 
-    A tool that deletes, moves, overwrites or executes is offered only if the request names its targets.
+    A tool that deletes, moves or overwrites data, or executes commands, is offered only if the request names its
+    targets.
     """
     known = find_known_paths(settings.known_paths, request)
     spelled = request if find_paths(request) else " ".join([request, *known[:1]])  # "the readme" names a path

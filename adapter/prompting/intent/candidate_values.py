@@ -23,7 +23,7 @@ from adapter.tools.tool import Tool
 MAX_CHOICES = 200
 """Maximum number of values per parameter. More do not help a model, and make the grammar slower."""
 MAX_REQUEST_WORDS = 60
-"""Maximum number of words in a request. In longer requests nearly every word would be a candidate."""
+"""Maximum number of words in a request. In longer requests, nearly every word would be a candidate."""
 
 _SHAPED = ("_mail_", "_url_", "_date_", "_time_")
 _NUMERIC = {"integer", "number"}

@@ -11,8 +11,8 @@ Section: TypeAlias = Literal[
 """The section of an outline to which an item belongs. ``fields`` occurs only within items."""
 
 SymbolContext: TypeAlias = Literal["any", "files", "classes", "functions", "variables"]
-"""Names that a symbol search finds: ``files`` finds file names; ``classes``, types and modules; ``functions``,
-functions and methods; ``variables``, constants and fields."""
+"""Kinds of names that a symbol search finds. ``files``: names of files. ``classes``: types and modules. ``functions``:
+functions and methods. ``variables``: variables, constants and fields."""
 
 SymbolScope: TypeAlias = Literal["project", "module", "directory", "file", "custom"]
 
@@ -28,11 +28,12 @@ class Outline:
 class FindSymbols:
     """Find files, types, functions and other symbols whose name matches ``pattern``.
 
-    ``pattern``: words that must all occur in the name, or its capitals (``FiCh`` for ``FileChange``). With ``regex``,
-    it is a regular expression searched in the name. ``whole_words``: no letter, digit or ``_`` may follow the match.
-    ``scope``: the project; the module around ``path`` (the nearest directory with a file such as ``pyproject.toml`` or
-    ``package.json``); the directory or file ``path``; or, for ``custom``, the files that match one of the
-    comma-separated globs in ``path``. ``file_type``: a language's name or a file name extension.
+    ``pattern``: words that must all occur in the name, or its capitals (``FiCh`` for ``FileChange``). ``regex``:
+    whether ``pattern`` is a regular expression instead, which is searched in the name. ``whole_words``: whether to
+    reject a match that a letter, digit or ``_`` follows. ``scope``: the project; the module around ``path`` (the
+    nearest directory with a file such as ``pyproject.toml`` or ``package.json``); the directory or file ``path``; or,
+    for ``custom``, the files that match one of the comma-separated globs in ``path``. ``file_type``: a language's name
+    or a file name extension.
     """
 
     pattern: str

@@ -124,8 +124,9 @@ class ApprovalRequest:
 class ApprovalDecision:
     """An approver's decision on one request.
 
-    ``remember``: apply the decision to the same tool and object until the session ends. ``reason``: text for the model.
-    ``content``: new content of the file that replaces ``ApprovalRequest.draft.after``. The model is informed of it.
+    ``remember``: whether to apply the decision to the same tool and object until the session ends. ``reason``: text for
+    the model. ``content``: new content for the file, which replaces ``ApprovalRequest.draft.after``. The model is
+    informed of the replacement.
     """
 
     allowed: bool

@@ -58,8 +58,8 @@ class Glob:
 class Grep:
     """Find lines that match a regular expression in files that ``.gitignore`` does not exclude.
 
-    ``ignored``: whether to also search excluded files. ``file_patterns``: globs of which a file's name or relative path
-    must match one. ``leave_out``: globs for files to skip.
+    ``ignored``: whether to also search excluded files. ``file_patterns``: if not empty, only search files whose name or
+    relative path matches one of these globs. ``leave_out``: skip files that match one of these globs.
     """
 
     pattern: str

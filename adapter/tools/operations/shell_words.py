@@ -37,7 +37,7 @@ _INTERPRETER = re.compile(
     r"\.|source|(?:ba|da|k|z|fi)?sh|busybox|g?awk|(?:python|pypy)[\d.]*w?|node|nodejs|deno|bun|tsx|ruby|perl|php|lua\w*"
     r"|Rscript|julia|java|osascript|pwsh|uv"
 )
-"""Programs that run the files which their arguments name."""
+"""Matches programs that run the files named by their arguments."""
 _PROJECT_FILES = {
     **dict.fromkeys(("make", "gmake"), ("GNUmakefile", "makefile", "Makefile")),
     **dict.fromkeys(("npm", "npx", "pnpm", "yarn", "bun"), ("package.json",)),
@@ -46,7 +46,7 @@ _PROJECT_FILES = {
     "rake": ("Rakefile",),
     "ninja": ("build.ninja",),
 }
-"""Files of the current folder that a program runs without being told."""
+"""Files in the current folder that a program runs automatically."""
 
 
 def simple_command(line: str) -> Words | None:
