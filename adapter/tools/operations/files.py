@@ -167,7 +167,7 @@ class MakeDirectory:
 class Stat:
     path: str
     count_lines: bool = False
-    """Whether to also count the line feeds in a file."""
+    """True to also count the line feeds in a file."""
 
 
 @dataclass(frozen=True, slots=True)

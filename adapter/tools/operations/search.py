@@ -18,14 +18,14 @@ class Tree:
     depth: int = 1
     limit: int = 2000
     skip_common: bool = False
-    """Whether to skip common build and cache directories."""
+    """True to skip common build and cache directories."""
     gitignore: bool = False
-    """Whether to skip entries that ``.gitignore`` files exclude."""
+    """True to skip entries that ``.gitignore`` files exclude."""
     ignore: tuple[str, ...] = ()
     """Globs for entries to skip, matched against an entry's name and its path relative to ``path``."""
     order: TreeOrder = "path"
     details: bool = False
-    """Whether to include the size and modification time of each entry."""
+    """True to include the size and modification time of each entry."""
 
 
 @dataclass(frozen=True, slots=True)
