@@ -16,7 +16,7 @@ RECENT = 4
 """Number of calls within which a repetition is noticed at once. A model may not remember older results."""
 
 LONGEST_CYCLE, ROUNDS = 4, 2
-"""Maximum length of a cycle in calls, and the number of rounds that are allowed."""
+"""Maximum number of calls in a cycle, and maximum number of rounds."""
 
 _POLLS = re.compile(r"status|wait|poll|progress|sleep|ping|monitor|watch|next|advance|step|tick|retry|roll|random|flip")
 """Matches names of polling tools, for tools that do not declare ``polls``."""
@@ -78,7 +78,7 @@ def is_recent_repeat(past: CallHistory, call: PastCall, earlier: Sequence[PastCa
 
 
 def find_cycle(past: CallHistory, key: str, tools: ToolSet) -> tuple[PastCall, ...]:
-    """Return the cycle that the call ``key`` would continue, as its calls. The result is empty if there is no cycle."""
+    """Return the calls in the cycle that a call with this ``key`` would continue; an empty tuple if there is none."""
     recent = past.recent
     for length in range(2, LONGEST_CYCLE + 1):
         rounds = [recent[len(recent) - length * back :][:length] for back in range(1, ROUNDS + 1)]

@@ -25,32 +25,30 @@ GUARDRAILS = {
     each.name: each
     for each in (
         Guardrail("unreadable_call", "a call that cannot be parsed", stops=True),
-        Guardrail("unknown_tool", "a call of a tool that does not exist"),
+        Guardrail("unknown_tool", "a call to a tool that does not exist"),
         Guardrail(
             "wrong_arguments", "arguments that are missing, of a wrong type or not among the choices", drops=True
         ),
         Guardrail("placeholder", "an argument such as “your path”, “<entity_id>” or “/path/to/file”", drops=True),
-        Guardrail("own_words", "a message of the guardrails, copied to an argument or an answer", drops=True),
+        Guardrail("own_words", "a guardrail's message, copied into an argument or an answer", drops=True),
         Guardrail("too_many_calls", "more calls in one answer than the limit", drops=True),
-        Guardrail("repeated_in_answer", "a call that an earlier call of the same answer makes needless", drops=True),
+        Guardrail("repeated_in_answer", "a call made needless by an earlier call in the same answer", drops=True),
         Guardrail("guessed_result", "an invented id, after a call in the same answer that would return it", drops=True),
-        Guardrail(
-            "unasked_action", "a further call that destroys something, which the request does not mention", drops=True
-        ),
+        Guardrail("unasked_action", "a further, destructive call for which the request contains no word", drops=True),
         Guardrail("missing_prerequisite", "a call before its prerequisite in the steps", stops=True),
-        Guardrail("missing_steps", "an end before the required steps are done", stops=True),
-        Guardrail("after_the_end", "a call after one that ends the task, by the steps", stops=True),
+        Guardrail("missing_steps", "a final answer before the required steps are done", stops=True),
+        Guardrail("after_the_end", "a call after the one that ends the task, according to the steps", stops=True),
         Guardrail("made_already", "a repetition of a recent call, which succeeded", drops=True),
         Guardrail("repeated_call", "the same call with the same result, for the fourth time", stops=True),
         Guardrail("cycle", "a cycle of two to four calls with the same results, for the third time", stops=True),
         Guardrail("empty_answer", "empty, or only reasoning", stops=True),
         Guardrail("invented_result", "a tool's result written by the model, without a call"),
-        Guardrail("wrong_markup", "a call of a known tool within text, where calls are not parsed"),
-        Guardrail("call_as_answer", "an answer that is a call of an unknown tool, as JSON", drops=True),
+        Guardrail("wrong_markup", "a call to a known tool in text that is not parsed as a call"),
+        Guardrail("call_as_answer", "only a call to an unknown tool, written as JSON text", drops=True),
         Guardrail("announced_call", "an announcement of an action, without the action"),
         Guardrail("refusal", "“I have no access to ...” despite a tool for it; “I can't do that.” without a reason"),
         Guardrail("unfounded_success", "only “Done!”, without a tool call or without the requested information"),
-        Guardrail("invented_turn", "a call after words of the user and an answer to them, both written by the model"),
+        Guardrail("invented_turn", "a call after an invented user message and an answer to this message"),
         Guardrail("ignored_result", "a success reported after the last tool failed", is_default=False),
         Guardrail("other_speaker", "the user's next words, written by the model", is_default=False),
     )

@@ -1,4 +1,4 @@
-"""Checks of an answer without a call: refusals, unfounded claims, invented turns, calls in the wrong markup."""
+"""Checks for answers without a call: refusals, unfounded claims, invented turns, calls in the wrong markup."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from adapter.tools.call_shapes import looks_like_call
 from adapter.tools.tool import Tool, ToolSet
 
 MAX_REFUSAL = 600
-"""Maximum length of an answer that is only a refusal, in characters. In a longer answer the refusal is only a
+"""Maximum length of an answer that is only a refusal, in characters. In a longer answer, a refusal is only a
 remark."""
 
 _NO = r"""(?:(?:do\s+not|don['’]?t|cannot|can\s+not|can['’]?t|lack|(?:['’]?m|am)\s+(?:not\s+able|unable)\s+to)\s+
@@ -38,7 +38,7 @@ _REFUSED = {
         (?:code|commands?|programs?|scripts?|shell|terminal)\b""",
     "tools": rf"{_NO}(?:access\s+(?:to\s+)?|call\s+|use\s+)(?:\w+[- ]){{0,2}}(?:functions?|tools?)\b",
 }
-"""Patterns of claims of inability, by topic."""
+"""Patterns for claims that an action is impossible, by topic."""
 _TOOL_NAMES = {
     "file": r"(?:cat|find|grep|list|open|read|search|view)\w*(?:dir|file|folder)|^(?:cat|glob|grep|ls|read|view)$",
     "web": r"""(?:bing|brave|google|internet|web)_?\w*search|search_?(?:the_)?(?:internet|online|web)
@@ -47,7 +47,7 @@ _TOOL_NAMES = {
     "command": r"(?:exec|run)\w*_?(?:bash|code|command|python|script|shell|terminal)|^(?:bash|python|shell|terminal)$",
     "tools": r"",
 }
-"""Patterns of the names of tools that disprove such a claim, by topic."""
+"""Patterns for names of tools that disprove such a claim, by topic."""
 _REFUSED_RE = {kind: re.compile(pattern, re.IGNORECASE | re.VERBOSE) for kind, pattern in _REFUSED.items()}
 _TOOL_NAMES_RE = {kind: re.compile(pattern, re.IGNORECASE | re.VERBOSE) for kind, pattern in _TOOL_NAMES.items()}
 _REASON = re.compile(r"[^.!?:;,]{0,40}(?::|;|,?\s*\b(?:as|because|since|so(?!\s+i\b))\b)", re.IGNORECASE)
@@ -118,7 +118,7 @@ IN_TEXT = frozenset({"text-follows", "no-body"})
 """The parser's rejection reasons that may apply to an intended call."""
 
 MAX_NAME_OFFSET = 200
-"""Number of characters after an opening marker in which the call's name is searched."""
+"""Number of characters after an opening marker that are searched for the call's name."""
 
 
 def starts_with_tool_result(markup: MarkupDelta) -> bool:
@@ -141,7 +141,7 @@ def wrongly_refused_tool(content: str, past: CallHistory, tools: ToolSet) -> Too
 
 
 def disclaims_ability(content: str) -> bool:
-    """Return whether the answer says that language models cannot do the task, regardless of its tools."""
+    """Return whether the answer claims that language models cannot do the task, whatever the available tools."""
     return len(content) <= MAX_REFUSAL and _DISCLAIMED.search(content) is not None
 
 
@@ -207,7 +207,8 @@ def writes_other_roles(content: str) -> bool:
 def find_answer_end(content: str, request: str) -> int:
     """Return the index at which the answer ends.
 
-    It ends before an invented message of the user that the model answers, unless ``request`` is about dialogues.
+    The answer ends before a user message that the model has invented and answered, unless ``request`` is about
+    dialogues.
     """
     user = None if _ABOUT_TALK.search(request) else _USER_SAYS.search(content)
     return user.start() if user is not None and _MODEL_SAYS.search(content, user.end()) else len(content)

@@ -1,7 +1,7 @@
-"""Detect further calls of an answer that must not be run: repetitions, guesses at a result, and unasked actions.
+"""Detect calls that must not be run after the first call of an answer: repetitions, guesses at a result, and actions
+that the user did not request.
 
-After its first call, a small model tends to continue with needless calls. All checks prefer a miss to a false
-alarm.
+After its first call, a small model tends to continue with needless calls. All checks prefer a miss to a false alarm.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ _VERBS = (
     ("uninstall", "revoke", "truncate", "overwrite", "format", "force"),
     ("pay", "transfer", "buy", "purchase", "order", "checkout"),
 )
-"""Verbs of destructive tools. A request for one of a line is a request for all of it."""
+"""Verbs for destructive tools. A request that contains one of the verbs on a line covers all verbs on the line."""
 _HARMLESS = {"clean", "end", "off", "order", "restore", "undo"}
 _DESTRUCTIVE = frozenset(verb for verbs in _VERBS for verb in verbs) - _HARMLESS
 _WARNS = re.compile(r"(?i)\b(?:cannot be undone|can't be undone|irreversibl[ey]|permanently|destructive)\b")
 
 
 def repeats_in_answer(call: PastCall, earlier: Sequence[PastCall], past: CallHistory, tools: ToolSet) -> bool:
-    """Return whether ``call`` repeats one of ``earlier``, the preceding calls of its answer, with nothing in between
-    that could give it another result."""
+    """Return whether ``call`` repeats one of ``earlier``, the preceding calls in the same answer, although no call in
+    between could change its result."""
     keys = [each.key for each in earlier]
     if call.key not in keys or is_polling_tool(call.name, tools) or _ACCUMULATES.search(call.name.lower()):
         return False
@@ -61,7 +61,8 @@ def repeats_in_answer(call: PastCall, earlier: Sequence[PastCall], past: CallHis
 
 
 def _may_affect(other: PastCall, call: PastCall, tools: ToolSet) -> bool:
-    """Return False for two calls of a tool with different targets, which are in its first parameter."""
+    """Return whether ``other`` may affect the result of ``call``. Two calls to one tool do not affect each other if
+    their first arguments, which name the targets, differ."""
     tool = tools.match(call.name)
     if other.name != call.name or tool is None:
         return True
@@ -72,7 +73,7 @@ def _may_affect(other: PastCall, call: PastCall, tools: ToolSet) -> bool:
 def guesses_result(call: PastCall, earlier: Sequence[PastCall], past: CallHistory, tools: ToolSet) -> bool:
     """Return whether ``call`` has an identifier that only the result of one of ``earlier`` can contain.
 
-    Such an identifier and its form are new: they occur neither in the conversation, nor in the tools, nor in
+    Neither such an identifier nor one of the same form occurs in the conversation, the tool's definition or
     ``earlier``.
     """
     tool = tools.match(call.name)
@@ -95,9 +96,10 @@ def _is_new(value: str, known: str) -> bool:
 
 
 def is_unasked_action(call: PastCall, earlier: Sequence[PastCall], past: CallHistory, tools: ToolSet) -> bool:
-    """Return whether ``call`` destroys something, and shares no word with what the user wrote.
+    """Return whether ``call`` is destructive and has no word in common with the user's messages.
 
-    The check needs a user who writes in the language of the tools: one of ``earlier`` must share a word.
+    The check is valid only if the user writes in the language of the tool names. Therefore, one of ``earlier`` must
+    have a word in common with the user's messages.
     """
     tool = tools.match(call.name)
     if not earlier or tool is None or not _is_destructive(tool) or any(each.name == call.name for each in earlier):
