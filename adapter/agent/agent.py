@@ -59,10 +59,11 @@ if TYPE_CHECKING:
     from adapter.protocols.translated_request import TranslatedRequest
 
 MAX_CALL_TOKENS = 900
-"""Maximum length of a very small model's call: enough for a string of 400 characters, each an escape of two tokens."""
+"""Maximum number of tokens in a very small model's call: enough for a string of 400 characters, each of them an escape
+of two tokens."""
 
 AGENT_RETRIES = 3
-"""Maximum number of consecutive retries. It is one higher than in a server, because giving up ends the task."""
+"""Maximum number of consecutive retries. It is one higher than a server's, because giving up ends the whole task."""
 
 ChatT = TypeVar("ChatT")
 ApproverT = TypeVar("ApproverT", bound=Callable[[ApprovalRequest], object])
@@ -203,13 +204,13 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             self._session.add_note(text)
 
     def resume(self, message: str, answers: Sequence[tuple[Turn, Sequence[ToolResult]]]) -> None:
-        """Add a message and its answers to the conversation, without querying the model or running calls."""
+        """Add an earlier message and its answers to the conversation, without querying the model or running calls."""
         if self._session is None:
             self._session = self._new_session(message)
         self._session.resume(message, answers)
 
     def _connect(self) -> None:
-        """Find a model server unless a chat was passed, and query the server about the model. Raises TransportError."""
+        """Find a model server, unless a chat was passed, and query it about the model. Raises TransportError."""
         if self._chat_argument is not None:
             self._configure(self._chat_argument, format_from_template(self._chat_argument, self._prompt))
             return
@@ -248,7 +249,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         self._is_connected = True
 
     def _shorten_tools(self, task: str) -> None:
-        """Limit the prompt to the ``max_tools`` tools that are nearest to ``task``."""
+        """Limit the prompt to ``max_tools`` tools: those most relevant to ``task``."""
         tools = self.workspace.tools
         self._shortlist = None if self._max_tools is None else shortlist_tools(tools, task, self._max_tools)
         if self._shortlist is None:
@@ -311,8 +312,8 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         )
 
     def _generation_prompt(self) -> str | None:
-        """Return the end of the prompt, which may open reasoning. Return "" if a call is enforced, None if the prompt
-        is unknown."""
+        """Return the end of the prompt, which may open a reasoning block. Return "" if a call is enforced, or None if
+        the prompt is unknown."""
         if self._assisted_request is not None:
             return self._assisted_request.parsing.generation_prompt
         if self._own is None:
@@ -329,8 +330,8 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         return step
 
     def _constrains_next(self, turn: Turn, step: AskModel | RunTools | Finished) -> bool:
-        """Return whether to constrain the next answer to a call. This is so after a failed call, if the server supports
-        it."""
+        """Return whether to constrain the next answer to a call. This is so after an answer without a valid call, if
+        the server supports constraints."""
         if self._constraint == "arguments":
             is_tried = bool(turn.calls or turn.invalid)
             return is_tried and not any(is_valid(call, self.workspace.tools) for call in turn.calls)
@@ -346,7 +347,8 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         return bool(self._constraint_fields)
 
     def request(self, query: AskModel) -> tuple[Sequence[Message], JsonObject]:
-        """Return the messages and the additional fields of the request. Only a `ChatClient` supports fields."""
+        """Return the messages and the additional fields of the request for ``query``. Only a `ChatClient` supports
+        additional fields."""
         if self._assisted_request is not None:
             body = dict(self._assisted_request.body)
             body.pop("stop", None)
@@ -355,7 +357,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         return (query.messages, fields) if self._own is None else self._own.request(query.messages, fields)
 
     def _build_assisted_request(self, query: AskModel) -> TranslatedRequest | None:
-        """Build the request for a model too small to choose tools, like `adapter serve`."""
+        """Build the request for a model too small to choose tools, as `adapter serve` does."""
         if self._assist is None or self._client is None:
             return None
         from adapter.backends.constraint_fields import constraint_fields
@@ -404,9 +406,10 @@ class Agent(BaseAgent[ChatModel, Approver, Callable[[AgentEvent], None]]):
             print(agent.send("Also rename it in the tests").content)
 
     ``workspace``: a `Workspace`; or a folder, for which a `Workspace` with ``dialect``, ``approve``, ``tools`` and
-    ``host`` is created; or None for an agent that has only ``tools``, and no folder. ``chat``: a model. None selects
-    the model ``model`` on the server at ``base_url``; by default, the first model on a default local port. The agent
-    closes the resources that it opened: use it in a ``with`` block, or call `close`.
+    ``host`` is created; or None for an agent that has only ``tools``, and no folder. ``chat``: the model. If it is
+    None, the agent uses the model named ``model`` on the server at ``base_url``. The default is the first model on a
+    server that answers on a default local port. The agent closes the resources that it opened: use it in a ``with``
+    block, or call `close`.
 
     ``format``: format of the prompt and the history; None detects it. Answers are parsed in any format. ``system``: the
     system prompt; None generates it from dialect, format and ``style``. ``prompt``: ``own`` to describe the tools with
@@ -420,9 +423,10 @@ class Agent(BaseAgent[ChatModel, Approver, Callable[[AgentEvent], None]]):
 
     ``guardrails``: the faults that trigger a retry: ``on``, ``off``, ``all`` or names (docs/reliability.md).
     ``retries``: maximum number of consecutive retries. ``steps``: the steps of the task, as `Steps` or a mapping.
-    ``max_tools``: maximum number of tools in the prompt. They are the tools nearest to the first message, and a tool
-    that searches the rest. Raises UsageError for unknown names, conflicting settings, a constraint with a chat that is
-    not a `ChatClient`, and async functions, which require `AsyncAgent`. Raises TransportError if no model is found.
+    ``max_tools``: maximum number of tools in the prompt. The prompt then has the tools most relevant to the first
+    message, and a tool that searches the rest. Raises UsageError for unknown names, conflicting settings, a constraint
+    with a chat that is not a `ChatClient`, and async functions, which require `AsyncAgent`. Raises TransportError if no
+    model is found.
     """
 
     _connects_at_once = True
@@ -436,7 +440,8 @@ class Agent(BaseAgent[ChatModel, Approver, Callable[[AgentEvent], None]]):
         return self._work(self._start(task))
 
     def send(self, message: str) -> Finished:
-        """Continue the conversation like `run`, regardless of how it ended. The first message starts a conversation."""
+        """Send ``message`` in the current conversation and work on it as `run` does, however the previous turn ended.
+        The first message starts a conversation."""
         return self._work(self._continue(message))
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""`adapter.agent.agent` for asyncio. The session and the settings are the same."""
+"""The asyncio version of `adapter.agent.agent`, with the same session and settings."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
     entered, or with the first message. ``approve``, ``observe``, and the methods and ``events`` of ``host`` may be
     async: they are awaited in the agent's event loop. Tools, plain approvers and hosts run in a thread, one call at a
     time. Async tools run in the workspace's own event loop, and observers in the agent's event loop. Cancelling stops
-    the model and refuses an open approval. It waits for a running tool, so that the tool cannot change files
+    the model and refuses a pending approval. It waits for a running tool, so that the tool cannot change files
     afterwards, and `send` can then continue the conversation. Send one message at a time.
     """
 
@@ -53,7 +53,7 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
 
     @cached_property
     def _unreported(self) -> deque[AgentEvent]:
-        """Events that the async observer has not received yet."""
+        """Events that the async observer has yet to receive."""
         return deque()
 
     @cached_property
@@ -81,7 +81,8 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
         return await self._work(self._start(task))
 
     async def send(self, message: str) -> Finished:
-        """Continue the conversation like `run`, regardless of how it ended. The first message starts a conversation."""
+        """Send ``message`` in the current conversation and work on it as `run` does, however the previous turn ended.
+        The first message starts a conversation."""
         await self._ensure_connected()
         return await self._work(self._continue(message))
 
@@ -136,8 +137,8 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
         return step
 
     async def _report(self, *events: AgentEvent) -> None:
-        """Report ``events`` to the observer. An async observer also receives the events that were not reported
-        before."""
+        """Report ``events`` to the observer. An async observer first receives the earlier events that it has yet to
+        receive."""
         for event in events:
             self._observe(event)
         while self._unreported and self._async_observer is not None:
@@ -163,7 +164,7 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
         return chunks
 
     async def _run_to_completion(self, work: Callable[[], object]) -> None:
-        """Run ``work`` in a thread. Cancelling refuses an open approval, and waits for the thread, which cannot be
+        """Run ``work`` in a thread. Cancelling refuses a pending approval, and waits for the thread, which cannot be
         stopped."""
         running = asyncio.ensure_future(asyncio.to_thread(work))
         cancelled: asyncio.CancelledError | None = None
@@ -174,6 +175,6 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
                 cancelled = error
                 self._callbacks.cancel()
         if cancelled is not None:
-            running.exception()  # the exception is retrieved, but CancelledError is raised
+            running.exception()  # retrieved, so that asyncio does not log it; CancelledError is raised instead
             raise cancelled
         running.result()

@@ -1,7 +1,7 @@
 """Await the program's async functions in its event loop, for a tool call that runs in a thread.
 
-The thread waits for the result. Cancelling the agent cancels an open approval. Results that arrive later are ignored,
-whether the function is async or plain.
+The thread waits for the result. Cancelling the agent cancels a pending approval. Results that arrive after that are
+ignored, from async and plain functions alike.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class AsyncCallbacks:
         self._is_cancelled = False
 
     def begin(self) -> None:
-        """Await functions in the event loop that is running now, until `end`."""
+        """Until `end` is called, await functions in the event loop that is running now."""
         self._loop, self._is_cancelled = asyncio.get_running_loop(), False
 
     def end(self) -> None:
@@ -40,7 +40,7 @@ class AsyncCallbacks:
         self._loop, self._is_cancelled = None, False
 
     def cancel(self) -> None:
-        """Cancel pending calls, and ignore their results until `end`."""
+        """Cancel pending calls, and ignore all results until `end` is called."""
         with self._lock:
             self._is_cancelled = True
             for future in self._open:
@@ -72,8 +72,8 @@ class AsyncCallbacks:
         return replace(host, **changes) if changes else host
 
     def _plain(self, callback: Callable[..., Any], role: str, *, is_cancelled: bool = True) -> Callable[..., Any]:
-        """Return a plain function that calls ``callback``. ``is_cancelled``: whether it is cancelled with the agent, as
-        all functions except observers are."""
+        """Return a plain function that calls ``callback``. ``is_cancelled``: whether cancelling the agent cancels the
+        call. This is so for all functions except observers."""
         if not is_async(callback):
             return callback
 
@@ -129,4 +129,4 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
 
 
 def _cancelled_error() -> DeniedError:
-    return DeniedError("the run was cancelled before the approval. Nothing was done")
+    return DeniedError("the run was cancelled before the approval; nothing was done")

@@ -1,5 +1,5 @@
-"""Choose how the tools are described to an agent's model: by chat template or text prompt, style, assistance and
-constraint."""
+"""Choose how an agent's model is prompted: by its chat template or a text prompt, in which style, and with which
+assistance and constraint."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ MAX_KNOWN_FILES = 2_000
 
 
 def prompt_style_for(constraint: Constraint | None) -> Style:
-    """Return the style of the prompt. For enforced calls it contains no example, because small models copy its
-    values."""
+    """Return the style of the prompt. If calls are enforced, the prompt contains no example, because small models copy
+    the values in an example."""
     return "bare" if constraint in ("prefer", "required") else "compact"
 
 
@@ -40,7 +40,8 @@ def validate_prompt_mode(prompt: str) -> None:
 
 
 def format_from_template(chat: object, prompt: str) -> str | None:
-    """Return the format derived from the model's chat template if no known format fits. Otherwise return None."""
+    """Return the format derived from the model's chat template, if no known format fits the template. Otherwise return
+    None."""
     client = as_chat_client(chat)
     detected = client.own_prompt().recognised if client is not None and prompt != "words" else None
     return detected.format if detected is not None and detected.by == "template" else None
@@ -62,7 +63,7 @@ def make_template_chat(chat: object, tools: ToolSet, format: str | Format, promp
 
 
 def known_files(workspace: Workspace) -> Sequence[str]:
-    """Return the paths of a workspace's files. The assistance searches requests for them."""
+    """Return the paths of a workspace's files. The assistance looks for these paths in requests."""
     with suppress(ToolError):
         found = workspace.read(Glob("**/*", limit=MAX_KNOWN_FILES))
         return found.paths if isinstance(found, PathList) else ()
@@ -70,9 +71,9 @@ def known_files(workspace: Workspace) -> Sequence[str]:
 
 
 def assist_for(client: ChatClient, guide: str, constraint: Constraint | None) -> AssistSettings | None:
-    """Return the assistance for the model of ``client``, or None if it needs none.
+    """Return the assistance for the model of ``client``, or None if the model needs no assistance.
 
-    With a constraint, assistance requires the constraint "required" and a ``guide`` of "on".
+    If there is a constraint, the model is assisted only if ``constraint`` is "required" and ``guide`` is "on".
     """
     from adapter.backends.small_model_check import SmallModelCheck
 
@@ -84,7 +85,7 @@ def assist_for(client: ChatClient, guide: str, constraint: Constraint | None) ->
 def constraint_fields_for(
     chat: object, constraint: Constraint | None, tools: ToolSet, format: str, reply: Tool | None
 ) -> tuple[JsonObject, JsonObject]:
-    """Return the request fields of two kinds of answers: unconstrained, and constrained to a call."""
+    """Return the request fields for an answer in free text, and those for an answer constrained to a call."""
     if constraint in (None, "off"):
         return {}, {}
     if (client := as_chat_client(chat)) is None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from adapter.backends.chat_client import Usage
 
 AgentEvent: TypeAlias = "AskModel | Chunk | Event | Turn | RunTools | ToolResult | Finished"
-"""An event that is reported to an observer, in order of occurrence."""
+"""An event that is reported to an observer. Events are reported in the order in which they occur."""
 
 
 class ChatModel(Protocol):
@@ -29,7 +29,7 @@ class ChatModel(Protocol):
 
 
 class ResponseReader:
-    """Parse an answer of the model. ``observe`` is called with each chunk and event."""
+    """Parse an answer from the model. ``observe``: called with each chunk and event."""
 
     def __init__(self, parser: Parser | ReplyParser, observe: Callable[[AgentEvent], None]) -> None:
         self._parser, self._observe = parser, observe
@@ -58,20 +58,24 @@ class ResponseReader:
         return Turn.from_events(self._events), self._usage
 
     def partial_turn(self) -> Turn:
-        """Return the received part of an answer that was stopped, without reporting it to the observer."""
+        """Return the part of a stopped answer that has been received, without reporting it to the observer."""
         return Turn.from_events([*self._events, *self._parser.close("incomplete")])
 
     def _add(self, events: list[Event]) -> None:
-        self._events += events  # first, so that a Ctrl-C in the observer does not lose what it has shown
+        self._events += (
+            events  # stored first, so that a Ctrl-C in the observer does not lose an event that it has shown
+        )
         for event in events:
             self._observe(event)
 
 
 def chunks_of(stream: Callable[..., Any], messages: Sequence[Message], stop: Sequence[str], method: str) -> Any:
-    """Return an iterator of the model's chunks. ``method``: ``__iter__`` or ``__aiter__``. Raises UsageError if the
-    model's answer does not have this method."""
+    """Return an iterator of the model's chunks. ``method``: ``__iter__`` or ``__aiter__``. Raises UsageError if
+    ``stream`` returns an object without this method."""
     chunks = stream(messages, stop=stop)
     if not hasattr(type(chunks), method) or isinstance(chunks, str):
         expected = "an iterator of Chunk" if method == "__iter__" else "an async iterator of Chunk"
-        raise result_error(stream, "the chat", chunks, f"{expected} (`Agent` iterates, `AsyncAgent` iterates async)")
+        raise result_error(
+            stream, "the chat", chunks, f"{expected} (`Agent` uses an iterator, `AsyncAgent` an async one)"
+        )
     return chunks

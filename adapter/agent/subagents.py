@@ -1,7 +1,7 @@
 """Sub-agents: the agent loop on the same workspace, with a separate conversation, tool set and transcript.
 
-A sub-agent has the session's permissions, and asks the session's user. It starts with only its task, and returns only
-its last message.
+A sub-agent has the session's permissions, and requests approval from the session's user. It starts with only its task,
+and returns only its last message.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ class SubagentRecorder(Protocol):
 MAX_AT_ONCE = 8
 """Maximum number of concurrent sub-agents in a session."""
 MAX_TOTAL = 50
-"""Maximum number of sub-agents in a session. It limits models that delegate in a loop."""
+"""Maximum number of sub-agents in a session, to stop models that delegate in a loop."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentKind:
-    """A kind of sub-agent. ``instructions``: text that follows the system prompt. ``read_only``: whether it may only
-    read."""
+    """A kind of sub-agent. ``instructions``: text that follows the system prompt. ``read_only``: whether the sub-agent
+    may only read."""
 
     name: str
     summary: str
@@ -60,7 +60,7 @@ class AgentKind:
 
 
 def built_in_kinds() -> tuple[AgentKind, ...]:
-    """Return the kinds ``research`` and ``general``. ProxyAI's names for them are aliases."""
+    """Return the kinds ``research`` and ``general``. The names that ProxyAI uses for these kinds are aliases."""
     texts = {
         name: (package_data.data_folder("prompts") / "agents" / f"{name}.md").read_text("utf-8") for name in _SUMMARIES
     }
@@ -79,11 +79,11 @@ _SUMMARIES = {
 class SubagentRunner:
     """Run sub-agents on ``chat``. Pass the runner to a session as ``Host(agents=...)``.
 
-    ``kinds``: kinds in addition to the built-in ones. ``models``: chats by the dialect's name of a model or tier; for
-    unknown names, ``chat`` is used and a note is added. ``style``, ``prompt``: as in `Agent`. ``formats``: formats of
+    ``kinds``: kinds in addition to the built-in ones. ``models``: chats by the dialect's name for a model or tier; for
+    an unknown name, ``chat`` is used and a note is added. ``style``, ``prompt``: as in `Agent`. ``formats``: formats of
     these models, if they differ from ``format``. ``max_depth``: maximum nesting of sub-agents; 1 allows no sub-agent
-    inside another. ``record``: creates the recorder of a sub-agent from its number (from 1) and folder. ``observe``:
-    called with the task and each event of a sub-agent.
+    inside another. ``record``: called with a sub-agent's number (from 1) and folder; returns its recorder. ``observe``:
+    called with a sub-agent's task and each of its events.
     """
 
     def __init__(
@@ -182,7 +182,7 @@ class SubagentRunner:
     def _select_chat(self, model: str | None) -> tuple[ChatModel, tuple[str, ...]]:
         if model is None or model in self._models:
             return self._models.get(model or "", self._chat), ()
-        return self._chat, (f"unknown model {model!r}: the current one was used",)
+        return self._chat, (f"unknown model {model!r}: the session's model was used",)
 
     def _count(self) -> int:
         with self._counting:
@@ -204,7 +204,9 @@ class _NestedRunner(SubagentRunner):
     def __init__(self, parent: SubagentRunner) -> None:
         self.__dict__.update(parent.__dict__)
         self._depth = parent._depth + 1
-        self._slots = threading.BoundedSemaphore(MAX_AT_ONCE)  # kept while waiting for a nested sub-agent
+        self._slots = threading.BoundedSemaphore(
+            MAX_AT_ONCE
+        )  # separate, because a sub-agent keeps its slot while it waits for a nested one
         self._parent = parent
 
     def _count(self) -> int:

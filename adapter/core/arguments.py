@@ -1,4 +1,4 @@
-"""Check the argument types of public functions, so that a mistake is reported at the call that contains it."""
+"""Check the types of arguments to public functions, so that the function called with a wrong argument reports it."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _TYPE_NAMES: Mapping[type, str] = {
     NONE: "None",
 }
 MAX_SHOWN = 60
-"""Maximum number of characters of a value that a message quotes."""
+"""Maximum number of characters that a message quotes from a value."""
 
 
 def check_types(function: str, /, **arguments: tuple[object, *tuple[Any, ...]]) -> None:
-    """Raise UsageError for the first argument that is not an instance of its types. ``arguments``: (value, type, ...)
-    by parameter name."""
+    """Raise UsageError for the first argument whose value has none of the allowed types. ``arguments``: the value, then
+    its allowed types, by parameter name."""
     for name, (value, *types) in arguments.items():
         if not any(_is_instance(value, each) for each in types):
             expected = " or ".join(_TYPE_NAMES.get(each, each.__name__) for each in types)
@@ -65,7 +65,7 @@ def _is_instance(value: object, expected: type) -> bool:
 
 
 def reason(error: Exception) -> str:
-    """Explain to the user why a file could not be read."""
+    """Return the reason why a file could not be read, worded for the user."""
     match error:
         case OSError(strerror=str(message)):
             return message

@@ -1,7 +1,7 @@
 """Check the callbacks that a program passes in: whether they are async, and which values they return.
 
 A callback that makes a decision must return its documented type. An observer may return anything except an unfinished
-coroutine or generator. Otherwise UsageError names the function and its return value.
+coroutine or generator. If a callback breaks these rules, UsageError names the function and its return value.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def name_of(callback: object) -> str:
-    """Return the qualified name of a function, or of the class of a callable object."""
+    """Return the qualified name of a function, or of a callable object's class."""
     while (inner := getattr(callback, "__wrapped__", None) or _inside_partial(callback)) is not None:
         callback = inner
     named = callback if hasattr(callback, "__qualname__") else type(callback)
@@ -48,8 +48,8 @@ def require_sync(callback: object, role: str) -> None:
 
 
 def result_error(callback: object, role: str, result: object, expected: str) -> UsageError:
-    """Return an error for a return value of the wrong type. A coroutine is closed, so that Python does not warn about
-    it."""
+    """Return an error for a return value of the wrong type. If the value is a coroutine, close it, so that Python does
+    not warn about it."""
     return UsageError(f"{role} {name_of(callback)} returned {_format_result(result)}; expected {expected}")
 
 
@@ -96,7 +96,7 @@ def wrap_observer(callback: Callable[..., object], role: str) -> Callable[..., N
 def wrap_tool_observer(callback: Callable[..., object], role: str) -> Callable[..., None]:
     """Wrap an observer that is called while a tool runs.
 
-    Its exceptions become UsageErrors, so that they are not mistaken for a failure of the tool.
+    The observer's exceptions become UsageErrors, so that they are not mistaken for a failure of the tool.
     """
     observe = wrap_observer(callback, role)
 
@@ -112,13 +112,13 @@ def wrap_tool_observer(callback: Callable[..., object], role: str) -> Callable[.
 
 
 def set_wrapped(callback: object, function: Callable[P, T]) -> Callable[P, T]:
-    """Set ``function.__wrapped__``, so that errors name ``callback`` instead. Return ``function``."""
+    """Return ``function`` with its ``__wrapped__`` set, so that errors name ``callback`` instead of ``function``."""
     function.__wrapped__ = callback  # type: ignore[attr-defined]
     return function
 
 
 def callback_error(callback: object, role: str, error: Exception, consequence: str) -> UsageError:
-    """Return an error for the exception ``error`` of ``callback``. Raise the new error ``from`` that exception."""
+    """Return an error which reports that ``callback`` raised ``error``. The caller raises it ``from error``."""
     return UsageError(f"{role} {name_of(callback)} raised {type(error).__name__}: {error}. {consequence}")
 
 

@@ -11,7 +11,7 @@
     └── UsageError        the developer: wrong use of the API or the command line
 
 A message names the actual value, the expected one, the nearest valid one and the next step. Errors for the model never
-reach a user as a traceback: they become results.
+reach a user as a traceback: they become tool results.
 """
 
 from __future__ import annotations
@@ -31,14 +31,15 @@ class ToolError(AdapterError):
     """A tool call failed. ``str(error)`` is written for the model."""
 
     sandbox: str = ""
-    """Description of the sandbox of the failed operation, as in `ToolResult.sandbox`; "" if nothing was run."""
+    """Description of the sandbox that the failed operation ran in, as in `ToolResult.sandbox`; "" if nothing was
+    run."""
 
 
 class EditError(ToolError):
     """Patches do not match the file. Nothing was written.
 
-    ``failures``: one sentence per failed patch. ``kinds``: its category: "not found", "ambiguous", "already applied",
-    "no change", "overlapping", "dependent", "breaks syntax", "invalid".
+    ``failures``: one sentence per failed patch. ``kinds``: the category of each failure: "not found", "ambiguous",
+    "already applied", "no change", "overlapping", "dependent", "breaks syntax", "invalid".
     """
 
     def __init__(self, message: str, failures: Sequence[str] = (), kinds: Sequence[str] = ()) -> None:
@@ -55,4 +56,4 @@ class TransportError(AdapterError):
 
 
 class UsageError(AdapterError, ValueError):
-    """Wrong use of the library or the command line."""
+    """The library or the command line was used incorrectly."""

@@ -1,7 +1,7 @@
 """Events that a parser emits, and the results of tool calls.
 
-The field ``raw`` of an event is the exact part of the model's text that it covers. Joined, these parts are the whole
-text.
+The field ``raw`` of an event is the exact part of the model's text that the event covers. Joined in order, these parts
+are the whole text.
 """
 
 from __future__ import annotations
@@ -43,17 +43,18 @@ class ReasoningDelta(_Delta):
 
 @dataclass(frozen=True, slots=True)
 class MarkupDelta:
-    """Text that is not content, reasoning or a call: markers, whitespace that templates put around them, end-of-turn
-    tokens, invented tool results."""
+    """Text that is not content, reasoning or a call: markers, whitespace that templates put around markers, end-of-turn
+    tokens, and tool results invented by the model."""
 
     raw: str
 
 
 @dataclass(frozen=True, slots=True)
 class ContentReclassified:
-    """Reclassify all text so far as reasoning: the prompt held its opening marker, and the closing one follows now.
+    """All content so far is reclassified as reasoning: the prompt opened the reasoning, and its closing marker arrives
+    now.
 
-    A display may move the text that it has shown, as `Turn` does.
+    A display may move the text that it has already shown, as `Turn` does.
     """
 
     raw: str
@@ -61,9 +62,10 @@ class ContentReclassified:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningReclassified:
-    """Reclassify all reasoning so far as content: the format assumes reasoning at the start, but it was never closed.
+    """All reasoning so far is reclassified as content: the format assumes that an answer starts inside a reasoning
+    block, but no closing marker arrived.
 
-    The event has no text. A display may move the text that it has shown, as `Turn` does.
+    The event has no text. A display may move the text that it has already shown, as `Turn` does.
     """
 
     @property
@@ -73,11 +75,11 @@ class ReasoningReclassified:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallProgress:
-    """Progress of a call that is still being written. For displays only: it is never executable.
+    """Progress of a call that the model is still writing. It is meant for displays; it is never executable.
 
-    ``text``: the characters that this chunk added to the call. ``size``: number of characters of the call so far.
-    ``name``: name of the tool; None until it is known. The event has no ``raw``, because the event of the call will
-    contain it.
+    ``text``: the characters that this chunk added to the call. ``size``: length of the call so far, in characters.
+    ``name``: name of the tool; None until it is known. ``raw`` is empty: the text belongs to the later event for the
+    whole call.
     """
 
     text: str
@@ -93,8 +95,8 @@ class ToolCallProgress:
 class ToolCallDelta:
     """A piece of a call's arguments as JSON text, for parsers that stream them. Join the pieces by ``id``.
 
-    The `ToolCall` with the same ``id`` completes the call. If it never arrives, discard the pieces. The event has no
-    ``raw``, because the event of the call will contain it.
+    The `ToolCall` with the same ``id`` completes the call. If it never arrives, discard the pieces. ``raw`` is empty:
+    the text belongs to the later event for the whole call.
     """
 
     id: str
@@ -110,8 +112,8 @@ class ToolCallDelta:
 class RejectedCall:
     """Text that looks like a call but was not accepted as one: characters ``start`` to ``end`` of the model's text.
 
-    ``reason``: a key of `adapter.core.rejection_codes.REJECTION_REASONS`. The event has no ``raw``, because the event
-    of the text contains it.
+    ``reason``: a key of `adapter.core.rejection_codes.REJECTION_REASONS`. ``raw`` is empty: the text belongs to another
+    event.
     """
 
     start: int
@@ -178,7 +180,7 @@ class ToolResult:
     diff: str = ""
     """Unified diff of the tool's changes."""
     notes: tuple[str, ...] = ()
-    """Details of the call that were tolerated or corrected, one sentence each."""
+    """Sentences for the model, one for each detail of the call that was tolerated or corrected."""
     user_message: str = ""
     """A user message to send after the results, such as a skill's instructions."""
     images: tuple[str, ...] = ()
@@ -186,8 +188,8 @@ class ToolResult:
     ends: bool = False
     """True if the model asked to end the run."""
     sandbox: str = ""
-    """Description of the sandbox in which a program, a user's function or an MCP tool ran, or the statement that there
-    was none. A batch has one line for each distinct description. A sub-agent has none, because the results of its own
-    calls contain theirs."""
+    """Description of the sandbox in which a program, a user's function or an MCP tool ran, or a statement that there
+    was no sandbox. A batch has one line for each distinct description. A sub-agent's result has no description, because
+    the results of the sub-agent's own calls have them."""
     denied: bool = False
     """True if a rule, the approve mode or the user denied the call."""

@@ -7,7 +7,7 @@ import shutil
 
 
 def find_program(name: str, path: str | None = None) -> str | None:
-    """Return the path of a program, or None. Only absolute folders in ``path`` (default: PATH) are searched."""
+    """Return the path of a program, or None. Only the absolute folders in ``path`` (default: PATH) are searched."""
     directories = os.get_exec_path() if path is None else path.split(os.pathsep)
     folders = [folder for folder in directories if folder.startswith("/")]
     return shutil.which(name, path=os.pathsep.join(folders))

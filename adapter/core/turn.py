@@ -45,7 +45,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One complete response of a model: its content, reasoning and tool calls. ``rejected`` is in text order."""
+    """One complete response from a model: its content, reasoning and tool calls. ``rejected`` is sorted by position."""
 
     content: str
     reasoning: str

@@ -148,7 +148,7 @@ def test_model_is_selected_by_name(task):
     assert task(Script(), settings={"models": {"weak": other}}, model="weak").data["output"] == "From the other."
     result = task(Script("Mine."), model="strong")
     assert result.data["output"] == "Mine."
-    assert result.notes == ("unknown model 'strong': the current one was used",)
+    assert result.notes == ("unknown model 'strong': the session's model was used",)
 
 
 def test_subagent_depth_is_limited(task):

@@ -22,7 +22,7 @@ _BETWEEN = re.compile(r"(?:[ \t\r\n\ufeff\u200b\u2060,;}\]]|```[A-Za-z]*)*")
 
 
 def decode_json(text: str, start: int = 0, *, closed: bool = True) -> DecodedJson:
-    """Decode the JSON value at ``start``. It is repaired if the repair is unambiguous.
+    """Decode the JSON value at ``start``. Invalid JSON is repaired if the repair is unambiguous.
 
     ``closed``: whether a closing marker ends the value, so that missing closing brackets may be added. Raises
     FormatError with the reason and position; UnterminatedError if the text ends inside a string.
@@ -35,7 +35,7 @@ def decode_json(text: str, start: int = 0, *, closed: bool = True) -> DecodedJso
     reader = JsonRepairer(text, start, closed)
     value = reader.value(0)
     if not closed and {"unescaped-quote", "missing-bracket"} <= reader.fixes.keys():
-        # Truncated text looks the same if the quotes are paired wrongly.
+        # Truncated text would cause the same two fixes if its quotes were paired wrongly.
         raise UnterminatedError("brackets are missing after a stray quote")
     if not is_encodable(json.dumps(value, ensure_ascii=False)):
         value = replace_surrogates(value)

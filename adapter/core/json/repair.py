@@ -27,7 +27,7 @@ _LOOSE_LITERALS = {
 _ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _QUOTE_ESCAPES = {"'": "'", "`": "`"}  # not JSON, but unambiguous
 
-# Delimiters by the character that opens a string: the characters that may close it, and the fix to name.
+# By the character that opens a string: the characters that may close the string, and the fix to record.
 _QUOTES = {
     '"': ('"”“', None),
     "'": ("'", "single-quotes"),
@@ -37,9 +37,9 @@ _QUOTES = {
 }
 _PLAIN = {opening: re.compile(f"[^{re.escape(closing)}\\\\\x00-\x1f]+") for opening, (closing, _) in _QUOTES.items()}
 _VALID = re.compile(r'(?:[^"”“\\\x00-\x1f]++|\\["\\/bfnrt])++')
-"""Matches a part of a JSON string that `json` decodes unchanged."""
+"""Matches a part of a JSON string that `json` decodes without repair."""
 
-# Patterns for text that follows a real closing quote. `gap` admits comments.
+# Patterns for text that follows a real closing quote. `_GAP` includes comments.
 _GAP = r"(?:[ \t\r\n]|\\[nrt]|//[^\n]{0,200}|/\*.{0,200}?\*/)*+"
 _A_KEY = (
     r"(?:\"(?:[^\"\\\n]|\\.){0,80}\"|'(?:[^'\\\n]|\\.){0,80}'|[\"“”](?:[^\"“”\\\n]|\\.){0,80}[\"“”]"
@@ -125,8 +125,8 @@ class JsonRepairer:
             self.separator("]")
 
     def closes(self, own: str, other: str, char: str) -> bool:
-        """Consume the end of a container if it is here, and return whether it was. A missing closing bracket counts as
-        an end."""
+        """Return whether the container ends here, and consume its closing bracket ``own``. A container also ends, with
+        a fix, before the bracket ``other`` and at the end of the text."""
         if char == own:
             self.position += 1
             return True
@@ -219,7 +219,7 @@ class JsonRepairer:
             parts.append(self.escape())
 
     def escape(self) -> str:
-        """Read an escape sequence. An invalid sequence is unchanged."""
+        """Decode an escape sequence. An invalid sequence is kept verbatim."""
         char = self.text[self.position + 1 : self.position + 2]
         if not char:
             raise UnterminatedError("the text ends inside a string")

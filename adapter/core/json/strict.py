@@ -11,13 +11,14 @@ from adapter.core.errors import FormatError
 from adapter.core.events import Json
 
 MAX_DEPTH = 64
-"""Maximum number of nesting levels, because the repairer recurses. Real arguments use fewer than ten."""
+"""Maximum nesting depth. The repairer makes a recursive call for each level. Real arguments have fewer than ten
+levels."""
 
 MAX_DIGITS = 400
-"""Maximum number of digits of an integer, because CPython's conversion takes quadratic time."""
+"""Maximum number of digits in an integer. CPython's conversion takes quadratic time."""
 
 LONG = 4096
-"""Minimum length, in characters, of text for which it is worth importing a faster decoder."""
+"""Length in characters from which text is worth importing a faster decoder for."""
 
 
 class UnterminatedError(FormatError):
@@ -25,7 +26,7 @@ class UnterminatedError(FormatError):
 
 
 class DecodedJson(NamedTuple):
-    """A decoded value, the offset after it, and its repairs."""
+    """A decoded value, the offset at which it ends, and the names of its repairs."""
 
     value: Json
     end: int
@@ -54,8 +55,8 @@ def _whole_value(text: str, start: int, end: int) -> tuple[Json, int] | None:
     """Decode ``text[start:end]`` with jiter. Return None if the text is short, or if `json` could decode it
     differently.
 
-    jiter, a dependency of pydantic, decodes a long string three times as fast as `json`, and accepts a subset of its
-    input.
+    jiter, a dependency of pydantic, decodes a long string three times as fast as `json`, and accepts a subset of the
+    texts that `json` accepts.
     """
     if end - start < LONG:
         return None
@@ -144,7 +145,7 @@ def is_encodable(text: str) -> bool:
 
 
 def replace_surrogates(value: Json) -> Json:
-    """Join surrogate pairs in ``value`` and replace lone surrogates, so that it can be encoded."""
+    """Join surrogate pairs in ``value`` and replace lone surrogates, so that the value can be encoded as UTF-8."""
     match value:
         case str():
             return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

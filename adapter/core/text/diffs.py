@@ -1,7 +1,7 @@
-"""Unified diffs that are computed quickly for large files.
+"""Compute unified diffs, quickly even for large files.
 
-A line ends only at a line feed, as in git and patch. So a line whose carriage return changed is a changed line, and git
-and patch can apply the diff.
+A line ends only at a line feed, as in git and patch, so that these programs can apply the diff. A line whose carriage
+return was added or removed is therefore a changed line.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from adapter.core.text.plurals import pluralize
 
 CONTEXT_LINES = 3
 MAX_COMPARISONS = 400_000_000
-"""Maximum product of the numbers of changed lines before and after. rapidfuzz makes 64 comparisons at a time, so this
-takes about 0.1 s and 50 MB. Above the maximum, the whole middle part is shown as replaced."""
+"""Maximum product of the line counts, before and after, of the part between the common start and end. rapidfuzz makes
+64 comparisons at a time, so this takes about 0.1 s and 50 MB. Above the maximum, that part is shown as replaced."""
 _UNCLOSED = "\n\\ No newline at end of file"
 MAX_LISTED = 5
 """Maximum number of changes listed in a sentence."""
 BLOCK_LINES = 500
-"""Number of lines in a block. The common prefix is found by comparing blocks first."""
+"""Number of lines in a block. A common prefix is found by comparing whole blocks first."""
 
 
 class LineChange(NamedTuple):
@@ -36,7 +36,7 @@ class LineChange(NamedTuple):
 def unified_diff(before: str, after: str, path: str = "", regions: Sequence[LineChange] | None = None) -> str:
     """Return a unified diff, or "" for equal strings.
 
-    ``regions``: the changed regions in order, if known. Text outside of them is not compared.
+    ``regions``: the changed regions in order, if known. Text outside the regions is not compared.
     """
     if before == after:
         return ""
@@ -113,7 +113,7 @@ def _common_prefix(left: Sequence[str], right: Sequence[str]) -> int:
 
 
 def _diff_lines(text: str) -> list[str]:
-    """Split at line feeds. If the last line has none, the diff's marker for it is appended."""
+    """Split at line feeds. If the last line has no line feed, append the marker that diffs use for this."""
     lines = text.split("\n")
     last = lines.pop()
     return [*lines, last + _UNCLOSED] if last else lines
@@ -164,7 +164,7 @@ def _hunk(old: Sequence[str], new: Sequence[str], group: Sequence[LineChange]) -
 
 
 def _range(start: int, end: int) -> str:
-    """Format a range as ``first line,count``, like diff. For an empty range, the first line is the one before it."""
+    """Format a range as ``first line,count``, like diff. For an empty range, give the line before it instead."""
     length = end - start
     if length == 1:
         return str(start + 1)

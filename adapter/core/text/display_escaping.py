@@ -2,8 +2,8 @@
 
 Hidden characters are identified by Unicode properties rather than a list: controls (Cc), formats (Cf: directions, zero
 width, tags), surrogates, line separators, characters that fonts omit (Default_Ignorable_Code_Point: fillers,
-selectors), and the Braille blank. Emoji of several characters are unchanged if they form a single visible sign.
-Sources: UAX #44; UTS #51, ED-16 and ED-17; CVE-2021-42574 (Trojan Source).
+selectors), and the Braille blank. Sequences of characters that display as one emoji are unchanged. Sources: UAX #44;
+UTS #51, ED-16 and ED-17; CVE-2021-42574 (Trojan Source).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PICTURE = r"\p{Extended_Pictographic}(?:\ufe0f|\p{Emoji_Modifier})?"
 _COUNTRY = "|".join("".join(chr(0xE0000 + ord(letter)) for letter in name) for name in ("gbeng", "gbsct", "gbwls"))
 _EMOJI = rf"[0-9#*]\ufe0f\u20e3|\U0001f3f4(?:{_COUNTRY})\U000e007f|{_PICTURE}(?:\u200d{_PICTURE}){{0,5}}"
 _RAW_BYTES = range(0xDC80, 0xDD00)
-"""Surrogates by which Python represents the bytes of a file name that is not UTF-8 (PEP 383)."""
+"""Surrogates that represent, in Python, the bytes of a file name that is not UTF-8 (PEP 383)."""
 _ESCAPE = re.compile(
     r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
 )
@@ -46,7 +46,7 @@ def escape_for_display(text: str, keep: str = "") -> str:
 
 
 def json_for_display(value: object, indent: int | None = None) -> str:
-    """Dump ``value`` as JSON. Hidden characters are escaped, all other non-ASCII characters are unchanged."""
+    """Dump ``value`` as JSON. Hidden characters are escaped; all other non-ASCII characters are unchanged."""
     text = json.dumps(value, ensure_ascii=False, indent=indent)
     return _hidden_pattern().sub(
         lambda match: match[0] if match[1] is None or match[1] == "\n" else json.dumps(match[1])[1:-1], text
@@ -72,7 +72,7 @@ def encodable_json(text: str) -> str:
 
 @cache
 def _hidden_pattern() -> regex.Pattern[str]:
-    """Return a pattern that matches an emoji, or a hidden character in group 1."""
+    """Return a pattern that matches an emoji, or a hidden character as group 1."""
     import regex
 
     return regex.compile(f"{_EMOJI}|({_HIDDEN})")

@@ -1,4 +1,4 @@
-"""Split text into lines, which end at a line feed, a carriage return with line feed, or a lone carriage return.
+"""Split text into lines, which end at a line feed, a carriage return and line feed, or a lone carriage return.
 
 ``str.splitlines`` also splits at form feeds, U+2028 and others, which editors, compilers and ``grep -n`` do not
 count, so this package never uses it on files.
@@ -13,19 +13,19 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
 def split_lines(text: str) -> list[str]:
-    """Split ``text`` into lines that include their line ends; joined they restore ``text``. An empty string has no
+    """Split ``text`` into lines, including their line endings. Joined, the lines are ``text``. An empty string has no
     lines."""
     return _LINE.findall(text)
 
 
 def line_texts(text: str) -> list[str]:
-    """Split ``text`` into lines without their line ends. The number of lines is that of `split_lines`."""
+    """Split ``text`` into the same lines as `split_lines`, without their line endings."""
     lines = _LINE_END.split(text)
     return lines if lines[-1] else lines[:-1]
 
 
 def line_end(line: str) -> str:
-    """Return the line end of ``line``, or an empty string."""
+    """Return the line ending of ``line``, or an empty string."""
     if line.endswith("\r\n"):
         return "\r\n"
     return line[-1:] if line.endswith(("\n", "\r")) else ""
@@ -36,5 +36,5 @@ def without_end(line: str) -> str:
 
 
 def to_lf(text: str) -> str:
-    """Convert every line end to a line feed."""
+    """Convert every line ending to a line feed."""
     return _LINE_END.sub("\n", text) if "\r" in text else text

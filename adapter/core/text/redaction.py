@@ -1,7 +1,7 @@
 """Redact credentials in transcripts, error messages and responses.
 
-Two kinds of text are credentials: values of environment variables with names like ``API_KEY``, and text in a form that
-only credentials have. They are replaced by ``[redacted ...]``.
+Two kinds of text are treated as credentials: values of environment variables with names like ``API_KEY``, and text in a
+form that only credentials have. Credentials are replaced by ``[redacted ...]``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MAX_BUFFERED = 4_096
 """Maximum number of characters that are buffered because they may be the start of a credential."""
 
 REDACTED = "[redacted"
-"""Start of the text that replaces a credential. The name of its variable may follow."""
+"""Start of the text that replaces a credential. The name of the credential's environment variable may follow."""
 
 _SHAPES = re.compile(
     r"""(?ix)
@@ -46,27 +46,27 @@ _SHAPES = re.compile(
     | -----BEGIN [A-Z ]{0,40} PRIVATE\ KEY----- [^-]{0,10000} -----END [A-Z ]{0,40} PRIVATE\ KEY-----
     """
 )
-"""Matches credentials: in headers, JSON fields and URLs, JSON Web Tokens, and keys with the prefixes of GitHub, GitLab,
-OpenAI, Slack and others. A group contains the text that identifies the credential."""
+"""Matches credentials in headers, JSON fields and URLs, JSON Web Tokens, private keys, and keys with the prefixes of
+GitHub, GitLab, OpenAI, Slack and others. If text before a credential identifies it, a group contains that text."""
 _KEYWORDS = (
     "authorization", "apikey", "api-key", "api_key", "bearer", "token", "secret", "passw", "cookie", "://",
     "key=", "sig=", "auth=", "signature=", "sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_",
     "glpat-", "hf_", "xox", "akia", "asia", "aiza", "sk_live_", "sk_test_", "rk_live_", "rk_test_", "npm_",
     "pypi-", "gsk_", "eyj", "-----begin ",
 )  # fmt: skip
-"""Substrings in lower case. Each credential that ``_SHAPES`` matches contains at least one. Searching for them is a
-hundred times as fast as the pattern."""
+"""Substrings in lower case. Every match of ``_SHAPES`` contains at least one of them. Searching for them is a hundred
+times as fast as searching with the pattern."""
 _WINDOW, _LONGEST = 32_768, 12_288
-"""Size of the window of a search, which lets other threads run between windows, and the maximum length of a match, both
-in characters."""
+"""Length of the window that is searched at a time, and maximum length of a match, both in characters. Other threads can
+run between two windows."""
 _BEGINNING = re.compile(r"(?i)(?:authorization|api[-_]?key|bearer|token|secret|passw|cookie)[^\n]{0,20}\S{0,2000}\Z")
 _FIELD = re.compile(
     r"(?i)(?:proxy-)?authorization|(?:set-)?cookie|(?:[\w-]{0,40}[-_])?(?:api[-_]?key|secret|passw(?:or)?d)"
     r"|[\w-]{0,40}(?:access|auth|refresh|id|session|private|secret)[-_]?(?:token|key)"
 )
-"""Matches names of fields whose text is always a credential."""
+"""Matches names of fields whose value is always a credential."""
 MIN_FIELD = 8
-"""Minimum length of the text of such a field."""
+"""Minimum length of the value in such a field. A shorter value is not redacted."""
 _BLOCK_BEGIN, _BLOCK_END = "-----BEGIN ", re.compile(r"-----END [^-]{0,60}-----")
 MAX_BLOCK = 12_000
 """Maximum length of a private key, from its first line to its last."""
@@ -110,7 +110,7 @@ class Redactor:
         return f"{REDACTED}]" if is_secret and REDACTED not in redacted else redacted
 
     def redact_bytes(self, content: bytes) -> bytes:
-        """Redact the bytes of a file, text or binary."""
+        """Redact the contents of a text or binary file."""
         return self.redact(content.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
     def redact_pieces(self, pieces: Sequence[str]) -> list[str]:
@@ -131,7 +131,8 @@ class Redactor:
         return redacted
 
     def safe_prefix(self, pieces: Sequence[str]) -> set[int]:
-        """Return the indices of ``pieces`` after which the text can be split without affecting redaction."""
+        """Return each number of leading ``pieces`` that can be redacted separately from the rest with the same
+        result."""
         text = "".join(pieces)
         limit, spans = self._limit(text), list(self._spans(text))
         ends = enumerate(accumulate(map(len, pieces)), start=1)
@@ -140,7 +141,7 @@ class Redactor:
         }
 
     def _limit(self, text: str) -> int:
-        """Return the index from which the text may become part of a credential."""
+        """Return the index of the first character that may belong to a credential which later text completes."""
         starts = [_word_start(text, len(text))]
         if lead := _BEGINNING.search(text, max(len(text) - 2 * MAX_BUFFERED, 0)):
             starts.append(_word_start(text, lead.start()))  # "client_secret" is a keyword, "secret" alone is not
@@ -173,7 +174,7 @@ class Redactor:
 
 
 def _word_start(text: str, end: int) -> int:
-    """Return the start of the word that ends at ``end``. It is at most `MAX_BUFFERED` characters before ``end``."""
+    """Return the start of the word that ends at ``end``, but at most `MAX_BUFFERED` characters before ``end``."""
     head = text[max(end - MAX_BUFFERED, 0) : end]
     return end if not head or head[-1].isspace() else end - len(head.rsplit(None, 1)[-1])
 

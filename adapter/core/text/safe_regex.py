@@ -1,4 +1,4 @@
-"""Compile regular expressions from models within limits. Error messages contain the position of the mistake."""
+"""Compile regular expressions written by models, within limits. Error messages give the position of a mistake."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from adapter.core.errors import ToolError
 MAX_PATTERN = 1_000
 """Maximum length of a regular expression, in characters."""
 MAX_REPEATS = 20_000
-"""Maximum product of nested ``{n,m}``. The regex package unrolls them during compilation, which has no timeout:
-``((a{1000}){1000}){10}`` took 10 s and over 2 GB."""
+"""Maximum product of nested repeat counts ``{n,m}``. The regex package unrolls repeats during compilation, which has no
+timeout: ``((a{1000}){1000}){10}`` took 10 s and over 2 GB."""
 
 MAX_CAPTURING = 20
 """Maximum number of groups in a pattern with back-references. The regex package stores every repetition of every group:
 nine nested groups took 700 MB on a line of 3 MB."""
 MAX_CAPTURED = 100_000
-"""Maximum length of the text in which a pattern with back-references is searched."""
+"""Maximum length, in characters, of the text that is searched if the pattern has back-references."""
 
 _COUNTED = re.compile(r"\{(\d+)(?:,(\d*))?\}")
 
@@ -35,7 +35,7 @@ def compile_pattern(pattern: str, ignore_case: bool = False) -> regex.Pattern[st
         raise ToolError(f"the pattern repeats more than {MAX_REPEATS} times; use smaller counts, or * and +")
     if _RECURSION.search(pattern):
         raise ToolError(
-            f"{pattern!r} is recursive, (?R) or (?1), which is not supported; "
+            f"{pattern!r} contains recursion, (?R) or (?1), which is not supported; "
             "repeat the group for each level of nesting"
         )
     flags = regex.IGNORECASE if ignore_case else 0
@@ -54,7 +54,7 @@ def compile_pattern(pattern: str, ignore_case: bool = False) -> regex.Pattern[st
 
 
 def search_with_limits(pattern: regex.Pattern[str], text: str) -> str:
-    """Return the prefix of ``text`` to search. It is all of ``text``, unless the pattern captures groups."""
+    """Return the part of ``text`` to search: all of it, or only its start if the pattern captures groups."""
     return text[:MAX_CAPTURED] if pattern.groups else text
 
 
@@ -70,7 +70,7 @@ def _needs_no_captures(pattern: str) -> bool:
 
 
 def _without_captures(pattern: str) -> str:
-    """Make capturing groups non-capturing, because this package never uses their captures."""
+    """Make capturing groups non-capturing. This package never uses the captured text."""
     parts, position = [], 0
     while position < len(pattern):
         opening = _OPENS.match(pattern, position)
@@ -80,8 +80,8 @@ def _without_captures(pattern: str) -> str:
     return "".join(parts)
 
 
-# Syntax with another meaning in a multi-line text than in a single line: ends of the text, lookaround, and possessive
-# matching.
+# Syntax whose meaning in multi-line text differs from that in a single line: anchors to the ends of the text,
+# lookaround, and possessive matching.
 _NEEDS_LINES = re.compile(r"\\[AZzGKRXNmM]|\(\?(?!:|P<)|[*+?}]\+|\(\*")
 _TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{\d*,?\d*\}|.", re.DOTALL)
 _SPELLED = re.compile(r"\\[xuUNpPkgL0-9]|\[:|\{[^\d,}]")
@@ -89,8 +89,8 @@ _SPELLED = re.compile(r"\\[xuUNpPkgL0-9]|\[:|\{[^\d,}]")
 
 
 def compile_for_text(pattern: str, ignore_case: bool = False) -> regex.Pattern[str] | None:
-    """Compile a pattern for multi-line text. For every line that ``pattern`` matches, it matches at or before that
-    line.
+    """Compile ``pattern`` to preselect positions in multi-line text. For every line in which ``pattern`` matches, the
+    compiled pattern matches in that line or earlier.
 
     It may also match elsewhere. Returns None if this cannot be guaranteed.
     """
@@ -104,8 +104,8 @@ def compile_for_text(pattern: str, ignore_case: bool = False) -> regex.Pattern[s
 
 
 def required_texts(pattern: str) -> tuple[str, ...]:
-    """Return literal strings, at least one of which occurs in every match of ``pattern``. The result is empty if they
-    are unknown."""
+    """Return literal strings such that every match of ``pattern`` contains at least one of them. The result is empty if
+    no such strings are known."""
     if _NEEDS_LINES.search(pattern) or _SPELLED.search(pattern):
         return ()
     alternatives = [[""]]

@@ -1,4 +1,4 @@
-"""Build a string from thousands of small strings, without the memory overhead of an object for each."""
+"""Build a string from thousands of small strings without keeping an object for each."""
 
 from __future__ import annotations
 

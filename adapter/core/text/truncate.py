@@ -1,7 +1,7 @@
 """Truncate tool results to fit a small context window, with a hint about the next step.
 
 The rule is from the Zaguan Blade document: of a result over 50 KB or 2,000 lines, the first 100 and last 50 lines are
-shown. A line limit alone would not shorten a line of 1 MB. So the result is then also cut to the byte limit, which it
+shown. A line limit alone would not shorten a line of 1 MB, so the result is then also cut to the byte limit, which it
 never exceeds.
 """
 
@@ -57,7 +57,7 @@ def with_notes(text: str, notes: Sequence[str], max_bytes: int = MAX_BYTES, max_
     notes = tuple(map(replace_lone_surrogates, notes))
     below = "".join(f"\n(note: {note})" for note in notes if note not in text)
     shown = truncate(text, max_bytes - len(below.encode()), max_lines)
-    # A note in the middle of a long text may have been cut away.
+    # A note that occurs in the middle of a long text may have been cut away.
     missing = "".join(f"\n(note: {note})" for note in notes if note not in shown)
     if len(missing) > len(below):
         shown = truncate(text, max_bytes - len(missing.encode()), max_lines)
@@ -68,7 +68,7 @@ def _ends(lines: Sequence[str], head: int, tail: int) -> tuple[str, str]:
     """Return the text before and after the message. The byte limit is applied later."""
     if len(lines) > head + tail:
         return "".join(lines[:head]), "".join(lines[len(lines) - tail :])
-    # Few but long lines: keep all lines, which the byte limit cuts.
+    # There are few but long lines: keep them all, so that only the byte limit cuts them.
     text = "".join(lines)
     return text[: len(text) // 2], text[len(text) // 2 :]
 
@@ -101,5 +101,5 @@ def keep_end(text: str, max_bytes: int) -> str:
 
 
 def shorten(text: str, max_characters: int) -> str:
-    """Return ``text``. If it is longer than ``max_characters``, it is cut and ends in ``...``."""
+    """Return ``text``. If it has more than ``max_characters``, cut it to that length, ending in ``...``."""
     return text if len(text) <= max_characters else f"{text[: max_characters - 3]}..."
