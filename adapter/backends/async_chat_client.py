@@ -1,4 +1,5 @@
-"""A `ChatClient` for asyncio: it sends the same requests and handles errors alike, without blocking the event loop.
+"""The asyncio version of `ChatClient`: it sends the same requests and handles errors in the same way, without blocking
+the event loop.
 
 Cancelling a stream closes its connection, which stops the server even while it processes the prompt. Each request opens
 a new connection, so that an agent can be used in several event loops in turn.
@@ -84,8 +85,8 @@ class AsyncChatClient:
             yield Chunk("", finish_reason=INCOMPLETE)
 
     async def _next_event(self, response: _Events) -> Json:
-        """Return the next event. Return None at the end and on a dropped connection: the partial answer is still
-        useful."""
+        """Return the next event, or None at the end of the stream. A dropped connection also counts as the end, because
+        the partial answer is still useful."""
         try:
             return await anext(response, None)
         except sdk_errors() as error:

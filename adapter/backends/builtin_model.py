@@ -24,7 +24,7 @@ from adapter.core.arguments import reason
 from adapter.core.errors import TransportError, UsageError
 
 Progress: TypeAlias = Callable[[int, int], None]
-"""A function that is called repeatedly with the number of bytes received and the number expected."""
+"""A function that is called repeatedly with the number of bytes received so far and the total expected."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """A client for model servers: it sends text, and receives text in streamed chunks.
 
 This module does not handle tool calls. It sends ``tools`` only for the model's own chat template, and the answer is
-text (`adapter.protocols.template_prompt`). Half of all servers drop tools silently, and some parse calls by their own
-rules. `adapter.backends.constraint_fields` can enforce a grammar.
+text (`adapter.protocols.template_prompt`). Half of all servers silently drop the tools in a request, and some parse
+calls by their own rules. `adapter.backends.constraint_fields` can enforce a grammar.
 
 Failures before the first chunk are retried, depending on their cause (`adapter.protocols.upstream_failures`). Every
 failure becomes a TransportError that states the request, the answer and the next step.
@@ -49,7 +49,8 @@ _T = TypeVar("_T")
 
 
 REFUSED_PATIENCE_S = 3.0
-"""Time to retry a refused connection, in seconds. A server may be starting, but usually no server is there."""
+"""Maximum time to keep retrying a refused connection, in seconds. The server may be starting, but usually there is
+none."""
 
 
 class ChatClient:
@@ -107,7 +108,8 @@ class ChatClient:
         return self._with_retries(lambda: [model.id for model in self._client().models.list()])
 
     def context(self) -> ContextSize:
-        """Return the size of the server's context. Makes Ollama load the model, because it reports no size before."""
+        """Return the size of the server's context. Makes Ollama load the model, because it reports no size for a model
+        that is not loaded."""
         return query_context_size(self.endpoint, self.model, load=True)
 
     def own_prompt(self) -> PromptDiscovery:
@@ -121,7 +123,7 @@ class ChatClient:
         return self._control_tokens
 
     def sees_images(self) -> bool | None:
-        """Return whether the model takes images, or None if the server does not report it."""
+        """Return whether the model accepts images, or None if the server does not report it."""
         return sees_images(self.endpoint, self.model)
 
     def stream(
@@ -162,8 +164,8 @@ class ChatClient:
             response.close()
 
     def body(self, messages: Sequence[Message], fields: JsonObject) -> JsonObject:
-        """Return the body of a request. Queries the server for its first model once if the client was created without a
-        name."""
+        """Return the body of a request. If the client was created without a model, the first call queries the server
+        for its first model."""
         return {
             "model": self.model,
             "messages": [dict(message) for message in messages],
@@ -224,13 +226,13 @@ class ChatClient:
         return {"base_url": self.endpoint.base_url, "api_key": key, "max_retries": 0, "timeout": timeout}
 
     def _open(self, body: JsonObject) -> tuple[_Events, Json]:
-        """Return a stream and its first event, or None if it has no event. Failures before the first event are
-        retried."""
+        """Return a stream, and its first event or None. Waiting for the first event lets the caller retry any failure
+        before it."""
         from openai import Stream
         from openai.types.chat import ChatCompletionChunk
 
         url, sent = self.request(body)
-        kind = Stream[ChatCompletionChunk]  # `parse_chunk` also takes events of other types
+        kind = Stream[ChatCompletionChunk]  # `parse_chunk` also accepts events of other types
         stream = self._client().post(url, body=sent, cast_to=ChatCompletionChunk, stream=True, stream_cls=kind)
         response: _Events = _ResponseLines(stream) if streams_lines(body) else stream
         try:
@@ -240,8 +242,8 @@ class ChatClient:
             raise
 
     def _perform(self, step: HttpPost | RenderTemplate) -> Json:
-        """Run a step that precedes the request, and return its result. A refusal by the server is returned as an
-        ``error``."""
+        """Run a step that precedes the request, and return its result. If the server refuses the step, the result has
+        the key ``error``."""
         if isinstance(step, RenderTemplate):
             if self.template is None:
                 raise TemplatePromptError("no chat template was given")
@@ -294,7 +296,7 @@ class ChatClient:
             raise self.to_transport_error(error) from error
 
     def retry_settings(self) -> dict[str, Any]:
-        """Return settings for tenacity, which retry temporary failures."""
+        """Return tenacity settings that retry temporary failures."""
         from tenacity import retry_if_exception
 
         is_temporary = retry_if_exception(lambda error: self._failure(error).retry != "never")
@@ -316,7 +318,8 @@ class ChatClient:
         return UNKNOWN
 
     def to_transport_error(self, error: BaseException) -> TransportError:
-        """Convert an error of the SDK, and redact keys in its message. May query the server for its models."""
+        """Convert an SDK error to a TransportError, and redact keys in its message. May query the server for its
+        models."""
         return TransportError(Redactor(os.environ, [self._api_key]).redact(self._explain(error)))
 
     def _explain(self, error: BaseException) -> str:
@@ -324,7 +327,9 @@ class ChatClient:
         if is_silent(error):
             return f"{url} sent nothing for {self._timeout_s:g} s. {failure.advice}"
         if is_dropped(error) and not is_unreached(error):
-            return f"{url} accepted the request but did not answer ({reason_of(error)}). Retry, or see its log."
+            return (
+                f"{url} accepted the request but did not answer ({reason_of(error)}). Retry, or check the server's log."
+            )
         if is_dropped(error):
             return f"Nothing answers at {url} ({reason_of(error)}). {failure.advice}"
         advice = self._models_advice() if failure.missing_model else failure.advice
@@ -334,10 +339,10 @@ class ChatClient:
         try:
             names = [model.id for model in self._client().models.list()]
         except sdk_errors():
-            return "It does not list its models."
+            return "The server does not list its models."
         nearest = get_close_matches(self._model or "", names, n=1, cutoff=0.4)
         hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
-        return f"It has: {', '.join(names[:20]) or 'none'}.{hint}"
+        return f"The server has: {', '.join(names[:20]) or 'none'}.{hint}"
 
 
 class _ResponseLines:

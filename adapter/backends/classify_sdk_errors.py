@@ -17,7 +17,7 @@ def sdk_errors() -> tuple[type[Exception], ...]:
     exceptions of its HTTP library."""
     import openai
 
-    # openai 3 uses httpx2, openai 2 httpx; the SDK has imported it by now.
+    # openai 3 uses httpx2, openai 2 uses httpx. Importing the SDK has imported one of them.
     http = [sys.modules[name] for name in ("httpx2", "httpx") if name in sys.modules]
     return (openai.OpenAIError, json.JSONDecodeError, *(library.TransportError for library in http))
 
@@ -54,7 +54,7 @@ def status_of(error: BaseException) -> int | None:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return the server's message, or else that of the deepest cause, without a final full stop."""
+    """Return the server's message, or else the root cause's message, without a final full stop."""
     body = getattr(error, "body", None)
     message = body.get("message") if isinstance(body, dict) else None
     while error.__cause__ is not None:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 
 def as_chat_client(chat: object) -> ChatClient | None:
-    """Return ``chat`` if it is a `ChatClient`, else None. If it is one, its module has already been imported."""
+    """Return ``chat`` if it is a `ChatClient`, else None. A `ChatClient` can exist only if its module has been
+    imported."""
     transport = sys.modules.get("adapter.backends.chat_client")
     return chat if transport is not None and isinstance(chat, transport.ChatClient) else None

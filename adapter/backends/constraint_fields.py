@@ -15,7 +15,7 @@ _TAKES_GBNF: dict[Kind, str] = {"llama.cpp": "grammar", "koboldcpp": "grammar", 
 _TAKES_JSON_SCHEMA: frozenset[Kind] = frozenset({"ollama", "lmstudio", "vllm", "sglang"})
 
 MAX_VALUE = 200
-"""Maximum length of a short string, in characters. A small model that exceeds it will rarely end the string."""
+"""Maximum length of a short string, in characters. A small model that has written more will rarely end the string."""
 
 
 def constraint_fields(
@@ -35,7 +35,7 @@ def constraint_fields(
     The result is empty for servers that cannot constrain output. The options are those of `build_gbnf` and
     `build_json_schema`. With GBNF the call is written in ``format``. With a JSON Schema it is a single bare call, with
     its arguments under ``parameters``. ``waits``: build a lazy grammar, which applies only once the model begins a
-    call. It requires llama.cpp, and a format whose calls have an opening marker.
+    call. This requires llama.cpp, and a format whose calls have an opening marker.
     """
     if waits:
         return _waiting_fields(kind, tools, choices, format, max_string, max_text)

@@ -17,8 +17,8 @@ from adapter.backends.endpoint_discovery import Endpoint, Kind, get_json, get_ob
 from adapter.core.events import Json
 
 SMALL = 8_192
-"""Context size below which twenty tools and a few files fill an agent's conversation within a dozen turns, in
-tokens."""
+"""Context size, in tokens, that twenty tools and a few files fill within a dozen turns of an agent's conversation. A
+smaller context is reported."""
 
 LOADING_S = 300.0
 """Maximum time for Ollama to load a model, in seconds."""
@@ -37,8 +37,8 @@ class ContextSize:
 def query_context_size(
     endpoint: Endpoint, model: str | None = None, *, load: bool = False, timeout_s: float = 2.0
 ) -> ContextSize:
-    """Return the context size of ``model``, or of the only model if the server has one. ``load``: make Ollama load the
-    model first."""
+    """Return the context size of ``model``, or of the only model if the server has one. ``load``: whether to make
+    Ollama load the model first."""
     if endpoint.kind == "ollama":
         return _query_ollama(endpoint, model, load, timeout_s)
     try:
@@ -59,14 +59,16 @@ _LISTS: dict[Kind, tuple[str, str, str]] = {
     "lmstudio": ("/api/v0/models", "loaded_context_length", "max_context_length"),
     "vllm": ("/v1/models", "max_model_len", "max_model_len"),
 }
-"""For each kind of server: the path of its list of models, the key of the server's limit, and the key of the
-model's."""
+"""For each kind of server: the path of its list of models, the key of the server's limit, and the key of the model's
+own limit."""
 
 
 def _query_ollama(endpoint: Endpoint, model: str | None, load: bool, timeout_s: float) -> ContextSize:
     tokens = _loaded_size(endpoint, model, timeout_s)
     if tokens is None and load and model:
-        get_json(f"{endpoint.root}/api/generate", LOADING_S, {"model": model})  # no prompt: only load it
+        get_json(
+            f"{endpoint.root}/api/generate", LOADING_S, {"model": model}
+        )  # without a prompt, this only loads the model
         tokens = _loaded_size(endpoint, model, timeout_s)
     info = get_object(f"{endpoint.root}/api/show", timeout_s, {"model": model}).get("model_info") if model else None
     lengths = (

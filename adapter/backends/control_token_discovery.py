@@ -1,8 +1,8 @@
 """Discover a model's control tokens, for `adapter.prompting.escaping.with_control_tokens`.
 
 llama.cpp lists some control tokens in ``/props``. More occur in the chat template: each string in brackets is sent to
-``/tokenize`` twice, with and without ``parse_special``. It is a control token if only ``parse_special`` makes it a
-single token. Other servers report no control tokens, but a template file from the user may list them.
+``/tokenize`` twice, with and without ``parse_special``. A string is a control token if it becomes a single token only
+with ``parse_special``. Other servers report no control tokens, but a template file from the user may list them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Run llama.cpp inside this process, so that the user need not install or start a server.
 
-The extra ``xllamacpp`` (100 MB) is llama.cpp's HTTP server as a Python wheel. It listens on a free port of 127.0.0.1,
-and clients use it like any server. `adapter.backends.builtin_model` provides the default weights.
+The package ``xllamacpp`` (100 MB), which the extra ``embedded`` installs, is llama.cpp's HTTP server as a Python wheel.
+It listens on a free port of 127.0.0.1, and clients use it like any server. `adapter.backends.builtin_model` provides
+the default weights.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def is_available() -> bool:
 
 
 def is_gguf(name: str) -> bool:
-    """Return whether ``name`` is the name of a GGUF file for the embedded engine, rather than a model of a server."""
+    """Return whether ``name`` names a GGUF file for the embedded engine, rather than a model on a server."""
     return name.lower().endswith(".gguf")
 
 
@@ -94,7 +95,7 @@ class EmbeddedServer:
         if self._chat_template is not None:
             parameters.chat_template = self._chat_template
         parameters.ui = False
-        parameters.verbosity = -1  # its log goes to the user's terminal
+        parameters.verbosity = -1  # llama.cpp would log to the user's terminal
         try:
             server = xllamacpp.Server(parameters)
         except RuntimeError as error:
@@ -102,7 +103,7 @@ class EmbeddedServer:
                 f"llama.cpp cannot load {path} (damaged file, unknown architecture or too little memory): {error} "
                 f"For details run: llama-server -m {path}"
             ) from error
-        # If stopped before its loop has begun, llama.cpp misses the signal and hangs. The loop itself answers /slots.
+        # Stopped before its main loop begins, llama.cpp misses the signal and hangs. Only the loop answers /slots.
         get_json(f"{server.listening_address}/slots", timeout_s=10)
         self._server = server
         self._endpoint = Endpoint(f"{server.listening_address}/v1", "llama.cpp")

@@ -38,8 +38,8 @@ LOCAL_PORTS: dict[int, str] = {
 START_ONE = "Start one (`llama-server -m MODEL.gguf --port 8080`, or `ollama serve`)"
 
 MAX_MODELS = 256
-"""Maximum number of model names in a cache, which is cleared when it is full. Clients choose the names, so it needs a
-limit."""
+"""Maximum number of model names in a cache, which is cleared when it is full. Clients choose the names, so the cache
+needs a limit."""
 MAX_RESPONSE_BYTES = 8_000_000
 """Maximum size of a response that describes the server or its models."""
 
@@ -72,7 +72,7 @@ class Endpoint:
 
 
 def api_key_for(endpoint: Endpoint) -> str | None:
-    """Return ``OPENAI_API_KEY``, which is never sent to a server on this machine."""
+    """Return ``OPENAI_API_KEY``, or None for a server on this machine, which must never get the user's key."""
     return None if endpoint.is_local else os.environ.get("OPENAI_API_KEY") or None
 
 
@@ -147,7 +147,7 @@ def without_password(url: str) -> str:
 
 
 def ollama_url(host: str) -> str:
-    """Parse ``OLLAMA_HOST`` like Ollama's envconfig, and return the server's address.
+    """Parse ``OLLAMA_HOST`` as Ollama's envconfig does, and return the server's address.
 
     ``host``: a host, a port (``:11434``), both, a bare IPv6 address, or a URL. A URL without a port has its scheme's
     default port. A server that listens on ``0.0.0.0`` is reached at 127.0.0.1.
@@ -185,8 +185,8 @@ _SIGNS: tuple[tuple[Kind, str, _Test], ...] = (
 
 
 def detect_server_kind(base_url: str, timeout_s: float = 1.0) -> Kind | None:
-    """Return the kind of the server, or None if no HTTP server answers. Sends several GET requests, each with
-    ``timeout_s``."""
+    """Return the kind of the server, or None if no HTTP server answers. Sends several GET requests, each with the
+    timeout ``timeout_s``."""
     root = Endpoint(base_url).root
     for kind, path, is_sign in _SIGNS:
         answer = get_json(root + path, timeout_s)
@@ -199,7 +199,8 @@ def detect_server_kind(base_url: str, timeout_s: float = 1.0) -> Kind | None:
 
 
 def get_json(url: str, timeout_s: float, body: Json = None) -> HttpAnswer | None:
-    """Send one GET request, or a POST request with ``body``. Ignores proxies and redirects. Returns None on a timeout.
+    """Send one GET request, or a POST request with ``body``. Ignores proxies and redirects. Returns None if no HTTP
+    answer arrives in time.
 
     The user's key is sent, unless the server is on this machine.
     """
@@ -268,7 +269,7 @@ _SEES: dict[Kind, tuple[str, Callable[[Json, str], Json]]] = {
 
 
 def sees_images(endpoint: Endpoint, model: str, timeout_s: float = 2.0) -> bool | None:
-    """Return whether the model takes images, or None if the server does not report it."""
+    """Return whether the model accepts images, or None if the server does not report it."""
     if endpoint.kind not in _SEES:
         return None
     path, read = _SEES[endpoint.kind]

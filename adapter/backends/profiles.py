@@ -1,6 +1,7 @@
 """Profiles: the best calling setup that `adapter probe` found for a model, as a TOML file.
 
-Each model has a file in ``$XDG_CONFIG_HOME/toolcall-adapter/profiles/`` (default: ``~/.config``). Users may edit it.
+Each model has a file in ``$XDG_CONFIG_HOME/toolcall-adapter/profiles/`` (default: ``~/.config``). Users may edit the
+file.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ class Model(_ProfileTable):
 
 
 class ProfileScore(_ProfileTable):
-    """``tasks``: number of tasks. The other counts are answers with only valid calls, right answers and needless calls.
-    Tokens and seconds are totals."""
+    """The score of a setup in a number of ``tasks``. ``valid``: number of answers with only valid calls. ``right``:
+    number of correct answers. ``needless``: number of unnecessary calls. Tokens and seconds are totals."""
 
     tasks: int = 0
     valid: int = 0
@@ -67,8 +68,8 @@ class ProfileSetup(_ProfileTable):
 
 
 class Profile(_ProfileTable):
-    """``before``: score of the server's own tool calling. ``after``: score of the setup in ``use``. ``is_whole``:
-    whether all tasks were tried."""
+    """The best setup found for a model. ``before``: score of the server's own tool calling. ``after``: score of the
+    setup in ``use``. ``is_whole``: whether all tasks were tried."""
 
     version: str = __version__
     made: str = ""
@@ -102,7 +103,7 @@ class Profile(_ProfileTable):
 
 
 def folder(environ: Mapping[str, str] = os.environ) -> Path:
-    """Return the folder of the profiles."""
+    """Return the folder that contains the profiles."""
     config = environ.get("XDG_CONFIG_HOME") or str(Path(environ.get("HOME", "~")).expanduser() / ".config")
     return Path(config) / "toolcall-adapter" / "profiles"
 
@@ -114,7 +115,8 @@ def path_of(model: str) -> Path:
 
 
 def save(profile: Profile, path: Path) -> None:
-    """Write ``profile``, and replace an existing file atomically. Raises UsageError if that fails."""
+    """Write ``profile`` to ``path``, replacing an existing file atomically. Raises UsageError if the file cannot be
+    written."""
     lines = ["# Made by `adapter probe`; ignore it with --profile none.", *_tables(profile.model_dump())]
     new = path.with_name(f".{path.name}.new")
     try:
@@ -126,8 +128,8 @@ def save(profile: Profile, path: Path) -> None:
 
 
 def _tables(values: Mapping[str, Json]) -> Iterator[str]:
-    """Yield lines of TOML: first plain values, then tables. Strings (except DEL), numbers and booleans are written as
-    JSON."""
+    """Yield lines of TOML: first plain values, then tables. JSON strings, numbers and booleans are valid TOML if DEL is
+    escaped."""
     for key, value in values.items():
         if not isinstance(value, dict):
             text = json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
@@ -146,12 +148,12 @@ def load(path: Path) -> Profile:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is not TOML: {error}") from error
     except ValidationError as error:
-        raise UsageError(f"{path} is not a profile ({explain(error)}); make one with `adapter probe`") from error
+        raise UsageError(f"{path} is not a profile ({explain(error)}); create one with `adapter probe`") from error
 
 
 def profile_path(name: str) -> Profile:
-    """Read the profile at the path ``name``, or of the model ``name``. Otherwise raises UsageError, which lists the
-    existing profiles."""
+    """Read the profile at the path ``name``, or the profile of the model ``name``. If neither exists, raises
+    UsageError, which lists the existing profiles."""
     check_types("profile", name=(name, str))
     for path in (Path(name), path_of(name)):
         with suppress(OSError):  # the name is too long for a file
@@ -210,8 +212,8 @@ def validate_profile_name(choice: str) -> None:
 def active_profile(choice: str, model: Model) -> tuple[Profile | None, list[str]]:
     """Return the profile for ``model``, or None, and notes for the user.
 
-    ``auto`` selects the profile made for this model, unless another model now has its name. ``none`` selects no
-    profile. A name or path selects a profile even if it is stale. Raises UsageError for an unknown name.
+    ``auto`` selects the profile made for this model, unless a different model now has the same name. ``none`` selects
+    no profile. A name or path selects a profile even if it is stale. Raises UsageError for an unknown name.
     """
     if choice == "none":
         return None, []
@@ -221,7 +223,7 @@ def active_profile(choice: str, model: Model) -> tuple[Profile | None, list[str]
     try:
         profile = load(path_of(model.name))
     except UsageError as error:
-        return None, [f"{error}; it is not used"] if path_of(model.name).is_file() else []
+        return None, [f"{error}; the profile is not used"] if path_of(model.name).is_file() else []
     if (profile.model.name, profile.model.server) != (model.name, model.server):
         return None, []
     reasons = profile.staleness(model)
@@ -232,12 +234,12 @@ def active_profile(choice: str, model: Model) -> tuple[Profile | None, list[str]
 
 def _staleness_notes(profile: Profile, model: Model) -> list[str]:
     reasons = profile.staleness(model)
-    return [f"it may be outdated: {'; '.join(reasons)}. Renew it: adapter probe"] if reasons else []
+    return [f"the profile may be outdated: {'; '.join(reasons)}. Renew it: adapter probe"] if reasons else []
 
 
 def setup_lookup(choice: str, endpoint: Endpoint) -> tuple[Callable[[str], CallingSetup | None] | None, list[str]]:
-    """Return a function that maps a request's model name to its setup, for all models of ``endpoint``, and notes for
-    the user.
+    """Return a function that maps the model's name in a request to the model's setup, and notes for the user. The
+    function knows all models of ``endpoint``; it is None if no profile may be used.
 
     llama.cpp has one model and ignores the name in requests. A profile selected by the user applies to all requests.
     """

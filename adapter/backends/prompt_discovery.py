@@ -1,7 +1,7 @@
 """Discover whether and how a server renders a model's own chat template.
 
-A few short conversations are rendered as a test (`adapter.prompting.template_capabilities`), by the server if it can.
-vLLM does not show the prompt, but its token count reveals whether the prompt contains the tools.
+As a test, a few short conversations are rendered (`adapter.prompting.template_capabilities`), by the server if
+possible. vLLM does not show the prompt, but its token count reveals whether the prompt contains the tools.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ NO_TOOLS = "in words: the model's chat template does not support tools"
 
 @dataclass(frozen=True, slots=True)
 class PromptDiscovery:
-    """``own``: how to use the chat template; None for a text prompt. ``explanation``: the choice and its reason, for
-    the user. ``template``: text of the template; None if unknown. ``is_final``: whether another query would return the
-    same result. ``recognised``: the format that fits the template, or None."""
+    """The kind of prompt that suits a model. ``own``: how to use the chat template; None for a text prompt.
+    ``explanation``: the choice and its reason, for the user. ``template``: text of the template; None if unknown.
+    ``is_final``: whether another query would return the same result. ``recognised``: the format that fits the template,
+    or None."""
 
     own: TemplatePrompt | None
     explanation: str
@@ -51,11 +52,11 @@ class PromptDiscovery:
 
 
 Fill: TypeAlias = Callable[[Sequence[JsonObject], Sequence[Json]], str | None]
-"""Render a prompt from messages and tools. Returns None if the template rejects them."""
+"""A function that renders a prompt from messages and tools. It returns None if the template rejects them."""
 
 
 class PromptDiscoverer:
-    """Discover the prompts of the models of ``endpoint``. ``template``: the user's chat template, which applies to all
+    """Discover how to prompt the models of ``endpoint``. ``template``: the user's chat template, which applies to all
     models."""
 
     def __init__(self, endpoint: Endpoint, template: TemplateWorker | None = None) -> None:
@@ -64,7 +65,7 @@ class PromptDiscoverer:
         self._lock = threading.Lock()
 
     def discover(self, model: str) -> PromptDiscovery:
-        """Return the discovery for ``model``. Queries the server on the first call."""
+        """Return the kind of prompt that suits ``model``. Queries the server on the first call."""
         name = "" if self.endpoint.kind == "llama.cpp" else model
         with self._lock:
             found = self._found.get(name)
@@ -217,9 +218,9 @@ def probe_capabilities(fill: Fill) -> TemplateCapabilities | None:
 
 
 def render_system_prompt(process: TemplateWorker, system: str, ask: str, tools: ToolSet) -> tuple[str, str]:
-    """Render the prompt of a first question twice: with ``tools``, and without tools.
+    """Render the prompt for a first question, ``ask``, twice: with ``tools``, and without tools.
 
-    Raises ChatTemplateError if the template rejects or does not support them.
+    Raises ChatTemplateError if the template rejects the conversation or does not support tools.
     """
     found = _by_template(Endpoint(""), process)
     if found.own is None:

@@ -1,4 +1,4 @@
-"""The retry policy for model servers: pauses grow and vary randomly. The failure determines the total time."""
+"""The retry policy for model servers: pauses grow and vary randomly. The kind of failure limits the total time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ def retry_policy(
     max_wait_s: float = 5.0,
     wait_s: Callable[[RetryCallState], float | None] = lambda _: None,
 ) -> dict[str, Any]:
-    """Return settings for tenacity. ``wait_s``: returns the pause that the server requested, or None."""
+    """Return settings for tenacity. ``limit_s``: returns the maximum total time. ``wait_s``: returns the pause that the
+    server requested, or None."""
     from tenacity import wait_random_exponential
 
     growing = wait_random_exponential(multiplier=0.25, max=max_wait_s)

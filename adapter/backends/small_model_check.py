@@ -14,8 +14,8 @@ from adapter.core.events import Json
 from adapter.prompting.intent.assist import AssistSettings
 
 SMALL = 400_000_000
-"""Maximum number of parameters of a small model. Assistance was measured with 135 million; models of 500 million do
-better without it."""
+"""Maximum number of parameters of a small model. Assistance was tested with a model of 135 million; models of 500
+million do better without it."""
 
 
 class SmallModelCheck:
@@ -27,7 +27,8 @@ class SmallModelCheck:
         self._lock = threading.Lock()
 
     def assists_for(self, model: str) -> AssistSettings | None:
-        """Return the assistance for ``model``, or None if it needs none. Queries the server on the first call."""
+        """Return the assistance for ``model``, or None if the model needs no assistance. Queries the server on the
+        first call."""
         if self._mode != "auto":
             return AssistSettings() if self._mode == "on" else None
         with self._lock:
@@ -39,7 +40,7 @@ class SmallModelCheck:
             return self._known[model]
 
     def explanation(self, model: str) -> str:
-        """Return an explanation of the assistance for the user."""
+        """Explain to the user why the model is assisted."""
         why = "requested" if self._mode == "on" else f"the server reports that {model or 'its model'} is small"
         return f"guided: {why}, so the request's words select the call (--guide off leaves that to the model)"
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from openai.types.chat import ChatCompletionChunk
 
 INCOMPLETE = "incomplete"
-"""The finish reason of a stream that ended early: a call at its end counts as truncated."""
+"""The finish reason of a stream that ended early. A call at the end of such a stream counts as truncated."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Prepare requests whose prompt is rendered by the model's own chat template.
 
-Their messages contain structured calls and results (`Session` with ``shows_calls``). The answer is text, as from any
-chat.
+The messages in such a request contain structured calls and results (`Session` with ``shows_calls``). The answer is
+text, as from any chat.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from adapter.tools.tool import ToolSet
 
 
 class TemplateChat:
-    """A chat with the model's chat template. ``own``: how it is rendered. ``format``: format of the model's calls."""
+    """A chat that uses the model's chat template. ``own``: how to render the template. ``format``: format of the
+    model's calls."""
 
     def __init__(self, tools: ToolSet, format: str | Format, own: TemplatePrompt) -> None:
         self.own = own

@@ -22,24 +22,24 @@ from adapter.prompting.deriving.probes import BOS, EOS, TOOLS
 from adapter.prompting.deriving.result import DerivationResult, derive_format, derived_format_name
 
 TIME_LIMIT_S = 5.0
-"""Total processor time, in seconds. A typical template takes a tenth of a second."""
+"""Maximum total processor time for one template, in seconds. A typical template takes a tenth of a second."""
 MAX_PROMPT = 300_000
 """Maximum length of a rendered prompt, in characters. Real prompts have a few thousand."""
 MAX_VARIABLES = 4
-"""Maximum number of variables that are specific to a template. Each is set to the tools as JSON, which templates may
-concatenate with text."""
+"""Maximum number of undefined variables that are defined for a template. The value of each is the tools as a JSON
+string, which templates may concatenate with text."""
 MAX_CACHED = 64
-"""Number of templates in the cache."""
+"""Maximum number of templates in the cache."""
 _UNDEFINED = re.compile(r"'(\w+)' is undefined")
 
 
 def derive(template: str | Path | ChatTemplate) -> Format:
     """Derive the format that a chat template writes, for `adapter.Parser` and other uses of formats.
 
-    ``template``: text of the template, or the path of a file as for ``--template``. The result was checked: it reads
-    back the template's output, including values that often break parsers. `adapter derive FILE` shows the details. If
-    no format can be derived, raises UsageError with the reason. A `Parser` without a format then detects all known
-    formats.
+    ``template``: text of the template, or the path of a file as for ``--template``. The format has been tested: it
+    parses the template's output correctly, including values that often break parsers. `adapter derive FILE` shows the
+    details. If no format can be derived, raises UsageError with the reason. A `Parser` without a format then detects
+    all known formats.
     """
     if isinstance(template, Path):
         template = load_chat_template(template)
@@ -54,7 +54,8 @@ def derive(template: str | Path | ChatTemplate) -> Format:
 
 
 def examine_template(template: ChatTemplate) -> DerivationResult:
-    """Derive the format of a template and register it. The result contains the reasons, and is cached."""
+    """Derive the format of a template, and register it. The result is cached; if there is no format, it contains the
+    reason."""
     found = _examine(template.source, tuple(sorted(template.tokens.items())))
     if found.format is not None:
         register_format(found.format)

@@ -25,10 +25,10 @@ from adapter.prompting import chat_template
 from adapter.prompting.chat_template import ChatTemplate, ChatTemplateError
 
 TIME_LIMIT_S = 5.0
-"""Processor time for one prompt, in seconds. A prompt with a hundred tools takes some milliseconds."""
+"""Maximum processor time for one prompt, in seconds. A prompt with a hundred tools takes a few milliseconds."""
 WALL_CLOCK_FACTOR = 1 if sys.platform == "win32" else 12
-"""Wall-clock limit as a multiple of the processor time, for busy machines. Windows can limit only the wall-clock
-time."""
+"""Wall-clock limit as a multiple of the processor time limit, to allow for busy machines. Windows can limit only the
+wall-clock time."""
 MAX_MEMORY_MB = 1_000
 """Memory limit of the worker. Python and Jinja need thirty megabytes."""
 MAX_FILE_BYTES = 64_000_000
@@ -73,7 +73,7 @@ def _load_folder(folder: Path) -> ChatTemplate:
 def _load_settings(path: Path) -> ChatTemplate:
     settings = json.loads(_read_text(path))
     source = settings.get("chat_template") if isinstance(settings, dict) else None
-    if isinstance(source, list):  # several templates by name: select the one for tools, like transformers
+    if isinstance(source, list):  # several templates by name: select the one for tools, as transformers does
         named = {each["name"]: each["template"] for each in source}
         source = named.get("tool_use") or named.get("default")
     if not isinstance(source, str):
@@ -93,7 +93,7 @@ def _tokens(settings: JsonObject) -> dict[str, str]:
 
 
 def _control_tokens(settings: JsonObject) -> tuple[str, ...]:
-    """Return the ``special`` tokens of ``added_tokens_decoder``. The tokenizer splits a prompt at these tokens
+    """Return the ``special`` tokens in ``added_tokens_decoder``. The tokenizer splits a prompt at these tokens
     first."""
     added = settings.get("added_tokens_decoder")
     entries = [each for each in added.values() if isinstance(each, dict)] if isinstance(added, dict) else []
@@ -171,8 +171,8 @@ def _unpack(file: IO[bytes], kind: str) -> Any:
 
 
 class TemplateWorker:
-    """Render ``template`` in a worker process. It starts with the first prompt, and ends on `close` or when this object
-    is deleted."""
+    """Render ``template`` in a worker process. The process starts with the first prompt, and ends on `close` or when
+    this object is deleted."""
 
     def __init__(self, template: ChatTemplate, time_limit_s: float = TIME_LIMIT_S) -> None:
         self.template = template
@@ -183,7 +183,7 @@ class TemplateWorker:
 
     @property
     def spent_s(self) -> float:
-        """Processor time of all prompts so far, in seconds."""
+        """Processor time spent on all prompts so far, in seconds."""
         return self._spent_before_s + self._spent_s
 
     def render(
@@ -194,7 +194,7 @@ class TemplateWorker:
         *,
         add_generation_prompt: bool = True,
     ) -> str:
-        """Render a prompt. Raises ChatTemplateError, also when the template exceeds its time or memory."""
+        """Render a prompt. Raises ChatTemplateError if the template fails, or exceeds its time or memory limit."""
         request = {
             "source": self.template.source,
             "tokens": dict(self.template.tokens),
@@ -269,7 +269,7 @@ def _kill(process: subprocess.Popen[str]) -> None:
 
 
 _NEEDED = {name: value for name, value in os.environ.items() if name == "SYSTEMROOT"}
-"""Required by Python on Windows."""
+"""The environment variables that Python requires on Windows."""
 
 
 def _start_process(time_limit_s: float) -> subprocess.Popen[str]:
@@ -283,5 +283,5 @@ def _start_process(time_limit_s: float) -> subprocess.Popen[str]:
         text=True,
         encoding="utf-8",
         env={"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONUTF8": "1"} | _NEEDED,
-        start_new_session=True,  # Ctrl-C at the terminal must reach only this process
+        start_new_session=True,  # Ctrl-C at the terminal must not reach the worker
     )

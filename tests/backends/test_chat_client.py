@@ -163,7 +163,9 @@ def test_disconnecting_server_is_not_reported_as_unreachable():
             next(client.stream([]))
         server.shutdown()
         thread.join()
-    assert re.match(rf"{url} accepted the request but did not answer \(.+\)\. Retry, or see its log", str(caught.value))
+    assert re.match(
+        rf"{url} accepted the request but did not answer \(.+\)\. Retry, or check the server's log", str(caught.value)
+    )
 
 
 @pytest.mark.parametrize("cut", [False, True], ids=["closed", "dropped"])
