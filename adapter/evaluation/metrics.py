@@ -14,7 +14,7 @@ Z = 1.959964
 
 
 def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
-    """Return the 95 % score interval of a rate (Wilson 1927). Without trials it is 0 to 1."""
+    """Return the 95 % score interval for a success rate (Wilson 1927). Without trials, the interval is 0 to 1."""
     if trials == 0:
         return 0.0, 1.0
     share, z2 = successes / trials, Z * Z

@@ -52,7 +52,7 @@ def page(
                 _COLUMNS, [_cost_row(way, score) for way, score in scores.items()],
             ),
             Table(
-                "All scenarios", "Completed runs of all runs.", ("scenario", "kind", *ways),
+                "All scenarios", "Completed runs out of all runs.", ("scenario", "kind", *ways),
                 [_scenario_row(scenario, runs, ways) for scenario in scenarios], texts=2,
             ),
         ],
@@ -96,7 +96,7 @@ def _scenario_row(scenario: Scenario, runs: Sequence[EvalRun], ways: Sequence[st
 
 
 def _abbreviate(message: JsonObject) -> str:
-    """Return the text and calls of a message, with visible control characters. If it is long, its middle is omitted."""
+    """Return the text and calls of a message, with visible control characters. The middle of a long text is omitted."""
     text = escape_for_display(message_text(message), keep="\n\t")
     if len(text) > MAX_TEXT:
         text = f"{text[: MAX_TEXT // 2]}\n[... {len(text) - MAX_TEXT:,} characters ...]\n{text[-MAX_TEXT // 2 :]}"

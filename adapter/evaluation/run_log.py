@@ -35,7 +35,7 @@ def scenario_digest(scenario: Scenario) -> str:
 class RunLog:
     """The runs of one model with the same sampling parameters, in a file whose first line is ``head``.
 
-    A truncated last line, after a kill or on a full disk, is removed. Raises UsageError if the file is not a run log,
+    A last line that was truncated by a kill or a full disk is removed. Raises UsageError if the file is not a run log,
     has a different ``head``, or is being written by another process.
     """
 

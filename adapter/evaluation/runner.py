@@ -88,7 +88,7 @@ class Harness(Protocol):
 
 @dataclass(frozen=True)
 class SdkHarness:
-    """The plain loop of an OpenAI client: request an answer and run its calls, until an answer has none."""
+    """The plain loop of an OpenAI client: request an answer and run its calls, until an answer has no calls."""
 
     name: str
     client: OpenAI

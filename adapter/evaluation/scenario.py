@@ -1,12 +1,12 @@
 """Scenarios: multi-step tasks with tools that answer, the correct next step, and a check of the result.
 
-The world of a scenario answers its calls. It is any object with one method per tool, which takes the call's arguments
-by name and returns text (or a JSON value, which becomes text). It raises `ToolRefusal` with a message for the model if
-it cannot carry out a call.
+The world of a scenario answers tool calls. It is any object with one method per tool. A method takes the call's
+arguments by name and returns text, or a JSON value, which is converted to text. To refuse a call, it raises
+`ToolRefusal` with a message for the model.
 
-The oracle of a scenario is a generator that solves it: it yields the calls of a step, is sent their results, and
-returns the final answer. `next_step` runs it again over the calls made so far, so that it gives the correct next step
-in any conversation, even after mistakes::
+The oracle of a scenario is a generator that solves the task: it yields the calls of a step, is sent their results, and
+returns the final answer. `next_step` runs the oracle again over the calls made so far, and so finds the correct next
+step in any conversation, even after mistakes::
 
     def oracle():
         (order,) = yield [ExpectedCall("find_order", {"number": 17})]
@@ -40,7 +40,7 @@ class ToolRefusal(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ExpectedCall:
-    """A correct call of the oracle."""
+    """A correct call, yielded by an oracle."""
 
     name: str
     arguments: JsonObject = field(default_factory=dict)
@@ -66,9 +66,9 @@ answer."""
 class Scenario:
     """A task with its tools, world, oracle and check.
 
-    ``tools``: definitions in OpenAI's format. ``world``: creates the object that answers calls. ``easy``: the task
-    suits very small models. ``required``: tools that every correct solution calls, for harnesses that enforce steps; by
-    default, those of the oracle.
+    ``tools``: definitions in OpenAI's format. ``world``: creates the object that answers calls. ``easy``: whether the
+    task suits very small models. ``required``: tools that every correct solution calls, for harnesses that enforce
+    steps; by default, the tools that the oracle calls.
     """
 
     name: str
@@ -129,7 +129,7 @@ def next_step(scenario: Scenario, executed: Sequence[ExecutedCall]) -> NextStep 
         answer: str = end.value
         require_result(scenario.oracle, f"the oracle of {scenario.name!r}", answer, str, "a string as its last value")
         return answer
-    except (LookupError, TypeError, ValueError):  # the result was modified, for example truncated
+    except (LookupError, TypeError, ValueError):  # a result was modified, for example truncated
         return NextStep(number, tuple(calls))
 
 

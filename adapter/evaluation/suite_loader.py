@@ -1,4 +1,4 @@
-"""Loads the built-in scenarios, and files of the user: TOML, or Python with a list called ``SCENARIOS``."""
+"""Loads the built-in scenarios and the user's own files: TOML, or Python with a list called ``SCENARIOS``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def load_built_in() -> list[Scenario]:
 
 
 def load_suite(name: str = BUILT_IN) -> list[Scenario]:
-    """Load a suite. A Python file is executed as the user's own program.
+    """Load a suite. A Python file is executed, without a sandbox, as the user's own program.
 
     Raises UsageError if the file cannot be read or contains no scenarios.
     """

@@ -13,18 +13,18 @@
     kind = "steps"
     user = "When does order 17 come?"
     tools = ["find_order", "track_parcel"]
-    answer = "It comes on 3 May."                              # the answer of the oracle
+    answer = "It comes on 3 May."                              # the oracle's answer
     holds = ["3 May"]                                          # facts that the answer must contain
     [[scenario.step]]                                          # calls that may be made in parallel
     calls = [{ name = "find_order", arguments = { number = 17 }, result = "parcel PX-81" }]
     [[scenario.step]]
     calls = [{ name = "track_parcel", arguments = { id = "PX-81" }, result = "due 3 May" }]
 
-A call with ``error`` instead of ``result`` is refused with that message. A call that is listed twice gets one result
-after the other. ``other`` lists calls that are answered but not needed. Every other call is refused with ``unknown``.
-A run succeeds if it made all calls with a ``result`` and no call of a tool in ``never``, and the answer contains all of
-``holds`` and none of ``lacks``. With ``declines``, the answer must state that the task cannot be done, and no call may
-be made.
+A call with ``error`` instead of ``result`` is refused with that message. If a call is listed several times, repeating
+it returns the listed results in order. ``other`` lists calls that are answered but not needed. Every other call is
+refused with ``unknown``. A run succeeds if the model made every call of a step that has a ``result``, and no call to a
+tool in ``never``, and the answer contains all of ``holds`` and none of ``lacks``. With ``declines``, the answer must
+state that the task cannot be done, and no call may be made.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _make_scenario(data: ScenarioData, tools: dict[str, JsonObject], source: str
             f"{source}: scenario {data.name!r} names the unknown tool {missing[0]!r}; expected {', '.join(tools)}"
         )
     if invalid := [call.name for call in calls if (call.result is None) == (call.error is None)]:
-        raise UsageError(f"{source}: scenario {data.name!r}: a call of {invalid[0]} needs either a result or an error")
+        raise UsageError(f"{source}: scenario {data.name!r}: a call to {invalid[0]} needs either a result or an error")
     optional: dict[str, Any] = {} if data.system is None else {"system": data.system}
     return Scenario(
         data.name, data.kind, data.user, [tools[name] for name in data.tools],

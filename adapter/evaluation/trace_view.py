@@ -16,7 +16,7 @@ def is_run_log(text: str) -> bool:
 
 
 def view_runs(text: str, name: str) -> PageData:
-    """Return the data of the page. Raises UsageError, which names the invalid line."""
+    """Return the data for the page. Raises UsageError, which names the invalid line."""
     view, head = PageData(name, "eval results", "The conversation", goes_on=False), JsonObject()
     for number, line in enumerate(text.split("\n"), start=1):
         try:

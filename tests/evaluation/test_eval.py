@@ -116,7 +116,7 @@ def test_interrupted_evaluation_continues(model, tmp_path, how, way):
         run.process.join(60)
         assert run.process.exitcode == (130 if how == signal.SIGINT else -signal.SIGKILL)
         if how == signal.SIGINT:
-            assert "it was stopped; run the same command again to continue" in run.stderr.read_text()
+            assert "stopped by the user; run the same command again to continue" in run.stderr.read_text()
             assert (tmp_path / "eval-qwen3-simulated.html").exists()
     before = results.read_text().splitlines()
     assert 3 <= len(before) < 8

@@ -2,7 +2,7 @@
 
 Successive halving (Jamieson and Talwalkar 2016) spends most of the time on setups that can still win. The server's own
 tool calling does as many tasks as the best setup, so that all setups can be compared with it. Every round gets an equal
-share of the remaining time. If the planned tasks do not fit into it, all setups of the round get fewer tasks.
+share of the remaining time. If the planned tasks do not fit into this share, all setups in the round get fewer tasks.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MIN_TASKS = RUNGS[0][0]
 
 NATIVE = CallingSetup(native=True)
 
-STOPPED = "it was stopped"
+STOPPED = "stopped by the user"
 
 
 @dataclass(slots=True)
@@ -61,14 +61,14 @@ class SetupTrial:
         return any(outcome.right and outcome.task.expected for outcome in self.outcomes)
 
     def rank(self, tasks: int) -> tuple[float, ...]:
-        """Return the rank of the first ``tasks`` outcomes. Higher is better. Correct answers count first, then valid
-        ones, then few tokens.
+        """Return a sort key for the first ``tasks`` outcomes; a greater key is better. Correct answers count most, then
+        valid answers, then a low token count.
 
-        Tasks with a call and tasks without have equal total weights, however many there are of each.
+        Tasks that need a call and tasks that need none have equal total weights, however many there are of each.
 
-        A setup that cannot both call and answer ranks below setups that can: a setup that never calls is right whenever
-        no call is needed, and a setup that always calls can never finish. A setup that never called the expected tool
-        ranks last, because wrong arguments may be chance.
+        A setup that succeeds only with calls, or only without, ranks below setups that succeed with both: a setup that
+        never calls is right whenever no call is needed, and a setup that always calls can never finish. A setup that
+        never called an expected tool ranks last. Wrong arguments do not matter here, because they may be chance.
         """
         done = self.outcomes[:tasks]
         abilities = len({bool(outcome.task.expected) for outcome in done if outcome.right})
@@ -112,8 +112,9 @@ class Probe:
 def candidates(format: str, *, can_constrain: bool, can_own: bool = False) -> list[CallingSetup]:
     """Return the setups that are worth trying for a model that probably writes ``format``, most promising first.
 
-    They exclude the constraint ``required``, because ``prefer`` allows the same calls and also an answer. ``can_own``:
-    the model's chat template can describe the tools.
+    The constraint ``required`` is left out, because ``prefer`` allows the same calls and also an answer.
+    ``can_constrain``: whether the server can constrain output. ``can_own``: whether the model's chat template can
+    describe the tools.
     """
     constrained = (
         [CallingSetup(format, style, mode) for mode, styles in CONSTRAINED for style in styles] if can_constrain else []
@@ -141,7 +142,7 @@ def probe_model(
     time_limit_s: float = 600.0,
     observe: Callable[[SetupTrial, int, int], None] = lambda _trial, _done, _planned: None,
 ) -> Probe:
-    """Try ``setups``. ``observe``: called after each outcome with the trial, and the numbers of finished and planned
+    """Try ``setups``. ``observe``: called after each outcome with the trial, and the counts of finished and planned
     outcomes.
 
     Ctrl-C and the time limit end the probe with partial results. Raises TransportError if the server fails with every
@@ -178,7 +179,8 @@ def probe_model(
 
 
 def _run_task(runner: TaskRunner, trial: SetupTrial, task: ProbeTask) -> bool:
-    """Run a task. Return False if the server refused it, because it would also refuse the next task of the setup."""
+    """Run a task. Return False if the server refused it; the server would then refuse all other tasks with this
+    setup."""
     try:
         trial.outcomes.append(runner.run(task, trial.setup))
     except TransportError as error:
@@ -188,8 +190,7 @@ def _run_task(runner: TaskRunner, trial: SetupTrial, task: ProbeTask) -> bool:
 
 
 def largest_fitting_rung(upto: int, going: Sequence[SetupTrial], share_s: float) -> int:
-    """Return the number of tasks per setup after a round of ``share_s`` seconds. It is ``upto``, or fewer if they do
-    not fit."""
+    """Return how many tasks each setup can have completed after a round of ``share_s`` seconds, at most ``upto``."""
     outcomes = [outcome for trial in going for outcome in trial.outcomes]
     if not outcomes:
         return upto

@@ -1,4 +1,4 @@
-"""Runs a task with a setup on a real server. The response is translated as by `adapter serve`."""
+"""Runs a task with a setup on a real server. The response is translated in the same way as by `adapter serve`."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class TaskOutcome:
 class TaskRunner:
     """Run tasks on ``client``.
 
-    ``own``: renders the prompt of the model's chat template. ``observe``: called with each exchange. The name of its
-    conversation consists of setup and task.
+    ``own``: how to render the model's chat template. ``observe``: called with each exchange. The exchange's
+    conversation is named after the setup and the task.
     """
 
     def __init__(

@@ -2,9 +2,9 @@
 
 They are deliberately general, and not from any benchmark: requests with and without a call, numbers, enums, nested
 values, lists, edits, parallel calls, and continuing after a result or an error. Most tasks share their tools, so that a
-server caches that part of the prompt. Some have the tools of a shop or a smart home, because a setup that suits one
-tool set may make needless calls with another. Any few consecutive tasks differ in kind, for setups that only get the
-first tasks.
+server can cache this part of the prompt. Some have the tools of a shop or a smart home, because a setup that suits one
+tool set may make needless calls with another. Consecutive tasks differ in kind, because weak setups get only the first
+few tasks.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ TOOL_SETS = (TOOLS, SHOP, HOUSE)
 
 @dataclass(frozen=True, slots=True)
 class ProbeCall:
-    """A call. As an expected call, it has the arguments that a correct call must contain."""
+    """A call. If it is an expected call, ``arguments`` are those that a correct call must contain."""
 
     name: str
     arguments: JsonObject

@@ -27,7 +27,7 @@ WORDS = TEXT.split()
 
 
 def make_filler(seed: int, lines: int) -> list[str]:
-    """Return lines of meaningless text, each with a time."""
+    """Return lines of meaningless text, each starting with a time."""
     random = Random(seed)
     return [
         f"{7 + n * 9 // lines:02}:{n * 540 // lines % 60:02} {' '.join(random.choices(WORDS, k=9))}"
@@ -123,7 +123,7 @@ def solve_pages() -> Oracle:
 
 
 class CaseDeskWorld:
-    """A desk at which cases are opened and sent, for a long letter in the request."""
+    """A desk that opens cases and sends copies of them, for requests that contain a long letter."""
 
     TOOLS: ClassVar = [
         tool("open_case", "Open a case.", title="string Its title.", reference="string From the letter."),

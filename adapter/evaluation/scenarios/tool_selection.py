@@ -1,4 +1,4 @@
-"""Scenarios of selecting among similar tools. Eight verbs for ten kinds of records make 80 tools."""
+"""Scenarios that test the choice among similar tools: eight verbs for ten kinds of records make 80 tools."""
 
 from __future__ import annotations
 

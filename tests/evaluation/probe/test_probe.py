@@ -297,7 +297,7 @@ def test_ctrl_c_writes_partial_results(config):
             process.send_signal(signal.SIGINT)
             _, rest = process.communicate(timeout=60)
     assert process.returncode == 130, rest
-    assert "it was stopped" in rest
+    assert "stopped by the user" in rest
     assert load(config / "m.toml").setup == COMPACT
     assert not load(config / "m.toml").is_whole
     assert (config / "m.html").exists()
