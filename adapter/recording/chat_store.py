@@ -24,12 +24,12 @@ MAX_CHATS = 100
 
 @dataclass(frozen=True, slots=True)
 class SavedChat:
-    """A saved chat. ``id``: the start time of the chat, which the user enters to select it."""
+    """A saved chat. ``id``: the start time of the chat. The user enters it to select the chat."""
 
     id: str
     path: Path
     first: str
-    """The first message of the user."""
+    """The user's first message."""
     messages: int
 
 
@@ -45,9 +45,9 @@ class ChatStore:
         return [chat for chat in found if chat is not None]
 
     def find(self, id: str | None) -> SavedChat:
-        """Return the chat whose id is ``id`` or begins with it; the most recently used chat for None.
+        """Return the chat whose id is, or begins with, ``id``. If ``id`` is None, return the most recently used chat.
 
-        Raises UsageError if there is no such chat, or more than one.
+        Raises UsageError if no chat matches, or more than one.
         """
         chats = self.list_chats()
         if not chats:
@@ -89,7 +89,7 @@ class ChatStore:
 
 
 _USER_LINE = dump_line(UserMessageLine(text="")).partition(",")[0]
-"""The start of each line with a user message after the first one."""
+"""The start of each line that contains a user message. The first message is not in such a line, but in the header."""
 
 
 class OpenChat:

@@ -32,8 +32,8 @@ class ExchangeLog:
     """Appends each exchange to ``file`` as a JSON line.
 
     ``secrets``: redacts credentials. A new file is readable only by its owner. Raises UsageError if the file cannot be
-    written. Later errors are only logged, so that responses do not wait for the file. Large exchanges are written in
-    the background, at the latest before the process exits.
+    written. Later errors are only logged. Large exchanges are written in the background, at the latest before the
+    process exits, so that responses do not wait for the file.
     """
 
     def __init__(self, file: Path, secrets: Redactor) -> None:
@@ -53,7 +53,7 @@ class ExchangeLog:
 
     def __call__(self, exchange: RecordedExchange) -> None:
         if _is_larger(exchange.sent, SYNC_CHARACTERS - len(exchange.text) - len(exchange.reasoning)):
-            with suppress(RuntimeError):  # the process ends
+            with suppress(RuntimeError):  # the process is exiting
                 self._background.submit(self._write, exchange)
                 return
         self._write(exchange)
@@ -76,7 +76,7 @@ class ExchangeLog:
 
 
 def exchange_line(exchange: RecordedExchange, secrets: Redactor) -> str:
-    """Return the line for an exchange, including the line end. Credentials are redacted."""
+    """Return the line for an exchange, with its line ending. Credentials are redacted."""
     return json.dumps(secrets.redact(exchange.model_dump(mode="json"))) + "\n"
 
 
@@ -156,7 +156,7 @@ def _compare_calls(exchange: RecordedExchange, today: tuple[RecordedCall, ...]) 
         return ""
     if exchange.dropped and len(today) == len(recorded) + len(exchange.dropped):
         return ""
-    return f"recorded {_format_calls(exchange.calls)}, today {_format_calls(today)}"
+    return f"recorded {_format_calls(exchange.calls)}, now {_format_calls(today)}"
 
 
 def _without_forbidden(call: RecordedCall, tools: ToolSet) -> RecordedCall:

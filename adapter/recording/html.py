@@ -1,6 +1,7 @@
 """Render HTML pages as single files that load nothing and run only their own script.
 
-The Content-Security-Policy of a page allows only its style sheet and its script, which it identifies by their hashes.
+A page's Content-Security-Policy allows only the page's own style sheet and script, which are identified by their
+hashes.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from adapter.core import package_data
 
 
 class Bar(NamedTuple):
-    """A row of a report's chart. ``shares``: the style class and length of each bar. The bars overlap."""
+    """A row of a report's chart. ``shares``: the style class and the share of the full length of each bar. The bars
+    overlap."""
 
     name: str
     label: str
@@ -29,8 +31,8 @@ class Bar(NamedTuple):
 class Table(NamedTuple):
     """A table of a report.
 
-    ``texts``: number of leading columns that contain text; the others contain numbers. The second cell of a row with
-    two cells spans all other columns.
+    ``texts``: number of leading columns that contain text; the others contain numbers. ``best``: index of the row to
+    highlight. In a row with only two cells, the second cell spans all other columns.
     """
 
     title: str
@@ -49,8 +51,8 @@ def page_asset(name: str) -> str:
 def render_page(name: str, *, connects: bool = False, **values: object) -> str:
     """Render the page ``name`` with ``values``, which are escaped.
 
-    ``style`` and ``script`` are taken from ``values`` or from the page. ``connects``: the script may send requests to
-    its own server.
+    ``style`` and ``script`` are taken from ``values`` or from the page. ``connects``: whether the script may send
+    requests to the page's own server.
     """
     source = page_asset(name)
     style = values.get("style") or source.partition("<style>")[2].partition("</style>")[0]

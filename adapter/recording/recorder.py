@@ -30,11 +30,11 @@ from adapter.workspace.paths.name_rules import check_path
 MAX_FILES = 500
 """Maximum number of files in a recorded workspace."""
 MAX_BYTES = 1_000_000
-"""Maximum total size of a recorded workspace, in bytes. Record a larger one in a smaller copy."""
+"""Maximum total size of a recorded workspace, in bytes. To record work in a larger one, use a smaller copy."""
 
 
 def snapshot(root: Path, clean: Callable[[bytes], bytes] = bytes, blank: Path | None = None) -> dict[str, StoredFile]:
-    """Return the files below ``root`` by their relative path, without links and `.git`.
+    """Return the files in ``root`` and its subfolders by relative path, without links and `.git`.
 
     ``clean``: redacts the content of a file. ``blank``: a file that is stored as an empty file. Raises UsageError if
     the workspace is too large.
@@ -46,7 +46,7 @@ def snapshot(root: Path, clean: Callable[[bytes], bytes] = bytes, blank: Path | 
         size += len(content)
         if len(files) >= MAX_FILES or size > MAX_BYTES:
             raise UsageError(
-                f"{root} is too large to record: a transcript holds the whole workspace, "
+                f"{root} is too large to record: a transcript contains the whole workspace, "
                 f"at most {MAX_FILES} files and {MAX_BYTES:,} bytes. Record in a smaller copy, or omit --record."
             )
         files[path.relative_to(root).as_posix()] = _encode_file(clean(content), path.stat().st_mode & 0o777)
@@ -54,7 +54,7 @@ def snapshot(root: Path, clean: Callable[[bytes], bytes] = bytes, blank: Path | 
 
 
 def restore(files: dict[str, StoredFile], root: Path) -> None:
-    """Write the files of a snapshot below ``root``. Raises UsageError for an invalid name or invalid content."""
+    """Write the files of a snapshot to ``root``. Raises UsageError for an invalid name or invalid content."""
     for name, stored in files.items():
         path = resolve_in_root(root, name)
         try:
@@ -83,8 +83,8 @@ def resolve_in_root(root: Path, name: str) -> Path:
 
 
 def workspace_hash(root: Path, clean: Callable[[bytes], bytes] = bytes, blank: Path | None = None) -> str:
-    """Return a hash of the names and redacted contents of all files below ``root``. ``blank``: a file that counts as
-    empty."""
+    """Return a hash of the names and redacted contents of all files in ``root`` and its subfolders. ``blank``: a file
+    that counts as empty."""
     digest = hashlib.sha256()
     for path in _files(root):
         name = path.relative_to(root).as_posix()
@@ -121,7 +121,7 @@ def is_external_tool(tool: Tool | None, own_names: Container[str]) -> bool:
 
 
 def list_custom_tools(workspace: Workspace) -> list[Tool]:
-    """Return the tools that are not in the shipped dialect: custom functions, and programs of a tools file."""
+    """Return the tools that are not in the shipped dialect: custom functions, and programs from a tools file."""
     try:
         shipped = get_dialect(workspace.dialect.name).tools
     except UsageError:
@@ -201,7 +201,7 @@ class SessionRecorder:
         )
 
     def user_message(self, message: str) -> None:
-        """Record a message of the user after the first one. Call this before the agent gets the message."""
+        """Record a user message after the first one. Call this before the agent gets the message."""
         self._recorder.user_message(message)
 
     def note(self, text: str) -> None:
@@ -226,7 +226,7 @@ class SessionRecorder:
             with self._write_lock:
                 changed, asked = self._changed(), self._approvals.pop()
                 tool = self._tools.match(event.result.name)
-                # Other changes may come from another call of the batch, which writes the file again in a replay.
+                # Other changes may come from another call in the batch, which makes them again in a replay.
                 is_own_change = tool is not None and not event.result.denied and _needs_file_record(tool, self._own)
                 if is_external_tool(tool, self._own) or (tool is not None and tool.effect == "execute"):
                     self._recorder.nested_call(
@@ -241,7 +241,7 @@ class SessionRecorder:
         try:
             self._files = snapshot(self._root, self._clean, self._file)
         except (UsageError, OSError) as error:
-            return {}, f"its file changes could not be recorded: {error}"
+            return {}, f"the call's file changes could not be recorded: {error}"
         now = self._files
         deleted: dict[str, StoredFile | None] = dict.fromkeys(before.keys() - now.keys())
         return deleted | {name: file for name, file in now.items() if before.get(name) != file}, ""
@@ -259,7 +259,7 @@ class SessionRecorder:
             case ToolResult():
                 changed = self._changed()
                 tool = self._tools.match(event.name)
-                # Changes while a tool only reads come from a command in the background.
+                # Changes that appear while a tool only reads come from a command in the background.
                 is_kept = tool is not None and (_needs_file_record(tool, self._own) or tool.effect == "read")
                 self._approvals.pop()
                 self._recorder.result(event, changed if is_kept else ({}, ""))
@@ -272,7 +272,7 @@ class SessionRecorder:
         return "" if self._is_chat else workspace_hash(self._root, self._clean, self._file)
 
     def _count_unchanged(self, query: AskModel) -> int:
-        """Count the leading messages that are equal in the previous request."""
+        """Count the leading messages that are the same as in the previous request."""
         pairs = enumerate(zip(self._written, query.messages, strict=False))
         self._written, before = query.messages, len(self._written)
         return next((index for index, (one, other) in pairs if one != other), min(before, len(query.messages)))

@@ -35,7 +35,7 @@ from adapter.tools.operations.permissions import PermissionRule
 
 
 def update_file(path: Path, commands: CommandReplayPolicy | None = None) -> None:
-    """Replace the output in a transcript by the output of the current code. Raises UsageError if the file cannot be
+    """Replace the output in a transcript with the output of the current code. Raises UsageError if the file cannot be
     read."""
     transcript = Transcript.from_text(path.read_text(encoding="utf-8"), path.name)
     path.write_text(
@@ -52,7 +52,7 @@ def replay(
     """
     if not isinstance(transcript, Transcript):
         raise UsageError(
-            f"replay takes a Transcript, got {repr(transcript)[:80]}; use Transcript.from_text for the text of a file"
+            f"replay expects a Transcript, got {repr(transcript)[:80]}; use Transcript.from_text for the text of a file"
         )
     rerun = rerun_session(transcript, commands)
     counts = [sum(line.kind == kind for line in rerun.lines) for kind in ("request", "call", "result")]
@@ -113,6 +113,6 @@ def rerun_session(transcript: Transcript, commands: CommandReplayPolicy | None =
             steps=header.steps,
         )
         recording.begin(agent, header.task, approve=header.approve)
-        with suppress(TransportError):  # recorded as the end
+        with suppress(TransportError):  # the failure is recorded as the end of the run
             agent.run(header.task)
     return Transcript.from_text("".join(written))

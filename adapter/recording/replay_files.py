@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 def replay_file(path: Path, commands: CommandReplayPolicy | None = None) -> ReplayResult:
     """Replay the transcript or the exchanges in ``path``.
 
-    ``commands``: None does not run the recorded programs. A file that cannot be read or replayed is reported as a
-    difference, not as an exception.
+    ``commands``: policy for running the recorded programs again; None to run none. A file that cannot be read or
+    replayed is reported as a difference, not as an exception.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -45,7 +45,8 @@ def replay_exchanges(exchanges: Sequence[RecordedExchange], name: str) -> Replay
 
 
 def transcripts_in(paths: Sequence[Path]) -> list[Path]:
-    """Return the files in ``paths``, and all ``*.jsonl`` files in its folders. Raises UsageError if there are none."""
+    """Return the files among ``paths``, and all ``*.jsonl`` files in the folders among them. Raises UsageError if there
+    are no files."""
     found: list[Path] = []
     for path in paths:
         try:

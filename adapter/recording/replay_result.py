@@ -15,7 +15,7 @@ class ReplayResult:
     results: int
     difference: str = ""
     is_unreadable: bool = False
-    """The file is not a recording or cannot be replayed. The reason is in ``difference``."""
+    """True if the file is not a recording or cannot be replayed. ``difference`` then contains the reason."""
 
     @property
     def is_equal(self) -> bool:

@@ -1,7 +1,7 @@
 """Replay a recorded conversation, with recorded results for tools that depend on anything outside of the workspace.
 
-No server, person, sub-agent or custom function is called, and no program runs. Their results and the files that they
-changed are taken from the transcript. A transcript is untrusted data: recorded programs run again only if the user
+No server, person, sub-agent or custom function is called, and no program runs. The results and file changes of all
+these are taken from the transcript. A transcript is untrusted data: recorded programs run again only if the user
 requests it (`CommandReplayPolicy`), and under the user's permission rules.
 """
 
@@ -117,13 +117,13 @@ class _StubCapability:
 
 def _explain_unrecorded(source: str) -> str:
     return (
-        f"the transcript has no result of {source} inside a batch or code, and it cannot be repeated; "
+        f"the transcript has no result for {source} inside a batch or code, and the call cannot be repeated; "
         "record with Host(events=recording.record_host_event), as `adapter run --record` does"
     )
 
 
 class RecordedResults:
-    """The recorded results of calls, and the recorded decisions of the user."""
+    """The recorded results of calls, and the user's recorded decisions."""
 
     def __init__(self, transcript: Transcript, recorder: TranscriptWriter, root: Path) -> None:
         self._recorder, self._root = recorder, root
@@ -186,7 +186,7 @@ class RecordedResults:
 
 
 class ReplayWorkspace(Workspace):
-    """A workspace that uses recorded results for external tools, and the recorded decisions of the user."""
+    """A workspace that uses recorded results for external tools, and the user's recorded decisions."""
 
     record: RecordedResults
     own: frozenset[str] = frozenset()

@@ -44,7 +44,7 @@ class ResumedChat:
 
 
 def restore_chat(transcript: Transcript, tools: ToolSet) -> ResumedChat:
-    """Return the messages of a chat, for `Agent.recall`. Retried responses are dropped, as in the recorded session."""
+    """Return the messages of a chat, for `Agent.resume`. Retried responses are dropped, as in the recorded session."""
     messages, notes = [ResumedMessage(transcript.header.task)], list[str]()
     answer: list[Line] = []
 
@@ -76,9 +76,9 @@ def restore_chat(transcript: Transcript, tools: ToolSet) -> ResumedChat:
 def _build_response(
     lines: Sequence[Line], tools: ToolSet, *, is_last: bool
 ) -> tuple[Turn, tuple[ToolResult, ...]] | None:
-    """Build a response and its results; None if the model need not see it again.
+    """Build a response and its results. Return None if the model need not see the response again.
 
-    ``is_last``: it is the last response to a user message.
+    ``is_last``: whether this is the last response to a user message.
     """
     chunks = [line for line in lines if isinstance(line, ChunkLine)]
     reasoning = "".join(line.reasoning for line in chunks)

@@ -6,8 +6,9 @@
     sharegpt  {"conversations": [{"from": "human", "value": ...}, ..., {"from": "gpt", ...}], "tools": "[...]"}
     text      {"text": ..., "spans": [[start, end]]}            the characters that the loss includes
 
-Only the last response of a sample is trained: earlier ones have ``weight`` 0, as in OpenAI's fine-tuning, or are
-outside of the spans. In ShareGPT, calls and results are ``function_call`` and ``observation``, as in LLaMA-Factory.
+The model is trained only on the last response of a sample: earlier responses have ``weight`` 0, as in OpenAI's
+fine-tuning format, or are outside of the spans. In ShareGPT, calls and results are ``function_call`` and
+``observation``, as in LLaMA-Factory.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from adapter.core.events import Json, JsonObject
 from adapter.recording.training_samples import TrainingSample
 
 Render: TypeAlias = Callable[[Sequence[JsonObject], Sequence[Json], bool], str]
-"""Renders messages and tools. The third argument adds the generation prompt. Raises `ChatTemplateError`."""
+"""A function that renders messages and tools. Its third argument: whether to add the generation prompt. Raises
+`ChatTemplateError`."""
 
 
 class UnrepresentableSample(Exception):
@@ -71,7 +73,7 @@ def to_templated_text(sample: TrainingSample, render: Render) -> JsonObject:
     with_prompt, without_prompt = render(before, tools, True), render(before, tools, False)
     text = render([*before, _decode_arguments(sample.answer)], tools, False)
     start = len(with_prompt)
-    if not text.startswith(with_prompt):  # for example, the prompt begins reasoning but the response has none
+    if not text.startswith(with_prompt):  # e.g. the prompt opens the reasoning, but the response has none
         other = render([*before, {"role": "assistant", "content": _PLACEHOLDER}], tools, False)
         start = min(_common_prefix_length(with_prompt, text), _common_prefix_length(text, other))
     if start < len(without_prompt.rstrip()):

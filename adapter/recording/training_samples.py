@@ -30,7 +30,7 @@ from adapter.recording.transcript import (
 from adapter.tools.tool import ToolSet
 
 WRITTEN = "written"
-"""Key of a message in a transcript whose value is the verbatim response."""
+"""The key that contains the verbatim response in a transcript's message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,9 @@ class TrainingSample:
 
     ``messages``: earlier messages in OpenAI's format. ``turn``: the response, parsed with the current parser.
     ``reasoning``: the part that the server had separated from the response. ``ended``: the server's finish reason.
-    ``asked_again``: the response was retried, so that the client never got it. ``refused``: True if the user denied a
-    call of the response; None if no approval was requested. ``succeeded``: True if all its calls succeeded; None if not
-    recorded. ``answered``: True if the conversation ended with an answer; None if not recorded.
+    ``asked_again``: whether the response was retried, so that the client never got it. ``refused``: True if the user
+    denied a call of the response; None if no approval was requested. ``succeeded``: True if all its calls succeeded;
+    None if not recorded. ``answered``: True if the conversation ended with an answer; None if not recorded.
     """
 
     messages: tuple[JsonObject, ...]
@@ -56,7 +56,7 @@ class TrainingSample:
 
     @property
     def answer(self) -> JsonObject:
-        """Return the assistant's message in OpenAI's format."""
+        """The assistant's message in OpenAI's format."""
         calls = [
             {
                 "id": call.id,
@@ -91,8 +91,8 @@ FILTERS: Mapping[str, Callable[[TrainingSample], bool]] = {
 
 valid: the response is complete, has no invalid call, and was not retried. unfixed: no call needed a repair. calls: the
 response has calls. approved: approval was requested, and no call was denied. succeeded: every call succeeded. answered:
-the conversation ended with an answer. A sample fails a condition if the required information is not recorded; exchanges
-of a server never include the information for the last three.
+the conversation ended with an answer. A sample fails a condition if the required information is not recorded. An
+exchange recorded by a server never has the information for the last three conditions.
 """
 
 
@@ -110,7 +110,7 @@ def failing_filter(sample: TrainingSample, filters: Iterable[str]) -> str:
 
 
 def samples_of_exchanges(exchanges: Iterable[RecordedExchange]) -> Iterator[TrainingSample | str]:
-    """Yield a sample for each exchange, or the reason for a missing sample."""
+    """Yield a sample for each exchange, or the reason why there is no sample."""
     for exchange in exchanges:
         messages = exchange.sent.get("messages")
         if not isinstance(messages, list) or not all(isinstance(each, dict) for each in messages):
@@ -127,7 +127,7 @@ def samples_of_exchanges(exchanges: Iterable[RecordedExchange]) -> Iterator[Trai
 
 
 def samples_of_transcript(transcript: Transcript) -> Iterator[TrainingSample | str]:
-    """Yield a sample for each response, or the reason for a missing sample."""
+    """Yield a sample for each response, or the reason why there is no sample."""
     header = transcript.header
     try:
         offered = dialect_of(header).tools

@@ -113,7 +113,7 @@ class RequestLine(_Line):
     number: int
     messages: tuple[JsonObject, ...]
     kept: int = 0
-    """Number of leading messages that are equal in the previous request. They are not repeated in this line."""
+    """Number of leading messages that are the same as in the previous request. They are not repeated in this line."""
     at_s: float | None = None
     """Seconds since the conversation began; None without a clock, as in a replay."""
 
@@ -124,9 +124,9 @@ class ChunkLine(_Line):
     reasoning: str = ""
     finish_reason: str | None = None
     prompt_tokens: int | None = None
-    """Number of prompt tokens that the server counted."""
+    """Number of tokens in the prompt, as counted by the server."""
     written_tokens: int | None = None
-    """Number of tokens in the response that the server counted."""
+    """Number of tokens in the response, as counted by the server."""
     at_s: float | None = None
     """Seconds since the conversation began; see `RequestLine`."""
 
@@ -179,7 +179,7 @@ class ApprovalLine(_Line):
     tool: str
     granted: bool
     remembered: bool = False
-    """The decision applies to the rest of the session."""
+    """True if the decision applies to the rest of the session."""
     reason: str = ""
     content: str | None = None
     """The user's replacement for the proposed text."""
@@ -190,7 +190,7 @@ class ApprovalLine(_Line):
 
 
 class UserMessageLine(_Line):
-    """A message of the user after the first one, which is the task."""
+    """A user message after the first one. The first message is the task in the header."""
 
     kind: Literal["said"] = "said"
     text: str
@@ -235,7 +235,7 @@ class Transcript:
 
     @classmethod
     def from_text(cls, text: str, name: str = "transcript") -> Transcript:
-        """Parse JSON lines. Raises UsageError that names the first invalid line."""
+        """Parse JSON lines. Raises UsageError, which names the first invalid line."""
         check_types("Transcript.from_text", text=(text, str), name=(name, str))
         parsed: list[Header | Line] = []
         for number, line in enumerate(text.split("\n"), start=1):
@@ -376,7 +376,8 @@ class TranscriptWriter:
         self._line(EndLine(reason=done.reason, content=done.content, workspace=workspace_hash))
 
     def _release(self, *, is_end: bool) -> None:
-        """Write the buffered chunks that later text cannot change. ``is_end``: no text follows."""
+        """Write the buffered chunks whose redaction cannot depend on later text. ``is_end``: whether the text has
+        ended."""
         texts, reasonings = [line.text for line in self._buffered], [line.reasoning for line in self._buffered]
         count = len(self._buffered)
         if self.secrets is not None:

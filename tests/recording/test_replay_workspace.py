@@ -293,7 +293,7 @@ def test_replay_compares_exchanges(tmp_path):
     file.write_text("".join(json.dumps(each.model_dump(mode="json")) + "\n" for each in lines))
     code, output = run("replay", str(file))
     assert code == 1
-    assert 'said: exchange 2: recorded no call, today read_file({"path": "a.py"})' in output
+    assert 'said: exchange 2: recorded no call, now read_file({"path": "a.py"})' in output
 
 
 def test_one_exchange_is_explained(tmp_path):

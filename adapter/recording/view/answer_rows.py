@@ -24,7 +24,7 @@ TITLE = 120
 MAX_NAMES = 50
 """Maximum number of tools that the list shows for a response."""
 MAX_PIECES = 2_000
-"""Maximum number of spans, and of rejected calls, for a response. The remaining spans become one."""
+"""Maximum number of spans, and of rejected calls, for a response. The remaining spans are shown as one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ def turn_badges(turns: Sequence[Turn]) -> list[str]:
 
 
 def exchange_badges(*, calls: object, fixes: object, invalid: object, rejected: object) -> list[str]:
-    """Return the badges of the properties that are true."""
+    """Return the badges for the properties that are true or not empty."""
     marks = {"calls": calls, "no call": not calls, "fixes": fixes, INVALID: invalid, REJECTED: rejected}
     return [mark for mark, holds in marks.items() if holds]
 

@@ -45,7 +45,7 @@ _BLOCK_END = re.compile(r"-----END [^-]{0,60}-----")
 class LiveAnswer:
     """The state of one response during its stream. ``size``: number of characters received so far.
 
-    `take` delays the stream to the client; all other methods are called only for viewers.
+    `take` must be fast, because it delays the stream to the client. All other methods are called only for viewers.
     """
 
     size: int = 0

@@ -1,8 +1,9 @@
-"""The latest exchanges of a running server, within limits, for viewers.
+"""Keep the latest exchanges of a running server for viewers, within limits.
 
-`LiveExchanges.listen` receives their events from any thread. It defers all work until a viewer requests it, so that a
-streamed event costs only a few list operations. Each change has a version. A viewer requests the changes after the last
-version that it has seen, so that no state is kept for viewers.
+`LiveExchanges.listen` returns a listener that receives the events of an exchange, in any thread. All other work is
+deferred until a viewer requests the exchange, so that a streamed event costs only a few list operations. Each change
+has a version. A viewer requests the changes after the last version that it has received, so that the server keeps no
+state for viewers.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ MAX_SEARCHABLE = 20_000
 MAX_REASON = 2_000
 """Maximum length of the reason for a missing response, in characters."""
 PACK_S = 0.2
-"""Seconds between the end of an exchange and its compression. Exchanges that end in this time are compressed
+"""Seconds between the end of an exchange and its compression. Exchanges that end during this time are compressed
 together."""
 
 WAITING = "waiting"
@@ -100,8 +101,8 @@ class _ExchangeListener:
 class LiveExchanges:
     """The live exchanges of a server.
 
-    ``secrets_to_hide``: redacts credentials. ``version``: version of the latest change, which is valid only for the
-    current ``epoch``. ``size``: total size of the stored exchanges, in bytes.
+    ``secrets_to_hide``: redacts credentials. ``version``: version of the latest change; versions are comparable only
+    within one ``epoch``. ``size``: total size of the stored exchanges, in bytes.
     """
 
     def __init__(
@@ -146,17 +147,18 @@ class LiveExchanges:
             self._unpacked.append(entry)
             is_first = len(self._unpacked) == 1
         if is_first:
-            with suppress(RuntimeError):  # the server stops
+            with suppress(RuntimeError):  # the server is stopping
                 self._packing.submit(self._pack)
 
     def close(self, *, wait: bool = False) -> None:
-        """Stop compressing exchanges. ``wait``: first compress those that have ended."""
+        """Stop compressing exchanges. ``wait``: whether to first compress the exchanges that have ended."""
         self._packing.shutdown(wait=wait, cancel_futures=not wait)
 
     def changes(self, since: int) -> JsonObject:
         """Return the rows that changed after version ``since``, oldest first, and the version after these changes.
 
-        ``oldest``: changes before this version are no longer available. ``is_part``: there may be more changed rows.
+        ``oldest``: changes before this version are no longer available. ``is_part``: whether there may be more changed
+        rows.
         """
         with self._lock:
             newer = takewhile(lambda entry: entry.version > since, reversed(self._entries.values()))
@@ -172,7 +174,7 @@ class LiveExchanges:
     ) -> JsonObject | None:
         """Return an exchange in the format of the page of `adapter view`; None if it is no longer available.
 
-        ``answer_only``: omit the request while the response is streamed.
+        ``answer_only``: whether to omit the request while the response is being streamed.
         """
         with self._lock:
             entry = self._entries.get(number)

@@ -1,4 +1,4 @@
-"""Build the JSON data of the page of `adapter view`: exchanges and transcripts, with classified responses.
+"""Build the JSON data for the page of `adapter view`: exchanges and transcripts, with classified responses.
 
 ::
 
@@ -91,7 +91,7 @@ class ReparseOptions:
 class PageData:
     """Collects the data of a page.
 
-    ``prompt``: heading of the messages of an exchange. ``goes_on``: exchanges continue one another, so that parts
+    ``prompt``: heading above an exchange's messages. ``goes_on``: whether exchanges continue one another, so that parts
     repeated from the previous exchange are less interesting.
     """
 
@@ -138,7 +138,8 @@ class PageData:
 
 
 def message_text(message: JsonObject) -> str:
-    """Return the text of a chat message, including its calls. Other content, such as images, is shown by its size."""
+    """Return the text of a chat message, including its calls. Other content, such as an image, is represented by its
+    kind and size."""
     content = message.get("content")
     parts = [each if isinstance(each, str) else _part_text(each) for each in _as_list(content)]
     for call in _as_list(message.get("tool_calls")):
@@ -151,7 +152,7 @@ def message_text(message: JsonObject) -> str:
 
 
 def view_exchanges(exchanges: Sequence[RecordedExchange], name: str, again: ReparseOptions | None = None) -> PageData:
-    """Build the page for exchanges that a server or a wrapped client recorded."""
+    """Build the page data for exchanges that a server or a wrapped client recorded."""
     view = PageData(name, "recording")
     for exchange in exchanges:
         turn, changed = reparse(exchange)
@@ -172,7 +173,7 @@ def view_exchanges(exchanges: Sequence[RecordedExchange], name: str, again: Repa
                 ("conversation", exchange.conversation),
                 ("dropped calls", ", ".join(f"{each.name} ({each.guardrail})" for each in exchange.dropped)),
             ],
-            notes=[f"The parser now reads other calls: {changed}" if changed else ""],
+            notes=[f"The parser now finds other calls: {changed}" if changed else ""],
         )  # fmt: skip
     return view
 
@@ -190,7 +191,7 @@ def retry_badges(exchange: RecordedExchange) -> list[str]:
 
 
 def view_transcript(transcript: Transcript, name: str, again: ReparseOptions | None = None) -> PageData:
-    """Build the page of a transcript. Each response is an exchange."""
+    """Build the page data for a transcript. Each response is an exchange."""
     view, header, edit_diffs = PageData(name, "transcript"), transcript.header, EditDiffs(transcript.header.files)
     try:
         offered = dialect_of(header).tools
@@ -262,11 +263,11 @@ def _describe_changed_calls(recorded_calls: Iterable[CallLine], turn: Turn, line
         return ""
     refused = [line.error for line in lines if isinstance(line, InvalidLine)]
     names = [f"{name}({json.dumps(arguments, ensure_ascii=False)})" for name, arguments in recorded]
-    return f"The parser now reads other calls. Recorded: {', '.join(names) or 'no call'}. {' '.join(refused)}".rstrip()
+    return f"The parser now finds other calls. Recorded: {', '.join(names) or 'no call'}. {' '.join(refused)}".rstrip()
 
 
 def _readings(turns: Sequence[Turn], reasoning: str, again: ReparseOptions | None) -> list[JsonObject]:
-    """Return the parsed spans of a response. ``reasoning``: text that the server had separated from it."""
+    """Return the parsed spans of a response. ``reasoning``: text that the server had separated from the response."""
     apart = [span("reasoning", reasoning)] if reasoning else []
     names = ["The parsed answer"] if again is None else ["As recorded", again.name]
     return [{"name": name, "spans": apart + spans_of(turn)} for name, turn in zip(names, turns, strict=True)]

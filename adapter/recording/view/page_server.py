@@ -1,7 +1,7 @@
 """Serve one page to a browser on this machine.
 
 Other local programs could also request the page, and so could web pages whose host name resolves to this machine.
-Therefore, its address contains an unguessable path, and all other paths return 404.
+Therefore, the page's address contains an unguessable path, and all other paths return 404.
 """
 
 from __future__ import annotations
@@ -47,4 +47,4 @@ class _PageHandler(BaseHTTPRequestHandler):
             self.wfile.write(server.page)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Log nothing, because the terminal shows the address."""
+        """Log nothing, because the terminal shows the page's address."""

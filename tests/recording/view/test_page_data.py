@@ -187,7 +187,7 @@ def test_calls_that_are_read_otherwise_today_are_noted():
     """The record says what the client got."""
     (shown,) = view_exchanges([exchange(calls=())], "f").data["exchanges"]
     assert "read otherwise" in shown["marks"]
-    assert "recorded no call, today read_file" in shown["notes"][0]
+    assert "recorded no call, now read_file" in shown["notes"][0]
 
 
 def test_answers_are_read_again_beside_how_they_were_read():
