@@ -59,8 +59,8 @@ if TYPE_CHECKING:
     from adapter.protocols.translated_request import TranslatedRequest
 
 MAX_CALL_TOKENS = 900
-"""Maximum number of tokens in a very small model's call: enough for a string of 400 characters, each of them an escape
-of two tokens."""
+"""Maximum number of tokens in a very small model's call. It leaves room for a string of 400 characters that each need
+two tokens."""
 
 AGENT_RETRIES = 3
 """Maximum number of consecutive retries. It is one higher than a server's, because giving up ends the whole task."""

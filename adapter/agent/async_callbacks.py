@@ -114,7 +114,8 @@ class _PlainMethods:
 
 
 async def awaited(call: Callable[[], Awaitable[T] | None], role: str) -> T:
-    """Call ``call``, and return its awaited result. Raises UsageError for an async generator, which has no result."""
+    """Call and await ``call``, and return its result. Raises UsageError for an async generator, which cannot be
+    awaited."""
     answer = call()
     if not isinstance(answer, Awaitable):
         raise result_error(call, role, answer, "a coroutine")

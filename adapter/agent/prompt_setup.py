@@ -85,7 +85,8 @@ def assist_for(client: ChatClient, guide: str, constraint: Constraint | None) ->
 def constraint_fields_for(
     chat: object, constraint: Constraint | None, tools: ToolSet, format: str, reply: Tool | None
 ) -> tuple[JsonObject, JsonObject]:
-    """Return the request fields for an answer in free text, and those for an answer constrained to a call."""
+    """Return the request fields for an unconstrained answer, and the request fields for an answer constrained to a
+    call."""
     if constraint in (None, "off"):
         return {}, {}
     if (client := as_chat_client(chat)) is None:

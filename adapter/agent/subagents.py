@@ -33,7 +33,7 @@ from adapter.workspace.capabilities.host import HostEvent
 
 
 class SubagentRecorder(Protocol):
-    """Record a sub-agent's run, like `adapter.recording.recorder.SessionRecorder`."""
+    """Records a sub-agent's run, as `adapter.recording.recorder.SessionRecorder` does."""
 
     def begin(self, agent: Agent, task: str, *, approve: str) -> None: ...
     def wrap_approver(self, ask: Approver) -> Approver: ...

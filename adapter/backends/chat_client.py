@@ -276,8 +276,8 @@ class ChatClient:
             raise TransportError(f"{self.endpoint.display_url} answered {sent_as or 'nothing'}. {UNKNOWN.advice}")
 
     def _next_event(self, response: _Events) -> Json:
-        """Return the next event. Return None at the end and on a dropped connection: the partial answer is still
-        useful."""
+        """Return the next event, or None at the end of the stream. A dropped connection also counts as the end, because
+        the partial answer is still useful."""
         try:
             return next(response, None)
         except sdk_errors() as error:

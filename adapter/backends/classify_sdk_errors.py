@@ -45,7 +45,7 @@ def _class_names(error: BaseException | None) -> set[str]:
 
 
 def status_of(error: BaseException) -> int | None:
-    """Return the HTTP status, including that of an error sent within a stream that began with 200."""
+    """Return the HTTP status of an error, even if the server sent the error within a stream that began with 200."""
     status = getattr(error, "status_code", None)
     if status is None and isinstance(body := getattr(error, "body", None), dict):
         status = body.get("code")

@@ -26,8 +26,8 @@ LOADING_S = 300.0
 
 @dataclass(frozen=True, slots=True)
 class ContextSize:
-    """``tokens``: the server's limit, or None if unknown. ``trained``: the model's limit, or None. ``advice``: a hint
-    for the user, or ""."""
+    """The maximum length of a conversation. ``tokens``: the server's limit, or None if unknown. ``trained``: the
+    model's limit, or None. ``advice``: a hint for the user, or ""."""
 
     tokens: int | None = None
     trained: int | None = None

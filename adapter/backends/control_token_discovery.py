@@ -44,7 +44,7 @@ def format_with_control_tokens(chat: object, format: str) -> Format:
 def discover_control_tokens(endpoint: Endpoint, process: TemplateWorker | None, props: Json = None) -> tuple[str, ...]:
     """Query the server for the control tokens of its model.
 
-    ``process``: renders the user's template. ``props``: the answer of ``/props``, if it was already requested.
+    ``process``: renders the user's template. ``props``: the server's answer to ``/props``, if it was already requested.
     """
     template = process.template if process is not None else None
     tokens = [*template.tokens.values(), *template.control_tokens] if template is not None else []

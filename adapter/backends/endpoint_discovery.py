@@ -92,7 +92,7 @@ def find_endpoint(
     ports: Mapping[int, str] = LOCAL_PORTS,
     timeout_s: float = 1.0,
 ) -> Endpoint:
-    """Return the server at ``base_url``, else the one at the URL in the environment, else the first on a default local
+    """Return the server at ``base_url``, or at the URL in the environment, or else the first server on a default local
     port.
 
     Raises UsageError for an invalid URL, TransportError if nothing answers.

@@ -1,4 +1,4 @@
-"""The read-and-respond loop of a chat."""
+"""Runs a chat: reads a message or a command, and responds, until the user ends the chat."""
 
 from __future__ import annotations
 

@@ -101,7 +101,8 @@ def undo(
 
 
 def _review_undo(root: str, change: RecordedChange, paths: Sequence[str], diff: str) -> None:
-    """Ask the user before an undo changes git's own data, or files that run code later: its record may be forged."""
+    """Ask the user before an undo changes git's own data, or files that run code later. The record of the change may be
+    forged."""
     from adapter.cli.conversation_display import Console
     from adapter.core.errors import DeniedError
     from adapter.tools.operations.autorun_files import GIT_DATA, autorun_reason

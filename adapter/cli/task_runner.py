@@ -94,10 +94,9 @@ def print_changes(workspace: Workspace, root: Path, console: Console) -> None:
 
 @contextmanager
 def _open_transcript(path: Path) -> Iterator[Callable[[str], object]]:
-    """Yield a function that writes to ``path``, which only the user can read if it is new.
-
-    An existing file is replaced at the first write, and a new file that stays empty is removed: a run that fails before
-    it begins changes nothing.
+    """Yield a function that writes to ``path``. A new file is readable only by the user. An existing file is replaced
+    at the first write, and a new file that stays empty is removed, so that a run that fails before it begins changes
+    nothing.
     """
     is_new = not path.exists()
     try:

@@ -84,7 +84,8 @@ def require_finished(callback: object, role: str, result: object) -> None:
 
 
 def wrap_observer(callback: Callable[..., object], role: str) -> Callable[..., None]:
-    """Wrap ``callback`` so that `require_finished` checks its result. Its exceptions are not caught."""
+    """Wrap ``callback`` so that `require_finished` checks its result. Exceptions that ``callback`` raises are not
+    caught."""
     require_sync(callback, role)
 
     def observe(*event: object) -> None:
@@ -118,7 +119,8 @@ def set_wrapped(callback: object, function: Callable[P, T]) -> Callable[P, T]:
 
 
 def callback_error(callback: object, role: str, error: Exception, consequence: str) -> UsageError:
-    """Return an error which reports that ``callback`` raised ``error``. The caller raises it ``from error``."""
+    """Return an error for the exception ``error`` that ``callback`` raised. The caller raises the result ``from
+    error``."""
     return UsageError(f"{role} {name_of(callback)} raised {type(error).__name__}: {error}. {consequence}")
 
 

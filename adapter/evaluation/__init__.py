@@ -1,4 +1,5 @@
-"""`adapter eval`: measures how often a model completes multi-step tasks, with its server's tool calling and with ours.
+"""`adapter eval`: measures how often a model completes multi-step tasks, with its server's own tool calling and with
+this package's.
 
 ::
 

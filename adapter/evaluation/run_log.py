@@ -27,7 +27,7 @@ Key: TypeAlias = tuple[str, str, int]
 
 
 def scenario_digest(scenario: Scenario) -> str:
-    """Return a digest of the scenario's messages and tools, which are all that the model sees of it."""
+    """Return a digest of the scenario's messages and tools. The model sees no other part of a scenario."""
     visible = json.dumps([scenario.messages, list(scenario.tools)], sort_keys=True)
     return hashlib.sha256(visible.encode()).hexdigest()[:12]
 

@@ -144,7 +144,7 @@ def _take_match(call: ExpectedCall, remaining: list[ExecutedCall]) -> ExecutedCa
 def perform(scenario: Scenario, world: object, name: str, arguments: Json) -> ExecutedCall:
     """Execute a call, valid or not. ``arguments``: a JSON value, or a string that should be JSON.
 
-    Mistakes of the model never raise an exception. If the world fails, UsageError is raised.
+    A mistake by the model never raises an exception. If the world itself fails, UsageError is raised.
     """
     decoded: JsonObject = {}
     try:

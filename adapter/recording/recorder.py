@@ -234,7 +234,8 @@ class SessionRecorder:
                     )
 
     def _changed(self) -> Changed:
-        """Return the files that changed since the last call of this method, and the reason if they are incomplete."""
+        """Return the files that changed since this method was last called, and the reason if changes could not be
+        recorded."""
         if not self._records_files:
             return {}, ""
         before = self._files

@@ -283,7 +283,7 @@ def _own_tool(recorded: UserTool) -> Tool:
 
 
 def host_of(header: Header, folder: Path, recording: SessionRecorder) -> Host:
-    """Build a host with the capabilities of the recorded session. None of them is called."""
+    """Build a host with the same capabilities as in the recorded session. No capability is ever called."""
     tools = dialect_of(header).tools
     capabilities = {tools[name].needs for name in header.tools if name in tools} if header.known else None
 

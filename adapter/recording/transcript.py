@@ -293,7 +293,7 @@ def _dump_row(row: Json) -> str:
 
 
 Changed: TypeAlias = tuple[dict[str, StoredFile | None], str]
-"""The files that a call changed, and the reason why they are incomplete; "" if they are complete."""
+"""The files that a call changed, and the reason why some are missing; "" if none are missing."""
 
 
 class TranscriptWriter:

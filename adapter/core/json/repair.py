@@ -125,8 +125,8 @@ class JsonRepairer:
             self.separator("]")
 
     def closes(self, own: str, other: str, char: str) -> bool:
-        """Return whether the container ends here, and consume its closing bracket ``own``. A container also ends, with
-        a fix, before the bracket ``other`` and at the end of the text."""
+        """Return whether the container ends here, and consume its closing bracket ``own``. If that bracket is missing,
+        the container ends before the bracket ``other`` or at the end of the text, and a fix is recorded."""
         if char == own:
             self.position += 1
             return True

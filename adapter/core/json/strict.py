@@ -18,7 +18,7 @@ MAX_DIGITS = 400
 """Maximum number of digits in an integer. CPython's conversion takes quadratic time."""
 
 LONG = 4096
-"""Length in characters from which text is worth importing a faster decoder for."""
+"""Length of text, in characters, at which importing a faster decoder begins to pay off."""
 
 
 class UnterminatedError(FormatError):

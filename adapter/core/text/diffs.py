@@ -136,7 +136,7 @@ def _changed_lines(old: Sequence[str], after: str, regions: Sequence[LineChange]
 
 
 def _groups(changed: Iterable[LineChange]) -> Iterator[list[LineChange]]:
-    """Group the changes of each hunk: changes whose context lines touch are in the same hunk."""
+    """Group changes into hunks: changes whose context lines touch are in the same hunk."""
     group: list[LineChange] = []
     for change in changed:
         if group and change.start - group[-1].end > 2 * CONTEXT_LINES:

@@ -66,7 +66,7 @@ _FIELD = re.compile(
 )
 """Matches names of fields whose value is always a credential."""
 MIN_FIELD = 8
-"""Minimum length of the value in such a field. A shorter value is not redacted."""
+"""Minimum length of a value that is redacted because its field's name matches ``_FIELD``."""
 _BLOCK_BEGIN, _BLOCK_END = "-----BEGIN ", re.compile(r"-----END [^-]{0,60}-----")
 MAX_BLOCK = 12_000
 """Maximum length of a private key, from its first line to its last."""
@@ -131,8 +131,8 @@ class Redactor:
         return redacted
 
     def safe_prefix(self, pieces: Sequence[str]) -> set[int]:
-        """Return each number of leading ``pieces`` that can be redacted separately from the rest with the same
-        result."""
+        """Return the numbers of leading ``pieces`` after which the text can be split without changing what is
+        redacted."""
         text = "".join(pieces)
         limit, spans = self._limit(text), list(self._spans(text))
         ends = enumerate(accumulate(map(len, pieces)), start=1)

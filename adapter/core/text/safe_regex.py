@@ -92,7 +92,7 @@ def compile_for_text(pattern: str, ignore_case: bool = False) -> regex.Pattern[s
     """Compile ``pattern`` to preselect positions in multi-line text. For every line in which ``pattern`` matches, the
     compiled pattern matches in that line or earlier.
 
-    It may also match elsewhere. Returns None if this cannot be guaranteed.
+    The compiled pattern may also match elsewhere. Return None if this cannot be guaranteed.
     """
     if _NEEDS_LINES.search(pattern):
         return None

@@ -101,7 +101,7 @@ def _make_scenario(
     name: str, count: int, user: str, steps: Sequence[Sequence[ExpectedCall]], answer: str, facts: Sequence[str],
     changes: dict[str, JsonObject], easy: bool = False,
 ) -> Scenario:  # fmt: skip
-    """Build a scenario. ``changes``: expected changes of the records. All other fields must be unchanged."""
+    """Build a scenario. ``changes``: the expected changes to the records. All other fields must be unchanged."""
 
     def oracle() -> Oracle:
         for step in steps:
