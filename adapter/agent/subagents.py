@@ -150,7 +150,7 @@ class SubagentRunner:
                 done = agent.run(task.prompt)
             except TransportError as error:
                 raise ToolError(
-                    f"the sub-agent's model failed: {error}. Do the task yourself, or try again later"
+                    f"the sub-agent's model failed: {error}. Do the task yourself, or try again later."
                 ) from error
         if done.reason == "interrupted":
             raise KeyboardInterrupt
@@ -176,7 +176,7 @@ class SubagentRunner:
         suggestion = f" (did you mean {near[0]!r}?)" if near else ""
         known = ", ".join(self._kinds)
         raise ToolError(
-            f"unknown kind of sub-agent {name!r}; the kinds are: {known}{suggestion}. No sub-agent was started"
+            f"unknown kind of sub-agent {name!r}; the kinds are: {known}{suggestion}. No sub-agent was started."
         )
 
     def _select_chat(self, model: str | None) -> tuple[ChatModel, tuple[str, ...]]:

@@ -333,7 +333,7 @@ class ChatClient:
         if is_dropped(error):
             return f"Nothing answers at {url} ({reason_of(error)}). {failure.advice}"
         advice = self._models_advice() if failure.missing_model else failure.advice
-        return f"{url} answered {status_of(error) or 'nonsense'}: {reason_of(error)}. {advice}"
+        return f"{url} answered {status_of(error) or 'unreadable data'}: {reason_of(error)}. {advice}"
 
     def _models_advice(self) -> str:
         try:

@@ -49,7 +49,7 @@ def derive(template: str | Path | ChatTemplate) -> Format:
         raise UsageError(f"expected the text or the path of a chat template, got {format_value(template)}")
     found = examine_template(template)
     if found.format is None:
-        raise UsageError(f"no format can be derived from the template: {found.why}. Omit the format, or name one")
+        raise UsageError(f"no format can be derived from the template: {found.why}; omit the format, or name one")
     return found.format
 
 

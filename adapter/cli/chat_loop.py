@@ -47,7 +47,7 @@ def start_chat(settings: RunSettings, resume: str | None, *, is_continued: bool)
         if saved is not None:
             conversation.resume(saved)
             first = _abbreviate(saved.first, 60)
-            console.note(f"continuing {saved.id}: {_count_messages(saved.messages)}, the first: {first}")
+            console.note(f"continuing {saved.id}, which has {_count_messages(saved.messages)} and begins with: {first}")
         try:
             return _converse(conversation, settings) if piped is None else _answer_once(conversation, piped)
         finally:

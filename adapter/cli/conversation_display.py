@@ -187,7 +187,7 @@ class Console:
             try:
                 answer = self._screen.ask(f"   {_describe_answers(question)}: ").strip()
             except EOFError:
-                raise ToolError("the user did not answer. Decide yourself, or ask in your final answer") from None
+                raise ToolError("the user did not answer; decide yourself, or ask in your final answer") from None
             if labels := _parse_choice(question, answer):
                 return labels
 

@@ -35,7 +35,7 @@ def edit_in_external_editor(text: str, name: str) -> str:
                 raise UsageError(f"{words[0]} exited with code {code}; its text was ignored")
             return file.read_bytes().decode("utf-8")
         except OSError as error:
-            raise UsageError(f"cannot run {words[0]}: {error.strerror}. Set $EDITOR to another editor") from error
+            raise UsageError(f"cannot run {words[0]}: {error.strerror}. Set $EDITOR to another editor.") from error
         except UnicodeDecodeError:
             raise UsageError(f"{words[0]} saved text that is not UTF-8; it was ignored") from None
 

@@ -149,7 +149,7 @@ def _save(conversation: ChatSession, name: str) -> None:
         with os.fdopen(os.open(Path(name).expanduser(), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.write(text)
     except OSError as error:
-        raise UsageError(f"cannot write {escape_for_display(name)}: {error.strerror}. Choose another name") from error
+        raise UsageError(f"cannot write {escape_for_display(name)}: {error.strerror}. Choose another name.") from error
     conversation.console.note(f"saved to {name}, readable only by you")
 
 

@@ -59,7 +59,7 @@ class ChatStore:
             return found[0]
         near = process.extractOne(id, [each.id for each in chats])[0]
         which = f"{len(found)} chats begin with {id!r}" if found else f"this folder has no saved chat {id!r}"
-        raise UsageError(f"{which}; did you mean {near}? `adapter chat --list` shows all")
+        raise UsageError(f"{which}; did you mean {near}? `adapter chat --list` shows all chats.")
 
     def begin(self) -> OpenChat:
         """Create and open a chat file. If there are too many chats, delete the oldest."""

@@ -307,7 +307,7 @@ def test_task_can_be_typed_at_the_terminal(model, tmp_path):
         ("BLUE\n", "blue"),
         ("9\n1,2\nneither\n", "neither"),
         ("\n1\n", "red"),
-        ("\x04", "the user did not answer. Decide yourself, or ask in your final answer"),
+        ("\x04", "the user did not answer; decide yourself, or ask in your final answer"),
     ],
 )
 def test_question_accepts_numbers_labels_and_text(tmp_path, typed, expected):

@@ -29,7 +29,7 @@ def compile_pattern(pattern: str, ignore_case: bool = False) -> regex.Pattern[st
         raise ToolError("the pattern is empty; pass the text or regular expression to search for")
     if len(pattern) > MAX_PATTERN:
         raise ToolError(
-            f"the pattern has {len(pattern)} characters; the maximum is {MAX_PATTERN}. Use a shorter pattern"
+            f"the pattern has {len(pattern)} characters; the maximum is {MAX_PATTERN}; use a shorter pattern"
         )
     if _repeats(pattern) > MAX_REPEATS:
         raise ToolError(f"the pattern repeats more than {MAX_REPEATS} times; use smaller counts, or * and +")
@@ -47,8 +47,8 @@ def compile_pattern(pattern: str, ignore_case: bool = False) -> regex.Pattern[st
         raise ToolError(_explanation(pattern, error)) from None
     if compiled.groups > MAX_CAPTURING:
         raise ToolError(
-            f"the pattern has back-references and {compiled.groups} groups; the maximum is {MAX_CAPTURING}. "
-            "Write (?:...) for groups without a back-reference"
+            f"the pattern has back-references and {compiled.groups} groups; the maximum is {MAX_CAPTURING}; "
+            "write (?:...) for groups without a back-reference"
         )
     return compiled
 
@@ -136,7 +136,7 @@ def _explanation(pattern: str, error: Exception) -> str:
     reason = getattr(error, "msg", str(error))
     escaped = regex.escape(pattern, special_only=True, literal_spaces=True)
     return (
-        f"{pattern!r} is not a valid regular expression: {reason}{where}. To search for the literal text, use {escaped}"
+        f"{pattern!r} is not a valid regular expression: {reason}{where}; to search for the literal text, use {escaped}"
     )
 
 
