@@ -38,4 +38,4 @@ GUIDE_MODES = ("auto", "on", "off")
 def validate_guide_mode(mode: str) -> None:
     """Raise UsageError unless ``mode`` is one of `GUIDE_MODES`."""
     if mode not in GUIDE_MODES:
-        raise UsageError(f"unknown guide {mode!r}; expected {', '.join(GUIDE_MODES)}")
+        raise UsageError(f"unknown guide mode {mode!r}; expected {', '.join(GUIDE_MODES)}")

@@ -52,7 +52,7 @@ def system_prompt(
     """
     check_types("system_prompt", prompts=(prompts, *PATH, NONE), session=(session, str))
     if style not in get_args(Style):
-        raise UsageError(f"unknown prompt style {style!r}; the styles are: {', '.join(get_args(Style))}")
+        raise UsageError(f"unknown prompt style {style!r}; expected {', '.join(get_args(Style))}")
     offered = ToolSet(default_tools(dialect) if tools is None else tools)
     if not offered:
         raise UsageError("a system prompt needs at least one tool")

@@ -272,7 +272,7 @@ def _reject_conflicts(arguments: JsonObject, tool: Tool) -> None:
         if parameter is not None and _contradicts(arguments.get(parameter), value):
             raise ToolError(
                 f"{tool.name}: {parameter!r} and {key!r} mean the same but differ "
-                f"({short_json(arguments[parameter])} and {short_json(value)}). Give only {parameter!r}."
+                f"({short_json(arguments[parameter])} and {short_json(value)}). Pass only {parameter!r}."
             )
 
 
@@ -286,8 +286,8 @@ def _reject_changed_meaning(tool: Tool, unknown: JsonObject, tools: ToolSet) -> 
             having = [other.name for other in tools.values() if other.effect == tool.effect and key in other.properties]
             instead = f"use a tool that has it ({', '.join(having)})" if having else "use another tool"
             raise ToolError(
-                f"{tool.name} has no argument {key!r}. Nothing was done, because the effect would be different. "
-                f"Omit {key!r} to accept that, or {instead}"
+                f"{tool.name} has no argument {key!r}. Nothing was done, because the call has a different effect "
+                f"without {key!r}. Omit it to accept this, or {instead}."
             )
 
 

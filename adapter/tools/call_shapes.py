@@ -122,7 +122,7 @@ def parse_arguments(value: Json) -> tuple[JsonObject, list[str]]:
             return {}, ["no-arguments"]
         decoded = decode_json(value, closed=False)
         if value[decoded.end :].strip():
-            raise FormatError(f"the arguments are a string that is not one JSON object: {_short(value)}")
+            raise FormatError(f"the arguments are a string, which must contain one JSON object, got {_short(value)}")
         value = decoded.value
         fixes += ["string-arguments", *decoded.fixes]
     if value is None:

@@ -153,7 +153,7 @@ CASES = {
         *(([*SERVE, f"--{name}", "dir"], 2, "dir") for name in ("record", "profile", "template")),
         ([*SERVE, "--prompts", "missing"], 2, "folder of prompt templates not found"),
         ([*SERVE, "--profile", LONG], 2, "existing profiles: none"),
-        ([*SERVE, "--style", "x"], 2, "the styles are"),
+        ([*SERVE, "--style", "x"], 2, "expected compact"),
         *(([*SERVE, "--port", number], 2, "--port") for number in ("70000", *NUMBERS)),
         *(([*SERVE, "--workers", number], 2, "--workers") for number in ("0", "257", *NUMBERS)),
         (["mcp", "--root", "missing"], 2, "give a directory"),

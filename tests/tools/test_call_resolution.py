@@ -203,7 +203,7 @@ def test_a_null_stays_where_it_is_a_value():
         ("read_file", {"path": ["a"]}, ["'path' is [\"a\"]", "expected string"]),
         ("read_file", {"path": "a", "mode": "hex"}, ["'mode'", 'one of "text", "bytes"']),
         ("read_file", {"colour": 1}, ["'path' is missing", "It has no argument 'colour'"]),
-        ("read_file", {"path": "a", "file_path": "b"}, ["'path' and 'file_path'", '"a" and "b"', "Give only 'path'"]),
+        ("read_file", {"path": "a", "file_path": "b"}, ["'path' and 'file_path'", '"a" and "b"', "Pass only 'path'"]),
         ("read_file", "not json", ["read_file", "Example"]),
         ("read_file", '{"path": "a', ["read_file", "ends inside a string"]),
         ("read_file", "[1, 2]", ["read_file", "must be a JSON object", "[1, 2]"]),

@@ -98,7 +98,7 @@ def validate_steps(steps: Steps, tools: Iterable[str]) -> Steps:
     known = list(tools)
     for name in steps.tools:
         if name not in known:
-            raise UsageError(f"unknown tool {name!r} in steps; the tools are: {', '.join(known)}")
+            raise UsageError(f"unknown tool {name!r} in steps; available: {', '.join(known)}")
     return steps
 
 

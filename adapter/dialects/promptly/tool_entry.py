@@ -213,7 +213,7 @@ class ShellToolCall:
         if self.tool.exclusive_argument_template:
             if not complete_groups and self.tool.argument_template:
                 ways = " or ".join(", ".join(sorted(_group_names(group))) for group in self.tool.argument_template)
-                raise ToolError(f"{self.tool.name} needs more arguments: expected {ways}. Nothing was run")
+                raise ToolError(f"{self.tool.name} needs more arguments: expected {ways}. Nothing was run.")
             complete_groups = complete_groups[:1]
         only_operands = False
         for group in complete_groups:
@@ -242,7 +242,7 @@ class ShellToolCall:
             names = ", ".join(_placeholder_names(token))
             raise ToolError(
                 f"{self.tool.name}: {names} is {escape_for_display(first[:60])!r}, which {self.tool.executable} would "
-                "treat as an option. Nothing was run; pass a value that does not begin with '-'"
+                "treat as an option. Nothing was run; pass a value that does not begin with '-'."
             )
 
 

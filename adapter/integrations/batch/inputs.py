@@ -71,4 +71,5 @@ def _kind(path: Path) -> Kind:
         return "lines"
     if path.suffix in TABLES:
         return "table"
-    raise UsageError(f"{path} must end with one of {', '.join((*LINES, *TABLES))}, or be a folder of such files or -")
+    suffixes = ", ".join((*LINES, *TABLES))
+    raise UsageError(f"{path} must be a file with the suffix {suffixes}, a folder of such files, or -")

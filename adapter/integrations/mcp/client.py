@@ -270,7 +270,7 @@ class _Session:
             return f"{self.server} has ended; its tools can no longer be used.{self._recent_stderr()}"
         reason = _describe_error(error)
         if isinstance(error, FutureTimeoutError | TimeoutError) or "timed out" in reason.lower():
-            return f"{self.server} did not answer {name} within {self._call_s:g} s. The call may still be running"
+            return f"{self.server} did not answer {name} within {self._call_s:g} s. The call may still be running."
         return f"{self.server} failed to run {name}: {reason}.{self._recent_stderr()}"
 
     async def _run(self) -> None:

@@ -207,7 +207,7 @@ class _UpstreamInfo:
 
     def render(self, step: RenderTemplate) -> str:
         if self.template is None:
-            raise TemplatePromptError("no template was given")
+            raise TemplatePromptError("no chat template was given")
         try:
             return self.template.render(step.messages, step.tools, step.variables)
         except ChatTemplateError as error:

@@ -41,7 +41,7 @@ def infer_call_format(frame: PromptFrame, name: str) -> FormatSpec:
     if one is None or two is None:
         raise CannotDeriveError("the template renders a call, but rejects one with two arguments")
     if one.find(KEY) < one.find(NAME):
-        raise CannotDeriveError(f"the name follows the arguments: {one!r}")
+        raise CannotDeriveError(f"the arguments come before the name, which no parser supports: {one!r}")
     found = _json(frame, one, two) or _gemma(one) or _python(one, two) or _pairs(frame, two)
     return _with_section(frame, replace(found, name=name), one)
 
@@ -167,10 +167,10 @@ def _pairs(frame: PromptFrame, two: str) -> FormatSpec:
     pairs."""
     pieces = split_around(two, NAME, KEY, VALUE, SECOND, FURTHER)
     if pieces is None:
-        raise CannotDeriveError(f"the name, keys and values are not in this order in {two!r}")
+        raise CannotDeriveError(f"the name, keys and values do not occur in this order: {two!r}")
     head, first, opening, following, other_opening, last = pieces
     if opening != other_opening:
-        raise CannotDeriveError(f"keys and values are separated differently: {opening!r} and {other_opening!r}")
+        raise CannotDeriveError(f"two keys are separated from their values by {opening!r} and {other_opening!r}")
     none = _render(frame, NO_ARGUMENTS)
     none = none.partition(NAME)[2] if none is not None and NAME in none else ""
     openings = {"string": opening, **_openings(frame, head, first, last)}

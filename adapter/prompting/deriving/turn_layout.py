@@ -208,7 +208,7 @@ def _suffix(tail: str, after: str, ends: set[str], *, is_cut: bool) -> str:
         size += len(token)
     else:
         if is_cut:
-            raise CannotDeriveError(f"the end of a call is not recognizable: {tail!r} separates it from its result")
+            raise CannotDeriveError(f"no marker ends a call: {tail!r} separates the call's last value from its result")
     return tail[len(tail[:end].rstrip()) :]
 
 

@@ -341,7 +341,7 @@ def resolve_rules(names: Mapping[str, str], rules: Iterable[PermissionRule]) -> 
             raise UsageError(f"{rule!r} is not a Rule; use Rule.parse('deny', 'run_command(rm)')")
         if rule.tool != "*" and rule.tool not in names:
             raise UsageError(
-                f"the rule {str(rule)!r} names an unknown tool; there are: {', '.join(dict.fromkeys(names.values()))}"
+                f"the rule {str(rule)!r} names an unknown tool; available: {', '.join(dict.fromkeys(names.values()))}"
             )
         named.append(PermissionRule(rule.verdict, names.get(rule.tool, rule.tool), rule.pattern))
     return tuple(named)

@@ -137,7 +137,7 @@ def test_a_folder_becomes_a_folder(given, tmp_path):
     [
         ("in.jsonl", "out.parquet", "for JSON lines must be"),
         ("no.jsonl", "out.jsonl", "file or folder .*not found"),
-        ("in.csv", "out.jsonl", "must end with one of"),
+        ("in.csv", "out.jsonl", "must be a file with the suffix"),
         (".", "out.jsonl", "must also be a folder"),
         ("no.parquet", "out.jsonl", "must be FILE.parquet"),
     ],
