@@ -217,6 +217,8 @@ class Session:
         self._entries = [*self._lasting_entries(), answer]
         self._active_guardrails.begin()
         self._invalid = turn.invalid
+        for each in turn.invalid:
+            self._active_guardrails.remember_message(each.error, self._past, candidate)
         if is_unreadable:
             return self._finish("unreadable")
         if not turn.calls and not turn.invalid:
@@ -248,7 +250,7 @@ class Session:
 
     def _screen_calls(self, turn: Turn) -> tuple[Turn, tuple[DroppedCall, ...]]:
         """Drop the further calls that guardrails reject. The model is informed if any is dropped."""
-        kept, dropped = self._active_guardrails.screen(self._past, turn.calls)
+        kept, dropped = self._active_guardrails.screen_calls(self._past, turn.calls)
         limit, total = MOST_CALLS, len(turn.calls)
         if not dropped and total <= limit:
             return turn, ()

@@ -160,6 +160,20 @@ def test_repeated_call_is_retried_once(exchanged):
 
 
 @BOTH
+def test_failing_call_is_not_repeated_forever(exchanged):
+    """After three equal errors, the client does not get the call any more."""
+    function = {"name": CALLED[0], "arguments": CALLED[1]}
+    messages: list[Any] = [*ASK]
+    for number in range(3):
+        call_id = f"c{number}"
+        messages.append({"role": "assistant", "tool_calls": [{"id": call_id, "function": function}]})
+        messages.append({"role": "tool", "tool_call_id": call_id, "content": "error: no such file"})
+    assert exchanged(request(messages=messages[:-2]), CALL)[1] == [CALLED]
+    assert exchanged(request(messages=messages), CALL, "There is no file.")[:2] == ("There is no file.", [])
+    assert exchanged(request(messages=messages), CALL, CALL, CALL)[1:3] == ([], ["repeated_call"] * 2)
+
+
+@BOTH
 def test_retries_are_bounded(exchanged):
     """After two retries the last answer is used; a call of an unknown tool is left to the client."""
     _, calls, told, bodies = exchanged(request(), NAMELESS, NAMELESS, NAMELESS)

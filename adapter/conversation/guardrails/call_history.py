@@ -20,7 +20,7 @@ _FAILED = re.compile(
 _READS_WORDS = """
 ask browse calculate cat check compute convert count describe detect diff dir estimate exists fetch find
 forecast get glob grep head info inspect is list locate look lookup ls measure query read retrieve scan search
-show stat status summarize tail translate validate verify view weather
+show stat status summarize tail track translate validate verify view weather
 """
 _READS = frozenset(_READS_WORDS.split())
 _WRITES_WORDS = """

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 
 from adapter.conversation.guardrails.call_history import CallHistory
 from adapter.core.events import Json, JsonObject
@@ -32,6 +33,8 @@ number param parameter password path placeholder project query string text title
 """
 _GENERIC = frozenset(_GENERIC_WORDS.split())
 """Words of placeholders, besides the name of the parameter."""
+_COMMON_FILES = frozenset(("main", "lib", "index", "app", "config", "base", "test", "tests"))
+NO_TOOLS = ToolSet()
 _TEXTS_WORDS = """
 body code comment content description message pattern query text
 """
@@ -43,17 +46,16 @@ _INVENTED_PATH = re.compile(r"(?:^|[/\\])path[/\\]to[/\\]|^(?:file|dir|folder|pr
 _ELIDED = re.compile(r"(?:\.{3,}|…|\?{2,}|x{3,}|(?:todo|tbd|placeholder)\.?)", re.IGNORECASE)
 
 
-def find_placeholder(tool: Tool, arguments: JsonObject, past: CallHistory) -> str:
+def find_placeholder(tool: Tool, arguments: JsonObject, past: CallHistory, tools: ToolSet = NO_TOOLS) -> str:
     """Return the name of the first argument whose value is a placeholder; "" if there is none.
 
-    A value that occurs in the conversation or in the tool's schema is not a placeholder. A file is one if the whole
-    call is the example of the tool's description.
+    A value that occurs in the conversation or in the tool's schema is not a placeholder. A file is one if it occurs in
+    the example of one of ``tools``.
     """
-    is_example = tool.example is not None and arguments == tool.example
     for name, value in arguments.items():
         if not isinstance(value, str):
             continue
-        if _is_placeholder(name, value.strip(), tool) or (is_example and _is_file(value)):
+        if _is_placeholder(name, value.strip(), tool) or _is_of_example(value, tools):
             schema = tool.properties.get(name) or {}
             proposed = [schema[key] for key in _PROPOSALS if key in schema] if isinstance(schema, dict) else []
             if value.strip().lower() not in f"{past.text}\n{json.dumps(proposed, ensure_ascii=False)}".lower():
@@ -61,8 +63,11 @@ def find_placeholder(tool: Tool, arguments: JsonObject, past: CallHistory) -> st
     return ""
 
 
-def _is_file(value: str) -> bool:
-    return "/" in value and find_paths(value) == [value]
+def _is_of_example(value: str, tools: ToolSet) -> bool:
+    """Return whether ``value`` is the file of an example. Common names such as ``src/main.rs`` may be real."""
+    if "/" not in value or find_paths(value) != [value] or PurePosixPath(value).stem in _COMMON_FILES:
+        return False
+    return any(value in strings_in(tool.example) for tool in tools.values() if tool.example)
 
 
 def known_values(argument: str, past: CallHistory) -> list[str]:

@@ -27,6 +27,7 @@ from adapter.conversation.guardrails.loop_detection import REPETITIONS, find_cyc
 from adapter.conversation.guardrails.registry import (
     DEFAULT,
     GUARDRAILS,
+    LOOPS,
     validate_guardrails,
     validate_max_calls,
     validate_retries,
@@ -45,7 +46,12 @@ from adapter.conversation.guardrails.response_checks import (
     wrongly_refused_tool,
 )
 from adapter.conversation.guardrails.retry_messages import Encode, Examples, Wordings
-from adapter.conversation.guardrails.surplus_calls import guesses_result, is_unasked_action, repeats_in_answer
+from adapter.conversation.guardrails.surplus_calls import (
+    guesses_result,
+    is_named_by_request,
+    is_unasked_action,
+    repeats_in_answer,
+)
 from adapter.core.arguments import check_types
 from adapter.core.callbacks import wrap_text_function
 from adapter.core.events import ContentReclassified, Event, InvalidToolCall, Json, TextDelta, ToolCall
@@ -187,8 +193,15 @@ class Guardrails:
             return call
         return replace(call, arguments=allowed.arguments)
 
-    def screen(self, past: CallHistory, calls: Sequence[ToolCall]) -> tuple[list[ToolCall], list[DroppedCall]]:
-        """Return the calls of an answer to run, and the dropped ones. The first call is always in the former."""
+    def screen(self, messages: Json, turn: Turn) -> tuple[list[ToolCall], list[DroppedCall]]:
+        """Return the calls of an accepted answer to run, and the dropped ones. Arguments as in `check`.
+
+        The first call is never dropped, because `check` has accepted it.
+        """
+        return self.screen_calls(call_history_of(messages, self.tools), turn.calls)
+
+    def screen_calls(self, past: CallHistory, calls: Sequence[ToolCall]) -> tuple[list[ToolCall], list[DroppedCall]]:
+        """Screen calls like `screen`, but with a conversation that is already parsed."""
         kept: list[ToolCall] = []
         dropped: list[DroppedCall] = []
         for call in calls:
@@ -210,7 +223,7 @@ class Guardrails:
 
     def _drop_reasons(self, past: CallHistory, call: ToolCall, earlier: Sequence[PastCall]) -> Iterator[str]:
         tools, current = self.tools, PastCall(call.name, call.arguments)
-        if len(earlier) >= self.max_calls:
+        if len(earlier) >= self.max_calls and not is_named_by_request(current, earlier, past):
             yield "too_many_calls"
         tool = tools.match(call.name)
         if tool and (
@@ -219,8 +232,7 @@ class Guardrails:
             yield "wrong_arguments"
         yield from (fault.guardrail for fault in self._check_copies(past, call))
         if not earlier:
-            if self._tries["made_already"] and is_recent_repeat(past, current, earlier, tools):
-                yield "made_already"
+            yield from (name for name in LOOPS if self._tries[name] and self._finds(name, past, call))
             return
         if repeats_in_answer(current, earlier, past, tools):
             yield "repeated_in_answer"
@@ -228,6 +240,9 @@ class Guardrails:
             yield "guessed_result"
         if is_unasked_action(current, earlier, past, tools):
             yield "unasked_action"
+
+    def _finds(self, guardrail: str, past: CallHistory, call: ToolCall) -> bool:
+        return any(fault.guardrail == guardrail for fault in self.check_call(past, call, ()))
 
     def drops_answer(self, past: CallHistory, answer: CandidateAnswer) -> bool:
         """Return whether the text of an answer is not used, because it is a call or one of our messages."""
@@ -317,7 +332,7 @@ class Guardrails:
 
     def _check_copies(self, past: CallHistory, call: ToolCall) -> Iterator[Violation]:
         tool = self.tools.match(call.name)
-        if "placeholder" in self.on and tool and (name := find_placeholder(tool, call.arguments, past)):
+        if "placeholder" in self.on and tool and (name := find_placeholder(tool, call.arguments, past, self.tools)):
             known, value = known_values(name, past), str(call.arguments[name])
             yield Violation("placeholder", retry_messages.placeholder(call.name, name, value, known))
         if self._sent.are_in_argument(call.arguments):

@@ -39,8 +39,8 @@ GUARDRAILS = {
         Guardrail("missing_steps", "a final answer before the required steps are done", stops=True),
         Guardrail("after_the_end", "a call after the one that ends the task, according to the steps", stops=True),
         Guardrail("made_already", "a repetition of a recent call, which succeeded", drops=True),
-        Guardrail("repeated_call", "the same call with the same result, for the fourth time", stops=True),
-        Guardrail("cycle", "a cycle of two to four calls with the same results, for the third time", stops=True),
+        Guardrail("repeated_call", "the same call with the same result, for the fourth time", stops=True, drops=True),
+        Guardrail("cycle", "a third cycle of two to four calls with the same results", stops=True, drops=True),
         Guardrail("empty_answer", "empty, or only reasoning", stops=True),
         Guardrail("invented_result", "a tool's result written by the model, without a call"),
         Guardrail("wrong_markup", "a call to a known tool in text that is not parsed as a call"),
@@ -58,6 +58,8 @@ DEFAULT = frozenset(each.name for each in GUARDRAILS.values() if each.is_default
 
 WITHIN_ANSWER = frozenset({"too_many_calls", "repeated_in_answer", "guessed_result", "unasked_action"})
 """Guardrails that drop further calls of an answer, without a retry."""
+LOOPS = ("made_already", "repeated_call", "cycle")
+"""Guardrails that drop a call only if the model insists on it after a retry."""
 COPIES = frozenset({"placeholder", "own_words"})
 BROKEN_CALLS = frozenset({"unreadable_call", "unknown_tool", "wrong_arguments"})
 BY_STEPS = frozenset({"missing_prerequisite", "missing_steps", "after_the_end"})

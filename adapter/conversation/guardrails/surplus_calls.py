@@ -17,7 +17,9 @@ from adapter.prompting.intent.bm25 import split_words, stem, stems
 from adapter.tools.tool import Tool, ToolSet
 
 _ACCUMULATES = re.compile(
-    r"move|press|click|scroll|swipe|rotate|turn_(?!on|off)|walk|forward|key|type|increment|decrement|undo|redo"
+    r"""move|press|click|scroll|swipe|rotate|turn_(?!on|off)|walk|forward|key|type|increment|decrement|undo|redo|draw|deal
+    |spin|sample|generate|shuffle|pick|guess""",
+    re.VERBOSE,
 )
 """Matches names of tools for which two equal calls do more than one."""
 _COUNTS = re.compile(
@@ -25,24 +27,56 @@ _COUNTS = re.compile(
 )
 """Matches requests that may ask for several equal calls."""
 
+MIN_NAME = 3
+"""Minimum length of a value that identifies its object, in characters."""
 _ID_NAME = re.compile(r"(?:^|_)(?:id|uuid|guid)$|[a-z](?:Id|ID|Uuid|UUID)$")
 _PART = re.compile(r"[a-z]+|\d+")
 _NUMBER_WORD = re.compile(
     r"(?i)\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty|hundred|first|second|third)\b"
 )
-_CREATES = frozenset(("create", "add", "new", "insert", "register", "make", "define"))
+_CREATES = frozenset(
+    (
+        "create",
+        "add",
+        "new",
+        "insert",
+        "register",
+        "make",
+        "define",
+        "save",
+        "put",
+        "store",
+        "upsert",
+        "write",
+        "schedule",
+    )
+)
 
 _VERBS = (
-    ("delete", "remove", "erase", "drop", "unlink", "destroy", "wipe", "purge", "clear", "clean", "discard", "trash"),
+    (
+        "delete",
+        "remove",
+        "erase",
+        "drop",
+        "unlink",
+        "destroy",
+        "wipe",
+        "purge",
+        "clear",
+        "clean",
+        "discard",
+        "trash",
+        "free",
+    ),
     ("reset", "revert", "restore", "undo", "rollback"),
-    ("push", "publish", "upload", "deploy", "release"),
+    ("push", "publish", "upload", "deploy", "release", "ship", "share", "send", "sync", "submit"),
     ("kill", "stop", "terminate", "cancel", "end", "quit", "abort"),
     ("shutdown", "reboot", "restart", "off"),
     ("uninstall", "revoke", "truncate", "overwrite", "format", "force"),
     ("pay", "transfer", "buy", "purchase", "order", "checkout"),
 )
 """Verbs for destructive tools. A request that contains one of the verbs on a line covers all verbs on the line."""
-_HARMLESS = {"clean", "end", "off", "order", "restore", "undo"}
+_HARMLESS = {"clean", "end", "free", "off", "order", "restore", "send", "share", "submit", "sync", "undo"}
 _DESTRUCTIVE = frozenset(verb for verbs in _VERBS for verb in verbs) - _HARMLESS
 _WARNS = re.compile(r"(?i)\b(?:cannot be undone|can't be undone|irreversibl[ey]|permanently|destructive)\b")
 
@@ -68,6 +102,13 @@ def _may_affect(other: PastCall, call: PastCall, tools: ToolSet) -> bool:
         return True
     first = next(iter((*tool.required, *tool.properties)), "")
     return other.arguments.get(first) == call.arguments.get(first)
+
+
+def is_named_by_request(call: PastCall, earlier: Sequence[PastCall], past: CallHistory) -> bool:
+    """Return whether the request contains a value of ``call`` that none of ``earlier`` has."""
+    used = "\n".join(text for each in earlier for text in strings_in(each.arguments))
+    values = (text for text in strings_in(call.arguments) if len(text) >= MIN_NAME)
+    return any(text in past.request and text not in used for text in values)
 
 
 def guesses_result(call: PastCall, earlier: Sequence[PastCall], past: CallHistory, tools: ToolSet) -> bool:

@@ -221,6 +221,8 @@ def view_transcript(transcript: Transcript, name: str, again: ReparseOptions | N
                 "name": escape_for_display(line.name), "ok": line.ok, "text": truncate_for_page(line.content),
                 "diffs": [truncate_for_page(diff) for diff in diffs],
             })  # fmt: skip
+        have_results = {line.call_id for line in result_lines}
+        not_run = [line.name for call_id, line in recorded_calls.items() if call_id not in have_results]
         end_texts = [f"{line.reason} {line.content}".rstrip() for line in lines if isinstance(line, EndLine)]
         failed = [FAILED] if any(not line.ok for line in result_lines) else []
         view.add(
@@ -232,6 +234,7 @@ def view_transcript(transcript: Transcript, name: str, again: ReparseOptions | N
             about=[
                 ("task", header.task), ("model", header.model), ("server", header.server), ("dialect", header.dialect),
                 ("format", header.format), ("ended", finish_reason or ""), ("conversation", "".join(end_texts)),
+                ("calls not run", ", ".join(not_run)),
             ],
             notes=[note],
         )  # fmt: skip

@@ -83,6 +83,8 @@ DROPS: list[tuple[str, list[Written], list[str]]] = [
     ("Tag commit 9fe21c0 as v3.0.1", [TAG, ("git_push", {"force": True})], ["unasked_action"]),
     ("Read notes.txt", [read("notes.txt"), ("delete_file", {"path": "tmp.log"})], ["unasked_action"]),
     # lookalikes
+    (f"Read {', '.join(f'f{n}.py' for n in range(12))}", [read(f"f{n}.py") for n in range(12)], []),
+    ("Run the tests and ship it", [TESTS, ("git_push", {})], []),
     ("Fix it", [TESTS, EDIT, TESTS, OTHER_EDIT, TESTS], []),
     ("Turn the light on, off and on", [light("on"), light("off"), light("on")], []),
     ("Write a", [("write_file", {"path": "a", "content": text}) for text in "xyx"], []),
@@ -107,15 +109,15 @@ DROPS: list[tuple[str, list[Written], list[str]]] = [
 def test_needless_calls_of_an_answer_are_dropped(request_, calls, dropped):
     """The others stay in order, and with the guardrails off all do."""
     past, written = CallHistory(request_), turn(*calls).calls
-    kept, found = Guardrails(TOOLS).screen(past, written)
+    kept, found = Guardrails(TOOLS).screen([{"role": "user", "content": request_}], turn(*calls))
     assert [each.guardrail for each in found] == dropped
     assert len(kept) + len(found) == len(written)
     assert [each for each in written if each in kept] == kept
-    assert Guardrails(TOOLS, on=parse_guardrails("off")).screen(past, written) == ([*written], [])
+    assert Guardrails(TOOLS, on=parse_guardrails("off")).screen_calls(past, written) == ([*written], [])
 
 
 def test_number_of_calls_is_an_option():
-    assert len(Guardrails(TOOLS, max_calls=2).screen(CallHistory("Read"), turn(*map(read, "abc")).calls)[0]) == 2
+    assert len(Guardrails(TOOLS, max_calls=2).screen_calls(CallHistory("Read"), turn(*map(read, "abc")).calls)[0]) == 2
 
 
 ANY = ToolSet(
@@ -173,6 +175,16 @@ def test_placeholder_is_recognised(name, value):
 )
 def test_value_like_a_placeholder_is_accepted(name, value):
     assert find_placeholder(ANY, {name: value}, CallHistory("Do it")) == ""
+
+
+def test_file_of_an_example_is_a_placeholder():
+    """Also of another tool's example, unless the conversation has it or every project may."""
+    tools = ToolSet([ANY, Tool("move", example={"source": "src/old_name.rs", "destination": "src/main.rs"})])
+    past = CallHistory("Fix it")
+    assert find_placeholder(ANY, {"path": "src/old_name.rs"}, past, tools) == "path"
+    assert find_placeholder(ANY, {"path": "src/old_name.rs"}, CallHistory("Read src/old_name.rs"), tools) == ""
+    assert find_placeholder(ANY, {"path": "src/main.rs"}, past, tools) == ""
+    assert find_placeholder(ANY, {"path": "src/new.rs"}, past, tools) == ""
 
 
 def test_placeholder_is_asked_for_once_with_known_values():
