@@ -34,47 +34,19 @@ _PART = re.compile(r"[a-z]+|\d+")
 _NUMBER_WORD = re.compile(
     r"(?i)\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty|hundred|first|second|third)\b"
 )
-_CREATES = frozenset(
-    (
-        "create",
-        "add",
-        "new",
-        "insert",
-        "register",
-        "make",
-        "define",
-        "save",
-        "put",
-        "store",
-        "upsert",
-        "write",
-        "schedule",
-    )
-)
+_CREATE_WORDS = "add create define insert make new put register save schedule store upsert write"
+_CREATES = frozenset(_CREATE_WORDS.split())
 
-_VERBS = (
-    (
-        "delete",
-        "remove",
-        "erase",
-        "drop",
-        "unlink",
-        "destroy",
-        "wipe",
-        "purge",
-        "clear",
-        "clean",
-        "discard",
-        "trash",
-        "free",
-    ),
-    ("reset", "revert", "restore", "undo", "rollback"),
-    ("push", "publish", "upload", "deploy", "release", "ship", "share", "send", "sync", "submit"),
-    ("kill", "stop", "terminate", "cancel", "end", "quit", "abort"),
-    ("shutdown", "reboot", "restart", "off"),
-    ("uninstall", "revoke", "truncate", "overwrite", "format", "force"),
-    ("pay", "transfer", "buy", "purchase", "order", "checkout"),
-)
+_VERB_LINES = """
+delete remove erase drop unlink destroy wipe purge clear clean discard trash free
+reset revert restore undo rollback
+push publish upload deploy release ship share send sync submit
+kill stop terminate cancel end quit abort
+shutdown reboot restart off
+uninstall revoke truncate overwrite format force
+pay transfer buy purchase order checkout
+"""
+_VERBS = [line.split() for line in _VERB_LINES.strip().splitlines()]
 """Verbs for destructive tools. A request that contains one of the verbs on a line covers all verbs on the line."""
 _HARMLESS = {"clean", "end", "free", "off", "order", "restore", "send", "share", "submit", "sync", "undo"}
 _DESTRUCTIVE = frozenset(verb for verbs in _VERBS for verb in verbs) - _HARMLESS
