@@ -17,7 +17,7 @@ from adapter.core.events import Json
 from adapter.core.text.diffs import LineChange as LineChange
 from adapter.core.text.diffs import unified_diff
 from adapter.core.text.lines import split_lines, to_lf
-from adapter.editing.document import TextDocument, format_line_range, normalize_newlines
+from adapter.editing.document import TextDocument, common_prefix_length, format_line_range, normalize_newlines
 from adapter.editing.matching.document_index import DocumentIndex
 from adapter.editing.matching.hunk_locator import locate_hunk
 from adapter.editing.matching.joint_placement import place_jointly
@@ -114,17 +114,19 @@ def _grammar_notes(
             f"{problem}; copy {names.old_text} from the file exactly and indent {names.new_text} as the file does",
         )
         for index, (patch, edits) in enumerate(zip(patches, groups, strict=True))
-        if any(_is_adapted(patch, edit) for edit in edits)
+        if any(_is_adapted(patch, edit, patched) for edit in edits)
     }
     _raise_for(rejections, len(patches))
     return (str(problem),)
 
 
-def _is_adapted(patch: Patch, edit: ResolvedEdit) -> bool:
+def _is_adapted(patch: Patch, edit: ResolvedEdit, patched: str) -> bool:
     """Return whether the replacement differs from the new text that the model wrote."""
-    if isinstance(patch, WholeFileRewrite):
-        return False  # its new text is the whole file, and each edit is a part of it
-    written = to_lf(edit.replacement).removeprefix("\n").removesuffix("\n")
+    written = (
+        to_lf(patched if isinstance(patch, WholeFileRewrite) else edit.replacement)
+        .removeprefix("\n")
+        .removesuffix("\n")
+    )
     return written != normalize_newlines(patch.new_text).removeprefix("\n").removesuffix("\n")
 
 
@@ -227,18 +229,13 @@ def _trim_context(document: TextDocument, edit: ResolvedEdit, patch: int, order:
     """Drop unchanged lines from both ends of an edit, because patches may share context lines."""
     start, end = document.text_offset(edit.match.start), document.text_offset(edit.match.end)
     old, new = split_lines(document.text[start:end]), split_lines(edit.replacement)
-    head = _common_prefix_length(old, new)
-    tail = _common_prefix_length(old[head:][::-1], new[head:][::-1])
+    head = common_prefix_length(old, new)
+    tail = common_prefix_length(old[head:][::-1], new[head:][::-1])
     before = sum(map(len, old[:head]))
     after = sum(map(len, old[len(old) - tail :]))
     return _LineEdit(
         start + before, end - after, patch, order, edit.replacement[before : len(edit.replacement) - after]
     )
-
-
-def _common_prefix_length(left: Sequence[str], right: Sequence[str]) -> int:
-    pairs = enumerate(zip(left, right, strict=False))
-    return next((index for index, (a, b) in pairs if a != b), min(len(left), len(right)))
 
 
 def _differ_in_line(before: _LineEdit, after: _LineEdit, patches: Sequence[Patch]) -> bool:

@@ -95,6 +95,12 @@ def normalize_newlines(text: str) -> str:
     return to_lf(text.removeprefix(BYTE_ORDER_MARK))
 
 
+def common_prefix_length(left: Sequence[str], right: Sequence[str]) -> int:
+    """Return the number of lines that are equal at the start of both."""
+    pairs = enumerate(zip(left, right, strict=False))
+    return next((index for index, (a, b) in pairs if a != b), min(len(left), len(right)))
+
+
 def format_line_list(numbers: Sequence[int], limit: int = 12) -> str:
     """Return ``lines 14, 88`` for 1-based line numbers; long lists are truncated."""
     shown = ", ".join(map(str, numbers[:limit]))

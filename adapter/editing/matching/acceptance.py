@@ -25,7 +25,7 @@ from adapter.editing.matching.normalize import (
     lenient_line,
     normalized_line,
 )
-from adapter.editing.repairs.interpretations import is_elision
+from adapter.editing.repairs.omissions import is_elision
 from adapter.editing.repairs.reindent import indent_width
 
 MIN_SCORES = ((4, 0.72), (2, 0.80), (1, 0.86), (0, 0.96))

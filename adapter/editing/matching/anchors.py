@@ -23,7 +23,7 @@ from adapter.core.text.diffs import LineChange, changes
 from adapter.editing.document import format_line_list
 from adapter.editing.matching.document_index import DocumentIndex
 from adapter.editing.matching.normalize import count_letters, is_distinctive, normalized_line
-from adapter.editing.repairs.interpretations import is_elision
+from adapter.editing.repairs.omissions import is_elision
 from adapter.editing.repairs.reindent import indent_width
 
 MIN_BITS = 20.0

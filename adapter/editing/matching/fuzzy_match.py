@@ -23,7 +23,7 @@ from adapter.editing.matching.document_index import DocumentIndex
 from adapter.editing.matching.line_mapping import LineMapping, add_gaps
 from adapter.editing.matching.line_similarity import LOOSE_SIMILARITY, MAX_COMPARED, LineComparison
 from adapter.editing.matching.normalize import is_comment, lenient_line, normalized_line
-from adapter.editing.repairs.interpretations import is_elision
+from adapter.editing.repairs.omissions import is_elision
 
 MAX_WINDOWS = 10
 """Maximum number of windows to align: the best window, and enough rivals to show that it is unique."""

@@ -28,7 +28,7 @@ from adapter.editing.matching.already_applied import (
 from adapter.editing.matching.anchors import find_anchored_changes
 from adapter.editing.matching.document_index import MAX_PLACES, DocumentIndex
 from adapter.editing.matching.fuzzy_match import MatchCandidate, find_fuzzy_matches
-from adapter.editing.matching.normalize import is_distinctive
+from adapter.editing.matching.normalize import is_distinctive, normalized_line
 from adapter.editing.matching.strategies import (
     STAGES,
     TextMatch,
@@ -40,7 +40,8 @@ from adapter.editing.matching.strategies import (
 )
 from adapter.editing.rejection import Rejection, Resolution, ResolvedEdit
 from adapter.editing.repairs.diff_markers import AmbiguousDiffMarkers, strip_new_text_markers
-from adapter.editing.repairs.interpretations import Interpretation, find_omission_comments, interpretations, is_elision
+from adapter.editing.repairs.interpretations import Interpretation, interpretations
+from adapter.editing.repairs.omissions import find_omissions, is_elision, may_be_elision
 from adapter.editing.repairs.reindent import indent_of
 from adapter.editing.repairs.unescape import unescape_new_text
 from adapter.editing.splice import AmbiguousReplacement
@@ -73,10 +74,9 @@ class _Locator:
         if self.old == self.new:
             message = f"no change: {self.names.old_text} and {self.names.new_text} are the same"
             return Rejection("no change", message)
-        omission = next(find_omission_comments(self.new, self.old, self.document.view), None)
-        if omission is not None:
+        if omission := self._find_omission():
             return self._invalid(
-                f"{self.names.new_text} contains {omission[:80]!r} instead of real lines: write every line of "
+                f"{self.names.new_text} contains {omission.strip()[:80]!r} instead of real lines: write every line of "
                 f"{self.names.new_text}, or use a smaller {self.names.old_text}"
             )
         if not self.patch.exact:
@@ -89,6 +89,16 @@ class _Locator:
                 return rejection
             case edits:
                 return Rejection("not found", near_miss_message(self.search, edits[0].match, self.names))
+
+    def _find_omission(self) -> str:
+        """Return a line of the new text that stands for lines of the old text, or an empty string."""
+        old, new = split_view_lines(self.old), split_view_lines(self.new)
+        known = {line.strip() for line in old}
+        omissions = (new[index] for index in find_omissions(old, new))
+        return next((line for line in omissions if line.strip() not in known and not self._is_in_file(line)), "")
+
+    def _is_in_file(self, line: str) -> bool:
+        return bool(self.search.lines_with_key(normalized_line(line)))
 
     def _resolve_tolerantly(self) -> Resolution:
         is_hunk = isinstance(self.patch, Hunk)  # its markers are already removed: `+ item` is a line
@@ -381,7 +391,7 @@ class _Locator:
     def _resolve_fuzzily(self, found: Sequence[Interpretation]) -> Resolution:
         """Resolve the best alignment of all interpretations, or reject it and show the most similar lines."""
         tried: list[tuple[Interpretation, list[str], list[MatchCandidate]]] = []
-        for interpretation in dict.fromkeys((*found[: MAX_ALIGNED - 1], found[-1])):
+        for interpretation in map(self._with_plain_elisions, dict.fromkeys((*found[: MAX_ALIGNED - 1], found[-1]))):
             hint, old = self._hint(interpretation), split_view_lines(interpretation.old)
             if candidates := find_fuzzy_matches(self.search, old, None if hint is None else hint - 1):
                 tried.append((interpretation, old, candidates))
@@ -410,6 +420,17 @@ class _Locator:
         written = replace(interpretation, new="\n".join(new) + "\n" if new else "")
         match = match_from_lines(self.document, written, candidate.steps, "aligned")
         return self._build(match, (describe_match(self.search, old, candidate),), interpretation)
+
+    def _with_plain_elisions(self, interpretation: Interpretation) -> Interpretation:
+        """Return the texts with ``...`` for comments like ``// unchanged`` that are not in the file."""
+        old, new = (
+            "\n".join(
+                f"{indent_of(line)}..." if may_be_elision(line) and not self._is_in_file(line) else line
+                for line in text.split("\n")
+            )
+            for text in (interpretation.old, interpretation.new)
+        )
+        return replace(interpretation, old=old, new=new)
 
     def _resolve_anchored(self, interpretation: Interpretation, best: MatchCandidate) -> tuple[ResolvedEdit, ...]:
         """Return the edits of changes that are located with certainty although their context differs.

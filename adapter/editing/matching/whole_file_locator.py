@@ -2,29 +2,39 @@
 
 A model that returns only part of a file, or forgets some of it, would delete the rest. A rewrite is therefore accepted
 only if it keeps most of the file and both its ends. If an omission comment (``# ... existing code ...``) replaces
-lines, each piece must start and end with lines that are unique in the file, in the same order, and must not lose more
-lines than it adds.
+lines, the same is required of each piece between two of them, and the lines at both ends of a piece must show where it
+belongs.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TypeAlias
+from itertools import islice, pairwise
+from typing import NamedTuple
+
+from rapidfuzz.distance import Indel
 
 from adapter.core.text.diffs import LineChange, changes
-from adapter.editing.document import TextDocument, format_line_range, normalize_newlines
+from adapter.editing.document import TextDocument, common_prefix_length, format_line_range, normalize_newlines
 from adapter.editing.matching.document_index import DocumentIndex
+from adapter.editing.matching.normalize import normalized_line
 from adapter.editing.matching.strategies import TextMatch, split_view_lines
 from adapter.editing.rejection import Rejection, Resolution, ResolvedEdit
-from adapter.editing.repairs.interpretations import is_omission_comment
-from adapter.editing.repairs.reindent import indent_of
+from adapter.editing.repairs.omissions import find_omissions, is_omission_comment
+from adapter.editing.repairs.reindent import indent_of, indent_width
 from adapter.editing.splice import build_exact_replacement
 from adapter.tools.operations import ParameterNames, WholeFileRewrite
 
 MIN_KEPT = 0.5
 """Minimum share of a file's non-blank lines that a rewrite must keep."""
+MIN_EQUAL = 3
+"""Minimum number of lines at both ends of a piece that show where it belongs, if its first and last are not unique."""
+MAX_SLACK = 30
+"""Number of lines by which a piece may replace more than twice its own lines."""
+MAX_SPANS = 400
+"""Maximum number of places that a piece is compared with. If there are more, it is rejected."""
 _ADVICE = "use the tool that writes whole files, or change only the intended lines"
 
 
@@ -37,12 +47,13 @@ def locate_whole_file(search: DocumentIndex, patch: WholeFileRewrite, names: Par
         if left_out is not None:
             return Rejection("invalid", f"{left_out.strip()[:80]!r} replaces unchanged lines, but the file is empty")
         return (_edit(document, LineChange(0, len(old), 0, len(new)), new),)
-    pieces = list(_pieces(new))
-    if len(pieces) == 1:
+    pieces = list(_pieces(search, old, new))
+    if len(pieces) == 1 and pieces[0].depth is None and pieces[0].is_last:
         file_changes = changes(old, new)
         reason = _find_incompleteness(old, file_changes)
     else:
-        file_changes, reason = _match_pieces(old, new, pieces)
+        file_changes, reason = _Pieces(old, pieces).match()
+        new = [line for piece in pieces for line in piece.lines]
     if reason:
         return Rejection("invalid", f"{reason}; {_ADVICE}")
     if not file_changes:
@@ -70,51 +81,27 @@ def _find_incompleteness(old: Sequence[str], file_changes: Sequence[LineChange])
 # ----------------------------------------------------------------------------- pieces
 
 
-def _pieces(new: Sequence[str]) -> Iterator[list[str]]:
-    """Split the new text at omission comments."""
-    piece: list[str] = []
-    for line in new:
-        if is_omission_comment(line):
-            yield piece
-            piece = []
-        else:
-            piece.append(line)
-    yield piece
+class _Piece(NamedTuple):
+    """Consecutive lines of the new text, without the blank lines at their ends.
 
-
-def _match_pieces(old: Sequence[str], new: list[str], pieces: Sequence[list[str]]) -> tuple[list[LineChange], str]:
-    """Return the changes of the pieces, and the reason why a piece cannot be located, if any.
-
-    Refills ``new`` with the lines of the pieces.
+    ``depth``: the indentation of the omission above them, None at the top. ``is_last``: no omission is below them.
     """
-    found: list[LineChange] = []
-    places: dict[str, list[int]] = {}
-    for index, line in enumerate(old):
-        places.setdefault(line.rstrip(), []).append(index)
-    new.clear()
-    position = 0
-    for number, piece in enumerate(pieces):
-        span = _nonblank_span(piece)
-        lines = piece[span.start : span.stop]
-        if not lines:
-            continue
-        start = _find_piece_start(old, places, lines[0], position, is_top=number == 0)
-        stop = (
-            None if start is None else _find_piece_end(old, places, lines, start, is_bottom=number == len(pieces) - 1)
-        )
-        if start is None or stop is None:
-            line = lines[0] if start is None else lines[-1]
-            quoted = repr(line.strip()[:80])
-            return [], f"{quoted}, at an end of a piece, does not occur exactly once and in this order in the file"
-        for change in changes(old[start:stop], lines):
-            at = len(new)
-            new += lines[change.new_start : change.new_end]
-            found.append(LineChange(start + change.start, start + change.end, at, len(new)))
-        removed_lines = sum(map(bool, map(str.strip, old[start:stop]))) - sum(map(bool, map(str.strip, lines)))
-        if removed_lines > 0:
-            return [], f"lines {start + 1}-{stop} would be replaced with {removed_lines} fewer lines"
-        position = stop
-    return found, ""
+
+    lines: list[str]
+    depth: int | None
+    is_last: bool
+
+
+def _pieces(search: DocumentIndex, old: Sequence[str], new: Sequence[str]) -> Iterator[_Piece]:
+    """Split the new text at the lines that stand for lines of the file."""
+    omissions = [at for at in find_omissions(old, new) if not search.lines_with_key(normalized_line(new[at]))]
+    depth = None
+    for start, end in pairwise([-1, *omissions, len(new)]):
+        lines = new[start + 1 : end]
+        span = _nonblank_span(lines)
+        if span or not omissions:
+            yield _Piece([*lines[span.start : span.stop]] if omissions else [*lines], depth, end == len(new))
+        depth = indent_width(new[end]) if end < len(new) else None
 
 
 def _nonblank_span(lines: Sequence[str]) -> range:
@@ -123,39 +110,109 @@ def _nonblank_span(lines: Sequence[str]) -> range:
     return range(nonblank[0], nonblank[-1] + 1) if nonblank else range(0)
 
 
-_Places: TypeAlias = Mapping[str, Sequence[int]]
-"""Line indexes by line, without trailing whitespace."""
+class _Span(NamedTuple):
+    """The lines ``start:end`` of the file that a piece replaces. The smallest is the best.
 
-
-def _find_piece_start(old: Sequence[str], places: _Places, line: str, position: int, is_top: bool) -> int | None:
-    """Return the line at which a piece starts.
-
-    The first line of the piece must be unique in the file. The first piece may also start at the top of the file.
+    ``unlike`` is minus the number of lines at both ends that are equal. ``is_outside``: the lines are beyond the block
+    in which lines were omitted. ``cost``: number of lines on both sides that are not kept.
     """
-    if is_top:
-        top = _nonblank_span(old).start
-        return top if old[top].rstrip() == line.rstrip() else None
-    found = places.get(line.rstrip(), ())
-    return found[0] if len(found) == 1 and found[0] >= position else None
+
+    unlike: int
+    is_outside: bool
+    cost: int
+    start: int
+    end: int
+
+    def is_apart_from(self, other: _Span) -> bool:
+        return self.end <= other.start or other.end <= self.start
 
 
-def _find_piece_end(
-    old: Sequence[str], places: _Places, lines: Sequence[str], start: int, is_bottom: bool
-) -> int | None:
-    """Return the end (exclusive) of a piece.
+class _Pieces:
+    """Locate the pieces of a file in their order."""
 
-    It ends after its last line, if that is unique in the file. If the piece is one block, it ends after the line that
-    closes the block begun at ``start``.
-    """
-    last = lines[-1].rstrip()
-    if is_bottom:
-        end = _nonblank_span(old).stop
-        return end if old[end - 1].rstrip() == last else None
-    found = places.get(last, ())
-    if len(found) == 1:
-        return found[0] + 1 if found[0] >= start else None
-    after = bisect_right(found, start)
-    return found[after] + 1 if _is_closed_block(lines) and after < len(found) else None
+    def __init__(self, old: Sequence[str], pieces: Sequence[_Piece]) -> None:
+        self.old, self.pieces = [line.rstrip() for line in old], pieces
+        self.raw = old
+        self.places: dict[str, list[int]] = defaultdict(list)
+        for index, line in enumerate(self.old):
+            self.places[line].append(index)
+
+    def match(self) -> tuple[list[LineChange], str]:
+        """Return the changes of the pieces, and the reason why a piece cannot be located, if any."""
+        found: list[LineChange] = []
+        position = written = 0
+        for piece in self.pieces:
+            spans = sorted(self._spans(piece, position))
+            reason = self._find_doubt(piece, spans)
+            if reason:
+                return [], reason
+            *_, start, end = spans[0]
+            for change in changes(self.raw[start:end], piece.lines):
+                found.append(
+                    LineChange(
+                        start + change.start, start + change.end, written + change.new_start, written + change.new_end
+                    )
+                )
+            written += len(piece.lines)
+            position = end
+        return found, ""
+
+    def _spans(self, piece: _Piece, position: int) -> Iterator[_Span]:
+        """Yield the ranges of the file that start and end with the first and last line of ``piece``."""
+        filled = _nonblank_span(self.old)
+        lines = [line.rstrip() for line in piece.lines]
+        starts = [filled.start] if piece.depth is None else self.places.get(lines[0], ())
+        ends = [filled.stop] if piece.is_last else [index + 1 for index in self.places.get(lines[-1], ())]
+        reach = 2 * len(lines) + MAX_SLACK
+        limit = self._block_end(piece.depth or 0, position)
+        pairs = ((start, end) for start in starts for end in ends if position <= start < end)
+        for start, end in islice((pair for pair in pairs if len(ends) == 1 or pair[1] <= pair[0] + reach), MAX_SPANS):
+            actual = self.old[start:end]
+            equal = common_prefix_length(actual, lines) + common_prefix_length(actual[::-1], lines[::-1])
+            yield _Span(-equal, start > limit, Indel.distance(actual, lines), start, end)
+
+    def _block_end(self, depth: int, position: int) -> int:
+        """Return the first line that is indented less than an omission by ``depth`` columns at ``position``."""
+        below = range(position, len(self.old))
+        return next((at for at in below if self.old[at] and indent_width(self.old[at]) < depth), len(self.old))
+
+    def _find_doubt(self, piece: _Piece, spans: Sequence[_Span]) -> str:
+        """Return the reason why the first of ``spans`` is not certainly the place of ``piece``, or an empty string."""
+        first, last = (repr(line.strip()[:80]) for line in (piece.lines[0], piece.lines[-1]))
+        if not spans:
+            missing = last if self.places.get(piece.lines[0].rstrip()) else first
+            return f"{missing}, at an end of a piece, does not occur in this order in the file"
+        best = spans[0]
+        rivals = [span for span in spans[1:] if span.unlike == best.unlike]
+        rivals = [span for span in rivals if span[:3] == best[:3] or not span.is_apart_from(best)]
+        rivals = [span for span in rivals if not self._find_loss(piece, span)]
+        if rivals or len(spans) == MAX_SPANS:
+            lines = (format_line_range(span.start + 1, span.end) for span in (best, *rivals[:1]))
+            return f"a piece from {first} to {last} could be {' or '.join(lines)} of the file"
+        if loss := self._find_loss(piece, best):
+            return loss
+        if -best.unlike < MIN_EQUAL and not self._has_sure_ends(piece, best):
+            return f"{first} and {last}, at the ends of a piece, do not show where it belongs"
+        return ""
+
+    def _find_loss(self, piece: _Piece, span: _Span) -> str:
+        """Return the reason to reject a piece that has fewer lines and loses half of them, or an empty string."""
+        actual, lines = self.old[span.start : span.end], [line.rstrip() for line in piece.lines]
+        lost = sum(_count_nonblank(actual[one.start : one.end]) for one in changes(actual, lines))
+        fewer = _count_nonblank(actual) - _count_nonblank(lines)
+        if fewer <= 0 or lost < (1 - MIN_KEPT) * _count_nonblank(actual):
+            return ""
+        return f"lines {span.start + 1}-{span.end} would be replaced with {fewer} fewer lines"
+
+    def _has_sure_ends(self, piece: _Piece, span: _Span) -> bool:
+        """Return whether both ends are unique in the file, or only the first, which begins the block of the piece."""
+        is_first_sure = piece.depth is None or len(self.places[self.old[span.start]]) == 1
+        is_last_sure = piece.is_last or len(self.places[self.old[span.end - 1]]) == 1
+        return is_first_sure and (is_last_sure or _is_closed_block(piece.lines))
+
+
+def _count_nonblank(lines: Sequence[str]) -> int:
+    return sum(bool(line.strip()) for line in lines)
 
 
 def _is_closed_block(lines: Sequence[str]) -> bool:

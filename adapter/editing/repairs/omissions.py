@@ -1,0 +1,119 @@
+"""Recognise lines that stand for lines a model did not repeat: ``...``, ``# ... existing code ...``, ``// unchanged``.
+
+A comment may say the same of its code and mean it. Without dots it is therefore an omission only if real lines would
+be lost where it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from adapter.core.text.diffs import changes
+from adapter.editing.matching.normalize import is_comment
+from adapter.editing.repairs.reindent import indent_width
+
+_OPENING = r"(?:#(?!#)|//|/\*+|--|;+|%|<!--|\{/\*|\*|\(\*|[\[(<])"
+_CLOSING = r"(?:\*/\}?|-->|\*\)|[\])>])"
+_DOTS = r"(?:\.{2,}|\u2026)"
+_LINE = re.compile(
+    rf"\s*(?P<opening>(?:{_OPENING}\s*)*)(?P<before>{_DOTS})?(?P<words>[^\n]{{0,80}}?)(?P<after>{_DOTS})?[.,]?"
+    rf"\s*(?:{_CLOSING}\s*)*"
+)
+_LEFT_OUT = re.compile(
+    r"rest|remaining|remainder|existing|unchanged|same|identical|previous|others?|omitted|"
+    r"elided|unmodified|untouched|unaltered|intact|above|before|skip|skipped|snip|snipped|"
+    r"truncated|brevity|etc|original|no|nothing"
+)
+_FILLER = re.compile(
+    r"after|all|already|and|any|are|arguments?|as|attributes?|be|been|below|blocks?|bodies|"
+    r"body|cases?|changes?|changed|class(?:es)?|code|component|config|contents?|continues?|"
+    r"definitions?|do(?:es)?|document|elements?|else|entries|entry|exactly|fields?|files?|for|"
+    r"from|functions?|go(?:es)?|handlers?|has|have|here|implementations?|imports?|in|is|its?|"
+    r"items?|just|keeps?|kept|keys?|lines?|logic|markup|members?|methods?|modifications?|"
+    r"module|not|now|of|ones?|options?|or|output|parameters?|parts?|props?|properties|"
+    r"property|remains?|routes?|rows?|rules?|sections?|settings?|statements?|stays?|stayed|"
+    r"still|styles?|template|tests?|text|that|the|there|these|this|those|to|types?|until|"
+    r"values?|variables?|version|was|were|with"
+)
+_REST = ("rest", "remaining", "remainder")
+
+
+def is_elision(line: str) -> bool:
+    """Return whether a line replaces elided lines: ``...``, ``# ...``, ``// ... existing code ...``."""
+    return line.strip() in ("...", "\u2026") or is_omission_comment(line)
+
+
+def is_omission_comment(line: str) -> bool:
+    """Return whether a line is a comment that replaces code, like ``# ... existing code ...``.
+
+    A bare ``...`` does not count, because it is valid Python.
+    """
+    match = _match(line)
+    if match is None:
+        return False
+    words = _words(match["words"])
+    if not words:
+        return bool(match["before"] and match["opening"]) and not match["words"].strip()
+    if match["before"] and any(map(_LEFT_OUT.fullmatch, words)):
+        return True
+    is_promise = bool(match["after"]) or words[0] in _REST or words[:2] == ["the", "rest"]
+    return is_promise and len(words) > 1 and _has_only_known_words(words)
+
+
+def find_omissions(old: Sequence[str], new: Sequence[str]) -> Iterator[int]:
+    """Yield the indexes of the lines of ``new`` that stand for lines of ``old``."""
+    possible = {index for index in range(len(new)) if _may_be_omission(new, index)}
+    if not possible:
+        return
+    found: set[str] = set()
+    for hunk in changes(old, new):
+        added = possible.intersection(range(hunk.new_start, hunk.new_end))
+        is_loss = _count_code(old[hunk.start : hunk.end]) > _count_code(new[hunk.new_start : hunk.new_end])
+        found.update(new[index].strip() for index in added if is_loss or is_omission_comment(new[index]))
+    yield from (index for index in sorted(possible) if new[index].strip() in found)
+
+
+def may_be_elision(line: str) -> bool:
+    """Return whether a line that is not in the file probably replaces lines that are."""
+    match = _match(line)
+    if match is None or is_elision(line):
+        return match is not None
+    words = _words(match["words"])
+    is_marked = bool(match["opening"] or match["after"])
+    return is_marked and any(map(_LEFT_OUT.fullmatch, words)) and _has_only_known_words(words)
+
+
+def _may_be_omission(lines: Sequence[str], index: int) -> bool:
+    line = lines[index]
+    if line.strip() in ("...", "\u2026"):
+        return not _is_stub(lines, index)
+    match = _match(line)
+    is_promise = match is not None and match["opening"] and any(word in _REST for word in _words(match["words"])[:2])
+    return bool(is_promise) or may_be_elision(line)
+
+
+def _match(line: str) -> re.Match[str] | None:
+    match = _LINE.fullmatch(line)
+    return match if match and (match["opening"] or match["before"]) else None
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"[a-z]+", text.lower())
+
+
+def _has_only_known_words(words: Sequence[str]) -> bool:
+    return all(_LEFT_OUT.fullmatch(word) or _FILLER.fullmatch(word) for word in words)
+
+
+def _is_stub(lines: Sequence[str], index: int) -> bool:
+    """Return whether a ``...`` is the whole body of a Python function or class."""
+    above = next((line for line in reversed(lines[:index]) if line.strip()), "")
+    below = next((line for line in lines[index + 1 :] if line.strip()), "")
+    depth = indent_width(lines[index])
+    return above.rstrip().endswith((":", '"""')) and (not below or indent_width(below) < depth)
+
+
+def _count_code(lines: Sequence[str]) -> int:
+    """Count the lines that are neither blank nor comments nor omissions."""
+    return sum(bool(line.strip()) and not is_comment(line.strip()) and not is_elision(line) for line in lines)
