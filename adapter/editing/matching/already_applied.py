@@ -9,15 +9,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice, pairwise
 
+from rapidfuzz import fuzz
+
 from adapter.core.text.diffs import changes
 from adapter.editing.matching.document_index import DocumentIndex, occurrences
 from adapter.editing.matching.fuzzy_match import MatchCandidate, find_fuzzy_matches
-from adapter.editing.matching.normalize import is_comment, lenient_line, normalized_line
+from adapter.editing.matching.normalize import count_letters, is_comment, lenient_line, normalized_line
 from adapter.editing.matching.strategies import TextMatch, are_whole_lines, split_view_lines, splits_word
 from adapter.editing.repairs.reindent import indent_of, indent_width
 
 MIN_VISIBLE = 8
 """Minimum number of visible characters of a string whose occurrence elsewhere is significant; ``}`` is everywhere."""
+MIN_ALIKE = 60.0
+"""Minimum similarity, in percent, of old and new text for which the new one shows where the old one was."""
 MAX_OFFSETS = 20
 """Maximum number of occurrences to check."""
 
@@ -151,6 +155,34 @@ def _nonblank_lines(text: str) -> list[str]:
 
 
 # ------------------------------------------------------------------------ elsewhere
+
+
+def find_applied_place(search: DocumentIndex, old: str, new: str, hint: int | None) -> tuple[int, bool] | None:
+    """Return the first line of ``new`` if it occurs where ``old`` would be, and whether other lines show that place.
+
+    ``hint``: the 0-based line to expect. The place of ``old`` is where most of its lines are unchanged.
+    """
+    found = find_applied_lines(search, old, new)
+    if not found and (start := find_inline_copy(search, old, new)) >= 0:
+        found = [(search.document.line_at(start), search.document.line_at(start + len(new.strip("\n")) - 1))]
+    if not found:
+        return None
+    before, after = (" ".join(map(normalized_line, _nonblank_lines(text))) for text in (old, new))
+    is_alike = fuzz.ratio(before, after) >= MIN_ALIKE
+    evidence = dict.fromkeys(found, 0)
+    elsewhere = 0
+    rows = split_view_lines(old)
+    for candidate in find_fuzzy_matches(search, rows, hint):
+        places = [place for place in found if candidate.is_at(*place)]
+        exact = (rows[row] for row, compared in candidate.compared.items() if compared.similarity == 1)
+        letters = sum(map(count_letters, exact))
+        evidence |= {place: max(evidence[place], letters) for place in places}
+        elsewhere = elsewhere if places else max(elsewhere, letters)
+    best = max(found, key=lambda place: evidence[place])
+    is_tie = any(evidence[place] == evidence[best] for place in found if place != best)
+    if is_tie or evidence[best] < elsewhere:
+        return None
+    return best[0], is_alike or evidence[best] > 0
 
 
 def find_applied_lines(search: DocumentIndex, old: str, new: str) -> list[tuple[int, int]]:

@@ -94,7 +94,11 @@ class MatchCandidate:
         return sum(comparison.conflicts for comparison in self.compared.values())
 
     def is_apart_from(self, other: MatchCandidate) -> bool:
-        return self.last_line < other.first_line or other.last_line < self.first_line
+        return not self.is_at(other.first_line, other.last_line)
+
+    def is_at(self, first_line: int, last_line: int) -> bool:
+        """Return whether the match has any of the lines ``first_line`` to ``last_line``."""
+        return self.first_line <= last_line and first_line <= self.last_line
 
 
 class TooCostlyError(Exception):

@@ -19,8 +19,8 @@ from adapter.editing.matching.acceptance import (
 )
 from adapter.editing.matching.already_applied import (
     find_applied_lines,
+    find_applied_place,
     find_enclosing_new_text,
-    find_inline_copy,
     find_roughly_applied,
     find_verbatim_copies,
     have_common_lines,
@@ -308,7 +308,7 @@ class _Locator:
         matches = [first for first, _ in find_applied_lines(self.search, interpretation.old, interpretation.new)]
         matches = matches or find_verbatim_copies(self.search, match, interpretation.new)
         nearest = min(matches, key=lambda first: abs(first + 1 - hint), default=None)
-        if nearest is None or abs(nearest + 1 - hint) >= self._distance(match, hint):
+        if nearest is None or abs(nearest + 1 - hint) >= min(self._distance(match, hint), NEAR_HINT + 1):
             return None
         return self._already_applied(
             f"{self.names.new_text} is already present at line {nearest + 1}, and {self.names.old_text} occurs only at "
@@ -368,16 +368,17 @@ class _Locator:
         )
 
     def _find_applied(self, interpretation: Interpretation) -> Rejection | None:
-        """Reject the patch if the document contains its new text but not its old text."""
-        if found := find_applied_lines(self.search, interpretation.old, interpretation.new):
-            line = found[0][0]
-        elif (start := find_inline_copy(self.search, interpretation.old, interpretation.new)) >= 0:
-            line = self.document.line_at(start)
-        else:
+        """Reject the patch if the document contains its new text where the old text would be, but not its old text."""
+        hint = self._hint(interpretation)
+        first_line = None if hint is None else hint - 1
+        place = find_applied_place(self.search, interpretation.old, interpretation.new, first_line)
+        if place is None:
             return None
+        line, is_shown = place
+        step = "continue with the next step" if is_shown else f"continue if line {line + 1} is the intended place"
         return self._already_applied(
             f"{self.names.new_text} is already present at line {line + 1} and {self.names.old_text} is not in the "
-            "file; continue with the next step"
+            f"file; {step}"
         )
 
     def _already_applied(self, message: str) -> Rejection:
