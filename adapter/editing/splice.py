@@ -100,6 +100,7 @@ class _Merge:
         self.respelled = {written: actual for written, actual in bodies if _differs_in_spelling(written, actual)}
         """Maps each line that the model copied with other spelling to the document's spelling."""
         self.output: list[OutputLine] = []
+        self.has_added_comma = False
         self.pending = list(reversed(self.hunks))
 
     def run(self) -> list[OutputLine]:
@@ -127,12 +128,18 @@ class _Merge:
         self._copy(step)
 
     def _ends_before_blank(self, position: int) -> bool:
-        """Return whether lines added at an unmentioned blank line belong above it: their last line is not blank."""
+        """Return whether lines added at an unmentioned blank line belong above it, as most lines do.
+
+        Those below it end with a blank line, a decorator or comment, or are indented only like the line below.
+        """
         hunk = self.pending[-1] if self.pending else None
         if hunk is None or not hunk.start == hunk.end == position:
             return False
-        added = self.new[hunk.new_start : hunk.new_end]
-        return not (added and not added[-1].strip())
+        last = self.new[hunk.new_end - 1]
+        above, below = self.old[max(position - 1, 0)], self.old[min(position, len(self.old) - 1)]
+        if not last.strip() or indent_of(last) != indent_of(below):
+            return bool(last.strip())
+        return indent_of(last) == indent_of(above) and not (last.lstrip().startswith("@") or is_comment(last.strip()))
 
     def _add_mentioned(self, step: LineMapping) -> None:
         self._write_insertions(step.old_start)
@@ -152,6 +159,17 @@ class _Merge:
 
     def _copy(self, step: LineMapping) -> None:
         self.output += [OutputLine(self.document.lines[line], line) for line in range(step.line_start, step.line_stop)]
+        self.has_added_comma = self._lacks_comma(step)
+        if self.has_added_comma:
+            self.output[-1] = OutputLine(self.output[-1].text.rstrip() + ",", step.line_start)
+
+    def _lacks_comma(self, step: LineMapping) -> bool:
+        """Return whether a kept line is the last item of a list in the document, and another is added below it."""
+        hunk = self.pending[-1] if self.pending else None
+        if not step.is_pair or hunk is None or not hunk.start == hunk.end == step.old_stop:
+            return False
+        written, actual = (line.rstrip() for line in (self.old[step.old_start], self.document.lines[step.line_start]))
+        return written.endswith(",") and normalized_line(written[:-1]) == normalized_line(actual)
 
     def _write_insertions(self, position: int) -> None:
         while self.pending and self.pending[-1].start == self.pending[-1].end <= position:
@@ -159,11 +177,14 @@ class _Merge:
 
     def _write(self, hunk: LineChange) -> None:
         partners = _pair_with_removed(self.old, self.new, hunk)
+        is_list_end = hunk.start == hunk.end and self.has_added_comma
         for index in range(hunk.new_start, hunk.new_end):
             partner = partners.get(index)
             nearest_row = max(0, min(hunk.start + index - hunk.new_start, hunk.end - 1)) if partner is None else partner
             replaced_line = self.pairs.get(nearest_row) if hunk.start < hunk.end else None
             line = self._line(self.new[index], partner, nearest_row)
+            if is_list_end and index == hunk.new_end - 1:
+                line = line.rstrip().removesuffix(",")
             self._check_enclosed(line)
             self.output.append(OutputLine(line, replaced_line))
 

@@ -52,11 +52,11 @@ def is_comment(key: str) -> bool:
     return _COMMENT.match(key) is not None
 
 
-_PIECE = re.compile(r"\s+|\w+|[^\w\s]")
+_PIECE = re.compile(r"\s+|\w+|\.{3}|[^\w\s]")
 
 
 def tokenize_line(text: str) -> list[str]:
-    """Split ``text`` into words, runs of whitespace and single punctuation characters."""
+    """Split ``text`` into words, runs of whitespace, ``...`` and single punctuation characters."""
     return _PIECE.findall(text)
 
 

@@ -101,8 +101,8 @@ def _strip_markers(old: Sequence[str], new: Sequence[str], view: str) -> Sequenc
         and (added or has_removed)
     ):
         return _strip_full_markers(new, "+")
-    if not added or "\n+" in "\n" + view:
-        return None
+    if not added or _plus_forms(added) & _plus_forms(_PLUS_LINE.findall(view)):
+        return None  # the file has such lines
     if has_removed:
         widths = (
             width
@@ -122,6 +122,14 @@ def _strip_markers(old: Sequence[str], new: Sequence[str], view: str) -> Sequenc
     if shift is None:
         raise AmbiguousDiffMarkers(added[0])
     return [_strip_plus(line, shift) if line[:1] == "+" else line for line in new]
+
+
+_PLUS_LINE = re.compile(r"^\+.*", re.MULTILINE)
+
+
+def _plus_forms(lines: Sequence[str]) -> set[int]:
+    """Return the number of blanks after the ``+`` of each line, at most two: none, those of a list, or indentation."""
+    return {len(line[1:3]) - len(line[1:3].lstrip()) for line in lines}
 
 
 def _nonblank_lines(lines: Sequence[str]) -> list[str]:

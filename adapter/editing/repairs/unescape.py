@@ -16,7 +16,8 @@ from itertools import combinations, pairwise
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _KIND = {"n": "break", "r": "break", "t": "tab", '"': "quote", "'": "quote", "`": "quote", "\\": "slash", "/": "slant"}
 _PLAIN = {"n": "\n", "r": "", "t": "\t"}
-_ALL = frozenset(_KIND.values())
+_OF_JSON = frozenset(_KIND.values()) - {"slant"}
+"""Escapes that JSON encoders write. They leave slashes alone, unlike the authors of regular expressions."""
 MAX_KINDS = 3
 """Maximum number of kinds of escapes of which all subsets are tried. Above it: only single kinds, and all of them."""
 MAX_PARTS = 3
@@ -51,7 +52,7 @@ def undo_double_escaping(old: str, new: str) -> Iterator[tuple[str, str]]:
             kinds = frozenset(some)
             if is_doubtful and "break" in kinds:
                 continue  # two backslashes may be intended, or the whole text may be escaped
-            new_kinds = _ALL if is_json and size == len(found_kinds) else kinds
+            new_kinds = _OF_JSON | kinds if is_json and size == len(found_kinds) else kinds
             for in_strings in (True,) if is_quoted and size == len(found_kinds) else (False, True):
                 unescaped_old = _unescape(old, kinds, in_strings)
                 yield unescaped_old, _unescape(new, new_kinds, in_strings, frozenset(unescaped_old.split("\n")))
