@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import warnings
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple, TypeAlias
 
 MAX_CHARACTERS = 300_000
 """Maximum length of a file that is parsed. Parsing it takes about 0.2 s."""
@@ -31,28 +33,34 @@ class SyntaxProblem(NamedTuple):
         return f"line {self.line} no longer parses{': ' if self.reason else ''}{self.reason}"
 
 
+_Finder: TypeAlias = Callable[[str], SyntaxProblem | None]
+
+
 class _Unknown(Exception):
     """It is unknown whether the text is valid."""
 
 
 def find_new_syntax_error(before: str, after: str, path: str) -> SyntaxProblem | None:
     """Return the first syntax error of ``after`` if ``before`` had none. Returns None if they cannot be checked."""
-    find = _checker_for(path)
-    if find is None or max(len(before), len(after)) > MAX_CHARACTERS or not before.strip():
+    if max(len(before), len(after)) > MAX_CHARACTERS or not before.strip():
         return None
-    try:
-        problem = find(after.removeprefix("\ufeff"))
-        return problem if problem is not None and find(before.removeprefix("\ufeff")) is None else None
-    except (_Unknown, RecursionError, MemoryError):
-        return None
+    for find in _finders_for(path):
+        try:
+            problem = find(after.removeprefix("\ufeff"))
+            if problem is None or find(before.removeprefix("\ufeff")) is None:
+                return problem
+        except (_Unknown, RecursionError, MemoryError):
+            return None
+    return None
 
 
-def _checker_for(path: str) -> Callable[[str], SyntaxProblem | None] | None:
+def _finders_for(path: str) -> Sequence[_Finder]:
+    """Return the checks for a file, the strictest first. The first that the file passed before the edit decides."""
     extension = path.rpartition("/")[2].rpartition(".")[2].lower()
-    known = _FINDERS.get(extension)
+    known = next((finders for extensions, finders in _FINDERS.items() if extension in extensions.split()), None)
     if known is not None:
         return known
-    return (lambda text: _find_with_tree_sitter(text, path)) if "." in path else None
+    return (partial(_find_with_tree_sitter, path=path),) if "." in path else ()
 
 
 def _find_python_error(text: str) -> SyntaxProblem | None:
@@ -73,6 +81,23 @@ def _find_json_error(text: str) -> SyntaxProblem | None:
     return None
 
 
+_STRING_OR_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_LAST_COMMA = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
+
+
+def _find_commented_json_error(text: str) -> SyntaxProblem | None:
+    """Find the error of JSON with comments and commas after last items, as VS Code and TypeScript read it."""
+    plain = _STRING_OR_COMMENT.sub(lambda found: found[0] if found[0][0] == '"' else re.sub(r"\S", " ", found[0]), text)
+    return _find_json_error(_LAST_COMMA.sub(lambda found: found[1] or " ", plain))
+
+
+def _find_json_lines_error(text: str) -> SyntaxProblem | None:
+    problems = (
+        (number, _find_json_error(line)) for number, line in enumerate(text.split("\n"), start=1) if line.strip()
+    )
+    return next((problem._replace(line=number) for number, problem in problems if problem), None)
+
+
 def _find_toml_error(text: str) -> SyntaxProblem | None:
     import tomllib
 
@@ -85,12 +110,14 @@ def _find_toml_error(text: str) -> SyntaxProblem | None:
     return None
 
 
-_FINDERS: dict[str, Callable[[str], SyntaxProblem | None]] = {
-    "py": _find_python_error,
-    "pyi": _find_python_error,
-    "json": _find_json_error,
-    "toml": _find_toml_error,
+_FINDERS: dict[str, tuple[_Finder, ...]] = {
+    "py pyi pyw": (_find_python_error,),
+    "json geojson topojson jsonld ipynb webmanifest har map avsc": (_find_json_error, _find_commented_json_error),
+    "jsonc code-workspace": (_find_commented_json_error,),
+    "jsonl ndjson": (_find_json_lines_error,),
+    "toml": (_find_toml_error,),
 }
+"""The checks by the file extensions that they apply to."""
 
 
 def _find_with_tree_sitter(text: str, path: str) -> SyntaxProblem | None:
