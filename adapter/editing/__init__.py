@@ -5,7 +5,8 @@
 (candidates), `acceptance` (a table of vetoes), `anchors` (changes located without their context), and `splice` with
 `repairs.reindent` (the replacement, in the document's own bytes). `hunk_locator` and `whole_file_locator` do the same
 for hunks and rewritten files. Each patch becomes edits or a `rejection`, explained by `error_messages`; `syntax_check`
-verifies that the file still parses. `notations` parses the other formats in which models write edits.
+verifies that the file still parses. `notebook` patches notebooks by the sources of their cells. `notations` parses the
+other formats in which models write edits.
 """
 
 from adapter.editing.apply import AppliedPatch, PatchResult, patch_text

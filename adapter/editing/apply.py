@@ -15,7 +15,7 @@ from adapter.core.arguments import NONE, check_types
 from adapter.core.errors import EditError, FormatError, UsageError
 from adapter.core.events import Json
 from adapter.core.text.diffs import LineChange as LineChange
-from adapter.core.text.diffs import unified_diff
+from adapter.core.text.diffs import changes, unified_diff
 from adapter.core.text.lines import split_lines, to_lf
 from adapter.editing.document import TextDocument, common_prefix_length, format_line_range, normalize_newlines
 from adapter.editing.matching.document_index import DocumentIndex
@@ -24,6 +24,7 @@ from adapter.editing.matching.joint_placement import place_jointly
 from adapter.editing.matching.locator import locate
 from adapter.editing.matching.whole_file_locator import locate_whole_file
 from adapter.editing.notations.parse_edits import parse_patches, patch_from_mapping
+from adapter.editing.notebook import join_sources, replace_sources
 from adapter.editing.rejection import Rejection, Resolution, ResolvedEdit
 from adapter.editing.syntax_check import find_new_syntax_error
 from adapter.tools.operations import EmptyOldText, Hunk, ParameterNames, Patch, PatchBasis, WholeFileRewrite
@@ -84,16 +85,65 @@ def patch_text(
             raise UsageError(f"patch_text: {argument} must be {' or '.join(get_args(choices))}, got {value!r}")
     names = names or ParameterNames()
     checked = _validate_patches(patches, names)
+    sources = join_sources(text) if path.endswith(".ipynb") else None
+    if sources is not None:
+        return _patch_notebook(text, sources, checked, path, basis, empty_old_text, names)
+    return _patch(text, checked, path, basis, empty_old_text, names)
+
+
+def _patch(
+    text: str,
+    patches: Sequence[Patch],
+    path: str,
+    basis: PatchBasis,
+    empty_old_text: EmptyOldText,
+    names: ParameterNames,
+) -> PatchResult:
     places: tuple[int, ...] = ()
     if basis == "sequence":
-        patched, groups = _apply_in_sequence(text, checked, names, empty_old_text)
+        patched, groups = _apply_in_sequence(text, patches, names, empty_old_text)
         diff = unified_diff(text, patched, path)
     else:
-        spliced, groups = _match_against_original(text, checked, names, empty_old_text)
+        spliced, groups = _match_against_original(text, patches, names, empty_old_text)
         patched, places = _splice(text, spliced), tuple(_change_offsets(spliced))
         diff = unified_diff(text, patched, path, _changed_lines(text, spliced))
-    notes = _grammar_notes(text, patched, path, checked, groups, names)
+    notes = _grammar_notes(text, patched, path, patches, groups, names)
     return PatchResult(patched, tuple(map(_applied_patch, groups)), diff, places, notes)
+
+
+def _patch_notebook(
+    text: str,
+    sources: str,
+    patches: Sequence[Patch],
+    path: str,
+    basis: PatchBasis,
+    empty_old_text: EmptyOldText,
+    names: ParameterNames,
+) -> PatchResult:
+    """Apply patches to the ``sources`` of a notebook's cells, else to its JSON if that stays valid."""
+    olds = [normalize_newlines(patch.old_text).strip("\n") for patch in patches]
+    if all(f"\n{old}\n" in text for old in olds):
+        return _patch(text, patches, path, basis, empty_old_text, names)
+    try:
+        result = _patch(sources, patches, "", basis, "refuse", names)
+        patched = replace_sources(text, result.text)
+        if patched is None:
+            raise EditError(f"the patches would join or split cells; change one cell at a time. {_NOTHING_CHANGED}")
+    except EditError as error:
+        try:
+            result = _patch(text, patches, path, basis, empty_old_text, names)
+        except EditError:
+            raise error from None
+        if result.notes:
+            raise
+        return result
+    places = tuple(_offsets_of_changed_lines(text, patched))
+    return replace(result, text=patched, diff=unified_diff(text, patched, path), places=places)
+
+
+def _offsets_of_changed_lines(text: str, patched: str) -> Iterator[int]:
+    lines = split_lines(patched)
+    return (sum(map(len, lines[: change.new_start])) for change in changes(split_lines(text), lines))
 
 
 _Groups: TypeAlias = Sequence[Sequence[ResolvedEdit]]
