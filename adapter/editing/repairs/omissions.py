@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 from adapter.core.text.diffs import changes
-from adapter.editing.matching.normalize import is_comment
 from adapter.editing.repairs.reindent import indent_width
 
 _OPENING = r"(?:#(?!#)|//|/\*+|--|;+|%|<!--|\{/\*|\*|\(\*|[\[(<])"
 _CLOSING = r"(?:\*/\}?|-->|\*\)|[\])>])"
+_COMMENT = re.compile(r"\s*(?:#(?!include|define|if|else|endif)|//|/\*|\*|--|;|<!--)")
 _DOTS = r"(?:\.{2,}|\u2026)"
 _LINE = re.compile(
     rf"\s*(?P<opening>(?:{_OPENING}\s*)*)(?P<before>{_DOTS})?(?P<words>[^\n]{{0,80}}?)(?P<after>{_DOTS})?[.,]?"
@@ -116,4 +116,4 @@ def _is_stub(lines: Sequence[str], index: int) -> bool:
 
 def _count_code(lines: Sequence[str]) -> int:
     """Count the lines that are neither blank nor comments nor omissions."""
-    return sum(bool(line.strip()) and not is_comment(line.strip()) and not is_elision(line) for line in lines)
+    return sum(bool(line.strip()) and not _COMMENT.match(line) and not is_elision(line) for line in lines)
