@@ -51,7 +51,8 @@ class Console:
     def __init__(self) -> None:
         self._screen = Terminal()
         self._shown_diff = ""
-        self._written = self._shown = ""
+        self._written = ""
+        self._shown: list[str] = []  # pieces of the model's text
         self._pending_tools: deque[str] = deque()
 
     def __call__(self, event: AgentEvent) -> None:
@@ -63,7 +64,7 @@ class Console:
             case Chunk(reading=(done, total)):
                 self._screen.status(f"reading {done:,} of {total:,} tokens")
             case TextDelta(text=text):
-                self._shown += text
+                self._shown.append(text)
                 self._screen.flow(ANSWER, text)
             case ReasoningDelta(text=text):
                 self._screen.flow(REASONING, text)
@@ -89,10 +90,10 @@ class Console:
                 if self._pending_tools:
                     self._pending_tools.popleft()
                 self._show_running()
-            case Finished(reason="answered" | "repetition" | "stuck", content=content) if content not in self._shown:
-                self._screen.flow(ANSWER, content)  # the result of a model that wrote no answer
-                self._screen.end_line()
-            case Finished():
+            case Finished(reason=reason, content=content):
+                if reason in ("answered", "repetition", "stuck") and content not in "".join(self._shown):
+                    self._screen.flow(ANSWER, content)  # the last result, because the model wrote no answer
+                self._shown.clear()
                 self._screen.end_line()
             case _:
                 pass

@@ -7,6 +7,9 @@ import sys
 import pytest
 
 from adapter.cli.conversation_display import Console, _parse_choice, parse_approval_answer
+from adapter.conversation.guardrails.engine import DroppedCall
+from adapter.conversation.session import Finished, RunTools
+from adapter.core.events import TextDelta
 from adapter.tools.operations import Option, Question, RunCommand
 from adapter.tools.operations.permissions import ApprovalDecision, ApprovalRequest
 from tests.cli.terminal import Terminal
@@ -267,6 +270,21 @@ def test_failing_editor_changes_nothing(model, tmp_path, environ, says):
     assert says in terminal.text
     assert terminal.end() == 0
     assert (tmp_path / "a.txt").read_text() == "two\n"
+
+
+@pytest.mark.parametrize(
+    ("written", "reason", "answer"),
+    [("", "repetition", "one"), ("It is one.", "answered", "It is one."), ("", "failed", "")],
+)
+def test_result_of_a_model_without_an_answer_is_printed(capsys, written, reason, answer):
+    """Once, and on standard output. A call that was not run is named on standard error."""
+    console = Console()
+    console(RunTools((), (DroppedCall("edit_file", "wrong_arguments"),) * 3))
+    console(TextDelta(written, written))
+    console(Finished(reason, written or "one"))
+    shown = capsys.readouterr()
+    assert shown.out.strip() == answer
+    assert "!! not run: edit_file (wrong_arguments), 3 times" in shown.err
 
 
 def test_command_approval_does_not_offer_editing(capsys):
