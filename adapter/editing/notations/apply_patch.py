@@ -37,11 +37,11 @@ MAX_BELOW = 10
 """Maximum number of nested ``@@`` lines above a change."""
 
 _ACTIONS: dict[str, FileAction] = {"update": "update", "modify": "update", "add": "add", "delete": "delete"}
-_FILE = re.compile(r"\*\*\* ?(?P<verb>\w+) File:(?P<path>.*\S)[ \t]*")
+_FILE = re.compile(r"\*\*\* ?(?P<verb>\w+) File:(?P<path>.*?\S)(?:[ \t]+\*{3})?[ \t]*")
 _MOVE = re.compile(r"\*\*\* ?Move to:(?P<path>.*\S)[ \t]*")
-_BEGIN = re.compile(r"\*\*\* ?Begin Patch[ \t]*")
-_END = re.compile(r"\*\*\* ?End Patch[ \t]*")
-_END_OF_FILE = re.compile(r"\*\*\* ?End of File[ \t]*")
+_BEGIN = re.compile(r"\*\*\* ?Begin Patch[ \t]*(?:\*{3}[ \t]*)?")
+_END = re.compile(r"\*\*\* ?End Patch[ \t]*(?:\*{3}[ \t]*)?")
+_END_OF_FILE = re.compile(r"\*\*\* ?End of File[ \t]*(?:\*{3}[ \t]*)?")
 
 
 def is_apply_patch(lines: Sequence[str]) -> bool:

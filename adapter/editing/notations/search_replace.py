@@ -29,7 +29,7 @@ from adapter.editing.notations.filename_detection import find_path, find_path_ab
 from adapter.editing.notations.parsed_edit import ParsedEdit, close_lines
 from adapter.tools.operations import Hunk
 
-_SEARCH = re.compile(r"(?P<marks><{5,9}|-{5,9}) ?(?:SEARCH|ORIGINAL)(?:[ \t:]+(?P<path>\S.*)|\s*)")
+_SEARCH = re.compile(r"(?P<marks><{5,9}|-{5,9}) ?(?:SEARCH|ORIGINAL)>?(?:[ \t:]+(?P<path>\S.*)|\s*)")
 _CONFLICT = re.compile(r"(?P<marks><{5,9})(?: .*)?\s*")
 _DIVIDER = re.compile(r"={5,9}\s*")
 _BASE = re.compile(r"\|{5,9}(?: .*)?\s*")
