@@ -163,7 +163,7 @@ class ChoiceStream:
         if self.attempt.has_repeated_call and not self._calls.whole and not self.follow_up:
             self.follow_up = self._request.without_tools()
         elif not (self.error or self.finish_reason or self.follow_up):
-            self.follow_up = self._retry(None, _NOTHING, finish_reason)
+            self.follow_up = self._retry(None, _NOTHING, finish_reason) or self._next_call(finish_reason)
         if self.error:
             self._record(finish_reason)
         elif not self.finish_reason and not self.follow_up:
@@ -394,8 +394,11 @@ class ChoiceStream:
         """Return the follow-up request and begin its attempt; None without a follow-up."""
         request, self.follow_up = self.follow_up, None
         if request is not None:
-            self._record(None)
-            self._request.stats.count_retry(self.attempt.guardrail)
+            if self.attempt.has_outcome:  # accepted, and followed by a further call
+                self._request.stats.add_attempt()
+            else:
+                self._record(None)
+                self._request.stats.count_retry(self.attempt.guardrail)
             self.attempt.close()
             self._begin(HeldAnswer(request, self.attempt.retry + 1))
             self._may_remember = False
@@ -444,6 +447,18 @@ class ChoiceStream:
             return None
         self._withheld = (self.attempt.release(), [], None)
         return self._request.with_lookup(call, self.attempt.written_text(call))
+
+    def _next_call(self, finish_reason: str) -> TranslatedRequest | None:
+        """Return the request for a further call of the same answer; None if it has all calls."""
+        next_call, calls = self._request.follow_up.next_call, self._calls.whole
+        if next_call is None or finish_reason != "stop" or len(calls) == self._calls_before:
+            return None
+        request = next_call([(name, arguments) for _, name, arguments in calls])
+        if request is None:
+            return None
+        self._record(finish_reason)
+        self._withheld = ("", [], finish_reason)
+        return replace(request, turn=f"{self._request.turn}+")
 
     def _has_ended(self, rest: _Rest) -> bool:
         """Return whether the answer ended before ``rest``, because the model then wrote the user's next message."""

@@ -73,6 +73,10 @@ class RequestStats:
     def count_retry(self, guardrail: str) -> None:
         """Count a retry. The tokens of the rejected attempt remain in the total."""
         self.asked_again[guardrail or OTHER_RETRY] += 1
+        self.add_attempt()
+
+    def add_attempt(self) -> None:
+        """Begin another attempt. The tokens of the current one remain in the total."""
         self._before, self._tokens = self.tokens or self._before, None
 
     def fail(self, error: JsonObject) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -18,7 +19,7 @@ from adapter.parsing.format import Format
 from adapter.parsing.formats import DEFAULT_FORMAT, get_format
 from adapter.parsing.formats.hermes import encode_calls
 from adapter.parsing.parse_policy import APPROVED
-from adapter.prompting.intent.assist import Assist, AssistSettings, plan_assist
+from adapter.prompting.intent.assist import Assist, AssistSettings, plan_assist, plan_next_call
 from adapter.prompting.system_prompt import new_prompt_session, system_prompt
 from adapter.protocols.grounding import ground_conversation
 from adapter.protocols.guarded_exchange import EXTENSION, ResponseGuard
@@ -233,7 +234,8 @@ def _native(request: ToolRequest, options: TranslationOptions) -> TranslatedRequ
 def _assisted(request: ToolRequest, options: TranslationOptions, settings: AssistSettings) -> TranslatedRequest:
     """Build the request for a model that is too small to choose a tool.
 
-    It must call the best match for the user's message, or reply in words if no tool matches.
+    It must call the best match for the user's message, or reply in words if no tool matches. After the call, it must
+    make the further calls that the message asks for.
     """
     options = replace(options, assists=None)
     user_text, has_result = last_request(request.messages)
@@ -242,6 +244,10 @@ def _assisted(request: ToolRequest, options: TranslationOptions, settings: Assis
         assist = plan_assist(user_text, request.allowed, settings, must_call=request.must_call)
     if not assist.tools:
         return _translate(replace(request, allowed=ToolSet(), must_call=False), options)
+    return _as_planned(request, options, assist, user_text)
+
+
+def _as_planned(request: ToolRequest, options: TranslationOptions, assist: Assist, user_text: str) -> TranslatedRequest:
     constrained = replace(
         options.with_prompt(style="small").with_constraints(mode="required", choices=assist.choices),
         fields={"temperature": 0, **options.fields},
@@ -249,9 +255,21 @@ def _assisted(request: ToolRequest, options: TranslationOptions, settings: Assis
     tools = [tool.to_openai() for tool in assist.tools.values()]
     only = {**request.body, "tools": tools, "tool_choice": "required"}
     try:
-        return _translate(parse_tool_request(only, request.kinds, constrained), constrained)
+        planned = _translate(parse_tool_request(only, request.kinds, constrained), constrained)
     except RequestError:  # no grammar for these tools: they are still the only ones that may be called
         return _translate(replace(request, allowed=ToolSet(request.allowed[name] for name in assist.tools)), options)
+    if options.constraints.enforce is None or not (request.is_single_choice and request.is_parallel):
+        return planned
+    next_call = partial(_next_call, request, options, user_text)
+    return replace(planned, follow_up=replace(planned.follow_up, next_call=next_call))
+
+
+def _next_call(
+    request: ToolRequest, options: TranslationOptions, user_text: str, calls: Sequence[tuple[str, JsonObject]]
+) -> TranslatedRequest | None:
+    """Return the request for the call that follows ``calls`` in the same answer; None if there is none."""
+    assist = plan_next_call(user_text, request.allowed, calls)
+    return _as_planned(request, options, assist, user_text) if assist.tools else None
 
 
 def _build_enforcement(request: ToolRequest, options: TranslationOptions) -> _Enforcement:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from adapter.core.errors import UsageError
 from adapter.core.events import JsonObject, ToolCall
@@ -28,6 +28,9 @@ if TYPE_CHECKING:  # not needed for replaying a recording
     from adapter.prompting.tool_shortlist import ToolShortlist
     from adapter.protocols.guarded_exchange import ResponseGuard
     from adapter.protocols.translation_options import ConstraintBuilder
+
+
+NextCall: TypeAlias = Callable[[Sequence[tuple[str, JsonObject]]], "TranslatedRequest | None"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,8 @@ class FollowUp:
     """Keys (see `call_key`) of the calls whose results are at the end of the conversation."""
     shortlist: ToolShortlist | None = None
     """The tools that are described to the model; None if all are."""
+    next_call: NextCall | None = None
+    """Returns the request for a further call of the same answer, or None if the given calls are all."""
     lookups: int = 0
     """Number of times the model has searched for tools."""
 

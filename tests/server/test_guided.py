@@ -82,6 +82,44 @@ def test_small_model_gets_one_forced_tool(scripted):
     assert body["temperature"] == 0
 
 
+def test_answer_has_all_calls_of_the_request(scripted):
+    """Each further call is limited to values that no call has. The client gets one answer with distinct ids."""
+    second = CALL.replace("a.py", "b.py")
+    with (
+        serving(llama_cpp(scripted, 135_000_000, CALL, second).url) as url,
+        openai.OpenAI(base_url=url, api_key="k", max_retries=0) as client,
+    ):
+        assert answered(client, "Show a.py and b.py") == ([{"path": "a.py"}, {"path": "b.py"}], "")
+        messages: Any = [{"role": "user", "content": "Show a.py and b.py"}]
+        scripted.replies[CHAT].clear()
+        for text in (CALL, second):
+            choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+            scripted.on(CHAT, as_json(200, {"object": "chat.completion", "model": "m", "choices": [choice]}))
+        whole = client.chat.completions.create(model="m", messages=messages, tools=TOOLS)
+    first, further, *buffered = scripted.bodies()
+    assert r"\"b.py\"" in first["grammar"]
+    assert r"\"a.py\"" not in further["grammar"]
+    assert first["messages"][-1] == further["messages"][-1]
+    assert [each["grammar"] for each in buffered] == [first["grammar"], further["grammar"]]
+    assert whole.choices[0].finish_reason == "tool_calls"
+    calls: Any = whole.choices[0].message.tool_calls
+    assert [json.loads(call.function.arguments)["path"] for call in calls] == ["a.py", "b.py"]
+    assert len({call.id for call in calls}) == 2
+
+
+def test_client_can_forbid_further_calls(scripted):
+    with serving(llama_cpp(scripted, 135_000_000, CALL).url) as url:
+        assert asked(url, "Show a.py and b.py", parallel_tool_calls=False) == ([{"path": "a.py"}], "")
+    assert len(scripted.bodies()) == 1
+
+
+def test_first_call_survives_a_server_that_rejects_the_second_request(scripted):
+    llama_cpp(scripted, 135_000_000, CALL).on(CHAT, as_json(500, {"error": {"message": "out of memory"}}))
+    with serving(scripted.url) as url:
+        assert asked(url, "Show a.py and b.py") == ([{"path": "a.py"}], "")
+    assert len(scripted.bodies()) == 2
+
+
 def test_request_without_matching_tool_is_answered_in_words(scripted):
     """As if there were no tools, also after a tool result. The client's temperature is kept."""
     with serving(llama_cpp(scripted, 135_000_000, "Hello.").url) as url:

@@ -33,8 +33,8 @@ def match_by_proximity(
     matches: dict[tuple[str, int], list[tuple[float, Value, _Span]]] = {}
     for name, values in candidates.items():
         mentions = list(_mentions(request, name, properties))
-        distinctive = (each for each in values if each in quoted or _is_distinctive(each))
-        for value, span in ((each, span) for each in distinctive for span in _spans(request, each)):
+        distinctive = (each for each in values if each in quoted or is_distinctive(each))
+        for value, span in ((each, span) for each in distinctive for span in find_spans(request, each)):
             for distance, at in _distances(request, mentions, span, is_number=not isinstance(value, str)):
                 matches.setdefault((name, at), []).append((distance, value, span))
     matched: dict[str, list[Value]] = {}
@@ -63,13 +63,13 @@ def _distances(
             yield distance, start if is_behind else end
 
 
-def _is_distinctive(value: Value) -> bool:
+def is_distinctive(value: Value) -> bool:
     words = str(value).split()
     has_sign = any(not each.islower() and each.isalnum() for each in str(value))
     return has_sign and STOP_WORDS.isdisjoint((words[0], words[-1]))
 
 
-def _spans(request: str, value: Value) -> list[_Span]:
+def find_spans(request: str, value: Value) -> list[_Span]:
     if isinstance(value, str):
         return [match.span() for match in re.finditer(rf"(?<![\w.^]){re.escape(value)}(?!\w)", request)]
     return [(each.start, each.end) for each in find_numbers(request) if value in (each.value, each.share)]

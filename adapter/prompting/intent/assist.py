@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from adapter.core.events import JsonObject
 from adapter.grammars.schema_ir import Choices
 from adapter.prompting.intent.bm25 import PATHS, ToolRanking, is_risky, tokens, value_kinds_of
 from adapter.prompting.intent.call_threshold import names_tool, should_call
 from adapter.prompting.intent.candidate_values import narrow
-from adapter.prompting.intent.text_values import find_known_paths, find_paths, find_quoted
+from adapter.prompting.intent.further_calls import find_further_arguments
+from adapter.prompting.intent.text_values import find_known_paths, find_paths, find_quoted, unquote
 from adapter.tools.argument_synonyms import COMMAND
 from adapter.tools.coercion import schema_types
 from adapter.tools.tool import Tool, ToolSet
@@ -50,6 +52,7 @@ def plan_assist(request: str, tools: ToolSet, settings: AssistSettings, *, must_
     A tool that deletes, moves or overwrites data, or executes commands, is offered only if the request names its
     targets.
     """
+    request = unquote(request)
     known = find_known_paths(settings.known_paths, request)
     spelled = request if find_paths(request) else " ".join([request, *known[:1]])  # "the readme" names a path
     ranking = ToolRanking(tools)
@@ -76,6 +79,21 @@ def plan_assist(request: str, tools: ToolSet, settings: AssistSettings, *, must_
             offered.append(tool)
             choices |= {(tool.name, each): values for each, values in found.items()}
     return Assist(ToolSet(offered), choices)
+
+
+def plan_next_call(request: str, tools: ToolSet, calls: Sequence[tuple[str, JsonObject]]) -> Assist:
+    """Plan the call that follows ``calls`` (names and arguments) in the same answer, with values that no call has used.
+
+    Nothing is planned if the calls use all values of the request.
+    """
+    name, arguments = calls[0]
+    further = find_further_arguments(unquote(request), tools[name], arguments) if name in tools else []
+    if len(calls) > len(further):
+        return Assist()
+    tool, values = tools[name], further[len(calls) - 1]
+    fixed = {each: {**dict(tool.properties.get(each) or {}), "enum": [value]} for each, value in values.items()}
+    parameters = {**tool.parameters, "properties": fixed, "required": list(fixed)}
+    return Assist(ToolSet([replace(tool, parameters=parameters)]))
 
 
 def _count_unused(values: Collection[str], request: str, tool: Tool) -> int:

@@ -6,10 +6,8 @@ candidates is unconstrained.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 
 from adapter.core.events import Json, JsonObject
@@ -102,14 +100,13 @@ def _is_target(value: str, request: str, name: str, tool: Tool) -> bool:
 
 
 def _find_lists(request: str, tool: Tool, schema: JsonObject) -> Iterator[list[Json]]:
-    """Yield the candidate for a list parameter, if there is one.
+    """Yield the candidates for a list parameter.
 
-    The candidate is the only JSON list in the request. If the request has no JSON list, it is the list of all its
-    numbers or quoted strings, unless a required parameter could need these.
+    The candidates are the lists in the request. If it has none, the candidate is the list of all its numbers or quoted
+    strings, unless a required parameter could need these.
     """
-    if pieces := re.findall(r"\[[^\[\]]*\]", request):
-        with suppress(ValueError):
-            yield from [json.loads(pieces[0])] if len(pieces) == 1 else []
+    if written := spelled.find_lists(request):
+        yield from (value for value, _ in written)
         return
     types = schema_types(schema.get("items"))
     others = [schema_types(each) for name in tool.required if (each := tool.properties.get(name)) is not schema]
@@ -148,13 +145,25 @@ def _find_texts(request: str, name: str, schema: JsonObject) -> list[str]:
     rest = request
     for piece in (*spelled.find_kind("_date_", request), *paths, *quoted):
         rest = rest.replace(piece, "\n")
-    names = [each for each in dict.fromkeys(_NAME.findall(rest)) if each != "I"]
+    names = _find_capitalized(rest)
     if names and "_name_" in kinds:
         return [*quoted, *names]
     rest = re.sub("|".join([r"^\W*\w+", *map(re.escape, names)]), "\n", rest)  # a request begins with a verb
     runs = (run for part in re.split(r"[\n,;:!?、，。；：！？]\s*", rest) for run in spelled.find_runs(part))
     some = (run for run in runs if "_text_" in kinds or _may_be_value(run))
     return list(dict.fromkeys([*quoted, *names, *some]))
+
+
+def find_names(request: str) -> list[str]:
+    """Return the quoted strings and the capitalized words of a request."""
+    quoted = spelled.find_quoted(request)
+    for piece in quoted:
+        request = request.replace(piece, "\n")
+    return [*quoted, *_find_capitalized(request)]
+
+
+def _find_capitalized(text: str) -> list[str]:
+    return [each for each in dict.fromkeys(_NAME.findall(text)) if each != "I"]
 
 
 def _may_be_value(run: str) -> bool:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from decimal import Decimal
 from pathlib import PurePosixPath
 from typing import NamedTuple, TypeAlias
+
+from adapter.core.events import Json
 
 MAX_RUN_WORDS = 6
 """Maximum number of unquoted words in a value. Longer runs of words are usually sentences."""
@@ -56,6 +60,12 @@ def find_kind(kind: str, text: str) -> list[str]:
     return list(dict.fromkeys(match[0] for match in KINDS[kind].finditer(text)))
 
 
+def unquote(text: str) -> str:
+    """Return a text without quotes around all of it."""
+    whole = _QUOTED.match(stripped := text.strip())
+    return stripped[1:-1] if whole and whole.end() == len(stripped) else text
+
+
 def find_quoted(text: str) -> list[str]:
     """Return the quoted strings in ``text``, without their quotes."""
     return [piece for match in _QUOTED.finditer(text) for piece in match.groups() if piece]
@@ -71,6 +81,15 @@ def find_numbers(text: str) -> list[Number]:
     """Return the numbers written in digits, with or without thousands separators."""
     found = ((Decimal(match[1].replace(",", "")), match) for match in _NUMBER.finditer(text))
     return [Number(_plain(each), _plain(each / 100 if match[2] else each), *match.span()) for each, match in found]
+
+
+def find_lists(text: str) -> list[tuple[list[Json], tuple[int, int]]]:
+    """Return the JSON lists in a text with their positions."""
+    found = []
+    for match in re.finditer(r"\[[^\[\]]*\]", text):
+        with suppress(ValueError):
+            found.append((json.loads(match[0]), match.span()))
+    return found
 
 
 def _plain(number: Decimal) -> int | float:
