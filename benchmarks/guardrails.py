@@ -23,17 +23,14 @@ import inspect
 import json
 import re
 import shlex
-import shutil
 import statistics
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO
 
 from rich.console import Console
 from rich.table import Table
@@ -48,6 +45,7 @@ from adapter.evaluation.scenario import ExecutedCall, Scenario, next_step, perfo
 from adapter.evaluation.suite_loader import load_suite, select_scenarios
 from benchmarks.faulty_model import FaultyServer, Mending, model_name
 from benchmarks.mistakes import MISTAKES
+from benchmarks.other_programs import make_environment, started
 
 USUAL_ARMS = ("bare", "forge proxy", "forge runner", "ours proxy", "ours agent")
 ARMS = (*USUAL_ARMS, "forge proxy default", "ours proxy told", "ours agent untold")
@@ -136,43 +134,6 @@ class ForgeRunner:
         if self.process is not None:
             self.process.kill()
             self.process.wait()
-
-
-@contextmanager
-def started(command: Sequence[str], pattern: str) -> Iterator[str]:
-    """A server, and the address that a line of what it says tells."""
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    assert process.stdout is not None
-    try:
-        yield _told(process.stdout, pattern)
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def _told(output: IO[str], pattern: str) -> str:
-    said = ""
-    for line in output:
-        said += line
-        if found := re.search(pattern, line):
-            threading.Thread(target=output.read, daemon=True).start()  # a full pipe would stop the server
-            return found[1]
-    raise SystemExit(f"a server did not start:\n{said}")
-
-
-def forge_environment(folder: Path, base: str | None) -> Path:
-    """The Python of an environment with Forge, made where there is none."""
-    python = folder / "bin" / "python"
-    if not python.exists():
-        newer = ["python3.14", "python3.13", "python3.12"]
-        found = base or next(filter(None, map(shutil.which, newer)), None)
-        if found is None:
-            raise SystemExit(f"Forge needs Python 3.12 or newer, and none of {', '.join(newer)} is there; see --python")
-        subprocess.run([found, "-m", "venv", str(folder)], check=True)
-        subprocess.run([str(python), "-m", "pip", "install", "--quiet", FORGE], check=True)
-    version = [str(python), "-c", f"from importlib.metadata import version; print(version('{FORGE}'))"]
-    print(f"{FORGE} {subprocess.run(version, check=True, capture_output=True, text=True).stdout.strip()}")
-    return python
 
 
 @dataclass
@@ -363,7 +324,7 @@ def main() -> None:
     given = parser.parse_args()
     scenarios = select_scenarios(load_suite(), given.kind, [], easy=False)
     arms = [arm for arm in given.arm or USUAL_ARMS if given.forge or not arm.startswith("forge")]
-    forge = forge_environment(given.forge, given.python) if any(arm.startswith("forge") for arm in arms) else None
+    forge = make_environment(given.forge, FORGE, given.python) if any(arm.startswith("forge") for arm in arms) else None
     print(f"a simulation: {len(scenarios)} scenarios, {given.runs} runs of each, seed {given.seed}, {given.mending=}")
     with FaultyServer(scenarios, Mending(*given.mending)) as server, ExitStack() as stack:
         bench = Bench(server, forge, shlex.split(given.serve), json.loads(given.agent), stack)
