@@ -21,7 +21,7 @@ from adapter.prompting.intent.bm25 import STOP_WORDS, stem, stems
 from adapter.prompting.intent.candidate_values import find_candidates, find_names
 from adapter.tools.tool import Tool
 
-_AND = re.compile(r"(?i)[^\w.?!]*\b(?:and|or|und|oder|et|ou|y|o|e)\b\W*(?:(?:the|an?|another) )?")
+_AND = re.compile(r"(?i)[^\w.?!]*\b(?:and|und|et|y|e)\b\W*(?:(?:the|an?|another) )?")
 _COMMA = re.compile(r"[^\w.?!]*[,;/、，][^\w.?!]*")
 _CLAUSE_END = re.compile(r"[.,;:!?\n](?=\s)|\b(?:and|or|but|then)\b")
 _NEXT_WORD = re.compile(r"[^\w.?!,;:]{0,3}([^\W\d_]+)")
@@ -73,7 +73,6 @@ class _FurtherValues:
         self._anchors: dict[str, ValueMention] = {}
         """The first mention of each value of the first call, by parameter."""
         self._further: dict[str, list[ValueMention]] = {}
-        self._listed: set[str] = set()
         self._used = self._locate()
         self._pools = self._build_pools()
         fresh = (mention for pool in self._pools for mention in pool.fresh)
@@ -86,14 +85,14 @@ class _FurtherValues:
         for name in self._anchors.keys() - self._further.keys():
             if listed := self._find_listed_words(name):
                 self._further[name] = listed
-                self._listed.add(name)
 
     def rows(self) -> Iterator[JsonObject]:
         """Yield the further values of each call: the values of one position each, or each combination of lists."""
         if not self._further:
             return
         values = {name: [self._value(name, each) for each in found] for name, found in self._further.items()}
-        if len(values) > 1 and values.keys() <= self._listed and not _IN_ORDER.search(self._request):
+        is_product = all(self._is_list(name, found) for name, found in self._further.items())
+        if len(values) > 1 and is_product and not _IN_ORDER.search(self._request):
             axes = ([self._arguments[name], *found] for name, found in values.items())
             yield from (dict(zip(values, row, strict=True)) for row in islice(product(*axes), 1, None))
             return
@@ -127,7 +126,7 @@ class _FurtherValues:
         pools: dict[str, _ValuePool] = {}
         for name in sorted(self._anchors, key=lambda name: self._anchors[name].start):
             values = [value for value in self._candidates(name) if self._is_certain(name, value)]
-            is_numeric = all(type(value) in (int, float) for value in values)
+            is_numeric = bool(values) and all(type(value) in (int, float) for value in values)
             pool = pools.setdefault("numbers" if is_numeric else repr(values), _ValuePool())
             pool.names.append(name)
             pool.values += (value for value in values if value not in pool.values)
@@ -162,11 +161,7 @@ class _FurtherValues:
     # --- which parameter a value belongs to
 
     def _assign(self, pool: _ValuePool) -> None:
-        found = self._assign_in_order(pool) or self._assign_between(pool) or self._assign_by_context(pool)
-        for name, mentions in found.items():
-            self._further[name] = mentions
-            if self._is_listed([self._anchors[name], *mentions]):
-                self._listed.add(name)
+        self._further |= self._assign_in_order(pool) or self._assign_lists(pool) or self._assign_by_context(pool)
 
     def _assign_in_order(self, pool: _ValuePool) -> dict[str, list[ValueMention]]:
         """Assign the values in turn, if they follow the first call's values and something shows that they repeat."""
@@ -184,15 +179,10 @@ class _FurtherValues:
         inner = [gap for index, gap in enumerate(gaps, 1) if index % size]
         return size > 1 and inner == inner[: size - 1] * (len(mentions) // size)
 
-    def _assign_between(self, pool: _ValuePool) -> dict[str, list[ValueMention]]:
-        """Assign the lists that begin with the first call's values: "3, 4 and 5 apples for $6, $7 and $8"."""
-        bounds = [0, *(self._anchors[name].start for name in pool.names[1:]), len(self._request)]
-        found = {}
-        for name, (start, end) in zip(pool.names, pairwise(bounds), strict=True):
-            if between := [each for each in pool.fresh if start <= each.start < end]:
-                found[name] = between
-        is_listed = all(self._is_listed([self._anchors[name], *each]) for name, each in found.items())
-        return found if is_listed else {}
+    def _assign_lists(self, pool: _ValuePool) -> dict[str, list[ValueMention]]:
+        """Assign the values that are listed with the first call's values: "3, 4 and 5 apples for $6, $7 and $8"."""
+        lists = {name: self._find_list(self._anchors[name], pool.fresh) for name in pool.names}
+        return {name: found for name, found in lists.items() if found}
 
     def _assign_by_context(self, pool: _ValuePool) -> dict[str, list[ValueMention]]:
         """Assign each value to the parameter whose value has the most similar words next to it."""
@@ -203,10 +193,11 @@ class _FurtherValues:
                 found.setdefault(ranked[0][1], []).append(mention)
         return found
 
-    def _is_similar(self, name: str, mentions: Iterable[ValueMention]) -> bool:
-        return self._is_listed([self._anchors[name], *mentions]) or all(
-            self._likeness(name, mention) for mention in mentions
-        )
+    def _is_similar(self, name: str, mentions: Sequence[ValueMention]) -> bool:
+        return self._is_list(name, mentions) or all(self._likeness(name, mention) for mention in mentions)
+
+    def _is_list(self, name: str, mentions: Sequence[ValueMention]) -> bool:
+        return len(self._find_list(self._anchors[name], mentions)) == len(mentions)
 
     def _likeness(self, name: str, mention: ValueMention) -> int:
         """Return how many words next to a value are also next to the parameter's value. A word after it, such as a
@@ -226,28 +217,32 @@ class _FurtherValues:
         match = _NEXT_WORD.match(self._request, mention.end)
         return {stem(match[1].lower())} - STOP_WORDS if match else set()
 
-    def _is_listed(self, mentions: Iterable[ValueMention]) -> bool:
-        """Return whether only commas and one or more "and" are between the mentions."""
-        gaps = [(one.end, other.start) for one, other in pairwise(sorted(mentions, key=lambda each: each.start))]
-        ands = [_AND.fullmatch(self._request, *gap) is not None for gap in gaps]
-        return any(ands) and all(
-            is_and or _COMMA.fullmatch(self._request, *gap) for is_and, gap in zip(ands, gaps, strict=True)
-        )
+    def _find_list(self, anchor: ValueMention, mentions: Iterable[ValueMention]) -> list[ValueMention]:
+        """Return the other items of the list that contains ``anchor``: between them are only commas and an "and"."""
+        items = [anchor]
+        ordered = sorted(mentions, key=lambda each: (each.start, -each.end))
+        for mention in ordered:
+            if self._separator(items[-1], mention):
+                items.append(mention)
+        for mention in reversed(ordered):
+            if self._separator(mention, items[0]):
+                items.insert(0, mention)
+        has_and = any(self._separator(*pair) == "and" for pair in pairwise(items))
+        return [each for each in items if each is not anchor] if has_and else []
+
+    def _separator(self, one: ValueMention, other: ValueMention) -> str:
+        gap = (one.end, other.start)
+        if one.end >= other.start:
+            return ""
+        return "and" if _AND.fullmatch(self._request, *gap) else "," if _COMMA.fullmatch(self._request, *gap) else ""
 
     def _find_listed_words(self, name: str) -> list[ValueMention]:
-        """Return the words in a list of three or more that begins with the parameter's value."""
+        """Return the words in a list of three or more that contains the parameter's value."""
         size = len(str(self._arguments[name]).split())
         words = [value for value in self._candidates(name) if isinstance(value, str) and len(value.split()) <= size]
-        mentions = [each for word in words for each in self._mentions(word) if not each.overlaps(self._used)]
-        mentions.sort(key=lambda mention: (mention.start, -mention.end))
-        chain = [self._anchors[name]]
-        while found := next((each for each in mentions if self._continues(chain[-1], each)), None):
-            chain.append(found)
-        return chain[1:] if len(chain) > 2 and self._is_listed(chain) else []
-
-    def _continues(self, last: ValueMention, mention: ValueMention) -> bool:
-        gap = (last.end, mention.start)
-        return last.end < mention.start and any(each.fullmatch(self._request, *gap) for each in (_AND, _COMMA))
+        mentions = (each for word in words for each in self._mentions(word) if not each.overlaps(self._used))
+        found = self._find_list(self._anchors[name], mentions)
+        return found if len(found) > 1 else []
 
     def _complete(self, count: int) -> dict[str, list[Json]]:
         """Return the values of the other parameters, if there is one for each further call."""

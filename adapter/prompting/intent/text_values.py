@@ -84,11 +84,11 @@ def find_numbers(text: str) -> list[Number]:
 
 
 def find_lists(text: str) -> list[tuple[list[Json], tuple[int, int]]]:
-    """Return the JSON lists in a text with their positions."""
+    """Return the lists in a text, in JSON or with single quotes, and their positions."""
     found = []
     for match in re.finditer(r"\[[^\[\]]*\]", text):
         with suppress(ValueError):
-            found.append((json.loads(match[0]), match.span()))
+            found.append((json.loads(match[0] if '"' in match[0] else match[0].replace("'", '"')), match.span()))
     return found
 
 

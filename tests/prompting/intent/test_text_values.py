@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from adapter.prompting.intent.text_values import find_known_paths, find_numbers, find_paths, find_quoted, find_runs
+from adapter.prompting.intent.text_values import (
+    find_known_paths,
+    find_lists,
+    find_numbers,
+    find_paths,
+    find_quoted,
+    find_runs,
+    unquote,
+)
 
 FILES = ["README.md", "src/app.py", "src/web/app.js", "tests/test_app.py"]
 
@@ -24,6 +32,33 @@ FILES = ["README.md", "src/app.py", "src/web/app.js", "tests/test_app.py"]
 )
 def test_find_quoted_returns_strings_without_quotes(text, pieces):
     assert find_quoted(text) == pieces
+
+
+@pytest.mark.parametrize(
+    ("text", "inner"),
+    [
+        ("'Show \"a b\" now'", 'Show "a b" now'),
+        (" “Show a.py” ", "Show a.py"),
+        ("'a' and 'b'", "'a' and 'b'"),
+        ("don't", "don't"),
+        ("", ""),
+    ],
+)
+def test_unquote_removes_quotes_around_all_of_a_text(text, inner):
+    assert unquote(text) == inner
+
+
+@pytest.mark.parametrize(
+    ("text", "lists"),
+    [
+        ("the mean of [1, 2.5] and [3]", [[1, 2.5], [3]]),
+        ("""sort ['b', 'a'] and ["it's"]""", [["b", "a"], ["it's"]]),
+        ("a[0], [x] and [1, [2]]", [[0], [2]]),
+        ("", []),
+    ],
+)
+def test_find_lists_returns_lists_with_either_quotes(text, lists):
+    assert [value for value, _ in find_lists(text)] == lists
 
 
 @pytest.mark.parametrize(
