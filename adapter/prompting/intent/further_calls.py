@@ -82,7 +82,7 @@ class _FurtherValues:
         for pool in self._pools:
             if pool.fresh:
                 self._assign(pool)
-        for name in self._anchors.keys() - self._further.keys():
+        for name in [each for each in self._anchors if each not in self._further]:
             if listed := self._find_listed_words(name):
                 self._further[name] = listed
 
