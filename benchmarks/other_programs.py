@@ -25,7 +25,7 @@ def make_environment(folder: Path, requirement: str, base: str | None = None) ->
     if not python.exists():
         found = base or next(filter(None, map(shutil.which, NEWEST)), None)
         if found is None:
-            raise SystemExit(f"{requirement} needs a Python that is none of {', '.join(NEWEST)} here; see --python")
+            raise SystemExit(f"{requirement} needs one of {', '.join(NEWEST)}, and none was found; see --python")
         subprocess.run([found, "-m", "venv", str(folder)], check=True)
         subprocess.run([str(python), "-m", "pip", "install", "--quiet", requirement], check=True)
     name = re.split(r"[=<>]", requirement)[0]

@@ -1,11 +1,13 @@
 """Benchmarks of other projects, with and without us: their tasks, their tools and their checks, in our loops.
 
     python -m benchmarks.other_suites toolcallbench | tool-eval-bench | forge [--model GGUF] [--base-url URL]
-        [--scripted RATE] [--way straight serve agent] [--kind NAME ...] [--limit N] [--runs N] [--folder DIR]
+        [--scripted RATE] [--way NAME ...] [--forge DIR] [--kind NAME ...] [--limit N] [--runs N] [--max-tokens N]
+        [--folder DIR]
 
 *straight*: the plain loop of an OpenAI client at the model server. *serve*: the same through `adapter serve`. *agent*:
-our `Agent`. The model is the built-in one; a GGUF file; whatever a server has; or scripted: it knows the reference
-solutions of toolcallbench, and makes a mistake at this rate in each step (`benchmarks.faulty_model`).
+our `Agent`. *forge proxy* and *forge runner*: those of forge-guardrails, in the environment ``--forge``, which is made
+where there is none. The model is the built-in one; a GGUF file; whatever a server has; or scripted: it knows the
+reference solutions of toolcallbench, and makes a mistake at this rate in each step (`benchmarks.faulty_model`).
 
 A benchmark is installed into an environment of its own in ``--folder`` (by default a temporary one) and runs there
 confined: its tools run what a model writes. toolcallbench has 20 tasks in a repository; of tool-eval-bench those 53 of
@@ -39,6 +41,7 @@ from adapter.evaluation.runner import AgentHarness, EvalRun, Harness, Sampling, 
 from adapter.evaluation.scenario import ExecutedCall, ExpectedCall, Oracle, Scenario, ToolRefusal
 from benchmarks.choices import interval
 from benchmarks.faulty_model import FaultyServer, model_name
+from benchmarks.guardrails import ForgeRunner, free_port
 from benchmarks.other_programs import confined, download_source, make_environment, started
 
 RUNNER = Path(__file__).with_name("suite_runner.py")
@@ -47,7 +50,8 @@ REQUIREMENTS = {
     "tool-eval-bench": "tool-eval-bench==3.0.0",
     "forge": "forge-guardrails==0.10.0",
 }
-WAYS = ("straight", "serve", "agent")
+USUAL = ("straight", "serve", "agent")
+WAYS = (*USUAL, "forge proxy", "forge runner")
 MAX_TURNS = 10
 
 
@@ -146,6 +150,7 @@ def find_model(options: argparse.Namespace, scenarios: Sequence[Scenario], stack
 def harnesses(options: argparse.Namespace, endpoint: Endpoint, stack: ExitStack) -> Iterator[Harness]:
     name = "scripted" if options.scripted is not None else stack.enter_context(ChatClient(endpoint)).model
 
+    sampling = Sampling(max_tokens=options.max_tokens)
     for way in options.way:
 
         def model(scenario: Scenario, number: int, way: str = way) -> str:
@@ -153,15 +158,24 @@ def harnesses(options: argparse.Namespace, endpoint: Endpoint, stack: ExitStack)
             return name if options.scripted is None else model_name(options.scripted, 1, number, run)
 
         if way == "agent":
-            yield AgentHarness(way, endpoint, model, Sampling(), MAX_TURNS)
+            yield AgentHarness(way, endpoint, model, sampling, MAX_TURNS)
             continue
         url = endpoint.base_url
+        if way == "forge runner":
+            runner = ForgeRunner(way, options.forge / "bin" / "python", url, model)
+            stack.callback(runner.close)
+            yield runner
+            continue
         if way == "serve":
             upstream = ["--upstream", url.removesuffix("/v1"), "--port", "0"]
             command = [sys.executable, "-m", "adapter", "serve", *upstream]
             url = stack.enter_context(started(command, r"^serving (\S+?)(?:/v1)?, from ")) + "/v1"
+        elif way == "forge proxy":
+            upstream = ["--backend-url", url, "--port", str(free_port()), "--inject-respond-tool"]
+            command = [str(options.forge / "bin" / "python"), "-u", "-m", "forge.proxy", *upstream]
+            url = stack.enter_context(started(command, r"proxy running at (\S+)")) + "/v1"
         client = stack.enter_context(OpenAI(base_url=url, api_key="none", max_retries=0))
-        yield SdkHarness(way, client, model, Sampling(), max_turns=MAX_TURNS)
+        yield SdkHarness(way, client, model, sampling, max_turns=MAX_TURNS)
 
 
 def row(way: str, runs: Sequence[EvalRun], kinds: Sequence[str]) -> list[str]:
@@ -179,10 +193,12 @@ def main() -> None:
     parser.add_argument("--model", help="a GGUF file; default: the built-in model")
     parser.add_argument("--base-url", help="a running server instead")
     parser.add_argument("--scripted", type=float, metavar="RATE", help="scripted, with mistakes in this share of steps")
-    parser.add_argument("--way", nargs="*", choices=WAYS, default=WAYS)
+    parser.add_argument("--way", nargs="*", choices=WAYS, default=USUAL)
+    parser.add_argument("--forge", type=Path, help="an environment with Forge, for its ways")
     parser.add_argument("--kind", nargs="*", default=[], help="only tasks of these kinds")
     parser.add_argument("--limit", type=int, help="only the first tasks")
     parser.add_argument("--runs", type=int, default=1, help="of each task and way")
+    parser.add_argument("--max-tokens", type=int, default=512, help="of an answer")
     parser.add_argument("--folder", type=Path, help="where the benchmark is installed; default: a temporary folder")
     parser.add_argument("--python", help="what its environment is made with; Forge needs 3.12")
     parser.add_argument("--verbose", action="store_true", help="a line for each run")
@@ -193,6 +209,8 @@ def main() -> None:
         folder = options.folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         folder.mkdir(exist_ok=True)
         base = options.python or (None if options.suite == "forge" else sys.executable)
+        if options.forge:
+            make_environment(options.forge, REQUIREMENTS["forge"], options.python)
         suite = start_suite(options.suite, folder.absolute(), base, stack)
         scenarios = [each for each in suite.scenarios() if not options.kind or each.kind in options.kind]
         scenarios = scenarios[: options.limit]
