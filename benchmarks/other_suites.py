@@ -4,7 +4,7 @@
         [--scripted RATE] [--way NAME ...] [--forge DIR] [--kind NAME ...] [--limit N] [--runs N] [--max-tokens N]
         [--folder DIR]
 
-*straight*: the plain loop of an OpenAI client at the model server. *serve*: the same through `adapter serve`. *agent*:
+*direct*: the plain loop of an OpenAI client at the model server. *serve*: the same through `adapter serve`. *agent*:
 our `Agent`. *forge proxy* and *forge runner*: those of forge-guardrails, in the environment ``--forge``, which is made
 where there is none. The model is the built-in one; a GGUF file; whatever a server has; or scripted: it knows the
 reference solutions of toolcallbench, and makes a mistake at this rate in each step (`benchmarks.faulty_model`).
@@ -50,7 +50,7 @@ REQUIREMENTS = {
     "tool-eval-bench": "tool-eval-bench==3.0.0",
     "forge": "forge-guardrails==0.10.0",
 }
-USUAL = ("straight", "serve", "agent")
+USUAL = ("direct", "serve", "agent")
 WAYS = (*USUAL, "forge proxy", "forge runner")
 MAX_TURNS = 10
 

@@ -47,11 +47,11 @@ def test_suite_is_run_and_judged_by_its_own_process():
         suite = Suite(process)
         scenarios = suite.scenarios()
         with FaultyServer(scenarios) as server, OpenAI(base_url=f"{server.url}/v1", api_key="k") as client:
-            harness = SdkHarness("straight", client, "m")
+            harness = SdkHarness("direct", client, "m")
             runs = [harness.run(scenario, 0, suite.next_turn) for scenario in scenarios]
         process.kill()
     assert [run.fault for run in runs] == ["", "wrong"]
-    assert row("straight", runs, ["k"])[:3] == ["straight", "1/2", "1/2"]
+    assert row("direct", runs, ["k"])[:3] == ["direct", "1/2", "1/2"]
 
 
 @pytest.mark.skipif(not landlock.abi(), reason="needs Landlock")
