@@ -27,7 +27,7 @@ MIN_ALIKE = 75.0
 """Similarity, in percent, from which the texts count as related regardless of ``MIN_KEPT``."""
 MIN_KEPT_LETTERS = 4
 """Minimum letters of a run in the middle of a text that counts as kept and not as a coincidence."""
-INDENT_REACH = 500
+INDENT_REACH = 200
 """Number of lines before and after the start of a match that show the document's unit of indentation."""
 MAX_CLOSING = 4
 """Maximum letters of a word that closes or continues a block: ``end``, ``else``, ``done``."""

@@ -14,6 +14,8 @@ from adapter.editing.repairs.reindent import indent_width
 
 _OPENING = r"(?:#(?!#)|//|/\*+|--|;+|%|<!--|\{/\*|\*|\(\*|[\[(<])"
 _CLOSING = r"(?:\*/\}?|-->|\*\)|[\])>])"
+_START = re.compile(r"\s*(?:[#/;%<{*(\[\u2026-]|\.\.)")
+"""Start of every line that can be an omission, which rules out most lines quickly."""
 _COMMENT = re.compile(r"\s*(?:#(?!include|define|if|else|endif)|//|/\*|\*|--|;|<!--)")
 _DOTS = r"(?:\.{2,}|\u2026)"
 _LINE = re.compile(
@@ -94,7 +96,7 @@ def _may_be_omission(lines: Sequence[str], index: int) -> bool:
 
 
 def _match(line: str) -> re.Match[str] | None:
-    match = _LINE.fullmatch(line)
+    match = _LINE.fullmatch(line) if _START.match(line) else None
     return match if match and (match["opening"] or match["before"]) else None
 
 
