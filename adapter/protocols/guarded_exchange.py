@@ -33,6 +33,8 @@ DROPPED = "x-adapter-dropped"
 _NOT_IN_HEADER = re.compile(r"[^\w.-]", re.ASCII)
 MAX_LISTED = 16
 """Maximum number of different dropped calls in the header."""
+CUT_CALL = "x-adapter-cut-call"
+"""Response header with the tool of a call that was cut off. Only buffered answers have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,10 +168,11 @@ def parse_request_steps(body: JsonObject, described: Collection[str]) -> Steps:
 
 
 def guard_headers(completion: JsonObject) -> dict[str, str]:
-    """Return the headers about retries and dropped calls of a completion; empty without any."""
+    """Return the headers about retries, dropped and cut calls of a completion; empty without any."""
     extension = completion.get(EXTENSION)
     about: JsonObject = extension if isinstance(extension, dict) else {}
     headers = {ASKED_AGAIN: ",".join(about.get("asked_again") or ())}
+    headers[CUT_CALL] = _NOT_IN_HEADER.sub("?", about.get("cut_call") or "")
     dropped = about.get("dropped") or []
     headers[DROPPED] = ",".join(
         f"{_NOT_IN_HEADER.sub('?', each['name'])}:{each['guardrail']}" for each in dropped[:MAX_LISTED]

@@ -220,7 +220,7 @@ class StreamedCompletion(_Completion):
         """Build a chunk. ``delta``: a delta, or the finish reason. ``rest``: the server's other fields (such as
         timings), which are added to the finish chunk."""
         if isinstance(delta, str):
-            further = _others(rest, _OURS) | choice.retry_notice
+            further = _others(rest, _OURS) | choice.notice
             return {**further, **self._head, "choices": [{"index": choice.index, "delta": {}, "finish_reason": delta}]}
         choice_chunk: JsonObject = {"index": choice.index, "delta": delta, "finish_reason": None}
         if "logprobs" in delta:
@@ -274,7 +274,7 @@ class BufferedCompletion(_Completion):
         return self._completion(choices) if choices else None
 
     def _completion(self, choices: list[JsonObject]) -> JsonObject:
-        notices = {key: value for choice in self._choices.values() for key, value in choice.retry_notice.items()}
+        notices = {key: value for choice in self._choices.values() for key, value in choice.notice.items()}
         return {**_others(self._last, _OURS), **notices, **self._head, "choices": choices, **self._usage_fields()}
 
     def _merge(self, given: JsonObject, choice: ChoiceStream, new: list[JsonObject | str]) -> JsonObject:

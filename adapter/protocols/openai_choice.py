@@ -30,18 +30,17 @@ from adapter.parsing.formats import get_format
 from adapter.parsing.parser import Parser
 from adapter.prompting.escaping import map_strings, unescape_control_tokens, with_control_tokens
 from adapter.prompting.tool_shortlist import LOOKUPS
+from adapter.protocols.cut_calls import CUT_REASONS, find_tool, without_cut_call
 from adapter.protocols.guarded_exchange import EXTENSION
 from adapter.protocols.held_answer import HeldAnswer
 from adapter.protocols.logprobs import LogprobAligner
+from adapter.protocols.native_calls import NativeCalls
 from adapter.protocols.openai_errors import error_object
 from adapter.protocols.tool_call_deltas import ToolCallDeltas
 from adapter.protocols.translated_request import TranslatedRequest
 
 INCOMPLETE, ABANDONED = "incomplete", "abandoned"
 """This library's finish reasons: the server disconnected before the end of the answer, or the client did."""
-
-CUT_REASONS = ("length", "content_filter")
-"""Finish reasons of incomplete answers. Other reasons of servers, such as ``eos``, mean that the model stopped."""
 
 MAX_CHARACTERS = 8_000_000
 """Maximum length of an answer, in characters; about two million tokens. A model that exceeds it never stops."""
@@ -81,6 +80,8 @@ class ChoiceStream:
         self._size = self._separate = 0  # characters in the text, and outside of it
         self._content, self._verbatim = StringBuilder(), VerbatimText()  # for the client, and as the model wrote it
         self._calls = ToolCallDeltas(attempt.request.client.kinds, attempt.request.turn)
+        self._native = NativeCalls()
+        self._cut_text: str | None = None  # see `without_cut_call`
         self._may_remember = True  # False after a retry, or a call with control tokens
         self._withheld: tuple[str, list[Event], str | None] | None = None  # the rest of a rejected answer
         self._space = ("", -1)  # the last whitespace and its position
@@ -124,10 +125,8 @@ class ChoiceStream:
                 self._logprobs = self._logprobs or LogprobAligner()
                 self._logprobs.add(text, logprobs)
             deltas += self._take(self._parse(text))
-        if self._request.is_native:
-            calls_before = len(self._calls)
-            deltas += self._calls.forward_native(delta.get("tool_calls"))
-            self._request.stats.calls += len(self._calls) - calls_before
+        if native := delta.get("tool_calls"):
+            deltas += self._take_native(native)
         if isinstance(finish_reason, str) and finish_reason and not self.finish_reason:
             deltas += self._end(finish_reason)
         return deltas
@@ -146,9 +145,19 @@ class ChoiceStream:
         self._content.add(event.text)
         return event.text
 
+    def _take_native(self, calls: Json) -> list[JsonObject | str]:
+        """Forward calls that the server parsed. If none were requested, they are treated as the model's text."""
+        if not self._request.is_native:
+            self._native.add(calls)
+            return []
+        calls_before = len(self._calls)
+        deltas = self._calls.forward_native(calls)
+        self._request.stats.calls += len(self._calls) - calls_before
+        return [*deltas]
+
     def on_upstream_lost(self) -> list[JsonObject | str]:
         """Return the remaining deltas after the server closed the connection."""
-        deltas = [*self._take(self._parser().close(INCOMPLETE), "length"), *self._release("length")]
+        deltas = [*self._take(self._close_parser(INCOMPLETE), "length"), *self._release("length")]
         self._record(INCOMPLETE)
         return deltas
 
@@ -159,7 +168,7 @@ class ChoiceStream:
         self.attempt.close()
 
     def _end(self, finish_reason: str) -> list[JsonObject | str]:
-        deltas = self._take(self._parser().close(finish_reason), finish_reason)
+        deltas = self._take(self._close_parser(finish_reason), finish_reason)
         if self.attempt.has_repeated_call and not self._calls.whole and not self.follow_up:
             self.follow_up = self._request.without_tools()
         elif not (self.error or self.finish_reason or self.follow_up):
@@ -192,7 +201,9 @@ class ChoiceStream:
         guard = self._request.follow_up.guard
         if guard is None or len(self._calls) > 0:
             return self._release(finish_reason)
-        if finish_reason == "length" and (deltas := self._whole_call(str(self.attempt.candidate().content))):
+        if finish_reason == "length" and (
+            deltas := self._whole_call(self._cut_text or self.attempt.candidate().content)
+        ):
             return deltas
         is_dropped = bool(guard.dropped)
         if self.attempt.holds_text and guard.drops_answer(self.attempt.candidate()):
@@ -200,6 +211,16 @@ class ChoiceStream:
             is_dropped = True
         text = self._release(finish_reason)
         return self._text(guard.last_result) if is_dropped and not text and not self._content.size else text
+
+    def _close_parser(self, finish_reason: str) -> Sequence[Event]:
+        """Return the last events, without the start of a call that was cut off."""
+        request, native = self._request, self._native
+        self._native = NativeCalls()
+        events: Sequence[Event] = self._parser().close(finish_reason)
+        if finish_reason in (*CUT_REASONS, INCOMPLETE) and request.tools:
+            format = get_format(request.parsing.format)
+            events, self._cut_text = without_cut_call(events, format, request.tools)
+        return [*events, *native.events(request.tools, request.turn)]
 
     def _parser(self, generation_prompt: str | None = None) -> Parser | ReplyParser:
         if self.attempt.parser is None:
@@ -380,15 +401,16 @@ class ChoiceStream:
             return []  # written only because of the constraint
         if not self._calls.is_open:
             return self._text(self._rejected_text(wrong.raw))
-        if finish_reason != "length":  # OpenAI also sends cut arguments before finish_reason "length"
-            self.error = error_object(f"tool call {wrong.name} is incomplete: {wrong.error}", "model_error")
+        self.error = error_object(f"tool call {wrong.name} is incomplete: {wrong.error}", "model_error")
         return []
 
     @property
-    def retry_notice(self) -> JsonObject:
-        """A response field that lists the guardrails that caused retries, and the dropped calls; empty without any."""
+    def notice(self) -> JsonObject:
+        """A response field that lists guardrails that caused retries, dropped calls, and a call that was cut off."""
         guard = self._request.follow_up.guard
-        return {EXTENSION: guard.report} if guard and guard.report else {}
+        notice = dict(guard.report) if guard else {}
+        notice |= {"cut_call": find_tool(self._cut_text, self._request.tools)} if self._cut_text is not None else {}
+        return {EXTENSION: notice} if notice else {}
 
     def take_next(self) -> TranslatedRequest | None:
         """Return the follow-up request and begin its attempt; None without a follow-up."""
@@ -488,7 +510,7 @@ class ChoiceStream:
     def _remember(self) -> None:
         content, verbatim = str(self._content)[self.was_reasoning if self._is_whole else 0 :], self._verbatim.text()
         is_one_of_several = bool(self._calls.whole) and not self._request.client.parallel  # later calls were dropped
-        if self._request.is_native or is_one_of_several or not self._may_remember:
+        if self._request.is_native or is_one_of_several or self._cut_text is not None or not self._may_remember:
             return
         if verbatim != content and (content or self._calls.whole):
             self._request.memory.remember(self._request.parsing.format, content, self._calls.whole, verbatim)

@@ -1,0 +1,51 @@
+"""Calls that a model server parsed although it got no tools: they are decoded like calls in the model's text."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from adapter.core.errors import FormatError
+from adapter.core.events import InvalidToolCall, Json, ToolCall
+from adapter.tools.call_resolution import normalize_call
+from adapter.tools.call_shapes import parse_arguments
+from adapter.tools.tool import ToolSet
+
+
+@dataclass(slots=True)
+class _Fragments:
+    call_id: str
+    name: str = ""
+    arguments: str = ""
+
+
+class NativeCalls:
+    """Collects calls in OpenAI's format, whole or in fragments of a stream."""
+
+    def __init__(self) -> None:
+        self._calls: dict[int, _Fragments] = {}
+
+    def add(self, calls: Json) -> None:
+        for position, call in enumerate(calls if isinstance(calls, list) else ()):
+            if not isinstance(call, dict) or not isinstance(function := call.get("function"), dict):
+                continue
+            index = call.get("index")
+            key = index if isinstance(index, int) else position
+            found = self._calls.setdefault(key, _Fragments(str(call.get("id") or "")))
+            found.name = found.name or str(function.get("name") or "")
+            arguments = function.get("arguments") or ""
+            found.arguments += arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+
+    def events(self, tools: ToolSet, turn: str) -> list[ToolCall | InvalidToolCall]:
+        """Return the calls. ``turn``: prefix of generated call ids."""
+        return [_event(call, tools, f"call_{turn[:20]}n{number}") for number, call in enumerate(self._calls.values())]
+
+
+def _event(call: _Fragments, tools: ToolSet, new_id: str) -> ToolCall | InvalidToolCall:
+    raw = f'{{"name": {json.dumps(call.name)}, "arguments": {call.arguments or "{}"}}}'
+    try:
+        arguments, _ = parse_arguments(call.arguments)
+    except FormatError as error:
+        return InvalidToolCall(raw, str(error), call.name or None)
+    name, arguments, fixes = normalize_call(call.name, arguments, tools)
+    return ToolCall(call.call_id or new_id, name, arguments, raw, fixes)
