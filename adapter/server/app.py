@@ -8,6 +8,7 @@ import errno
 import gc
 import os
 import secrets
+import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -111,7 +112,7 @@ class ServerSettings:
 
 def _store(settings: ServerSettings) -> ResponseStore:
     if settings.workers > 1 and settings.store is None:
-        return ResponseStore(max_bytes=1)  # stores nothing: the other workers would not find it
+        return ResponseStore(max_bytes=0)  # the other workers would not find anything
     return ResponseStore(settings.store, Redactor(os.environ, [settings.api_key]))
 
 
@@ -163,6 +164,7 @@ def serve(settings: ServerSettings) -> None:
         if settings.workers > 1:
             _serve_with_workers(settings, listener)
         else:
+            signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn raises it again after the shutdown
             uvicorn.Server(uvicorn_config(settings)).run(sockets=[listener])
 
 

@@ -68,7 +68,8 @@ class ResponseStore:
         now: Callable[[], float] = time.time,
     ) -> None:
         self._secrets = secrets if file is not None else None
-        self._max_bytes = max_bytes or (MAX_MEMORY_BYTES if file is None else MAX_FILE_BYTES)
+        default = MAX_MEMORY_BYTES if file is None else MAX_FILE_BYTES
+        self._max_bytes = default if max_bytes is None else max_bytes
         self._max_age_s, self._now = max_age_s, now
         self._lock = threading.Lock()
         self._writer = ThreadPoolExecutor(1, "store")
@@ -80,6 +81,11 @@ class ResponseStore:
             self._tables = _open(file)
         except (OSError, sqlite3.Error) as error:
             raise UsageError(f"cannot store responses in {str(file)!r}: {error}. Choose another --store.") from error
+
+    @property
+    def is_enabled(self) -> bool:
+        """False if nothing can be stored."""
+        return self._max_bytes > 0
 
     def close(self) -> None:
         self._writer.shutdown()

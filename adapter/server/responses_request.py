@@ -23,13 +23,13 @@ class ResponsesRequest:
 
     def __init__(self, body: JsonObject, store: ResponseStore, size: int) -> None:
         self._body, self._store, self.size = body, store, size
-        self._stores_response = body.get("store") is not False
+        self._stores_response = body.get("store") is not False and store.is_enabled
         self._conversation = _conversation_id(body.get("conversation"))
         self._input_items = _items(body.get("input")) if self._stores_response or references_stored_items(body) else []
         if references_stored_items(body):
             self._resolve_references()
         # unguessable, as the id is enough to read the response
-        self._head = answer_head(body, f"resp_{token_hex(16)}", int(time.time()))
+        self._head = answer_head(body, f"resp_{token_hex(16)}", int(time.time()), is_stored=self._stores_response)
         self._tools = ResponsesTools()
 
     def _resolve_references(self) -> None:

@@ -40,6 +40,7 @@ def routes(upstream: ModelServer, keep_alive_s: float) -> list[Route]:
         for route in (
             Route(base, answer, methods=["POST"]),
             Route(f"{base}/input_tokens", count, methods=["POST"]),
+            Route(f"{base}/compact", _refuse_compaction, methods=["POST"]),
             *(store_route(upstream, f"{base}/{{id}}{rest}", method, action) for rest, method, action in stored),
         )
     ]
@@ -77,6 +78,11 @@ async def _count(upstream: ModelServer, http: HttpRequest) -> ASGIApp:
         return JSONResponse(error_object(str(error), "upstream_error"), error.status)
     answer = JSONResponse({"object": "response.input_tokens", "input_tokens": counted})
     return upstream.dropped.with_header(answer, "responses", dropped)
+
+
+async def _refuse_compaction(_: HttpRequest) -> JSONResponse:
+    message = "this server cannot compact conversations: summarise the older input yourself, or send less of it"
+    return JSONResponse(refusal(RequestError(message, status=404, code="unsupported_endpoint")), 404)
 
 
 def _get_response(store: ResponseStore, http: HttpRequest, _: JsonObject) -> JSONResponse:

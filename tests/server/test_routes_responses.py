@@ -258,3 +258,10 @@ def test_text_only_response_is_plain(client, upstream):
     upstream.on(CHAT, as_json(200, {"choices": [{"index": 0, "message": {"content": "Hi."}, "finish_reason": "stop"}]}))
     assert client.responses.create(model="m", input="Hi").output_text == "Hi."
     assert upstream.bodies() == [{"model": "m", "messages": [{"role": "user", "content": "Hi"}]}]
+
+
+def test_compaction_is_refused_by_name(shared):
+    """The model server would report a missing page."""
+    client = openai.OpenAI(base_url=shared[1], api_key="k", max_retries=0)
+    with client, pytest.raises(openai.NotFoundError, match="cannot compact"):
+        client.post("/responses/compact", cast_to=object, body={"model": "m", "input": "Hi"})
