@@ -24,6 +24,7 @@ __all__ = [
     "grounding",
     "guarded_exchange",
     "llama_cpp",
+    "model_descriptions",
     "ollama",
     "openai_chat_response",
     "openai_choice",

@@ -34,7 +34,7 @@ from adapter.protocols.exchange import OpenAIWriter
 from adapter.protocols.openai_errors import RequestError, error_object, refusal
 from adapter.protocols.translate import needs_translation, passthrough_request, translate_chat_request
 from adapter.protocols.translation_options import TranslationOptions
-from adapter.server import routes_anthropic, routes_conversations, routes_ollama, routes_responses
+from adapter.server import routes_anthropic, routes_conversations, routes_models, routes_ollama, routes_responses
 from adapter.server.access_control import AccessControl
 from adapter.server.concurrency_limit import MAX_STREAMS, MAX_WAITING, ConcurrencyLimit
 from adapter.server.error_formats import error_format_for
@@ -268,6 +268,7 @@ def create_app(settings: ServerSettings, *observers: RequestObserver) -> ASGIApp
             viewing.live.close()
 
     chat = with_memory_budget(upstream.work, partial(_chat, upstream, settings.keep_alive_s))
+    pass_on = partial(_pass, upstream, settings.pass_admin)
     router = Router(
         routes=[
             Route(CHAT, chat, methods=["POST"]),
@@ -276,11 +277,12 @@ def create_app(settings: ServerSettings, *observers: RequestObserver) -> ASGIApp
             *routes_responses.routes(upstream, settings.keep_alive_s),
             *routes_conversations.routes(upstream),
             *routes_ollama.routes(upstream, settings.keep_alive_s),
+            *routes_models.routes(upstream, pass_on),
             Route("/health", partial(_health, upstream)),
             Route("/ready", partial(_ready, upstream, lambda: drain.has_begun)),
             *([Route("/metrics", partial(_metrics, metrics))] if metrics else []),
             *(viewing.routes() if viewing else []),
-            Route("/{path:path}", partial(_pass, upstream, settings.pass_admin), methods=_METHODS),
+            Route("/{path:path}", pass_on, methods=_METHODS),
         ],
         lifespan=life,
     )

@@ -22,6 +22,8 @@ from adapter.core.errors import TransportError
 from adapter.core.events import Json, JsonObject
 from adapter.prompting.deriving.detect import DetectedFormat
 from adapter.prompting.intent.assist import AssistSettings
+from adapter.protocols.model_descriptions import ModelDescription, describe_models
+from adapter.protocols.openai_errors import error_text, relay_error
 from adapter.protocols.sse import encode_json, read_json
 from adapter.protocols.template_prompt import TemplatePromptError, transport_of
 from adapter.protocols.translate import needs_reading
@@ -31,7 +33,7 @@ from adapter.server.concurrency_limit import ConcurrencyLimit
 from adapter.server.dropped_fields import DroppedFields
 from adapter.server.response_store import ResponseStore
 from adapter.server.telemetry.logs import log_message
-from adapter.server.upstream_connection import SILENCE_S, UpstreamConnection
+from adapter.server.upstream_connection import SILENCE_S, UpstreamConnection, UpstreamError
 from adapter.server.upstream_retry import RETRY_S
 from adapter.server.work_queue import WorkQueue
 
@@ -51,8 +53,11 @@ _SHAPES_PROMPT = ("chat_template_kwargs", "reasoning_effort")
 
 @dataclass(frozen=True, slots=True)
 class ServerInfo:
+    """``has_images``: llama.cpp reports that its model can see."""
+
     kind: Kind | None
     options: TranslationOptions
+    has_images: bool = False
 
 
 class ModelServer(UpstreamConnection):
@@ -226,6 +231,25 @@ class ModelServer(UpstreamConnection):
                 self._expires_at = now + self._lifetime_s(self._server_info)
             return self._server_info
 
+    async def models(self) -> list[ModelDescription]:
+        """Describe the server's models. Raises UpstreamError if it does not list them."""
+        info = await self.server_info()
+        response = await self.send("GET", "/v1/models", b"", {"Accept-Encoding": "identity"})
+        status, content = response.status, await self.body_of(response)
+        response.close()
+        try:
+            answer = read_json(content)
+        except ValueError:
+            answer = None
+        if status != 200 or not isinstance(answer, dict):
+            raise UpstreamError(error_text(relay_error(status, content)), status if status >= 400 else 502)
+        endpoint = Endpoint(self.endpoint.base_url, info.kind or "openai")
+        size = await asyncio.to_thread(query_context_size, endpoint)
+        template = info.options.prompt.template or ""
+        return describe_models(
+            answer, size.tokens or 0, has_images=info.has_images, has_reasoning="<think>" in template
+        )
+
     def _detect(self, before: ServerInfo | None) -> ServerInfo:
         kind = (before.kind if before else None) or detect_server_kind(self.endpoint.base_url)
         options, props = self.options, None
@@ -254,7 +278,9 @@ class ModelServer(UpstreamConnection):
             options = replace(options.with_prompt(control_tokens=tokens), setup_of=setup_of)
             advice = query_context_size(endpoint).advice
             self._log_new([*notes, advice] if advice else notes)
-        return ServerInfo(kind, options)
+        modalities = (props or {}).get("modalities")
+        has_images = isinstance(modalities, dict) and modalities.get("vision") is True
+        return ServerInfo(kind, options, has_images)
 
     def _log_new(self, notes: list[str]) -> None:
         """Log the notes that the last detection did not produce."""

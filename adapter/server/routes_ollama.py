@@ -14,10 +14,11 @@ from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from adapter.core.events import Json, JsonObject
+from adapter.core.events import JsonObject
 from adapter.protocols import ollama
 from adapter.protocols.dropped_fields import unknown_fields
 from adapter.protocols.exchange import BufferedExchange, StreamedExchange
+from adapter.protocols.model_descriptions import ModelDescription
 from adapter.protocols.openai_errors import RequestError, relay_error
 from adapter.protocols.sse import LineReader, encode_json
 from adapter.protocols.translate import needs_translation, translate_chat_request
@@ -25,7 +26,7 @@ from adapter.protocols.translated_request import TranslatedRequest
 from adapter.server.concurrency_limit import RETRY_AFTER_S, QueueFullError
 from adapter.server.model_server import ModelServer
 from adapter.server.passthrough import PassedThrough
-from adapter.server.request_body import read_content, read_json_body, with_memory_budget
+from adapter.server.request_body import read_json_body, with_memory_budget
 from adapter.server.streaming_responses import CHAT as V1_CHAT
 from adapter.server.streaming_responses import ProxiedResponse, TranslatedResponse, TranslatedStream, respond
 from adapter.server.upstream_connection import UpstreamError
@@ -47,7 +48,7 @@ def routes(upstream: ModelServer, keep_alive_s: float) -> list[Route]:
         Route("/api/embeddings", with_memory_budget(upstream.work, partial(_embed, upstream)), methods=["POST"]),
         _get_or_pass(upstream, "/api/version", _version),
         _get_or_pass(upstream, "/api/ps", _loaded),
-        Route("/", _report_running, methods=["HEAD"]),
+        Route("/", _report_running, methods=["GET"]),
         _get_or_pass(upstream, "/api/tags", _tags),
         Route("/api/show", partial(_show, upstream), methods=["POST"]),
     ]
@@ -163,11 +164,19 @@ async def _version(_: ModelServer) -> ASGIApp:
 
 async def _loaded(upstream: ModelServer) -> ASGIApp:
     """List all models as loaded models."""
-    status, names = await _model_names(upstream)
-    if isinstance(names, dict):
-        return JSONResponse(ollama.as_error(names), status)
-    fields = {"details": _DETAILS, "size": 0, "size_vram": 0, "digest": "", "expires_at": "0001-01-01T00:00:00Z"}
-    return JSONResponse({"models": [{"name": name, "model": name, **fields} for name in names]})
+    return await _list_models(upstream, ModelDescription.to_loaded)
+
+
+async def _tags(upstream: ModelServer) -> ASGIApp:
+    return await _list_models(upstream, ModelDescription.to_tag)
+
+
+async def _list_models(upstream: ModelServer, describe: Callable[[ModelDescription], JsonObject]) -> ASGIApp:
+    try:
+        models = await upstream.models()
+    except UpstreamError as error:
+        return JSONResponse({"error": str(error)}, error.status)
+    return JSONResponse({"models": [describe(each) for each in models]})
 
 
 async def _report_running(_: HttpRequest) -> ASGIApp:
@@ -175,39 +184,29 @@ async def _report_running(_: HttpRequest) -> ASGIApp:
     return PlainTextResponse("Ollama is running")
 
 
-async def _model_names(upstream: ModelServer) -> tuple[int, list[str] | JsonObject]:
-    """Return the status and the model names of a server that is not Ollama, or its status and error."""
-    status, models = await _json(upstream, "GET", "/v1/models", b"")
-    if status != 200:
-        return status, models
-    return 200, [str(each["id"]) for each in models.get("data") or () if isinstance(each, dict) and "id" in each]
-
-
-async def _tags(upstream: ModelServer) -> ASGIApp:
-    """List the models. Only their names are known."""
-    status, names = await _model_names(upstream)
-    if isinstance(names, dict):
-        return JSONResponse(ollama.as_error(names), status)
-    return JSONResponse({"models": [{"name": name, "model": name, "details": _DETAILS} for name in names]})
-
-
 async def _show(upstream: ModelServer, http: HttpRequest) -> ASGIApp:
     """Describe a model, with the capability "tools", which Ollama's clients require."""
-    model: Json = {"details": _DETAILS, "model_info": {}, "capabilities": ["completion"]}
-    if (await upstream.server_info()).kind == "ollama":
-        try:
-            content = await read_content(http)
-        except RequestError as error:
-            return JSONResponse({"error": str(error)}, error.status)
-        status, model = await _json(upstream, "POST", "/api/show", content)
-        if status != 200:
-            return JSONResponse(ollama.as_error(model), status)
+    is_native = (await upstream.server_info()).kind == "ollama"
+    try:
+        content, body = await read_json_body(http, upstream.work)
+        if not is_native:
+            models = await upstream.models()
+    except RequestError as error:
+        return JSONResponse({"error": str(error)}, error.status)
+    except UpstreamError as error:
+        return JSONResponse({"error": str(error)}, error.status)
+    if not is_native:
+        name = str(body.get("model") or body.get("name") or "")
+        known = (each for each in models if each.name in (name, name.removesuffix(":latest")))
+        return JSONResponse(next(known, models[0] if models else ModelDescription(name)).to_show())
+    status, model = await _json(upstream, "POST", "/api/show", content)
+    if status != 200:
+        return JSONResponse(ollama.as_error(model), status)
     capabilities = model.get("capabilities") or ["completion"]
     return JSONResponse({**model, "capabilities": list(dict.fromkeys([*capabilities, "tools"]))})
 
 
 _JSON = {"Accept-Encoding": "identity", "Content-Type": "application/json"}
-_DETAILS = {"format": "gguf", "family": "", "families": [], "parameter_size": "", "quantization_level": ""}
 
 
 async def _json(upstream: ModelServer, method: str, path: str, content: bytes) -> tuple[int, JsonObject]:

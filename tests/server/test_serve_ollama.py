@@ -9,11 +9,14 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import pytest
 
+from adapter.protocols.model_descriptions import ModelDescription
 from tests.scripted_server import CHAT, MODELS, Reply, ScriptedServer, as_error, as_json, as_stream, delta
 from tests.server.test_wrap import ASK, CALL, TOOLS, completion
 from tests.serving import serving
+from tests.template_server import CHATML, TemplateServer
 
 ollama = pytest.importorskip("ollama", reason="Ollama's client is a development dependency")
 pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
@@ -249,3 +252,45 @@ def test_any_body_is_accepted_or_rejected(before):
         body = json.dumps({"model": "m", "messages": ASK, "tools": TOOLS, "stream": False})
         answer = before.client._client.post("/api/chat", content=body, headers={"Content-Type": kind})
         assert answer.json()["message"]["content"] == "Hi."
+
+
+@pytest.fixture
+def identity() -> Iterator[Any]:
+    """Yield a function that sends GET, or POST with a body, to a server in front of llama.cpp."""
+    with TemplateServer("llama.cpp", CHATML) as upstream, serving(upstream.url) as v1:
+        client = httpx.Client(base_url=v1.removesuffix("/v1"))
+        yield lambda path, body=None: client.post(path, json=body) if body else client.get(path)
+
+
+def test_models_are_described_as_by_ollama_and_lm_studio(identity):
+    """With the context size, from which editors compute how much fits."""
+    assert identity("/").text == "Ollama is running"
+    (tag,) = ollama.ListResponse(**identity("/api/tags").json()).models
+    assert tag.model == "m"
+    assert tag.digest
+    assert tag.modified_at
+    shown = identity("/api/show", {"model": "m"}).json()
+    architecture = shown["model_info"]["general.architecture"]
+    assert shown["model_info"][f"{architecture}.context_length"] == 4096
+    assert shown["model_info"]["general.basename"] == "m"
+    assert shown["capabilities"] == ["completion", "tools"]
+    assert identity("/v1/models/m").json()["object"] == "model"
+    assert identity("/v1/models/x").status_code == 404
+    (entry,) = identity("/api/v0/models").json()["data"]
+    assert (entry["id"], entry["loaded_context_length"], entry["state"]) == ("m", 4096, "loaded")
+    assert identity("/api/v0/models/m").json() == entry
+
+
+@pytest.mark.parametrize(
+    ("name", "family", "parameters", "quantization"),
+    [
+        ("models/Qwen3-Coder-30B-A3B-Instruct-Q4_K_M.gguf", "qwen3", "30B", "Q4_K_M"),
+        ("smollm2:135m", "smollm2", "135M", ""),
+        ("meta-llama/Llama-3.1-8B-Instruct-AWQ", "llama", "8B", "AWQ"),
+        ("?", "unknown", "", ""),
+    ],
+)
+def test_model_details_are_taken_from_the_name(name, family, parameters, quantization):
+    details = ModelDescription(name).details
+    found = (details["family"], details["parameter_size"], details["quantization_level"])
+    assert found == (family, parameters, quantization)

@@ -1,0 +1,141 @@
+"""Describe a model server's models as Ollama and LM Studio do, whose clients read sizes and abilities there.
+
+Sources: https://github.com/ollama/ollama/blob/main/docs/api.md and https://lmstudio.ai/docs/app/api/endpoints/rest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from adapter.core.events import Json, JsonObject
+
+NEVER = "0001-01-01T00:00:00Z"
+_FAMILY = re.compile(r"[a-z]+[\d.]*", re.IGNORECASE)
+_PARAMETERS = re.compile(r"(?<![a-z\d])(\d+(?:\.\d+)?[bm])(?![a-z\d])", re.IGNORECASE)
+_QUANTIZATION = re.compile(r"(?<![a-z\d])((?:i?q\d|bf16|f16|f32|fp8|mxfp4|awq|gptq)(?:_\w+)*)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelDescription:
+    """A model, as far as its server describes it. ``size``: in bytes, ``context``: in tokens; both 0 if unknown.
+
+    ``has_images`` and ``has_reasoning``: the model can see, and its template has reasoning. The family, the number of
+    parameters and the quantization are taken from the name.
+    """
+
+    name: str
+    created: int = 0
+    size: int = 0
+    context: int = 0
+    has_images: bool = False
+    has_reasoning: bool = False
+    listed: JsonObject = field(default_factory=dict)
+    """The entry of ``/v1/models``."""
+
+    @property
+    def base_name(self) -> str:
+        return self.name.replace("\\", "/").rpartition("/")[2].removesuffix(".gguf")
+
+    @property
+    def family(self) -> str:
+        match = _FAMILY.match(self.base_name)
+        return match[0].lower() if match else "unknown"
+
+    @property
+    def quantization(self) -> str:
+        match = _QUANTIZATION.search(self.base_name)
+        return match[1].upper() if match else ""
+
+    @property
+    def capabilities(self) -> list[str]:
+        """Return Ollama's names. All models can call tools here."""
+        images, reasoning = ["vision"] * self.has_images, ["thinking"] * self.has_reasoning
+        return ["completion", "tools", *images, *reasoning]
+
+    @property
+    def details(self) -> JsonObject:
+        size = _PARAMETERS.search(self.base_name)
+        return {
+            "parent_model": "",
+            "format": "gguf",
+            "family": self.family,
+            "families": [self.family],
+            "parameter_size": size[1].upper() if size else "",
+            "quantization_level": self.quantization,
+        }
+
+    @property
+    def modified_at(self) -> str:
+        return datetime.fromtimestamp(self.created, UTC).isoformat().replace("+00:00", "Z")
+
+    def to_openai(self) -> JsonObject:
+        """Return an entry of ``/v1/models``."""
+        head = {"id": self.name, "object": "model", "created": self.created, "owned_by": "model server"}
+        return {**self.listed, **head, "owned_by": str(self.listed.get("owned_by") or head["owned_by"])}
+
+    def to_tag(self) -> JsonObject:
+        """Return an entry of ``/api/tags``."""
+        digest = hashlib.sha256(self.name.encode("utf-8", "replace")).hexdigest()
+        head = {"name": self.name, "model": self.name, "modified_at": self.modified_at, "size": self.size}
+        return {**head, "digest": digest, "details": self.details}
+
+    def to_loaded(self) -> JsonObject:
+        """Return an entry of ``/api/ps``."""
+        return {**self.to_tag(), "size_vram": 0, "expires_at": NEVER, "context_length": self.context}
+
+    def to_show(self) -> JsonObject:
+        """Return the answer of ``/api/show``."""
+        info: JsonObject = {"general.architecture": self.family, "general.basename": self.base_name}
+        info |= {f"{self.family}.context_length": self.context} if self.context else {}
+        empty = dict.fromkeys(("license", "modelfile", "parameters", "template"), "")
+        modified = {"modified_at": self.modified_at}
+        return {**empty, **modified, "details": self.details, "model_info": info, "capabilities": self.capabilities}
+
+    def to_lm_studio(self) -> JsonObject:
+        """Return an entry of LM Studio's ``/api/v0/models``."""
+        return {
+            "id": self.name,
+            "object": "model",
+            "type": "vlm" if self.has_images else "llm",
+            "publisher": "",
+            "arch": self.family,
+            "compatibility_type": "gguf",
+            "quantization": self.quantization,
+            "state": "loaded",
+            "max_context_length": self.context,
+            "loaded_context_length": self.context,
+            "capabilities": ["tool_use"],
+        }
+
+
+def describe_models(
+    models: JsonObject, context: int, *, has_images: bool, has_reasoning: bool
+) -> list[ModelDescription]:
+    """Return the models in the answer of ``/v1/models``.
+
+    ``context``: the server's context size in tokens, for models without one of their own.
+    """
+    entries = [each for each in models.get("data") or () if isinstance(each, dict) and "id" in each]
+    return [
+        ModelDescription(
+            str(each["id"]),
+            _first(each.get("created")),
+            _first(_object(each.get("meta")).get("size")),
+            _first(each.get("max_model_len"), context, _object(each.get("meta")).get("n_ctx_train")),
+            has_images,
+            has_reasoning,
+            each,
+        )
+        for each in entries
+    ]
+
+
+def _object(value: Json) -> JsonObject:
+    return value if isinstance(value, dict) else {}
+
+
+def _first(*values: Json) -> int:
+    return next((value for value in values if isinstance(value, int) and value > 0), 0)

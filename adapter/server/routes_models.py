@@ -1,0 +1,56 @@
+"""The routes that describe models: one model of OpenAI's list, and LM Studio's lists."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import partial
+from typing import TypeAlias
+
+from starlette.requests import Request as HttpRequest
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from adapter.protocols.model_descriptions import ModelDescription
+from adapter.protocols.openai_errors import error_object
+from adapter.server.model_server import ModelServer
+from adapter.server.upstream_connection import UpstreamError
+
+PassOn: TypeAlias = Callable[[HttpRequest], Awaitable[ASGIApp]]
+
+LIST = "/api/v0/models"
+
+
+def routes(upstream: ModelServer, pass_on: PassOn) -> list[Route]:
+    """Return the routes. ``pass_on``: answers requests for models that are not listed."""
+    return [
+        Route("/v1/models/{id:path}", partial(_model, upstream, pass_on), methods=["GET"]),
+        Route(LIST, partial(_lm_studio, upstream, pass_on), methods=["GET"]),
+        Route(f"{LIST}/{{id:path}}", partial(_lm_studio, upstream, pass_on), methods=["GET"]),
+    ]
+
+
+async def _model(upstream: ModelServer, pass_on: PassOn, http: HttpRequest) -> ASGIApp:
+    """Return an entry of ``/v1/models``: most model servers have no route for one."""
+    found = await _find(upstream, http.path_params["id"])
+    return await pass_on(http) if found is None else JSONResponse(found.to_openai())
+
+
+async def _lm_studio(upstream: ModelServer, pass_on: PassOn, http: HttpRequest) -> ASGIApp:
+    if (await upstream.server_info()).kind == "lmstudio":
+        return await pass_on(http)
+    if "id" in http.path_params:
+        found = await _find(upstream, http.path_params["id"])
+        return await pass_on(http) if found is None else JSONResponse(found.to_lm_studio())
+    try:
+        models = [each.to_lm_studio() for each in await upstream.models()]
+    except UpstreamError as error:
+        return JSONResponse(error_object(str(error), "upstream_error"), error.status)
+    return JSONResponse({"object": "list", "data": models})
+
+
+async def _find(upstream: ModelServer, name: str) -> ModelDescription | None:
+    with suppress(UpstreamError):
+        return next((each for each in await upstream.models() if each.name == name), None)
+    return None
