@@ -80,8 +80,13 @@ def make_app(commands: Collection[str] = COMMANDS) -> typer.Typer:
         if isinstance(command, typer.Typer):
             app.add_typer(command)
         else:
-            app.command(name, cls=_Command)(command)
+            variables = {"auto_envvar_prefix": ENV_PREFIX} if name == "serve" else {}
+            app.command(name, cls=_Command, context_settings=variables)(command)
     return app
+
+
+ENV_PREFIX = "ADAPTER"
+"""Prefix of the variables for the options of `serve`, such as ``ADAPTER_MAX_STREAMS`` for ``--max-streams``."""
 
 
 def _load(name: str) -> Any:

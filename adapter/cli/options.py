@@ -25,6 +25,7 @@ def option_group(title: str | None = None, *, is_advanced: bool = False) -> Call
     """
 
     def define_option(metavar: str | None, help: str, *names: str, **settings: Any) -> Any:
+        settings.setdefault("show_envvar", "envvar" in settings)  # not the variables of all options of `serve`
         return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=title, hidden=is_advanced, **settings)
 
     return define_option

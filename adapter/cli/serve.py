@@ -10,6 +10,7 @@ from typing import Annotated
 from adapter.cli import options as shared
 from adapter.cli.malloc_tuning import limit_malloc_arenas
 from adapter.cli.options import option_group, unless_auto
+from adapter.cli.serve_config import read_model_setups, use_config_file
 from adapter.core.errors import UsageError
 
 _basic = option_group()
@@ -39,6 +40,19 @@ def serve(
     ] = None,
     allow_origin: Annotated[
         list[str] | None, _basic("URL", "Web origin that may send requests, e.g. http://localhost:3000; repeatable.")
+    ] = None,
+    trusted_host: Annotated[
+        list[str] | None,
+        _basic("NAME", "Host name that a proxy in front of this server passes on, e.g. llm.example; repeatable."),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        _basic(
+            "FILE",
+            "TOML file with options, e.g. max-streams = 4, and settings for models. ADAPTER_* variables precede it.",
+            callback=use_config_file,
+            is_eager=True,
+        ),
     ] = None,
     format: shared.Format = "auto",
     constraint: Annotated[str, _basic("MODE", shared.CONSTRAINT_HELP)] = "auto",
@@ -158,6 +172,7 @@ def serve(
         ),
         constraints=ConstraintSettings(mode=parse_constraint_mode(unless_auto(constraint)), grounded=grounded),
         observation=Observation(observe=ExchangeLog(record, Redactor(os.environ, [api_key])) if record else None),
+        setups=read_model_setups(config),
         policy=policy,
         stream_arguments=stream_arguments,
         guide=guide,
@@ -185,6 +200,7 @@ def serve(
             store=store,
             retry_s=retry,
             origins=tuple(each.rstrip("/") for each in allow_origin or ()),
+            trusted_hosts=tuple(trusted_host or ()),
             pass_admin=pass_admin,
             workers=workers,
             drain_s=drain,

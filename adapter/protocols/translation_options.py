@@ -126,6 +126,8 @@ class TranslationOptions:
     """Fields added to each request that does not contain them."""
     memory: VerbatimCallCache = field(default_factory=VerbatimCallCache)
     setup_of: Callable[[str], CallingSetup | None] | None = None
+    setups: Mapping[str, CallingSetup] = field(default_factory=dict)
+    """The user's setup for each model name. They take precedence over ``setup_of``."""
     guide: str = "auto"
     """When small models get help in choosing tools, one of `GUIDE_MODES`."""
     assists: AssistSettings | None = None
@@ -146,7 +148,7 @@ class TranslationOptions:
 
     def for_model(self, model: str) -> TranslationOptions:
         """Fill unset settings from the known setup of ``model``."""
-        setup = self.setup_of(model) if self.setup_of else None
+        setup = self.setups.get(model) or (self.setup_of(model) if self.setup_of else None)
         if setup is None:
             return self
         prompt, constraints = self.prompt, self.constraints

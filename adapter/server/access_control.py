@@ -36,16 +36,19 @@ class AccessControl:
 
     ``is_loopback``: the server listens only on this machine, so every ``Host`` header must name it. ``api_key``: key
     that clients must send in OpenAI's or Anthropic's headers. ``origins``: origins of allowed web pages. ``form``: a
-    path that is not checked for the key because it authenticates its users.
+    path that is not checked for the key because it authenticates its users. ``trusted_hosts``: names that a proxy on
+    this machine passes on in ``Host``.
     """
 
     def __init__(
-        self, app: ASGIApp, is_loopback: bool, api_key: str | None, origins: Collection[str] = (), form: str = ""
-    ) -> None:
+        self, app: ASGIApp, is_loopback: bool, api_key: str | None, origins: Collection[str] = (), form: str = "",
+        trusted_hosts: Collection[str] = (),
+    ) -> None:  # fmt: skip
         self._app, self._form = app, form
         self._is_loopback = is_loopback
         self._api_key = api_key
         self._origins = origins
+        self._trusted_hosts = {each.lower() for each in trusted_hosts}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -71,9 +74,10 @@ class AccessControl:
         host, origin = headers.get("host", ""), headers.get("origin")
         if twice := [name for name in ONCE if len(headers.getlist(name)) > 1]:
             raise RequestError(f"the header {twice[0]} is repeated; send it once")
-        if self._is_loopback and not _HERE.fullmatch(host):
+        if self._is_loopback and not self._is_known(host):
             message = (
-                f"invalid host {host!r}: this server only serves this machine. Use 127.0.0.1, or start it with --host"
+                f"invalid host {host!r}: this server only serves this machine. Use 127.0.0.1, start it with --host, or "
+                "behind a proxy with --trusted-host NAME"
             )
             raise RequestError(message, status=421)
         if origin in self._origins:
@@ -86,6 +90,11 @@ class AccessControl:
                 "web pages of other sites may not use this server; start it with --allow-origin ORIGIN to allow one"
             )
             raise RequestError(message, status=403)
+
+    def _is_known(self, host: str) -> bool:
+        name, colon, port = host.rpartition(":")
+        known = {host.lower(), name.lower()} if colon and port.isdigit() else {host.lower()}
+        return _HERE.fullmatch(host) is not None or bool(known & self._trusted_hosts)
 
     def _check_key(self, path: str, headers: Headers) -> None:
         if self._api_key is None or path in ("/health", "/ready"):

@@ -88,6 +88,8 @@ class ServerSettings:
     """Chat template to use instead of the model's."""
     origins: tuple[str, ...] = ()
     """Origins of web pages that may send requests, for example ``http://localhost:3000``."""
+    trusted_hosts: tuple[str, ...] = ()
+    """Host names, besides this machine's, that requests to a server of this machine may use."""
     retry_s: float = RETRY_S
     """Maximum time, in seconds, to retry requests while the model server is loading or busy."""
     store: Path | None = None
@@ -287,7 +289,9 @@ def create_app(settings: ServerSettings, *observers: RequestObserver) -> ASGIApp
         lifespan=life,
     )
     form = viewing.path if viewing else ""
-    guarded = AccessControl(router, is_loopback_host(settings.host), settings.api_key, settings.origins, form)
+    guarded = AccessControl(
+        router, is_loopback_host(settings.host), settings.api_key, settings.origins, form, settings.trusted_hosts
+    )
     drain = GracefulShutdown(guarded, settings.drain_s, *([metrics.drain] if metrics else []))
     patterns = {route.endpoint: route.path for route in reversed(router.routes) if isinstance(route, Route)}
     return TelemetryMiddleware(drain, patterns, observers)

@@ -91,6 +91,13 @@ def test_pages_are_rejected_unless_allowed(url, headers, status):
         assert ask(url, path, headers, method, body)[0] == status
 
 
+def test_trusted_host_is_served(upstream):
+    """With and without a port, in any case; other names are still rejected."""
+    with serving(f"{upstream.url}/v1", "--trusted-host", "llm.example") as url:
+        found = [ask(url, MODELS, {"Host": host})[0] for host in ("LLM.example", "llm.example:443", "x.llm.example")]
+    assert found == [200, 200, 421]
+
+
 def test_rejected_page_gets_allow_origin_advice(url):
     assert f"--allow-origin {PAGE}" in ask(url, MODELS, {"Origin": PAGE})[2]
 

@@ -1,0 +1,69 @@
+"""The configuration file of `adapter serve`: one key for each option, and tables for models.
+
+::
+
+    upstream = "http://127.0.0.1:8080"
+    host = "0.0.0.0"
+    max-streams = 4
+    trusted-host = ["llm.example"]
+
+    [models."qwen3-coder:30b"]     # settings for requests that name this model
+    format = "qwen3_coder"
+    constraint = "arguments"       # off by default
+    style = "compact"              # a generated prompt of this style; without it, the chat template
+    native = false                 # true: the model server describes the tools and parses the calls
+
+Options on the command line, then ``ADAPTER_*`` variables, take precedence over the file.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import typer
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from adapter.cli.config import read_toml
+from adapter.grammars.constraint_mode import Constraint
+from adapter.parsing.formats import get_format
+from adapter.prompting.calling_setup import CallingSetup
+from adapter.prompting.system_prompt import Style
+
+_NOT_IN_FILE = ("config", "help_all")
+
+
+class ModelSettings(BaseModel):
+    """Settings for one model, by the name that requests use."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    format: str
+    constraint: Constraint = "off"
+    style: Style | None = None
+    native: bool = False
+
+    def to_setup(self) -> CallingSetup:
+        """Return the setup. Raises UsageError for an unknown format."""
+        name, style = get_format(self.format).name, self.style or "trained"
+        return CallingSetup(name, style, self.constraint, self.native, uses_template=self.style is None)
+
+
+class _Models(BaseModel):
+    models: dict[str, ModelSettings] = Field(default={})
+
+
+def use_config_file(context: typer.Context, path: Path | None) -> Path | None:
+    """Use the values in the file as the defaults of the options. Raises UsageError for a key that is no option."""
+    if path is not None:
+        names = [str(each.name) for each in context.command.params if each.name not in _NOT_IN_FILE]
+        fields: dict[str, Any] = {name.replace("_", "-"): (Any, None) for name in names}
+        file = create_model("File", __base__=_Models, __cls_kwargs__={"extra": "forbid"}, **fields)
+        values = read_toml(path, file).model_dump(exclude={"models"}, exclude_unset=True)
+        context.default_map = {name.replace("-", "_"): value for name, value in values.items()}
+    return path
+
+
+def read_model_setups(path: Path | None) -> dict[str, CallingSetup]:
+    """Return the setup of each model in the file; empty without a file. Raises UsageError."""
+    return {} if path is None else {name: each.to_setup() for name, each in read_toml(path, _Models).models.items()}
