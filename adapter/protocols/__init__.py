@@ -24,6 +24,7 @@ __all__ = [
     "grounding",
     "guarded_exchange",
     "llama_cpp",
+    "media_parts",
     "model_descriptions",
     "ollama",
     "openai_chat_response",

@@ -24,6 +24,7 @@ from adapter.prompting.system_prompt import new_prompt_session, system_prompt
 from adapter.protocols.grounding import ground_conversation
 from adapter.protocols.guarded_exchange import EXTENSION, ResponseGuard
 from adapter.protocols.llama_cpp import has_lazy_grammar
+from adapter.protocols.media_parts import adapt_media
 from adapter.protocols.openai_chat_fields import passthrough_fields
 from adapter.protocols.openai_errors import RequestError, require_type
 from adapter.protocols.plain_messages import has_misplaced_system, last_calls, last_request, plain_messages
@@ -89,6 +90,7 @@ def passthrough_request(body: JsonObject, options: TranslationOptions) -> Transl
 def translate_chat_request(body: JsonObject, options: TranslationOptions) -> TranslatedRequest:
     """Translate a chat request. Raises RequestError if it is invalid, as OpenAI's API would also report."""
     check_size(body)
+    body = {**body, "messages": adapt_media(body.get("messages"), options.unsupported_media)}
     functions, kinds = tools_as_functions(body)
     options = options.for_model(str(body.get("model") or ""))
     if kinds is not FUNCTIONS:

@@ -126,6 +126,8 @@ class TranslationOptions:
     """Fields added to each request that does not contain them."""
     memory: VerbatimCallCache = field(default_factory=VerbatimCallCache)
     setup_of: Callable[[str], CallingSetup | None] | None = None
+    unsupported_media: frozenset[str] = frozenset()
+    """Media that the model cannot take, as the server reports: ``image``, ``audio``."""
     setups: Mapping[str, CallingSetup] = field(default_factory=dict)
     """The user's setup for each model name. They take precedence over ``setup_of``."""
     guide: str = "auto"

@@ -22,6 +22,7 @@ from adapter.core.errors import TransportError
 from adapter.core.events import Json, JsonObject
 from adapter.prompting.deriving.detect import DetectedFormat
 from adapter.prompting.intent.assist import AssistSettings
+from adapter.protocols.media_parts import AUDIO, IMAGE
 from adapter.protocols.model_descriptions import ModelDescription, describe_models
 from adapter.protocols.openai_errors import error_text, relay_error
 from adapter.protocols.sse import encode_json, read_json
@@ -279,8 +280,10 @@ class ModelServer(UpstreamConnection):
             advice = query_context_size(endpoint).advice
             self._log_new([*notes, advice] if advice else notes)
         modalities = (props or {}).get("modalities")
-        has_images = isinstance(modalities, dict) and modalities.get("vision") is True
-        return ServerInfo(kind, options, has_images)
+        reported = modalities if isinstance(modalities, dict) else {}
+        unsupported = {each for each, key in ((IMAGE, "vision"), (AUDIO, "audio")) if reported.get(key) is False}
+        options = replace(options, unsupported_media=frozenset(unsupported))
+        return ServerInfo(kind, options, reported.get("vision") is True)
 
     def _log_new(self, notes: list[str]) -> None:
         """Log the notes that the last detection did not produce."""

@@ -362,6 +362,44 @@ def test_content_lists_are_accepted():
     assert native[1] == {"role": "user", "content": "See", "images": ["AA=="]}
 
 
+MEDIA = [
+    {"type": "text", "text": "here"},
+    {"type": "image", "data": "AA==", "mimeType": "image/png"},
+    {"type": "image_url", "image_url": {"url": "data:image/png;base64,BB=="}},
+    {"type": "audio", "data": "CC==", "mimeType": "audio/wav"},
+]
+
+
+def media_result(unsupported: set[str]) -> Any:
+    """Return the content that the model server gets for a tool result with images and audio."""
+    call = {"id": "c", "type": "function", "function": {"name": "read_file", "arguments": "{}"}}
+    messages = [
+        *ASK,
+        {"role": "assistant", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": MEDIA},
+    ]
+    options = TranslationOptions(unsupported_media=frozenset(unsupported))
+    return translate_chat_request({"messages": messages, "tools": TOOLS}, options).body["messages"][-1]["content"]
+
+
+def test_media_in_results_reach_models_that_can_take_them():
+    """MCP's notation is converted."""
+    _, first, second, sound = media_result(set())
+    assert [first["image_url"]["url"], second["image_url"]["url"]] == [
+        "data:image/png;base64,AA==",
+        "data:image/png;base64,BB==",
+    ]
+    assert sound == {"type": "input_audio", "input_audio": {"data": "CC==", "format": "wav"}}
+
+
+def test_media_that_a_model_cannot_take_are_named():
+    content = media_result({"image", "audio"})
+    assert isinstance(content, str)
+    assert "here" in content
+    assert content.count("cannot see images") == 2
+    assert "cannot hear audio" in content
+
+
 def test_image_url_is_named_for_ollama():
     """Ollama does not fetch URLs."""
     far = {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}

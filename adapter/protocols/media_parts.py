@@ -1,0 +1,44 @@
+"""Images and audio in messages: convert MCP's notation, and name what the model cannot take instead of losing it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from adapter.conversation.message_content import image_part
+from adapter.core.events import Json, JsonObject
+
+IMAGE, AUDIO = "image", "audio"
+
+_KINDS = {"image_url": IMAGE, "input_image": IMAGE, "image": IMAGE, "input_audio": AUDIO, "audio": AUDIO}
+_LEFT_OUT = {
+    IMAGE: "[An image was left out here: this model cannot see images.]",
+    AUDIO: "[Audio was left out here: this model cannot hear audio.]",
+}
+
+
+def adapt_media(messages: Json, unsupported: Collection[str]) -> Json:
+    """Return the messages with media in OpenAI's format. ``unsupported``: media that the model cannot take; text
+    replaces them."""
+    if not isinstance(messages, list):
+        return messages
+    return [_message(each, unsupported) if _has_parts(each) else each for each in messages]
+
+
+def _has_parts(message: Json) -> bool:
+    return isinstance(message, dict) and isinstance(message.get("content"), list)
+
+
+def _message(message: JsonObject, unsupported: Collection[str]) -> JsonObject:
+    return {**message, "content": [_part(part, unsupported) for part in message["content"]]}
+
+
+def _part(part: Json, unsupported: Collection[str]) -> Json:
+    kind = _KINDS.get(str(part.get("type"))) if isinstance(part, dict) else None
+    if kind in unsupported:
+        return {"type": "text", "text": _LEFT_OUT[kind]} if kind else part
+    match part:
+        case {"type": "image", "data": str(data), "mimeType": str(media_type)}:
+            return image_part(f"data:{media_type};base64,{data}")
+        case {"type": "audio", "data": str(data), "mimeType": str(media_type)}:
+            return {"type": "input_audio", "input_audio": {"data": data, "format": media_type.rpartition("/")[2]}}
+    return part
