@@ -26,6 +26,7 @@ from itertools import islice
 from adapter.core.errors import FormatError
 from adapter.core.events import Json
 from adapter.core.json.decode import decode_json
+from adapter.core.text.text_cache import TextCache
 from adapter.parsing.bare_json import CALL_KEYS, MAX_OPENING
 from adapter.parsing.bodies.python_scanner import read_list
 from adapter.parsing.format import Format, ReadContext
@@ -81,6 +82,10 @@ _MARKED = re.compile(
 )
 _CHUNK = 100_000
 """Maximum length of text for one search, in characters. A search blocks all other threads."""
+_MIN_CACHED = 256
+_ESCAPED = TextCache(16_000_000)
+"""Escaped texts of ``_MIN_CACHED`` to ``_CHUNK`` characters. Each request of a conversation contains all earlier
+results."""
 _TAG = re.compile(r"<(?=/?([^\s<>/]+)(>|\s+[\w.-]+\s*=))")
 _CLOSERS = re.compile(r"</?[^\s<>]+>|\[/[A-Z_]+\]")
 
@@ -106,6 +111,16 @@ def escape_control_tokens(text: str, format: Format | None = None, tools: ToolSe
     """
     if len(text) <= _CHUNK and _JOINT.search(text) is None:
         return text
+    if not _MIN_CACHED <= len(text) <= _CHUNK:
+        return _escape(text, format, tools)
+    key = (text, format, tools)
+    if (escaped := _ESCAPED.find(key)) is None:
+        escaped = _escape(text, format, tools)
+        _ESCAPED.store(key, escaped, len(text))
+    return escaped
+
+
+def _escape(text: str, format: Format | None, tools: ToolSet) -> str:
     closing = _closing_pattern(format) if format is not None else None
     positions = merge(
         _find_joints(text, tools),

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections import OrderedDict
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from adapter.core.events import JsonObject
+from adapter.core.text.text_cache import TextCache
 
 Call: TypeAlias = tuple[str, str, JsonObject]
 """The id, name and arguments of a call."""
@@ -25,38 +24,24 @@ class VerbatimCallCache:
     """
 
     def __init__(self, max_characters: int = MAX_CHARACTERS) -> None:
-        self._texts: OrderedDict[str, str] = OrderedDict()
-        self._size = 0
-        self._max = max_characters
+        self._texts = TextCache(max_characters)
 
     def remember(self, format: str, content: str, calls: Sequence[Call], text: str) -> None:
         """Store ``text``, which the model wrote, for the ``content`` and ``calls`` that the client got."""
         for key in _keys(format, content, calls):
-            if (before := self._texts.pop(key, None)) is not None:
-                self._size -= len(key) + len(before)
-            self._texts[key] = text
-            self._size += len(key) + len(text)
-        while self._size > self._max and self._texts:
-            key, text = self._texts.popitem(last=False)
-            self._size -= len(key) + len(text)
+            self._texts.store(key, text, len(key))
 
     def recall(self, format: str, content: str, calls: Sequence[Call]) -> str | None:
         """Return the text that the model wrote for an answer; None if it is not cached."""
-        for key in _keys(format, content, calls):
-            if (text := self._texts.get(key)) is not None:
-                with suppress(KeyError):  # evicted by another thread
-                    self._texts.move_to_end(key)
-                return text
-        return None
+        found = (self._texts.find(key) for key in _keys(format, content, calls))
+        return next((text for text in found if text is not None), None)
 
 
-def _keys(format: str, content: str, calls: Sequence[Call]) -> list[str]:
-    """Return two cache keys of an answer.
+def _keys(format: str, content: str, calls: Sequence[Call]) -> Iterator[str]:
+    """Yield two cache keys of an answer.
 
     One key contains the call ids, which distinguish answers; the other does not, because Ollama's clients drop the ids.
     """
     bare = [[name, arguments] for _, name, arguments in calls]
-    return [
-        json.dumps([format, content.strip(), ids, bare], sort_keys=True)
-        for ids in ([call_id for call_id, _, _ in calls], [])
-    ]
+    for ids in ([call_id for call_id, _, _ in calls], []):
+        yield json.dumps([format, content.strip(), ids, bare], sort_keys=True)

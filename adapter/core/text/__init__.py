@@ -1,4 +1,4 @@
-"""Text utilities: lines, diffs, truncation, redaction, display escaping and bounded regular expressions."""
+"""Text utilities: lines, diffs, truncation, redaction, display escaping, caches and bounded regular expressions."""
 
 __all__ = [
     "diffs",
@@ -9,5 +9,6 @@ __all__ = [
     "safe_regex",
     "split_around",
     "string_builder",
+    "text_cache",
     "truncate",
 ]
