@@ -257,8 +257,11 @@ def test_any_body_is_accepted_or_rejected(before):
 @pytest.fixture
 def identity() -> Iterator[Any]:
     """Yield a function that sends GET, or POST with a body, to a server in front of llama.cpp."""
-    with TemplateServer("llama.cpp", CHATML) as upstream, serving(upstream.url) as v1:
-        client = httpx.Client(base_url=v1.removesuffix("/v1"))
+    with (
+        TemplateServer("llama.cpp", CHATML) as upstream,
+        serving(upstream.url) as v1,
+        httpx.Client(base_url=v1.removesuffix("/v1")) as client,
+    ):
         yield lambda path, body=None: client.post(path, json=body) if body else client.get(path)
 
 
