@@ -37,6 +37,7 @@ REPAIRS: dict[str, str] = {
     "raw-control-character": "raw line breaks, tabs or control characters in a string were accepted",
     "escaped-newline": "escaped line breaks between tokens were dropped",
     "unescaped-quote": "unescaped quotes inside a string were kept",
+    "escaped-quotes": "escaped quotes were read as string delimiters",
     "invalid-escape": "an invalid escape was kept verbatim",
     "key-without-value": "a key without a value was dropped",
     "number-spelling": "a number in a non-JSON notation was accepted",

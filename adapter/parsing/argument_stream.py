@@ -37,7 +37,8 @@ _VALID = (
     r"|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 )
 _MEMBER = re.compile(rf'\s*(?P<comma>,?)\s*(?P<key>"(?:{_VALID})*")\s*:\s*')
-_STRING_TEXT = re.compile(rf"(?:{_VALID}|[\n\t])+")
+_STRING_TEXT = re.compile(rf"(?:(?!\\[bf])(?:{_VALID}|[\n\t]))+")
+"""Text of a string that no repair changes. A backspace or form feed may be a literal backslash, as in ``\\frac``."""
 _RAW = str.maketrans({"\n": "\\n", "\t": "\\t"})
 _STRING_ENDS = re.compile(r'"\s*([,}])')
 _BEGINS_STRING = re.compile(rf'"(?:{_VALID}|[\n\t])')

@@ -14,9 +14,12 @@ from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyResult, ReadContext
 from adapter.parsing.json_scanner import (
     BRACKETS,
     MAX_ATTEMPTS,
+    MISPAIRED,
     QUOTES,
     call_from_arguments,
     calls_from_json,
+    find_break,
+    salvage_calls,
     scan_json_value,
 )
 from adapter.parsing.marker_set import markers_for
@@ -50,6 +53,7 @@ class UntaggedJson:
         self._ends = markers_for(*ends) if ends else None
 
     def __call__(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+        start = len(span)
         char = yield from skip_space(source, span)
         if char not in ("{", "[") or not (self.after_marker or (yield from self._begins_call(source, context))):
             return TEXT
@@ -60,7 +64,11 @@ class UntaggedJson:
         if not values and not self.after_marker and source.final and _names_tool("".join(span), context):
             return CUT
         if not values or (not self.after_marker and not all(self._is_call(value, context) for value in values)):
-            return BodyResult(error=error or CUT_OFF) if self.after_marker else TEXT
+            if not self.after_marker:
+                return TEXT
+            if self.name is not None or source.was_cut:
+                return BodyResult(error=error or CUT_OFF)
+            return salvage_calls("".join(span[start:]), error or CUT_OFF, self.arguments_key, context)
         try:
             if self.name is not None:
                 return call_from_arguments(self.name, values, offset)
@@ -91,7 +99,9 @@ class UntaggedJson:
                     break  # cut off: do not reinterpret its quotes
                 try:
                     value = decode_json(text, closed=ended)
-                    if bracket not in BRACKETS and text[value.end :].strip():
+                    if bracket not in BRACKETS and text[value.end :].strip(_AFTER_VALUE):
+                        break
+                    if MISPAIRED & {*value.fixes} and self._find_break(text[: value.end]):
                         break
                 except FormatError as error:
                     if ended:
@@ -117,8 +127,30 @@ class UntaggedJson:
             span.extend(gap)
             start += sum(map(len, (*piece, *gap)))
             piece = []
-        span.extend(piece)
-        return values, None
+        return values, self._end_at_break(source, piece, span)
+
+    def _find_break(self, text: str) -> int | None:
+        """Return where a value whose quotes do not pair most likely ends: at a marker, or else at a blank line."""
+        found = find_break(text, self._ends) if self._ends else None
+        if found is not None:
+            return found[0]
+        blank = _BLANK_LINE.search(text)
+        return blank.end() if blank else None
+
+    def _end_at_break(self, source: StreamBuffer, piece: list[str], span: list[str]) -> str | None:
+        """End a value that cannot be parsed, and give back the text after it. Return the error; None if the text was
+        cut."""
+        text = "".join(piece)
+        end = None if source.was_cut else self._find_break(text)
+        span.append(text[:end])
+        if end is None:
+            return None
+        source.push_back(text[end:])
+        try:
+            decode_json(text[:end], closed=False)
+        except FormatError as error:
+            return f"the call cannot be read: {error}"
+        return "the call cannot be read: its quotes do not pair"
 
     def _give_back_end(self, source: StreamBuffer, marker: str, piece: list[str]) -> None:
         """Give back the marker that ended a value, even if a stray quote hid the marker from the bracket count."""
@@ -178,6 +210,8 @@ def _give_back_next(source: StreamBuffer, piece: list[str], end: int) -> int:
 
 
 _AFTER_VALUE = f"}}]{SPACE}"
+_BLANK_LINE = re.compile(r"(?<=[}\]])[ \t]*\n(?=[ \t]*\n|[ \t]*[{\[])")
+"""A line break after a closing bracket, and a blank line or the beginning of another value after it."""
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{}"]', re.DOTALL)
 _CLOSING = {"{": "}", "[": "]"}
 

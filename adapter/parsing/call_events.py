@@ -6,7 +6,7 @@ import json
 import re
 
 from adapter.core.events import Event, InvalidToolCall, MarkupDelta, ToolCall
-from adapter.core.json.strict import is_encodable, replace_surrogates
+from adapter.core.json.strict import is_encodable, replace_surrogates, without_spelling
 from adapter.core.repair_codes import REPAIRS
 from adapter.parsing.format import BodyResult, Format
 from adapter.parsing.parse_policy import ParsePolicy
@@ -34,10 +34,8 @@ class CallEventFactory:
 
     def events_for(self, result: BodyResult, raw: str) -> list[Event]:
         """Return the events for the result of parsing ``raw``, which includes its format's markers."""
-        if result.error is not None:
-            return [InvalidToolCall(raw, result.error)]
         if not result.calls:
-            return [MarkupDelta(raw)]
+            return [MarkupDelta(raw) if result.error is None else InvalidToolCall(raw, result.error)]
         has_surrogates = not is_encodable(raw)
         ends = [call.end for call in result.calls[:-1]] + [len(raw)]
         events: list[Event] = []
@@ -46,6 +44,8 @@ class CallEventFactory:
             stop = start if end is None else end
             events.append(self._tool_call(call, result.fixes, raw[start:stop], has_surrogates))
             start = stop
+        if result.error is not None:
+            events.append(InvalidToolCall("", result.error))
         return events
 
     def rejection_reason(self, result: BodyResult, *, is_marked: bool, is_first: bool) -> str:
@@ -98,7 +98,8 @@ class CallEventFactory:
 
         ``raw`` is empty for a further call from the same JSON value. ``has_surrogates`` refers to the whole text.
         """
-        name, arguments, more_fixes = self.normalise(call.name, call.arguments)
+        name, spelt, more_fixes = self.normalise(call.name, call.arguments)
+        arguments = {key: value if type(value) is str else without_spelling(value) for key, value in spelt.items()}
         self._count += 1
         repairs_by_name = dict.fromkeys((*fixes, *call.fixes, *more_fixes))
         if has_surrogates and not is_encodable(json.dumps([name, arguments], ensure_ascii=False)):

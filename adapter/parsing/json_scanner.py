@@ -8,23 +8,45 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 
 from adapter.core.errors import FormatError
 from adapter.core.json.strict import DecodedJson as Value
+from adapter.core.json.strict import decode_strict
 from adapter.parsing.format import BodyResult, ReadContext
-from adapter.parsing.marker_set import MarkerSet
+from adapter.parsing.marker_set import Found, MarkerSet
 from adapter.parsing.stream_buffer import Reader, StreamBuffer, ValueSink, read_until
-from adapter.tools.call_shapes import DecodedCall, extract_calls, parse_arguments
+from adapter.tools.call_shapes import DecodedCall, extract_calls, looks_like_call, parse_arguments
+
+MAX_SALVAGED = 100
+"""Maximum number of calls that are searched among damaged ones."""
+
+_BETWEEN_CALLS = re.compile(r"(?<=\})\s*[,\n]\s*(?=\{\s*\")")
 
 MAX_ATTEMPTS = 8
 """Maximum number of attempts to parse one malformed body. The cost of an attempt is linear in the body's length."""
 
-QUOTES = ('"', "'")
+ESCAPED_QUOTE = '\\"'
+"""A quote that some models write as a delimiter, having escaped the whole object as if it were in a string."""
+
+QUOTES = ('"', "'", ESCAPED_QUOTE)
 BRACKETS = {"{": 1, "[": 1, "}": -1, "]": -1}
 """Change of the nesting depth at each bracket."""
 
-_STRING_END = {quote: re.compile(rf"(?:[^{quote}\\]++|\\.)*+", re.DOTALL) for quote in QUOTES}
-_STOP_PATTERNS = {quote: re.compile(rf"(?:[^{quote}\\]++|\\.)*+[{quote}\\]", re.DOTALL) for quote in QUOTES}
+_STRING_TEXT = {
+    '"': r'(?:[^"\\]++|\\.)*+',
+    "'": r"(?:[^'\\]++|\\.)*+",
+    ESCAPED_QUOTE: r'(?:[^\\]++|\\[^"])*+',
+}
+_STRING_END = {quote: re.compile(text, re.DOTALL) for quote, text in _STRING_TEXT.items()}
+_STOP_PATTERNS = {quote: re.compile(rf"{text}[{quote[-1]}\\]", re.DOTALL) for quote, text in _STRING_TEXT.items()}
+_BEFORE_BREAK = re.compile(r"[}\]\n]\s*\Z")
+_AFTER_BREAK = re.compile(r"[ \t]*(?:\n|\Z)|\s*[{\[]")
+_LOOKBEHIND = 40
+"""Number of characters before or after a marker that decide whether a value ends there."""
+
+MISPAIRED = frozenset({"unescaped-quote", "curly-quotes", "missing-comma", "unquoted-key", "single-quotes"})
+"""Repairs of text whose quotes may be paired wrongly."""
 
 
 def skip_string(source: StreamBuffer, span: list[str], quote: str) -> Reader[None]:
@@ -39,8 +61,9 @@ def skip_string(source: StreamBuffer, span: list[str], quote: str) -> Reader[Non
         found = pattern.match(source.text, source.position)
         end = found.end() if found is not None else source.position
         closes = source.text.startswith(quote, end)
-        span.append(source.text[source.position : end + closes])
-        source.position = end + closes  # a backslash at the very end waits for its character
+        end += len(quote) if closes else 0
+        span.append(source.text[source.position : end])
+        source.position = end  # a backslash at the very end waits for its character
         if closes:
             return
         if source.final:
@@ -71,6 +94,23 @@ def scan_json_value(source: StreamBuffer, span: list[str], tokens: MarkerSet) ->
             return marker
 
 
+def find_break(text: str, ends: MarkerSet, start: int = 0) -> Found | None:
+    """Return the marker of ``ends`` at which a value with unpaired quotes most likely ends; None without such a marker.
+
+    The marker follows a closing bracket or a line break, or a line break, another marker or the end follows it.
+    """
+    found = ends.search(text, start)
+    while found is not None:
+        begin, end = found
+        following = ends.search(text, end)
+        gap = text[end : following[0] if following else end + _LOOKBEHIND]
+        before = text[max(0, begin - _LOOKBEHIND) : begin + (text[begin] == "\n")]
+        if _BEFORE_BREAK.search(before) or _AFTER_BREAK.match(gap):
+            return found
+        found = following
+    return None
+
+
 def calls_from_json(values: Sequence[Value], arguments_key: str, context: ReadContext, offset: int) -> BodyResult:
     """Return the calls in ``values``. ``offset``: start of the values' text in the span. Raises FormatError."""
     calls: list[DecodedCall] = []
@@ -83,6 +123,19 @@ def calls_from_json(values: Sequence[Value], arguments_key: str, context: ReadCo
         calls += found
         fixes += value.fixes
     return BodyResult(calls=tuple(calls), fixes=tuple(fixes))
+
+
+def salvage_calls(text: str, error: str, arguments_key: str, context: ReadContext) -> BodyResult:
+    """Return the valid calls among several of which one is damaged, with its ``error``; else only the error."""
+    bodies = _BETWEEN_CALLS.split(text.strip().removeprefix("[").removesuffix("]"))
+    calls: list[DecodedCall] = []
+    for body in bodies[:MAX_SALVAGED] if len(bodies) > 1 else ():
+        value = decode_strict(body)
+        if value is not None and not body[value.end :].strip() and looks_like_call(value.value):
+            with suppress(FormatError):
+                calls += extract_calls(value.value, arguments_key, context.tools)
+    known = [call._replace(end=None) for call in calls if not context.tools or context.tools.match(call.name)]
+    return BodyResult(calls=tuple(known), error=error)
 
 
 def call_from_arguments(name: str, values: Sequence[Value], offset: int) -> BodyResult:

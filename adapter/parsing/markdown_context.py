@@ -20,6 +20,11 @@ _OPENING = rf"[{_MARGIN}]*+(?:{FENCE}(?=[^\n]{{0,{FENCE_KIND}}}\n)(?P<more>`*)[^
 _TICK_RUNS = re.compile(r"`+|[^`]+")
 _SPEAKER = re.compile(r"(?: {2,}|\t)\s*(?:assistant|user|human|model|system|tool|ai|bot)\s*:", re.IGNORECASE)
 _HEAD_LENGTH = 40
+_TAIL_LENGTH = 3
+QUOTATION_MARKS = ('"', "'", "“", "„", "«", "‘")
+_OPEN_QUOTATION = re.compile(r"(?:(?:^|[\s(\[:=])[\"']|[“„«‘])\Z")
+"""A quotation mark that opens a quotation, because it follows a space or bracket."""
+_MID_SENTENCE = re.compile(r"[\w,;][ \t]\Z")
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 
 MAX_PIECES = 256
@@ -52,7 +57,9 @@ class MarkdownContext:
         "_is_quote",
         "_open_ticks",
         "_pieces",
+        "_quotes_paragraph",
         "_spans_lines",
+        "_tail",
         "_tick_run",
     )
 
@@ -68,6 +75,8 @@ class MarkdownContext:
             0  # backticks at the very end; more may arrive, so they count only when another character follows
         )
         self._spans_lines = False
+        self._quotes_paragraph = False
+        self._tail = ""  # the last characters
 
     @property
     def is_blank(self) -> bool:
@@ -76,7 +85,8 @@ class MarkdownContext:
 
     @property
     def is_quote(self) -> bool:
-        """True if the line begins with ``>``, or with an indented speaker's name, as in a quoted transcript."""
+        """True if the line begins with ``>``, with the ``|`` of a table's row, or with an indented speaker's name, as
+        in a quoted transcript."""
         self._flush()
         return self._is_quote
 
@@ -93,7 +103,14 @@ class MarkdownContext:
             return "code-fence"
         if self._opened_after_run():
             return "inline-code"
-        return "quotation" if self._is_quote else ""
+        begins_quotation = self._tail[-1:] in QUOTATION_MARKS and _OPEN_QUOTATION.search(self._tail)
+        return "quotation" if self._is_quote or begins_quotation else ""
+
+    @property
+    def is_mid_sentence(self) -> bool:
+        """True if the text ends after a word and a space, so that a sentence may continue."""
+        self._flush()
+        return not self._is_blank and _MID_SENTENCE.search(self._tail) is not None
 
     def quoted_after(self, text: str) -> str:
         """Return the value that `quote_reason` would have after ``text``."""
@@ -107,6 +124,11 @@ class MarkdownContext:
         """Let the current inline code span lines, up to the end of its paragraph, because it quotes a marker."""
         self._flush()
         self._spans_lines = True
+
+    def advance_past_quotation(self) -> None:
+        """Let the current quotation span the rest of its paragraph, because it quotes a marker."""
+        self._flush()
+        self._is_quote = self._quotes_paragraph = True
 
     def end_quotation(self) -> None:
         """End the current inline code or code fence."""
@@ -136,6 +158,7 @@ class MarkdownContext:
             self._process(text[:end])
 
     def _process(self, text: str) -> None:
+        self._tail = (self._tail + text[-_TAIL_LENGTH:])[-_TAIL_LENGTH:]
         at = self._pass_fences(text) if self._has_fences and (FENCE in text or TILDE_FENCE in text) else 0
         if self._fence:
             start = text.rfind("\n", at) + 1
@@ -157,7 +180,7 @@ class MarkdownContext:
             self._forget_ticks()
 
     def _add(self, text: str) -> None:
-        if self._spans_lines and "\n" in text:
+        if (self._spans_lines or self._quotes_paragraph) and "\n" in text:
             for line in _LINES.findall(text):
                 self._add_line(line)
         else:
@@ -168,7 +191,9 @@ class MarkdownContext:
         if start and not self._spans_past(text[:start]):
             self._forget_ticks()
         if start:
-            self._is_blank, self._is_quote, self._head = True, False, ""
+            is_blank = self._is_blank and not text[:start].strip(SPACE)
+            self._quotes_paragraph = self._quotes_paragraph and not is_blank
+            self._is_blank, self._is_quote, self._head = True, self._quotes_paragraph, ""
             text = text[start:]
         self._begin_line(text)
         self._count_ticks(text)
@@ -186,7 +211,7 @@ class MarkdownContext:
             self._head = (self._head + piece)[:_HEAD_LENGTH]
             self._is_quote = self._is_quote or _SPEAKER.match(self._head) is not None
         if self._is_blank and (first := piece.lstrip(SPACE)[:1]):
-            self._is_blank, self._is_quote = False, self._is_quote or first == ">"
+            self._is_blank, self._is_quote = False, self._is_quote or first in ">|"
 
     def _count_ticks(self, piece: str) -> None:
         for part in _TICK_RUNS.findall(piece) if "`" in piece or self._tick_run else ():

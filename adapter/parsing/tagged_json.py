@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from adapter.core.errors import FormatError
 from adapter.core.events import Json
@@ -18,9 +19,12 @@ from adapter.parsing.format import CUT, TEXT, BodyReader, BodyResult, ReadContex
 from adapter.parsing.json_scanner import (
     BRACKETS,
     MAX_ATTEMPTS,
+    MISPAIRED,
     QUOTES,
     call_from_arguments,
     calls_from_json,
+    find_break,
+    salvage_calls,
     scan_json_value,
     skip_string,
 )
@@ -39,6 +43,13 @@ _SPACE = re.compile(r"\s*")
 _TRAILING = ",;}]`"  # characters that models write after a value, inside the tag
 _CUT_TAG = re.compile(r"(?:[<\[][^<>\[\]\n]{0,40})?")
 _MISSPELT_CLOSE = re.compile(r"<[/|\\]{0,2}[a-z_ |]*(?:tool|call)[a-z_ |]*>", re.IGNORECASE | re.ASCII)
+
+
+@lru_cache(maxsize=256)
+def _next_call_pattern(opening: str, closing: str) -> re.Pattern[str]:
+    """Return a pattern for the end of a call and the beginning of the next."""
+    opener = re.escape(opening)
+    return re.compile(rf"(?:{re.escape(closing)}|\n)\s*{opener}|{opener}\s*+[{{\[]", re.IGNORECASE)
 
 
 class TaggedJson:
@@ -62,6 +73,8 @@ class TaggedJson:
         self.opening, self.closing, self.arguments_key, self.name = opening, closing, arguments_key, name
         self.may_list, self._reshape = may_list, reshape
         self._ends = markers_for(opening, closing)
+        self._opens = markers_for(opening)
+        self._next_call = _next_call_pattern(opening, closing)
         self._tokens = markers_for(opening, closing, *QUOTES, *BRACKETS)
 
     def __call__(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
@@ -70,7 +83,12 @@ class TaggedJson:
             return complete_result
         if self._reshape is None:
             context.begin_json(source.offset, self.name, self.arguments_key)
-        return (yield from self._read_in_pieces(source, span, context))
+        start = len(span)
+        result = yield from self._read_in_pieces(source, span, context)
+        if result.error is None or self.name is not None or source.was_cut:
+            return result
+        body = "".join(span[start:]).strip().removesuffix(self.closing)
+        return salvage_calls(body, result.error, self.arguments_key, context)
 
     def _read_complete(self, source: StreamBuffer, span: list[str], context: ReadContext) -> BodyResult | None:
         """Parse one valid value and the closing marker, which is the usual case; None if they have not arrived."""
@@ -104,9 +122,14 @@ class TaggedJson:
             if self._swallows_a_call(span, start, result):
                 source.push_back(marker)
                 break
-            if result.error is None or (self._is_close(marker) and not result.unfinished):
+            if result.error is None:
+                return self._close_result(marker, result, source, span)
+            is_end = self._is_close(marker) and not result.unfinished
+            if is_end and find_break("".join(span[start:]), self._ends) is None:
                 return self._close_result(marker, result, source, span)
             span.append(marker)
+            if is_end:
+                break
         return self._fall_back(source, span, start, context)
 
     def _take_values(self, source: StreamBuffer, span: list[str]) -> Reader[tuple[bool, str]]:
@@ -159,10 +182,10 @@ class TaggedJson:
 
     def _swallows_a_call(self, span: Sequence[str], start: int, result: BodyResult) -> bool:
         """Return whether a string left open by a stray quote contains this call's end and the next call's beginning."""
-        if not result.calls or "unescaped-quote" not in result.fixes:
+        if not result.calls or MISPAIRED.isdisjoint(result.fixes):
             return False
-        after_close = "".join(span[start:]).lower().split(self.closing.lower())[1:]
-        return any(text.lstrip().startswith(self.opening.lower()) for text in after_close)
+        text = "".join(span[start:])
+        return self._opens.search(text, 0) is not None and self._next_call.search(text) is not None
 
     def _is_close(self, marker: str) -> bool:
         return marker.lower() == self.closing.lower()
@@ -194,14 +217,33 @@ class TaggedJson:
             result = self._decode([body[:begin]], 0, False, context)  # without adding brackets
             if "unescaped-quote" in result.fixes and source.was_cut:
                 break  # the string may have continued
+            if self._swallows_a_call([body[:begin]], 0, result):
+                break
             if self._is_close(body[begin:end]) and result.error is None:
-                context.close_at_first_marker = True
-                span[start:] = [body[:end]]
-                source.push_back(body[end:])
-                return result
-        if source.final and source.is_empty:
-            return CUT
-        return self._decode(span, start, True, context)
+                return self._end_at(end, result, source, span, start, context)
+        return self._end_at_break(source, span, start, context)
+
+    def _end_at_break(self, source: StreamBuffer, span: list[str], start: int, context: ReadContext) -> BodyResult:
+        """End a body that cannot be parsed, so that the text after it is parsed as if the body were not there."""
+        body = "".join(span[start:])
+        found = None if source.was_cut else find_break(body, self._ends)
+        if found is None:
+            return CUT if source.final and source.is_empty else self._decode(span, start, True, context)
+        begin, end = found
+        result = self._decode([body[:begin]], 0, False, context)
+        error = result.error or self._explain(FormatError("its quotes do not pair"))
+        is_close = self._is_close(body[begin:end])
+        return self._end_at(end if is_close else begin, BodyResult(error=error), source, span, start, context)
+
+    def _end_at(
+        self, end: int, result: BodyResult, source: StreamBuffer, span: list[str], start: int, context: ReadContext
+    ) -> BodyResult:
+        """Give back the text of the body after ``end``, and return ``result``."""
+        context.close_at_first_marker = True
+        body = "".join(span[start:])
+        span[start:] = [body[:end]]
+        source.push_back(body[end:])
+        return result
 
     def _decode(self, span: list[str], start: int, closed: bool, context: ReadContext) -> BodyResult:
         text = "".join(span[start:])

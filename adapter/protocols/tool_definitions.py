@@ -14,7 +14,7 @@ from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.protocols.openai_errors import RequestError, objects_in, require_type
 from adapter.tools.coercion import schema_types
-from adapter.tools.schema_refs import SCHEMA, SCHEMAS, SCHEMAS_BY_NAME, dereference
+from adapter.tools.schema_refs import SCHEMA, SCHEMAS, SCHEMAS_BY_NAME, dereference, follow_ref, merge_all_of
 from adapter.tools.tool import Tool, ToolSet
 
 MAX_TOOLS = 4_096
@@ -60,9 +60,11 @@ def _tool(definition: JsonObject, path: str) -> Tool:
 def with_types(schema: JsonObject) -> JsonObject:
     """Copy the type of each referenced schema next to its ``$ref``, because chat templates show only ``type``."""
     named = {key: schema[key] for key in ("$defs", "definitions") if isinstance(schema.get(key), dict)}
+    if "$ref" in schema:  # a recursive model of pydantic
+        schema = {**merge_all_of({}, [follow_ref(schema, schema)]), **named}
     properties = dereference(schema).get("properties") or {} if named else {}
-    for name, resolved in properties.items():
-        each, types = schema["properties"][name], sorted(schema_types(resolved))
+    for name, each in (schema.get("properties") or {}).items():
+        types = sorted(schema_types(properties.get(name)))
         if "type" not in each and types:
             each["type"] = types if len(types) > 1 else types[0]
     return schema

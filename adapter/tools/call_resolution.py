@@ -19,7 +19,7 @@ from adapter.core.errors import FormatError, ToolError
 from adapter.core.events import Json, JsonObject, ToolCall
 from adapter.tools import argument_synonyms
 from adapter.tools.argument_synonyms import normalize_key
-from adapter.tools.call_shapes import parse_arguments
+from adapter.tools.call_shapes import extract_calls, looks_like_call, parse_arguments
 from adapter.tools.coercion import coerce_to_schema, has_schema_type, schema_types
 from adapter.tools.example_calls import example_call
 from adapter.tools.tool import Tool, ToolSet, ValidatedCall
@@ -94,7 +94,7 @@ def normalize_call(name: str, arguments: JsonObject, tools: ToolSet) -> tuple[st
     named: JsonObject = {}
     properties, given = tool.properties, _unwrap_arguments(arguments, tool, fixes)
     for key, value in (given if given.keys() <= properties.keys() else _rename_arguments(given, tool, fixes)).items():
-        value, more = coerce_to_schema(value, properties.get(key, {}))
+        value, more = coerce_to_schema(value, properties[key] if key in properties else tool.schema_of(key))
         if more:
             fixes.update(dict.fromkeys(more))
         if isinstance(value, str) and value[1:2] == ":" and (path := _restore_backslashes(key, value)) != value:
@@ -195,7 +195,10 @@ def _names_path(key: str) -> bool:
 
 
 def _unwrap_arguments(arguments: JsonObject, tool: Tool, fixes: dict[str, None]) -> JsonObject:
-    """Return the inner object of ``{"arguments": {...}}`` or ``{"read_file": {...}}``, even from JSON in a string."""
+    """Return the inner object of ``{"arguments": {...}}`` and ``{"read_file": {...}}``. It may also be JSON in a
+    string, or be in a whole call of the same tool."""
+    if len(arguments) == 2 and not arguments.keys() <= tool.properties.keys() and looks_like_call(arguments):
+        return _unwrap_call(arguments, tool, fixes)
     if len(arguments) != 1:
         return arguments
     key, value = next(iter(arguments.items()))
@@ -207,6 +210,18 @@ def _unwrap_arguments(arguments: JsonObject, tool: Tool, fixes: dict[str, None])
         return arguments
     fixes["arguments-key"] = None
     return value
+
+
+def _unwrap_call(arguments: JsonObject, tool: Tool, fixes: dict[str, None]) -> JsonObject:
+    """Return the inner arguments of ``{"name": ..., "arguments": {...}}``, a whole call of ``tool``."""
+    try:
+        (call,) = extract_calls(arguments, "arguments")
+    except (FormatError, ValueError):
+        return arguments
+    if normalize_key(call.name) != normalize_key(tool.name):
+        return arguments
+    fixes["nested-function"] = None
+    return call.arguments
 
 
 def _decode_object(text: str, tool: Tool, fixes: dict[str, None]) -> Json:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 
 from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.decode import decode_json
-from adapter.core.json.strict import decode_strict
+from adapter.core.json.strict import SpeltFloat, SpeltInt, decode_strict, to_spelling
+from adapter.tools.schema_refs import expand_schema
 
 _TYPE_NAMES: dict[type, str] = {
     str: "string",
     bool: "boolean",
     int: "integer",
     float: "number",
+    SpeltInt: "integer",
+    SpeltFloat: "number",
     list: "array",
     dict: "object",
     type(None): "null",
@@ -27,6 +31,7 @@ _BOOLEANS = {"true": True, "false": False}
 def schema_types(schema: Json) -> frozenset[str]:
     """Return the JSON types that ``schema`` allows, or an empty set if it does not restrict the type. References in
     ``schema`` must have been resolved."""
+    schema = expand_schema(schema)
     if not isinstance(schema, Mapping):
         return frozenset()
     types: frozenset[str] = frozenset()
@@ -76,6 +81,7 @@ def select_branch(schema: Json, name: str) -> Mapping[str, Json]:
 
 def has_schema_type(value: Json, schema: Json) -> bool:
     """Return whether ``value`` matches the types, choices, properties and items of ``schema``."""
+    schema = expand_schema(schema)
     if not isinstance(schema, Mapping):
         return schema is not False
     types = schema_types(schema)
@@ -94,9 +100,8 @@ def has_schema_type(value: Json, schema: Json) -> bool:
             has_schema_type(item, inner) for item, inner in zip(value, _item_schemas(schema, len(value)), strict=True)
         )
     if isinstance(value, dict):
-        inner = _member_schemas(schema)
         has_all = all(name in value for name in schema.get("required") or ())
-        return has_all and all(has_schema_type(item, inner.get(key, {})) for key, item in value.items())
+        return has_all and all(has_schema_type(item, member_schema(schema, key)) for key, item in value.items())
     return True
 
 
@@ -105,9 +110,17 @@ def _is_same(value: Json, other: Json) -> bool:
     return bool(value == other) and isinstance(value, bool) == isinstance(other, bool)
 
 
-def _member_schemas(schema: Mapping[str, Json]) -> Mapping[str, Json]:
-    inner = schema.get("properties")
-    return inner if isinstance(inner, Mapping) else {}
+def member_schema(schema: Mapping[str, Json], key: str) -> Json:
+    """Return the schema of the member ``key``, whether it is named, matches a pattern or is an additional one."""
+    properties, patterns = schema.get("properties"), schema.get("patternProperties")
+    if isinstance(properties, Mapping) and key in properties:
+        return properties[key]
+    for pattern, inner in patterns.items() if isinstance(patterns, Mapping) else ():
+        with suppress(re.error):
+            if re.search(pattern, key):
+                return inner
+    others = schema.get("additionalProperties")
+    return others if isinstance(others, Mapping) else {}
 
 
 def _item_schemas(schema: Mapping[str, Json], count: int) -> list[Json]:
@@ -174,12 +187,17 @@ def coerce_to_schema(value: Json, schema: Json) -> tuple[Json, tuple[str, ...]]:
 
     A value that matches the schema is never changed.
     """
+    schema = expand_schema(schema)
     if isinstance(value, str) and isinstance(schema, dict) and _accepts_any_text(schema):
         return value, ()
     if not isinstance(schema, Mapping) or has_schema_type(value, schema):
         return value, ()
     for keyword in ("anyOf", "oneOf"):
-        found = [coerce_to_schema(value, branch) for branch in schema.get(keyword) or ()]
+        branches = schema.get(keyword) or ()
+        tagged = [branch for branch in branches if _has_constants(value, expand_schema(branch))]
+        if len(tagged) == 1:
+            return coerce_to_schema(value, tagged[0])
+        found = [coerce_to_schema(value, branch) for branch in branches]
         found = [(each, fixes) for each, fixes in found if has_schema_type(each, schema)]
         if found and all(_is_same(each, found[0][0]) for each, _ in found):
             return found[0]
@@ -195,10 +213,26 @@ def coerce_to_schema(value: Json, schema: Json) -> tuple[Json, tuple[str, ...]]:
         if converted == [value] and not _are_items(converted, schema):
             return value, ()
     elif isinstance(converted, dict):
-        members = _member_schemas(schema)
-        items = [coerce_to_schema(item, members.get(key, {})) for key, item in converted.items()]
+        items = [coerce_to_schema(item, member_schema(schema, key)) for key, item in converted.items()]
         converted = dict(zip(converted, (item for item, _ in items), strict=True))
     return converted, tuple(dict.fromkeys([*fixes, *(name for _, more in items for name in more)]))
+
+
+def _has_constants(value: Json, branch: Json) -> bool:
+    """Return whether ``value`` is an object with a constant of ``branch``, such as ``{"kind": "circle", ...}``."""
+    properties = branch.get("properties") if isinstance(branch, Mapping) else None
+    if not isinstance(value, dict) or not isinstance(properties, Mapping):
+        return False
+    choices = {key: _constants(each) for key, each in properties.items()}
+    constants = {key: listed for key, listed in choices.items() if listed}
+    return bool(constants) and all(value.get(key) in listed for key, listed in constants.items() if key in value)
+
+
+def _constants(schema: Json) -> list[Json]:
+    if not isinstance(schema, Mapping):
+        return []
+    listed = [schema["const"]] if "const" in schema else schema.get("enum")
+    return listed if isinstance(listed, list) and len(listed) == 1 else []
 
 
 def _are_items(items: list[Json], schema: Mapping[str, Json]) -> bool:
@@ -240,8 +274,8 @@ def coerce_to_types(value: Json, types: frozenset[str]) -> tuple[Json, str | Non
         return value["value"], "echoed-schema"
     if "array" in types and not isinstance(value, list | dict) and value is not None:
         return [value], "coerced-type"
-    if types == {"string"} and isinstance(value, int | float):
-        return json.dumps(value), "coerced-type"
+    if types - {"null"} == {"string"} and isinstance(value, int | float):
+        return to_spelling(value), "coerced-type"
     return value, None
 
 

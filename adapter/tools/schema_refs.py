@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from adapter.core.events import Json, JsonObject
 
@@ -23,6 +24,23 @@ MAX_SCHEMAS = 2000
 limit."""
 MAX_LEVELS = 32
 """Maximum nesting depth of subschemas. Deeper subschemas become ``{}``, which allows any value."""
+
+
+class RecursiveSchema(dict[str, Json]):
+    """An empty schema in place of a reference to a schema that contains it. `expand_schema` returns that schema."""
+
+    def __init__(self, root: Mapping[str, Json], reference: str) -> None:
+        super().__init__()
+        self._root, self._reference = root, reference
+
+    @cached_property
+    def target(self) -> JsonObject:
+        return _Resolution(self._root).resolve({"$ref": self._reference}, ())
+
+
+def expand_schema(schema: Json) -> Json:
+    """Return the schema that ``schema`` refers to if it is a recursive reference, or else ``schema``."""
+    return schema.target if isinstance(schema, RecursiveSchema) else schema
 
 
 def resolve_pointer(root: Mapping[str, Json], reference: str) -> Json:
@@ -96,7 +114,7 @@ def _intersect_types(left: Json, right: Json) -> Json:
 def dereference(schema: Mapping[str, Json]) -> JsonObject:
     """Resolve ``schema`` completely: replace references, merge ``allOf``, and convert ``nullable`` to a type.
 
-    Recursive references, and subschemas beyond the limits, become ``{}``.
+    Recursive references become a `RecursiveSchema`, and subschemas beyond the limits ``{}``.
     """
     return _Resolution(schema).resolve(schema, ())
 
@@ -119,7 +137,7 @@ class _Resolution:
             return {}
         if isinstance(reference := schema.get("$ref"), str):
             if reference in path:
-                return {}
+                return RecursiveSchema(self.root, reference)
             found = self.resolve(resolve_pointer(self.root, reference), (*path, reference))
             siblings = {key: value for key, value in schema.items() if key != "$ref"}
             return merge_all_of({}, [found, self.resolve(siblings, path)]) if siblings else found

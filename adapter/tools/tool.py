@@ -17,6 +17,7 @@ from adapter.core.callbacks import require_sync
 from adapter.core.errors import ToolError, UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.core.text.truncate import MAX_LINES
+from adapter.tools.coercion import member_schema
 from adapter.tools.schema_refs import dereference
 
 if TYPE_CHECKING:  # a parser needs tools, but not their operations
@@ -102,14 +103,20 @@ class Tool:
     @property
     def properties(self) -> JsonObject:
         """The parameters by name. Each is a JSON Schema with its references resolved."""
-        properties: JsonObject = self._schema().get("properties") or {}
+        properties: JsonObject = self.schema.get("properties") or {}
         return properties
+
+    def schema_of(self, key: str) -> Json:
+        """Return the schema of the argument ``key``, which need not be a named parameter."""
+        return member_schema(self.schema, key)
 
     @property
     def required(self) -> tuple[str, ...]:
-        return tuple(self._schema().get("required") or ())
+        return tuple(self.schema.get("required") or ())
 
-    def _schema(self) -> JsonObject:
+    @property
+    def schema(self) -> JsonObject:
+        """``parameters`` with references resolved."""
         if not self._resolved:
             self._resolved.append(dereference(self.parameters))
         return self._resolved[0]
@@ -165,6 +172,9 @@ def _effect_by(hints: Mapping[str, Json]) -> Effect:
     return "delete" if hints.get("destructiveHint") else "write"
 
 
+MAX_NAMESPACES = 8
+"""Maximum number of namespaces in front of a name."""
+
 MAX_LISTED = 40
 """Maximum number of tool names in a message. If there are more, the most similar names come first."""
 
@@ -208,9 +218,9 @@ class ToolSet(Mapping[str, Tool]):
         """
         if name in self._tools:
             return self._tools[name]
-        bare = _SPECIAL_TOKEN.sub("", name).strip()
-        local = _NAMESPACE.sub("", bare)
-        for candidate in (bare, local, _SUFFIX.sub("", local)):
+        bare = _INDEX.sub("", _SPECIAL_TOKEN.sub("", name).strip())
+        locals = [bare[found.end() :] for found in _NAMESPACE_END.finditer(bare)][-MAX_NAMESPACES:]
+        for candidate in (bare, *locals, _SUFFIX.sub("", locals[-1] if locals else bare)):
             found = self._spellings.get(_spelling(candidate), set())
             if len(found) == 1:
                 return self._tools[next(iter(found))]
@@ -234,7 +244,8 @@ class ToolSet(Mapping[str, Tool]):
 
 
 _SPECIAL_TOKEN = re.compile(r"^(?:<\|[^<>|]*\|>)+|<\|.*", re.DOTALL)  # harmony's `<|channel|>` after a name
-_NAMESPACE = re.compile(r"^.*[.:/]")  # functions.read_file, tool:read_file, repo_browser/read_file
+_INDEX = re.compile(r":\d+$")  # Kimi's functions.read_file:0
+_NAMESPACE_END = re.compile(r"[.:/]")  # functions.read_file, tool:read_file, repo_browser/read_file
 _SUFFIX = re.compile(r"[_-]?tool$", re.IGNORECASE)
 _SEPARATORS = re.compile(r"[\s_\-.]+")
 

@@ -13,9 +13,11 @@ from jsonschema import Draft202012Validator
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.parser import parse
 from adapter.prompting.system_prompt import system_prompt
+from adapter.protocols.tool_definitions import parse_tool_set
+from adapter.tools.call_resolution import normalize_call
 from adapter.tools.coercion import coerce_text, coerce_to_schema, has_schema_type, schema_types
 from adapter.tools.schema_refs import MAX_SCHEMAS, dereference, resolve_pointer, resolve_references
-from adapter.tools.tool import Tool
+from adapter.tools.tool import Tool, ToolSet
 from tests.parsing.formats.soup import values
 
 DEFS = {
@@ -143,6 +145,65 @@ def test_json_values_are_converted_where_nothing_is_lost(name, value, wanted, fi
     """Inside of lists and objects as at the top."""
     found = coerce_to_schema(value, Tool.from_definition(TOOL).properties[name])
     assert found == (wanted, fixes)
+
+
+NODE = {
+    "$ref": "#/$defs/Node",
+    "$defs": {
+        "Node": {
+            "type": "object",
+            "properties": {
+                "size": {"type": "integer"},
+                "label": {"type": "string"},
+                "children": {"type": "array", "items": {"$ref": "#/$defs/Node"}},
+            },
+        }
+    },
+}
+OPEN = {
+    "type": "object",
+    "properties": {"pair": {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}]}},
+    "patternProperties": {"^n_": {"type": "integer"}},
+    "additionalProperties": {"type": "boolean"},
+}
+SHAPES = {
+    "type": "object",
+    "properties": {
+        "shape": {
+            "oneOf": [
+                {
+                    "type": "object",
+                    "properties": {"kind": {"const": "a"}, "size": {"type": "integer"}, "x": {"type": "null"}},
+                },
+                {"type": "object", "properties": {"kind": {"const": "b"}, "size": {"type": "string"}}},
+            ]
+        }
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("schema", "given", "wanted"),
+    [
+        (
+            NODE,
+            {"size": "1", "children": [{"size": "2", "children": [{"size": "3", "label": 4.50}]}]},
+            {"size": 1, "children": [{"size": 2, "children": [{"size": 3, "label": "4.5"}]}]},
+        ),
+        (OPEN, {"pair": ["1", 2], "n_a": "3", "other": "true"}, {"pair": [1, "2"], "n_a": 3, "other": True}),
+        (SHAPES, {"shape": {"kind": "a", "size": "5", "x": "-"}}, {"shape": {"kind": "a", "size": 5, "x": "-"}}),
+        (SHAPES, {"shape": {"kind": "b", "size": 5}}, {"shape": {"kind": "b", "size": "5"}}),
+    ],
+)
+def test_values_at_every_depth_are_converted(schema, given, wanted):
+    """Through recursive references, patterns, additional properties, tuples and discriminated unions."""
+    tools = ToolSet([{"type": "function", "function": {"name": "draw", "parameters": schema}}])
+    assert normalize_call("draw", given, tools)[1] == wanted
+
+
+def test_request_may_define_a_recursive_model():
+    tools = parse_tool_set([{"type": "function", "function": {"name": "draw", "parameters": NODE}}])
+    assert [*tools["draw"].parameters["properties"]] == ["size", "label", "children"]
 
 
 SCHEMAS = st.recursive(

@@ -22,6 +22,7 @@ TOOLS = ToolSet([Tool("read_file", aliases=("view", "cat")), Tool("write_file"),
         ("ReadFileTool", "read_file"),
         ("read_file_tool", "read_file"),
         ("functions.read_file", "read_file"),
+        ("functions.read_file:0", "read_file"),
         ("tool:read_file", "read_file"),
         ("repo_browser/read_file", "read_file"),
         ("mcp.server.read_file", "read_file"),
@@ -122,3 +123,10 @@ def test_a_tool_set_is_a_mapping_in_order():
     assert list(TOOLS) == ["read_file", "write_file", "get-by-id", "tool"]
     assert len(TOOLS) == 4
     assert TOOLS["write_file"].name == "write_file"
+
+
+@pytest.mark.parametrize("name", ["functions.fs.read_file", "functions.fs.read_file:0", "mcp:functions.fs.read_file"])
+def test_name_with_a_namespace_of_its_own_is_matched(name):
+    tools = ToolSet([Tool("fs.read_file"), Tool("net.read_file")])
+    assert tools.match(name) is tools["fs.read_file"]
+    assert tools.match("functions.read_file") is None

@@ -11,7 +11,7 @@ import re
 
 from adapter.core.errors import FormatError
 from adapter.core.events import Json
-from adapter.core.json.strict import MAX_DEPTH, MAX_DIGITS, UnterminatedError, excerpt, parse_finite_float
+from adapter.core.json.strict import MAX_DEPTH, MAX_DIGITS, UnterminatedError, excerpt, parse_finite_float, spell
 
 _SKIP = re.compile(r"[ \t\r\n\f\v\ufeff\u200b\u2060]+|//[^\n]*|/\*.*?\*/|#[^\n]*|(?:\\[nrt])+", re.DOTALL)
 _KEY = re.compile(r"[A-Za-z_$][\w$.-]*")
@@ -35,6 +35,7 @@ _QUOTES = {
     "“": ('”“"', "curly-quotes"),
     "”": ('”“"', "curly-quotes"),
 }
+_ESCAPED_QUOTE = '\\"'
 _PLAIN = {opening: re.compile(f"[^{re.escape(closing)}\\\\\x00-\x1f]+") for opening, (closing, _) in _QUOTES.items()}
 _VALID = re.compile(r'(?:[^"”“\\\x00-\x1f]++|\\["\\/bfnrt])++')
 """Matches a part of a JSON string that `json` decodes without repair."""
@@ -42,7 +43,7 @@ _VALID = re.compile(r'(?:[^"”“\\\x00-\x1f]++|\\["\\/bfnrt])++')
 # Patterns for text that follows a real closing quote. `_GAP` includes comments.
 _GAP = r"(?:[ \t\r\n]|\\[nrt]|//[^\n]{0,200}|/\*.{0,200}?\*/)*+"
 _A_KEY = (
-    r"(?:\"(?:[^\"\\\n]|\\.){0,80}\"|'(?:[^'\\\n]|\\.){0,80}'|[\"“”](?:[^\"“”\\\n]|\\.){0,80}[\"“”]"
+    r"(?:\"(?:[^\"\\\n]|\\.){0,80}\"|\\\"[^\"\\\n]{0,80}\\\"|'(?:[^'\\\n]|\\.){0,80}'|[\"“”](?:[^\"“”\\\n]|\\.){0,80}[\"“”]"
     r"|[A-Za-z_$][\w$.-]{0,80})[ \t\r\n]*:"
 )
 _END = r"[}\]](?:[ \t\r\n}\]]|\\[nrt])*(?:$|[,;{#/]|```|\"[\w$.-]{1,80}\"[ \t\r\n]*:)"
@@ -61,6 +62,7 @@ class JsonRepairer:
         self.position = start
         self.closed = closed
         self.fixes: dict[str, None] = {}
+        self.unknown_escapes = 0
 
     def fix(self, name: str) -> None:
         self.fixes[name] = None
@@ -86,9 +88,12 @@ class JsonRepairer:
             return self.object(depth)
         if char == "[":
             return self.array(depth)
-        if char in _QUOTES and char:
+        if self.at_string(char):
             return self.string(after)
         return self.scalar()
+
+    def at_string(self, char: str) -> bool:
+        return char in _QUOTES if char != "\\" else self.text.startswith(_ESCAPED_QUOTE, self.position)
 
     def object(self, depth: int) -> Json:
         self.position += 1
@@ -158,10 +163,14 @@ class JsonRepairer:
         if plain is not None:
             self.position = plain.end()
             return plain.group(1)
-        if char in _QUOTES:
-            return self.string(_AFTER_KEY)
+        if self.at_string(char):
+            start = self.position
+            key = self.string(_AFTER_KEY)
+            if '"' in key and '\\"' not in self.text[start : self.position]:
+                raise FormatError(f"expected a key, got {excerpt(self.text, start)}")
+            return key
         word = _KEY.match(self.text, self.position)
-        if word is None:
+        if word is None or self.text[self.position - 1] in _QUOTES:  # a string that lost its closing quote
             raise self.fail("a key in double quotes")
         self.position = word.end()
         self.fix("unquoted-key")
@@ -171,11 +180,13 @@ class JsonRepairer:
         opening = self.text[self.position]
         if self.text.startswith('"""', self.position) or self.text.startswith("'''", self.position):
             return self.triple_quoted(self.text[self.position : self.position + 3])
-        closing, fix = _QUOTES[opening]
-        plain = _VALID if opening == '"' else _PLAIN[opening]
+        is_escaped = opening == "\\"
+        closing, fix = ("", "escaped-quotes") if is_escaped else _QUOTES[opening]
+        plain = _ESCAPED_TEXT if is_escaped else _VALID if opening == '"' else _PLAIN[opening]
         if fix:
             self.fix(fix)
-        self.position += 1
+        start, unknown_escapes = self.position, self.unknown_escapes
+        self.position += 1 + is_escaped
         parts: list[str] = []
         while True:
             run = plain.match(self.text, self.position)
@@ -184,8 +195,13 @@ class JsonRepairer:
                 parts.append(json.loads(f'"{text}"') if "\\" in text else text)
                 self.position = run.end()
             if self.position >= len(self.text):
-                raise UnterminatedError("the text ends inside a string")
+                raise UnterminatedError(f"the text ends inside a string that begins with {excerpt(self.text, start)}")
             char = self.text[self.position]
+            if is_escaped and self.text.startswith(_ESCAPED_QUOTE, self.position):
+                self.position += 2
+                if not after.match(self.text, self.position):
+                    raise FormatError(f"the quotes of the string {excerpt(self.text, start)} do not pair")
+                return "".join(parts)
             if char == "\\":
                 parts.append(self.escape())
                 continue
@@ -194,12 +210,30 @@ class JsonRepairer:
                 if after.match(self.text, self.position):
                     if char != opening and fix is None:
                         self.fix("curly-quotes")
+                    if self.unknown_escapes > unknown_escapes:
+                        return self.literal(self.text[start + 1 : self.position - 1])
                     return "".join(parts)
                 if char == opening:
                     self.fix("unescaped-quote")
             elif opening != "`":
                 self.fix("raw-control-character")
             parts.append(char)
+
+    def literal(self, raw: str) -> str:
+        """Return a string of which one backslash begins no escape of JSON, so that all of them are literal.
+
+        Escaped quotes, slashes and backslashes are still escapes. Raises FormatError if other backslashes clearly begin
+        escapes.
+        """
+        is_path = _WINDOWS_PATH.match(raw)
+        if not is_path and (layout := _LAYOUT_ESCAPE.search(raw)):
+            raise FormatError(
+                f"the string {excerpt(raw, 0)} has both escapes ({layout.group()}) and single backslashes; "
+                "write a backslash as \\\\"
+            )
+        if is_path and _LETTER_ESCAPE.search(raw):
+            self.fix("windows-path")
+        return _PUNCTUATION_ESCAPE.sub(r"\1", raw)
 
     def triple_quoted(self, quotes: str) -> str:
         self.fix("triple-quotes")
@@ -229,12 +263,14 @@ class JsonRepairer:
         if char in _ESCAPES:
             return _ESCAPES[char]
         self.fix("invalid-escape")
+        self.unknown_escapes += char not in _QUOTE_ESCAPES
         return _QUOTE_ESCAPES.get(char, "\\" + char)
 
     def unicode_escape(self) -> str:
         digits = _UNICODE.match(self.text, self.position)
         if digits is None:
             self.fix("invalid-escape")
+            self.unknown_escapes += 1
             self.position += 2
             return "\\u"
         self.position = digits.end()
@@ -275,10 +311,16 @@ class JsonRepairer:
         self.position = number.end()
         try:
             if bare.lower().startswith("0x"):
-                return int(spelling, 16)
-            return int(spelling) if bare.replace("_", "").isdigit() else parse_finite_float(spelling)
+                return spell(int(spelling, 16), spelling)
+            return spell(int(spelling), spelling) if bare.replace("_", "").isdigit() else parse_finite_float(spelling)
         except ValueError as error:
             raise FormatError(f"expected a number, got {spelling[:40]!r}") from error
 
 
+_LAYOUT_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*(?:\\[nrt](?![a-z])|(?<=[\w;:,.)}\]>\"'])\\[nrt])")
+"""Matches a line break or tab that is not the beginning of a word such as ``\\nabla``."""
+_LETTER_ESCAPE = re.compile(r"(?<!\\)\\[bfnrtu]")
+_PUNCTUATION_ESCAPE = re.compile(r"\\([\"'`/\\])")
+_WINDOWS_PATH = re.compile(r"(?:[A-Za-z]:)?\\{1,2}\w")
+_ESCAPED_TEXT = re.compile(r"[^\"\\\x00-\x1f]+")
 _UNICODE = re.compile(r"\\u[0-9a-fA-F]{4}(?:(?<=\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2})?")

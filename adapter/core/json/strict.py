@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from typing import NamedTuple
 
@@ -19,6 +18,18 @@ MAX_DIGITS = 400
 
 LONG = 4096
 """Length of text, in characters, at which importing a faster decoder begins to pay off."""
+
+
+class SpeltInt(int):
+    """An integer that keeps the spelling in which a model wrote it."""
+
+    spelling = ""
+
+
+class SpeltFloat(float):
+    """A float that keeps the spelling in which a model wrote it."""
+
+    spelling = ""
 
 
 class UnterminatedError(FormatError):
@@ -77,7 +88,7 @@ def _has_usual_numbers(value: Json) -> bool:
         case list():
             return all(map(_has_usual_numbers, value))
         case float():
-            return math.isfinite(value)
+            return False  # its spelling is lost
         case int():
             return value.bit_length() <= 64
         case _:
@@ -94,12 +105,44 @@ def _bounded_int(digits: str) -> int:
     return int(digits)
 
 
-def parse_finite_float(spelling: str) -> float:
+def parse_finite_float(spelling: str) -> int | float:
     """Parse a float. Raises ValueError if it overflows to infinity."""
     value = float(spelling)
     if value in (float("inf"), float("-inf")):
         raise ValueError("too large")
-    return value
+    return spell(value, spelling)
+
+
+def spell(value: int | float, spelling: str) -> int | float:
+    """Return ``value`` with its ``spelling``, unless JSON would spell it in the same way.
+
+    A parameter may be text, such as the version 3.10, although the model wrote it as a number.
+    """
+    if repr(value) == spelling:
+        return value
+    spelt: SpeltInt | SpeltFloat = SpeltInt(value) if isinstance(value, int) else SpeltFloat(value)
+    spelt.spelling = spelling
+    return spelt
+
+
+def to_spelling(value: Json) -> str:
+    """Return ``value`` as JSON. A number keeps the model's spelling."""
+    return value.spelling if isinstance(value, SpeltInt | SpeltFloat) else json.dumps(value, ensure_ascii=False)
+
+
+def without_spelling(value: Json) -> Json:
+    """Return ``value`` with plain numbers."""
+    match value:
+        case SpeltInt():
+            return int(value)
+        case SpeltFloat():
+            return float(value)
+        case list():
+            return [without_spelling(item) for item in value]
+        case dict():
+            return {key: without_spelling(item) for key, item in value.items()}
+        case _:
+            return value
 
 
 def _is_shallow(value: Json, brackets: int) -> bool:

@@ -136,7 +136,8 @@ class KeyValueReader:
             return None
         span.extend(ahead)
         if source.text.startswith("{", source.position):
-            return (yield from TaggedJson(self.tags.open, self.tags.close, name=call.name)(source, span, context))
+            read_json = TaggedJson(self.tags.open, self.tags.close, name=call.name)
+            return (yield from read_json(source, span, context)).repaired(*call.fixes)
         try:
             return (yield from self._read_pairs(source, span, call))
         except BodyError as error:
@@ -166,6 +167,11 @@ class KeyValueReader:
             char = yield from skip_space(source, ahead)
         if self._separator is not None and (yield from take_marker(source, self._separator, ahead)):
             char = yield from skip_space(source, ahead)
+        if char == ">":
+            ahead.append(char)
+            source.position += 1
+            char = yield from skip_space(source, ahead)
+            call.fix("misspelt-inner-tag")
         if char == "{":
             return call if is_intended else None
         tag = yield from take_marker(source, self._tags)
@@ -253,6 +259,10 @@ class KeyValueReader:
             case "value":
                 if self.tags.key_close:
                     call.fix("missing-inner-tag")
+            case "value close" if (pair := written.partition("="))[1] and call.expects(pair[0].strip()):
+                call.fix("misspelt-inner-tag")
+                call.add_text(pair[0].strip(), pair[2])
+                return
             case "":
                 raise BodyError
             case _:

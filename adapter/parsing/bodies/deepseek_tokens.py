@@ -33,6 +33,7 @@ from adapter.parsing.stream_buffer import (
     take_through,
 )
 from adapter.parsing.tagged_json import TaggedJson
+from adapter.tools.call_shapes import DecodedCall
 
 HEAD_LIMIT = 300
 """Maximum number of characters of a call before its arguments; longer text is prose that contains a stray token."""
@@ -61,6 +62,7 @@ CALL_BEGIN, CALL_END = _spellings("tool call begin"), _spellings("tool call end"
 SEPARATOR = _spellings("tool sep")
 
 _separator = MarkerSet(*SEPARATOR)
+_call_end = MarkerSet(*CALL_END)
 _in_head = MarkerSet(*SEPARATOR, *CALL_END, *CALL_BEGIN, *CALLS_END)
 _after_name = MarkerSet("{", "[", "```", *CALL_END, *CALL_BEGIN, *CALLS_END)
 _fence = MarkerSet("```json", "```")
@@ -75,6 +77,8 @@ def read_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Re
     if (yield from take_marker(source, _step_invoke, span)):
         return (yield from _read_step_invoke(source, span, context)).adding("missing-inner-tag")
     marker = yield from peek_marker(source, _in_head, HEAD_LIMIT)
+    if _call_end.match(marker, 0) is not None:
+        return (yield from _read_name_alone(source, span, context))
     if not marker or not _separator.match(marker, 0):
         return TEXT if marker else end_in_head(source, span, HEAD_LIMIT)
     head, _ = yield from take_through(source, _separator, span)
@@ -101,6 +105,17 @@ def read_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Re
         result = result.without_fixes("code-fence")
     other = UNTYPED_HEADS if is_typed else TYPED_HEADS
     return result.repaired("foreign-body") if other in context.body_variants else result
+
+
+def _read_name_alone(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    """Parse the name of a tool of the session before the call's end. Other text is only a mention."""
+    ahead: list[str] = []
+    name, _ = yield from take_through(source, _call_end, ahead)
+    if context.tools.match(name.strip()) is None:
+        source.push_back("".join(ahead))
+        return TEXT
+    span.extend(ahead)
+    return BodyResult((DecodedCall(name.strip(), {}),), ("no-arguments",))
 
 
 SECTION = CallSection(

@@ -37,7 +37,7 @@ NAME_LIMIT = 200
 """Maximum length of a name in an element; longer text is prose."""
 
 _name_opens, _name_closes, _parameter = map(markers_for, ("<name>", "/name>", "<parameter name="))
-_BARS = ("｜", "｜｜", "|", "||", "‖")
+_BARS = ("｜", "｜｜", "|", "||", "‖", " | ", " ｜ ")
 _SECTIONS = (
     "function_calls",
     "tool_calls",
@@ -47,6 +47,7 @@ _SECTIONS = (
     "calls",
     " function_calls",
     " tool_calls",
+    "tool_use",
 )
 _OFFICIAL = ("function_calls>", "tool_calls>", " calls>", "invoke", " invoke")
 
@@ -62,8 +63,8 @@ def _all_tags(language: str) -> XmlInvokeTags:
         call_close=_tags(language, ("invoke", " invoke"), opening="</", end=">"),
         parameter=_tags(language, ("parameter", " parameter")),
         parameter_close=_tags(language, ("parameter", " parameter"), opening="</", end=">"),
-        section=_tags(language, _SECTIONS, end=">"),
-        section_close=_tags(language, _SECTIONS, opening="</", end=">"),
+        section=(*_tags(language, _SECTIONS, end=">"), *_tags(language, _SECTIONS, end="\n")),
+        section_close=2 * _tags(language, _SECTIONS, opening="</", end=">"),
         stray_call_close=("</invoke>",),
     )
 

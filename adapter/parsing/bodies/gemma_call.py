@@ -27,12 +27,15 @@ from adapter.core.json.strict import (
     decode_strict,
     is_encodable,
     replace_surrogates,
+    spell,
 )
 from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyResult, ReadContext, peek_call
+from adapter.parsing.json_scanner import find_break
 from adapter.parsing.marker_set import markers_for
 from adapter.parsing.stream_buffer import (
     Reader,
     StreamBuffer,
+    give_back,
     peek_marker,
     read_until,
     skip_space,
@@ -44,6 +47,9 @@ from adapter.tools.call_shapes import DecodedCall
 
 NAME_LIMIT = 200
 """Maximum length of a name; longer text is prose that mentions the marker."""
+
+VALUE_LIMIT = 2_000
+"""Maximum length of a string without its own delimiters."""
 
 _BARE_HEAD = re.compile(r"\s*call:([\w.:/-]+)\s*[{(]")
 _MAY_BE_HEAD = re.compile(r"\s*+(?:c|ca|cal|call|call:[\w.:/-]*+\s*+)?")
@@ -60,6 +66,7 @@ class GemmaCall:
         self._head_ends = markers_for("{", "(", "[", opening, closing)
         self._tokens = markers_for(quote, opening, closing)
         self._quote = markers_for(quote)
+        self._ends = markers_for(opening, closing)
         self._read_json = TaggedJson(opening, closing)
 
     def __call__(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
@@ -80,7 +87,14 @@ class GemmaCall:
         body: list[str] = []
         marker = yield from self._take_body(source, body)
         text = "".join(body)
-        return self._decode(head.group(1), text, marker, source, span)
+        start = len(span)
+        result = self._decode(head.group(1), text, marker, source, span)
+        found = None if result.calls or result.unfinished or source.was_cut else find_break(text, self._ends)
+        if found is None:
+            return result
+        give_back(source, span, start)  # a quote without its pair hid the call's end
+        source.position += found[1]
+        return self._decode(head.group(1), text[: found[0]], text[found[0] : found[1]], source, span)
 
     def read_bare(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         """Parse a call of a tool of the session whose opening token is missing, because a server stripped it or the
@@ -117,7 +131,7 @@ class GemmaCall:
                 raise reader.fail("the end of the call")
         except UnterminatedError as error:
             span.extend([text, marker])
-            return BodyResult(error=_explain(name, error) if marker else CUT_OFF)
+            return BodyResult(error=_explain(name, error) if marker else CUT_OFF, unfinished=True)
         except FormatError as error:
             span.extend([text, marker])
             return BodyResult(error=_explain(name, error))
@@ -151,6 +165,9 @@ def _explain(name: str, error: FormatError) -> str:
 
 _SPACE = re.compile(r"\s*")
 _BARE_KEY = re.compile(r"[^:={}\[\],\"]+?(?=\s*[:=])")
+_NEXT_KEY = re.compile(r"\w+\s*:")
+_NEXT_MEMBER = re.compile(r"[,{]\s*\w+\s*:")
+_AFTER_VALUE = re.compile(r"\s*(?:[,}\])]|$)")
 _BARE = re.compile(r"[^,{}\[\]\"<>\n]+")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?(?=\s*(?:[,}\])]|$))")
 _WORDS = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
@@ -221,6 +238,8 @@ class _GemmaReader:
         char = self.peek()
         if char == ",":
             self.position += 1
+        elif _NEXT_KEY.match(self.text, self.position):
+            self.fixes["missing-comma"] = None
         elif char and char != closing:
             raise self.fail(f"a comma or {closing!r}")
 
@@ -249,7 +268,9 @@ class _GemmaReader:
             value = int(number.group()) if number.group(1) is number.group(2) is None else float(number.group())
             if isinstance(value, float) and not math.isfinite(value):
                 raise FormatError(f"{number.group()} is too large for a number")
-            return value
+            return spell(value, number.group())
+        if (text := self.single_quoted() if char == "'" else self.text_before_quote()) is not None:
+            return text
         bare = _BARE.match(self.text, self.position)
         text = bare.group().partition(closing)[0].strip() if bare is not None else ""
         if not text:
@@ -265,6 +286,26 @@ class _GemmaReader:
             raise UnterminatedError("the text ends inside a value")
         self.fixes["unquoted-string"] = None
         return text.strip("'")
+
+    def single_quoted(self) -> str | None:
+        """Return a string in single quotes; None if it is not closed."""
+        end = self.position + 1
+        while (end := self.text.find("'", end, self.position + VALUE_LIMIT) + 1) > 0:
+            if _AFTER_VALUE.match(self.text, end):
+                start, self.position = self.position + 1, end
+                self.fixes["single-quotes"] = None
+                return self.text[start : end - 1]
+        return None
+
+    def text_before_quote(self) -> str | None:
+        """Return a string that lacks its opening quote; None if the next quote belongs to another value."""
+        end = self.text.find(self.quote, self.position, self.position + VALUE_LIMIT)
+        text = self.text[self.position : end]
+        if end < 0 or _NEXT_MEMBER.search(text) or not _AFTER_VALUE.match(self.text, end + len(self.quote)):
+            return None
+        self.fixes["unquoted-string"] = None
+        self.position = end + len(self.quote)
+        return text
 
     def parse_string(self) -> str:
         if self.text.startswith(self.quote, self.position):

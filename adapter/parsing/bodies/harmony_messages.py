@@ -90,6 +90,7 @@ _ANY_TOKEN = re.compile(r"<[|\w]*$")
 _header_end = MarkerSet(MESSAGE, START, *ENDS)
 _body_end = MarkerSet(*ENDS)
 _next_message = MarkerSet(*ENDS, START, CHANNEL)
+_fence, _fence_end = MarkerSet("```json", "```"), MarkerSet("```")
 _to = MarkerSet("to=", "commentary to=", "analysis to=")
 _elements = MarkerSet(*invoke_tags.SECTION.opens)
 
@@ -217,6 +218,9 @@ def _read_broken_header(source: StreamBuffer, span: list[str], closed: str, end:
 
 def _read_call(name: str, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     char = yield from skip_space(source, span)
+    fence = (yield from take_marker(source, _fence, span)) if char == "`" else ""
+    if fence:
+        char = yield from skip_space(source, span)
     if char == "<" and (yield from take_marker(source, _elements, span)):
         return (yield from invoke_tags.SECTION.read(source, span, context))
     if char in ("{", "["):
@@ -233,6 +237,10 @@ def _read_call(name: str, source: StreamBuffer, span: list[str], context: ReadCo
             return CUT
     ahead: list[str] = []
     yield from skip_space(source, ahead)
+    if fence:
+        result = result.repaired("code-fence")
+        yield from take_marker(source, _fence_end, ahead)
+        yield from skip_space(source, ahead)
     closing = yield from take_marker(source, _body_end)
     if not closing:
         take_cut_marker(source, CALL, ahead)

@@ -21,13 +21,14 @@ from dataclasses import dataclass, field
 
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.strict import MAX_DEPTH, decode_strict
-from adapter.parsing.bodies.argument_collection import encode_unescaped
+from adapter.parsing.bodies.argument_collection import add_value, encode_unescaped
 from adapter.parsing.format import CUT, TEXT, BodyResult, ReadContext
 from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_match, read_until, skip_space, take_until
 from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.call_shapes import DecodedCall
-from adapter.tools.coercion import coerce_text, schema_types, select_branch
+from adapter.tools.coercion import coerce_text, member_schema, schema_types, select_branch
+from adapter.tools.schema_refs import expand_schema
 
 TAG_LIMIT = 300
 """Maximum length of a tag; longer text follows a stray token."""
@@ -54,7 +55,8 @@ class _Element:
     def child(self, key: str) -> _Element:
         """Return the child element that the tag ``key`` opens, with its part of the schema."""
         inner = select_branch(self.schema, "array").get("items") if key == ITEM and self.may_be_list else None
-        inner = inner or (select_branch(self.schema, "object").get("properties") or {}).get(key)
+        inner = inner or member_schema(select_branch(self.schema, "object"), key)
+        inner = expand_schema(inner)
         return _Element(key, inner if isinstance(inner, dict) else {})
 
     @property
@@ -67,16 +69,30 @@ class _Element:
         types = schema_types(self.schema)
         return "array" in types or not types
 
+    def drop_bare_close(self) -> None:
+        """Drop a closing tag without its token at the end of the text."""
+        text = "".join(self.text)
+        bare = text.rstrip().removesuffix(f"</{self.key}>")
+        self.text = [bare if bare != text.rstrip() else text]
+
     def value(self) -> Json:
         if self.children:
             if self.may_be_list and all(key == ITEM for key, _ in self.children):
                 return [value for _, value in self.children]
-            return dict(self.children)
+            return self.members({})
         text = "".join(self.text)
         types = schema_types(self.schema)
         if not text.strip() and "string" not in types and types & {"array", "object"}:
             return [] if "array" in types else {}
         return coerce_text(text, self.schema) if types else _guess_value(text)
+
+    def members(self, fixes: dict[str, None]) -> JsonObject:
+        """Return the child elements by name. Repeated elements become a list if their type allows one."""
+        members: JsonObject = {}
+        for key, value in self.children:
+            schema = self.child(key).schema
+            add_value(members, key, value, dict(schema) if schema_types(schema) else {"type": "array"}, fixes)
+        return members
 
 
 class NestedElements:
@@ -104,7 +120,7 @@ class NestedElements:
             read_json = TaggedJson(opening, f"{self.token}</invoke>", name=name)
             return (yield from read_json(source, span, context))
         tool = context.tools.match(name)
-        root = _Element(name, {"type": "object", "properties": dict(tool.properties) if tool else {}})
+        root = _Element(name, tool.schema if tool else {"type": "object"})
         return (yield from self._read_elements(source, span, root))
 
     def _read_elements(self, source: StreamBuffer, span: list[str], root: _Element) -> Reader[BodyResult]:
@@ -141,8 +157,9 @@ class NestedElements:
                     fixes["missing-close-tag"] = None
                 while len(nested) > 1:
                     fixes["missing-inner-tag"] = None
+                    nested[-1].drop_bare_close()
                     _close(nested)
-                return BodyResult((DecodedCall(root.key, dict(root.children)),), tuple(fixes))
+                return BodyResult((DecodedCall(root.key, root.members(fixes)),), tuple(fixes))
             span.extend([token, *taken])
             if not closes and len(nested) > MAX_DEPTH:
                 return BodyResult(error=f"the arguments of {root.key!r} are nested more than {MAX_DEPTH} levels deep")

@@ -5,8 +5,8 @@
     call   = NAME "(" (KEY "=" value | value | "**" dict) ("," ...)* ")"
     value  = string | number | True | False | None | list | tuple | dict
 
-Nothing is ever evaluated. Values are literals, which are parsed here and limited in depth and size. A quote directly
-before a letter or digit does not close a string, because no Python can continue like that: ``'Martha's Vineyard'``.
+Nothing is ever evaluated. Values are literals, which are parsed here and limited in depth and size. A quote before
+a word does not close a string, because no Python can continue like that: ``'Martha's Vineyard'``.
 """
 
 from __future__ import annotations
@@ -16,12 +16,17 @@ import re
 
 from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
-from adapter.core.json.strict import MAX_DEPTH, MAX_DIGITS, UnterminatedError, is_encodable, replace_surrogates
+from adapter.core.json.strict import MAX_DEPTH, MAX_DIGITS, UnterminatedError, is_encodable, replace_surrogates, spell
 from adapter.parsing.format import BodyResult, ReadContext
 from adapter.tools.call_shapes import DecodedCall
 
 NAME = re.compile(r"[^\W\d]\w*(?:[.-]\w+)*")
 """A tool's name. It may contain a hyphen, or be the method of an object."""
+
+CONTINUES_STRING = re.compile(r"[^\W_]|[ \t]+(?![rRuUbBfF]{0,2}['\"]|(?:and|or|if|for|in)\b)[\w./-]")
+"""The text after a quote that does not close a string, because no call can continue like that."""
+WORD_LIMIT = 12
+"""Number of characters after a quote that decide whether it closes a string."""
 
 _SKIP = re.compile(r"(?:\s++|#[^\n]*+|\\\n)*+")
 _KEY = re.compile(r"([^\W\d]\w*)\s*=(?!=)")
@@ -230,13 +235,13 @@ class _PythonReader:
         bare = spelling.lstrip("+-").replace("_", "").lower()
         sign = -1 if spelling.startswith("-") else 1
         if bare.startswith("0x"):
-            return sign * int(bare, 16)
+            return spell(sign * int(bare, 16), spelling)
         if bare.isdigit():
-            return sign * int(bare)
+            return spell(sign * int(bare), spelling)
         value = sign * float(bare)
         if value - value != 0:
             raise FormatError(f"expected a finite number, got {spelling[:40]}")
-        return value
+        return spell(value, spelling)
 
     def parse_strings(self) -> str:
         """Parse one string, or several adjacent strings, which Python concatenates."""
@@ -262,8 +267,7 @@ class _PythonReader:
                 raise UnterminatedError("the text ends inside a string")
             if self.text.startswith(quotes, self.position):
                 self.position += len(quotes)
-                after = self.text[self.position : self.position + 1]
-                if len(quotes) == 3 or not after.isalnum():
+                if len(quotes) == 3 or not CONTINUES_STRING.match(self.text, self.position, self.position + WORD_LIMIT):
                     text = "".join(parts)
                     if is_formatted and ("{" in text or "}" in text):
                         self.position = start

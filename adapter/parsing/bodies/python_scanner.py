@@ -11,7 +11,7 @@ import re
 from adapter.core.errors import FormatError
 from adapter.core.json.strict import UnterminatedError
 from adapter.parsing.bare_json import UntaggedJson
-from adapter.parsing.bodies.python_parser import NAME, read_calls
+from adapter.parsing.bodies.python_parser import CONTINUES_STRING, NAME, WORD_LIMIT, read_calls
 from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyReader, BodyResult, ReadContext, try_readers
 from adapter.parsing.json_scanner import skip_string
 from adapter.parsing.marker_set import MarkerSet, markers_for
@@ -23,7 +23,6 @@ from adapter.parsing.stream_buffer import (
     skip_space,
     take_marker,
     take_until,
-    wait_for_character,
 )
 from adapter.parsing.tagged_json import TaggedJson
 
@@ -206,9 +205,18 @@ def _take_code(source: StreamBuffer, span: list[str], tokens: MarkerSet, *, stop
 def _skip_quoted(source: StreamBuffer, span: list[str], quote: str) -> Reader[None]:
     while True:
         yield from skip_string(source, span, quote)
-        yield from wait_for_character(source)
-        if source.is_empty or not source.text[source.position].isalnum():
+        if not (yield from _continues_string(source)):
             return
+
+
+def _continues_string(source: StreamBuffer) -> Reader[bool]:
+    """Return whether the quote just taken is part of the string. Waits until the following word is complete."""
+    while True:
+        ahead = source.text[source.position : source.position + WORD_LIMIT]
+        is_complete = ahead.strip(" \t") != "" and not ahead[-1].isalnum()
+        if source.final or len(ahead) == WORD_LIMIT or is_complete:
+            return CONTINUES_STRING.match(ahead) is not None
+        yield
 
 
 def _skip_triple_quoted(source: StreamBuffer, span: list[str], quotes: str) -> Reader[None]:

@@ -32,6 +32,7 @@ def labelled_reader(arguments: str, result_label: str) -> BodyReader:
     def read(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         if not context.at_line_start or not (yield from peek_marker(source, line_end, NAME_LIMIT)):
             return TEXT
+        ends = ("\n" + span[-1], "\n" + result_label)
         line: list[str] = []
         ending = yield from read_until(source, line_end, line)
         if ending != "\n":
@@ -44,7 +45,7 @@ def labelled_reader(arguments: str, result_label: str) -> BodyReader:
         yield from skip_space(source, span)
         if not (yield from take_marker(source, label, span)):
             return TEXT
-        read_json = UntaggedJson("arguments", after_marker=True, name=name_match.group(1), ends=("\n" + result_label,))
+        read_json = UntaggedJson("arguments", after_marker=True, name=name_match.group(1), ends=ends)
         result = yield from read_json(source, span, context)
         if not result.not_a_call:
             return result

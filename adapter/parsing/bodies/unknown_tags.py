@@ -5,6 +5,9 @@
     <tool_use>{"name": NAME, "input": {...}}</tool_use>
     <tool_use><name>NAME</name><input>{...}</input></tool_use>
     <tool name="NAME">{...}</tool>
+    <tool_use><tool_name>NAME</tool_name><parameters><KEY>value</KEY></parameters></tool_use>
+    <Call><Function>NAME</Function><Parameters><KEY>value</KEY></Parameters></Call>
+    <use_mcp_tool><server_name>...</server_name><tool_name>NAME</tool_name><arguments>{...}</arguments></use_mcp_tool>
     <tool_use><NAME>{...}</NAME></tool_use>                also in <TOOLCALL>
     <function_invocation><function=NAME>...</function></function_invocation>
 
@@ -15,20 +18,34 @@ from __future__ import annotations
 
 import re
 
+from adapter.parsing.bodies.argument_collection import PendingCall
 from adapter.parsing.bodies.xml_function import read_xml_function
-from adapter.parsing.format import TEXT, BodyReader, BodyResult, CallOpener, ReadContext
+from adapter.parsing.format import CUT, TEXT, BodyReader, BodyResult, CallOpener, ReadContext
 from adapter.parsing.marker_set import MarkerSet, markers_for
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space, take_marker, take_until
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space, take_marker, take_through, take_until
 from adapter.parsing.tagged_json import TaggedJson
 
-TAGS = ("tools", "tool_use", "ant_tool_use", "function_invocation", "tool", "tool-call", "function-call")
+TAGS = (
+    "tools",
+    "tool_use",
+    "ant_tool_use",
+    "function_invocation",
+    "tool",
+    "tool-call",
+    "function-call",
+    "call",
+    "use_mcp_tool",
+)
 
 HEAD_LIMIT = 200
 """Maximum length of a tag's attributes, or of a name between tags; longer text is prose."""
 
 NAME_ATTRIBUTE = re.compile(r"(?:^|\s)name\s*=\s*[\"']([^\"']+)[\"']")
-_name_tags = MarkerSet("<name>", "<tool_name>")
+_name_tags = MarkerSet("<name>", "<tool_name>", "<function>")
+_server = MarkerSet("<server_name>")
 _function = MarkerSet("<function=")
+_ELEMENT = re.compile(r"\s*<([\w.-]+)>(.*?)</\1>", re.DOTALL)
+_ELEMENTS = re.compile(r"(?:\s*+<([\w.-]+)>(?:(?!</\1>).)*+</\1>)*+\s*+", re.DOTALL)
 _strays = MarkerSet("</parameter>", "</function>", "</invoke>")
 _argument_tags = MarkerSet("<input>", "<arguments>", "<parameters>", "<args>")
 
@@ -70,6 +87,9 @@ def _reader(tag: str, *, has_attributes: bool) -> BodyReader:
 def read_elements(source: StreamBuffer, span: list[str], context: ReadContext, closing: str) -> Reader[BodyResult]:
     """Parse ``<name>NAME</name><input>{...}</input>``, or ``<NAME>{...}</NAME>``."""
     ahead: list[str] = []
+    if (yield from take_marker(source, _server, ahead)):
+        yield from take_until(source, ">", HEAD_LIMIT, ahead)
+        yield from skip_space(source, ahead)
     opened = yield from take_marker(source, _name_tags, ahead)
     name = yield from take_until(source, "<" if opened else ">", HEAD_LIMIT, ahead)
     name = (name or "").lstrip("<").strip()
@@ -84,6 +104,10 @@ def read_elements(source: StreamBuffer, span: list[str], context: ReadContext, c
         inner = argument[1:-1]
     char = yield from skip_space(source, ahead)
     span.extend(ahead)
+    if char == "<" and inner and opened:
+        result = yield from _read_arguments(name, inner, source, span, context)
+        yield from _take_closing(source, span, closing)
+        return result
     if char != "{" or not inner:
         return TEXT
     result = yield from TaggedJson(f"<{inner}>", f"</{inner}>", name=name)(source, span, context)
@@ -91,11 +115,27 @@ def read_elements(source: StreamBuffer, span: list[str], context: ReadContext, c
     return result
 
 
+def _read_arguments(
+    name: str, inner: str, source: StreamBuffer, span: list[str], context: ReadContext
+) -> Reader[BodyResult]:
+    """Parse the arguments in ``<inner>``, each in an element of its own."""
+    text, closing = yield from take_through(source, markers_for(f"</{inner}>"), span)
+    if not closing:
+        return CUT
+    call = PendingCall(name, context.tools.match(name))
+    if not _ELEMENTS.fullmatch(text):
+        return BodyResult(error=f"the arguments of {name!r} cannot be read: expected <NAME>value</NAME> in <{inner}>")
+    for key, value in _ELEMENT.findall(text):
+        call.add_text(key, value)
+    return call.result()
+
+
 def _take_closing(source: StreamBuffer, span: list[str], closing: str) -> Reader[None]:
     yield from skip_space(source, span)
     yield from take_marker(source, markers_for(closing), span)
 
 
-OPENERS = tuple(
-    CallOpener(f"<{tag}{end}", _reader(tag, has_attributes=end == " ")) for tag in TAGS for end in (">", " ")
+OPENERS = (
+    *(CallOpener(f"<{tag}>", _reader(tag, has_attributes=False)) for tag in TAGS),
+    *(CallOpener(f"<{tag} ", _reader(tag, has_attributes=True)) for tag in (*TAGS, "function_call")),
 )

@@ -68,6 +68,7 @@ _EMPTY_ELEMENT = re.compile(r"([\w.:-]+)[\"']?(?:\s+value\s*=\s*(?:\"([^\"]*)\"|
 _DOUBLED_BRACKET = re.compile(r">\r?\n")
 """The rest of a doubled bracket, ``<parameter=KEY>>``. A value that begins with a bracket is on a separate line."""
 
+_UNKNOWN_ELEMENT = re.compile(r"<[A-Za-z]\w*[ =][^<>]*>")
 _MAY_BE_OPEN_NAME = re.compile(r"[\w.:-]*+(?:\s*+(?:<\w*)?)")
 
 
@@ -223,8 +224,12 @@ def _read_arguments(
             case _ if not char:
                 raise function.cut_off()
             case _ if not (yield from _read_element(source, span, function)):
+                start = len(span)
                 yield from skip_to(source, _TAGS, span)
                 function.fix("text-in-tag")
+                if found := _UNKNOWN_ELEMENT.match("".join(span[start:])):
+                    wrong = f"{found.group()!r} in the call of {function.name!r}"
+                    function.problem = f"{wrong} is not a parameter: expected <parameter=NAME>"
                 if (yield from is_next(source, _PARAMETER_CLOSE)):
                     function.problem = f"a parameter of {function.name!r} has no opening tag: expected <parameter=NAME>"
 

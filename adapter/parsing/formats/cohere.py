@@ -66,6 +66,6 @@ FORMAT = Format(
     result_markers=(RESULT,),
     stop_sequences=(END,),
     special_tokens=(OPEN, CLOSE, THINK, END_THINK, *ANSWER),
-    model_patterns=(r"command-?[ar]", r"c4ai", r"cohere"),
+    model_patterns=(r"command-?[ar]", r"c4ai", r"cohere", r"north-?_?mini"),
     template_fingerprints=(OPEN,),
 )

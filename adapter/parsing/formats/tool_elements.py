@@ -47,13 +47,13 @@ _ATTRIBUTES = re.compile(rf"(?:{_ATTRIBUTE.pattern}(?=\s|\Z))+\s*")
 
 def openers_for(names: Sequence[str]) -> tuple[CallOpener, ...]:
     elements = [CallOpener(f"<{name}>", _build_reader(name)) for name in names if _is_key(name)]
-    tags = [CallOpener(f"<{name} ", partial(_read_tag, name)) for name in names if _is_key(name) and "_" in name]
+    tags = [CallOpener(f"<{name} ", partial(_read_tag, name)) for name in names if _is_key(name)]
     return (*elements, *tags)
 
 
 def _read_tag(name: str, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """Parse the attributes of a self-closing element."""
-    if not (context.at_line_start or context.after_call):
+    if not (context.at_line_start or context.after_call) or "_" not in name:
         return TEXT
     context.may_be_text = True
     tool, taken = context.tools[name], list[str]()

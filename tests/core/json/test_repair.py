@@ -18,7 +18,9 @@ from adapter.core.json.strict import (
     decode_strict,
     is_encodable,
     replace_surrogates,
+    without_spelling,
 )
+from adapter.tools.coercion import coerce_to_schema
 from tests.effort import examples
 from tests.parsing.formats.soup import any_text, soup, strings, values
 
@@ -40,6 +42,7 @@ MENDED = {
     "escaped-newline": ('{\\n"a": \\n1\\n}', {"a": 1}),
     "unescaped-quote": ('{"a": "say "hi" now"}', {"a": 'say "hi" now'}),
     "invalid-escape": (r'{"a": "\d+ \'x\' C:\W"}', {"a": r"\d+ 'x' C:\W"}),
+    "escaped-quotes": (r'{"a": 1, \"b\": [\"c\"], "d": \"e f\"}', {"a": 1, "b": ["c"], "d": "e f"}),
     "key-without-value": ('{"a": 1, "b"}', {"a": 1}),
     "number-spelling": ('{"a": +1, "b": .5, "c": 0x1f, "d": 1_000}', {"a": 1, "b": 0.5, "c": 31, "d": 1000}),
     "lone-surrogate": ('{"a": "x \\ud83d y"}', {"a": "x \ufffd y"}),
@@ -53,6 +56,48 @@ def test_fault_is_mended_and_named(fix):
     decoded = decode_json(text)
     assert (decoded.value, decoded.fixes) == (value, (fix,))
     assert text[decoded.end :] == ""
+
+
+LITERAL = {
+    r'"\alpha + \frac{1}{2}"': r"\alpha + \frac{1}{2}",
+    r'"\bfoo\w+\("': r"\bfoo\w+\(",
+    r'"E = \nabla \cdot x"': r"E = \nabla \cdot x",
+    r'"\underbrace{x} \to y"': r"\underbrace{x} \to y",
+    r'"C:\Users\nina\test"': r"C:\Users\nina\test",
+    r'"\d+ \"x\" a\/b"': r'\d+ "x" a/b',
+}
+
+
+@pytest.mark.parametrize("text", LITERAL)
+def test_string_with_unknown_escape_is_literal(text):
+    """All its backslashes are, also those that would begin an escape."""
+    assert decode_json(f'{{"a": {text}}}').value == {"a": LITERAL[text]}
+
+
+REFUSED = {
+    r'{"a": "import re\nre.match(\"\d\")\n"}': "both escapes",
+    '{"a": "x = 1, "b: "y"}': "expected a key",
+    '{"{"a": "b"}': "expected a",
+    '{"a": "b}': "ends inside a string that begins with",
+}
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_ambiguous_text_is_refused_with_its_cause(text):
+    with pytest.raises(FormatError, match=REFUSED[text]):
+        decode_json(text)
+
+
+SPELT = ["3.10", "1e3", "-0.50", "1E+2", "12345678901234567890.10"]
+
+
+@pytest.mark.parametrize("spelling", SPELT)
+def test_number_keeps_its_spelling_for_text(spelling):
+    """Valid or repaired JSON: a number becomes the text that the model wrote, and otherwise a plain number."""
+    for text in (f'{{"a": {spelling}}}', f"{{'a': {spelling},}}"):
+        value = decode_json(text).value["a"]
+        assert coerce_to_schema(value, {"type": "string"}) == (spelling, ("coerced-type",))
+        assert type(without_spelling(value)) is float
 
 
 UNTOUCHED = {
@@ -70,6 +115,7 @@ UNTOUCHED = {
     "raw-control-character": '{"a": "x\\n\\ty"}',
     "escaped-newline": '{"a": "\\\\n"}',
     "unescaped-quote": '{"a": "say \\"hi\\", now"}',
+    "escaped-quotes": r'{"a": "\"b\": \"c\""}',
     "invalid-escape": '{"a": "\\\\d+ \\u0041"}',
     "key-without-value": '{"a": "\\"b\\"", "c": ""}',
     "number-spelling": '{"a": -1.5e3, "b": 0, "c": 12345678901234567890123}',

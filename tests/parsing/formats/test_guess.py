@@ -33,6 +33,7 @@ from adapter.parsing.formats import FORMATS, get_format, guess_format
         ("LGAI-EXAONE/EXAONE-4.0.1-32B", "hermes"),
         ("naver-hyperclovax/HyperCLOVAX-SEED-Think-14B", "hyperclovax"),
         ("naver-hyperclovax/HyperCLOVAX-SEED-Think-32B", "glm45"),
+        ("North-Mini-Code-1.0-Q4_K_M.gguf", "cohere"),
         ("my-model", None),
         ("gpt-oss:20b", "harmony"),
         ("mistral-small", "mistral"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adapter.parsing.formats import FORMATS
+from adapter.parsing.formats import FORMATS, get_format
 from adapter.parsing.parser import parse
 from tests.parsing.checks import read
 from tests.parsing.formats.test_wild import definition_of
@@ -46,6 +46,44 @@ def test_foreign_marker_in_sentence_is_text(expected_format):
             text = f"In {other} the marker {marker} opens a call, as its card says."
             turn = parse(text, TOOLS, expected_format, "stop", generation_prompt="")
             assert (turn.calls, turn.invalid, turn.content) == ((), (), text)
+
+
+QUOTATIONS = (
+    'The call "{}" is an example.',
+    "He wrote “{}” in the log.",
+    "| step | {} |",
+    "I must not send {} so I stop.",
+)
+OTHER_CLOSERS = ("kimi_k3", "minimax_m3")
+"""Formats whose closing markers are no tags."""
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("quotation", QUOTATIONS)
+def test_complete_call_in_quotation_is_text(format, quotation):
+    """In quotation marks, in a table, or in the middle of a sentence."""
+    call = get_format(format).encode_calls([("read_file", {"path": "a.py"})]).replace("\n", " ").strip()
+    for expected_format in (format, None):
+        turn = parse(quotation.replace("{}", call), TOOLS, expected_format, "stop", generation_prompt="")
+        assert turn.invalid == ()
+        assert turn.calls == () or (format in OTHER_CLOSERS and "so I" in quotation)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'I search for "foo" {}',
+        'I search for "foo"{}',
+        "I look: {} Then I write.",
+        "I look. {} so far",
+        "I look {}",
+        "I look {}\nand read.",
+    ],
+)
+def test_call_after_quotation_or_sentence_is_a_call(text):
+    call = '<tool_call>{"name": "read_file", "arguments": {"path": "a.py"}}</tool_call>'
+    events = read(text.replace("{}", call), format="hermes", tools=TOOLS, text_may_follow=False)
+    assert "ToolCall" in [type(event).__name__ for event in events]
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,15 @@ CALLS = [
     '<ant_tool_use>{"name": "read_file", "input": {"path": "a.py"}}</ant_tool_use>',
     '<function_invocation>{"name": "read_file", "arguments": {"path": "a.py"}}</function_invocation>',
     '<tool name="read_file">{"path": "a.py"}</tool>',
+    "<tool_use>\n<tool_name>read_file</tool_name>\n<parameters>\n<path>a.py</path>\n</parameters>\n</tool_use>",
+    "<Call><Function>read_file</Function>\n<Parameters><path>a.py</path></Parameters>\n</Call>",
+    "<use_mcp_tool>\n<server_name>disk</server_name>\n<tool_name>read_file</tool_name>\n"
+    '<arguments>\n{"path": "a.py"}\n</arguments>\n</use_mcp_tool>',
+    '<function_call name="read_file">{"path": "a.py"}</function_call>',
+    '<tool_call>read_file>{"path": "a.py"}</tool_call>',
+    "<tool_call>read_file<arg_key>path=a.py</arg_value></tool_call>",
+    '< | DSML | tool_use>\n< | DSML | invoke name="read_file">\n< | DSML | parameter name="path">a.py</ | DSML | '
+    "parameter>\n</ | DSML | invoke>\n</ | DSML | tool_use>",
     '<tool-call id="1">{"name": "read_file", "arguments": {"path": "a.py"}}</tool-call>',
     '<toolcall><read_file>{"path": "a.py"}</read_file></toolcall>',
     '<invoke name="read_file">\n  <path>a.py</path>\n</invoke>',

@@ -1,0 +1,99 @@
+"""Damage in one call costs nothing but that call, in every format.
+
+The second of three calls is damaged at random, between text and text. The text must remain content, and the damaged
+call must be a call, an error or a rejected call. The other two calls must remain, unless the format writes all calls as
+one value.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from adapter.core.events import JsonObject
+from adapter.core.turn import Turn
+from adapter.parsing.formats import FORMATS, get_format
+from adapter.parsing.parser import parse
+from tests.effort import EFFORT
+
+PARAMETERS = {
+    "type": "object",
+    "properties": {
+        "text": {"type": "string"},
+        "count": {"type": "integer"},
+        "tags": {"type": "array", "items": {"type": "string"}},
+    },
+}
+CALLS: list[tuple[str, JsonObject]] = [
+    ("first_tool", {"text": "one"}),
+    ("second_tool", {"text": "alpha beta", "count": 3, "tags": ["x", "y, z"]}),
+    ("third_tool", {"text": "three"}),
+]
+TOOLS = [{"type": "function", "function": {"name": name, "parameters": PARAMETERS}} for name, _ in CALLS]
+BEFORE, LAST_VALUE = "Before it.", "y, z"
+
+ONE_VALUE = frozenset({
+    *("apertus", "cohere", "firefunction", "gemma3", "hunyuan_a13b", "hyperclovax", "lfm2", "llama3_json", "minicpm"),
+    *("minimax_m1", "nemotron", "olmo3", "pythonic", "xlam", "apriel", "granite", "phi4_mini_json"),
+})  # fmt: skip
+"""Formats that write all calls as one program, or as one list in which a quote without its pair hides the others."""
+
+NOT_CLOSED = frozenset({"deepseek_v3", "functionary", "mistral"})
+"""Formats whose next call has no brace after its opening marker."""
+
+WITHOUT_NAMES = frozenset({"inkling", "muse_glimmer", "tool_elements"})
+"""Formats that write a name twice, or as a tag."""
+
+
+def damages(text: str, chance: Random) -> str:
+    """Return ``text`` with one fault of a kind that models write."""
+    quotes = [at for at, char in enumerate(text) if char in "\"'"]
+    at = chance.choice(quotes) if quotes and chance.random() < 0.5 else chance.randrange(len(text))
+    match chance.randrange(5):
+        case 0:
+            return text[:at] + text[at + 1 :]
+        case 1:
+            return text[:at] + text[at] + text[at:]
+        case 2:
+            return text.replace('"', '\\"')
+        case 3:
+            return text[:at] + text[at + chance.randint(2, 12) :]
+        case _:
+            return text[:at] + '"' + text[at:]
+
+
+def parts_of(name: str) -> tuple[str, str, str]:
+    """Return the text of the calls before, in and after the arguments of the second call."""
+    text = get_format(name).encode_calls(CALLS)
+    start = text.index("second_tool") + len("second_tool")
+    end = text.index(LAST_VALUE, start) + len(LAST_VALUE)
+    while text[end] in "\"'])}":
+        end += 1
+    return text[:start], text[start:end], text[end:]
+
+
+def turn_of(name: str, damaged: str) -> Turn:
+    before, _, after = parts_of(name)
+    return parse(f"{BEFORE}\n\n{before}{damaged}{after}", TOOLS, name, generation_prompt="")
+
+
+@pytest.mark.parametrize("name", sorted({*FORMATS} - WITHOUT_NAMES))
+def test_damaged_call_costs_only_itself(name):
+    chance = Random(name)
+    for _ in range(25 * EFFORT):
+        damaged = damages(parts_of(name)[1], chance)
+        turn = turn_of(name, damaged)
+        calls = [(call.name, call.arguments) for call in turn.calls]
+        assert BEFORE in turn.content, damaged
+        if name not in ONE_VALUE:
+            assert CALLS[0] in calls, damaged
+        if name not in ONE_VALUE | NOT_CLOSED:
+            assert CALLS[2] in calls, damaged
+        if name not in ("cohere", "llama3_json", "xlam"):  # bare JSON that is no call is an answer
+            assert (
+                len(calls) > 2
+                or turn.invalid
+                or turn.rejected
+                or any(call not in (CALLS[0], CALLS[2]) for call in calls)
+            ), damaged
