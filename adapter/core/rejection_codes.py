@@ -4,7 +4,7 @@ from __future__ import annotations
 
 REJECTION_REASONS: dict[str, str] = {
     "inline-code": "it is in inline code",
-    "quotation": "it is in a quotation, a table, or the middle of a sentence",
+    "quotation": "it is in a quotation or a table",
     "code-fence": "it is in a code fence that contains more than the call, or that more text follows",
     "echoed-result": "it is in a copy of a tool's result",
     "later-turn": "it comes after the model started to write another speaker's turn",

@@ -24,7 +24,6 @@ _TAIL_LENGTH = 3
 QUOTATION_MARKS = ('"', "'", "“", "„", "«", "‘")
 _OPEN_QUOTATION = re.compile(r"(?:(?:^|[\s(\[:=])[\"']|[“„«‘])\Z")
 """A quotation mark that opens a quotation, because it follows a space or bracket."""
-_MID_SENTENCE = re.compile(r"[\w,;][ \t]\Z")
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 
 MAX_PIECES = 256
@@ -105,12 +104,6 @@ class MarkdownContext:
             return "inline-code"
         begins_quotation = self._tail[-1:] in QUOTATION_MARKS and _OPEN_QUOTATION.search(self._tail)
         return "quotation" if self._is_quote or begins_quotation else ""
-
-    @property
-    def is_mid_sentence(self) -> bool:
-        """True if the text ends after a word and a space, so that a sentence may continue."""
-        self._flush()
-        return not self._is_blank and _MID_SENTENCE.search(self._tail) is not None
 
     def quoted_after(self, text: str) -> str:
         """Return the value that `quote_reason` would have after ``text``."""

@@ -10,19 +10,13 @@ import re
 
 from adapter.parsing.format import BodyResult, ReadContext
 from adapter.parsing.parse_state import ParseState
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_match, skip_space, wait_for_character
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space, wait_for_character
 
 LIMIT = 400
 """Maximum number of characters of prose that a failed reader may have taken. They are parsed again."""
 
-SENTENCE_LIMIT = 160
-"""Maximum number of characters of closing markers between a call and the rest of its sentence."""
-
 _BEGINS_JSON = re.compile(r"\s*[{\[]\s*[\"'\w{\[“]")
 _INNER_TOKEN = re.compile(r"</|<[|｜]|[|｜]>|<\w+[=>]|\[\w+\]")
-_CLOSERS = r"(?:[ \t]*+<[/|｜][^<>\n]{1,60}>)*+"
-_REST_OF_SENTENCE = re.compile(rf"{_CLOSERS}[ \t]*[,;]?[ \t]+[a-zß-öø-ÿ]")
-_BEFORE_WORD = re.compile(rf"{_CLOSERS}[ \t]*+(?:<(?:[/|｜][^<>\n]{{0,60}})?|[,;]?[ \t]*)")
 _WORD = re.compile(r"[\w.-]+")
 
 
@@ -57,12 +51,6 @@ def is_stray_closer(source: StreamBuffer, state: ParseState) -> Reader[bool]:
     following = yield from skip_space(source, ahead)
     source.push_back("".join(ahead))
     return not following
-
-
-def continues_sentence(source: StreamBuffer) -> Reader[bool]:
-    """Return whether a word in lower case follows in the line, so that the call is a part of a sentence."""
-    found = yield from peek_match(source, _REST_OF_SENTENCE, SENTENCE_LIMIT, _BEFORE_WORD.fullmatch)
-    return found is not None
 
 
 def begins_block(source: StreamBuffer) -> Reader[bool]:

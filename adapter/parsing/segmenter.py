@@ -25,7 +25,7 @@ from adapter.parsing.format import TEXT, BodyReader, BodyResult, CallOpener, For
 from adapter.parsing.markdown_context import FENCE, FENCE_KIND
 from adapter.parsing.marker_set import markers_for
 from adapter.parsing.marker_tables import BARE_STARTS, CALL_FENCES, INVENTED_RESULT, build_marker_tables
-from adapter.parsing.mention_detection import begins_block, continues_sentence, is_mere_mention, is_stray_closer
+from adapter.parsing.mention_detection import begins_block, is_mere_mention, is_stray_closer
 from adapter.parsing.opaque_sections import discard_rest, read_echoed_result, read_opaque_section
 from adapter.parsing.parse_policy import ParsePolicy
 from adapter.parsing.parse_state import (
@@ -324,11 +324,6 @@ class Segmenter:
                 self._reject("no-body", len(raw))
             self._output.add_text(raw)
             return
-        is_in_line = result.calls and not self._context.at_line_start
-        if is_in_line and self._state.line.is_mid_sentence and (yield from continues_sentence(self._source)):
-            self._reject("quotation", len(raw))
-            self._output.add_text(raw)
-            return
         self._output.commit_held()
         if result.section is not None:
             self._output.add_markup(raw)
@@ -407,7 +402,6 @@ class Segmenter:
     ) -> Reader[tuple[BodyResult, CallProgress]]:
         context, state = self._context, self._state
         context.begin_body(at_line_start=state.line.is_blank, after_call=state.last is CALL)
-        context.may_be_text = not context.at_line_start and state.line.is_mid_sentence
         marker, start, is_own = "".join(span), self._source.offset, is_marked or self._calls_bare
         streams = self._streams_arguments and is_marked and not state.held  # buffered calls come first
         progress = CallProgress(context, self._call_events, marker, start, is_own=is_own, streams_arguments=streams)

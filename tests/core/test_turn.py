@@ -36,7 +36,7 @@ def test_text_before_an_unopened_closing_marker_was_reasoning():
 
 REJECTED = {
     "inline-code": [f"Write `{CALL}` so."],
-    "quotation": ["> " + CALL.replace("\n", "\n> "), f'The "{CALL}" of old.', f"| a | {CALL} |", f"Not {CALL} here."],
+    "quotation": ["> " + CALL.replace("\n", "\n> "), f'The "{CALL}" of old.', f"| a | {CALL} |"],
     "code-fence": [f"```python\n{CALL}\n```", f"```xml\nAn example:\n{CALL}\n```", f"~~~\n{CALL}\n~~~"],
     "echoed-result": [f"<tool_response>\n{CALL}\n</tool_response>"],
     "later-turn": [f"Hi.<|im_start|>user\n{CALL}"],
