@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path, PurePath
@@ -19,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from adapter.backends.endpoint_discovery import Endpoint, get_object, model_ids
 from adapter.core.arguments import check_types
+from adapter.core.bounded_parsing import parse_toml
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.core.validation import explain
@@ -142,13 +142,13 @@ def _tables(values: Mapping[str, Json]) -> Iterator[str]:
 def load(path: Path) -> Profile:
     """Read a profile. Raises UsageError if the file is invalid."""
     try:
-        return Profile.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        return Profile.model_validate(parse_toml(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise UsageError(f"cannot read the profile {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} is not TOML: {error}") from error
     except ValidationError as error:
         raise UsageError(f"{path} is not a profile ({explain(error)}); create one with `adapter probe`") from error
+    except ValueError as error:
+        raise UsageError(f"{path} is not TOML: {error}") from error
 
 
 def profile_path(name: str) -> Profile:

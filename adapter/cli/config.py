@@ -43,7 +43,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tomllib
 from pathlib import Path
 from typing import Annotated, TypeVar, get_args
 
@@ -52,6 +51,7 @@ from rapidfuzz import fuzz, process
 
 from adapter.agent.agent import AGENT_RETRIES
 from adapter.core.arguments import reason
+from adapter.core.bounded_parsing import parse_toml
 from adapter.core.errors import UsageError
 from adapter.core.events import JsonObject
 from adapter.core.validation import plain_message
@@ -171,10 +171,10 @@ def read_toml(path: Path, settings: type[Settings]) -> Settings:
     """Read a TOML file into ``settings``. Raises UsageError, which lists every invalid key or value and, for an unknown
     key, the most similar valid key."""
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        values = parse_toml(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise UsageError(f"{path} is not TOML: {reason(error)}") from error
     try:
         return settings.model_validate(values)

@@ -3,6 +3,7 @@ rejections."""
 
 __all__ = [
     "arguments",
+    "bounded_parsing",
     "callbacks",
     "errors",
     "events",

@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from adapter.core.text.truncate import shorten
+
 if TYPE_CHECKING:
     from pydantic import ValidationError
     from pydantic_core import ErrorDetails
 
+MAX_SHOWN = 200
+"""Maximum length of a value from the input in a message, in characters."""
 _REPLACEMENTS = (
     (r"^Value error, ", ""),
     (r"^Input should be (?=greater|less)", "must be "),
@@ -28,7 +32,7 @@ def explain(error: ValidationError) -> str:
 
 def explain_detail(detail: ErrorDetails) -> str:
     """Describe one problem."""
-    path = ".".join(map(str, detail["loc"]))
+    path = shorten(".".join(map(str, detail["loc"])), MAX_SHOWN)
     context = detail.get("ctx") or {}
     match detail["type"]:
         case "missing":
@@ -36,7 +40,7 @@ def explain_detail(detail: ErrorDetails) -> str:
         case "union_tag_not_found":
             return f"{str(context['discriminator']).strip(chr(39))!r} is missing"
         case "union_tag_invalid":
-            return f"unknown kind {context['tag']!r}; expected {context['expected_tags']}"
+            return f"unknown kind {shorten(str(context['tag']), MAX_SHOWN)!r}; expected {context['expected_tags']}"
         case "extra_forbidden":
             return f"unknown key {path!r}"
         case "json_invalid":

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeAlias
 
+from adapter.core.bounded_parsing import parse_json
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.evaluation.runner import EvalRun
@@ -93,7 +94,7 @@ class RunLog:
         names = {each.name for each in fields(EvalRun)}
         for number, line in enumerate(lines, 1):
             try:
-                row: JsonObject = json.loads(line)
+                row: JsonObject = parse_json(line)
                 if number == 1:
                     self._check_head(row, head)
                     continue

@@ -31,7 +31,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -39,6 +38,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from adapter.core.arguments import reason
+from adapter.core.bounded_parsing import parse_toml
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.core.validation import explain
@@ -98,11 +98,11 @@ class SuiteData(_Data):
 def parse_scenarios(text: str, source: str) -> list[Scenario]:
     """Parse the scenarios in TOML text. Raises UsageError, which names ``source`` and the invalid key."""
     try:
-        suite = SuiteData.model_validate(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{source} is not TOML: {error}") from error
+        suite = SuiteData.model_validate(parse_toml(text))
     except ValidationError as error:
         raise UsageError(f"{source}: {explain(error)}; see docs/evaluate.md for an example") from error
+    except ValueError as error:
+        raise UsageError(f"{source} is not TOML: {error}") from error
     tools = {each.name: tool(each.name, each.description, each.optional, **each.parameters) for each in suite.tool}
     return [_make_scenario(data, tools, source) for data in suite.scenario]
 

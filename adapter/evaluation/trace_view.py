@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-
+from adapter.core.bounded_parsing import parse_json
 from adapter.core.errors import UsageError
 from adapter.core.events import JsonObject
 from adapter.recording.view.answer_rows import FAILED, ExchangeStats, span
@@ -20,7 +19,7 @@ def view_runs(text: str, name: str) -> PageData:
     view, head = PageData(name, "eval results", "The conversation", goes_on=False), JsonObject()
     for number, line in enumerate(text.split("\n"), start=1):
         try:
-            row = json.loads(line) if line.strip() else {}
+            row = parse_json(line) if line.strip() else {}
             if "eval" in row:
                 head = row
             elif row:

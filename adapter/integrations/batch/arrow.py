@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from adapter.core.bounded_parsing import parse_json
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.core.text.display_escaping import replace_lone_surrogates
@@ -36,6 +37,8 @@ TYPES: dict[str, Any] = {
     "error": _TEXT,
 }
 assert tuple(TYPES) == COLUMNS
+DAMAGE = (pa.ArrowException, ArithmeticError, LookupError, MemoryError, OSError, TypeError, ValueError)
+"""Exceptions that pyarrow raises for damaged files."""
 
 
 def iter_batches(path: Path) -> Iterator[bytes]:
@@ -46,20 +49,28 @@ def iter_batches(path: Path) -> Iterator[bytes]:
     batches: list[Any] = []
     try:
         for batch in _batches(path):
+            _check_names(batch.schema.names, path)
             batches.append(batch)
             if _is_full(batches):
                 yield _to_stream(pa.Table.from_batches(batches))
                 batches = []
-    except pa.ArrowException as error:
-        raise UsageError(f"{path} is not a valid Arrow or Parquet file: {error}") from error
+    except UsageError:
+        raise
+    except DAMAGE as error:
+        raise _invalid(path, error) from error
     if batches:
         yield _to_stream(pa.Table.from_batches(batches))
 
 
 def read_block(row_parser: RowParser, block: bytes) -> tuple[bytes, BatchStats]:
-    """Parse an Arrow stream. Returns the stream with the result columns, and the totals of its rows."""
-    table, counts = with_columns(row_parser, pa.ipc.open_stream(block).read_all())
-    return _to_stream(table), counts
+    """Parse an Arrow stream. Returns the stream with the result columns, and its totals. Raises UsageError."""
+    try:
+        table, counts = with_columns(row_parser, pa.ipc.open_stream(block).read_all())
+        return _to_stream(table), counts
+    except UsageError:
+        raise
+    except DAMAGE as error:
+        raise UsageError(f"a block of rows cannot be read: {error}") from error
 
 
 def with_columns(row_parser: RowParser, table: Any) -> tuple[Any, BatchStats]:
@@ -96,12 +107,26 @@ def write_parquet(stream: BinaryIO, path: Path) -> None:
 
 def empty_table_like(path: Path) -> bytes:
     """Return a block without rows, with the columns of ``path`` and the result columns."""
-    schema = pq.read_schema(path) if path.suffix == ".parquet" else _open_arrow(path).schema
+    try:
+        schema = pq.read_schema(path) if path.suffix == ".parquet" else _open_arrow(path).schema
+    except DAMAGE as error:
+        raise _invalid(path, error) from error
+    _check_names(schema.names, path)
     empty = error_columns("")
     result = schema.empty_table().rename_columns([unique_column_name(name, schema.names) for name in schema.names])
     for name in empty:
         result = result.append_column(name, pa.array([], TYPES[name]))
     return _to_stream(result.replace_schema_metadata(_metadata(schema)))
+
+
+def _invalid(path: Path, error: Exception) -> UsageError:
+    return UsageError(f"{path} is not a valid Arrow or Parquet file: {str(error)[:300] or type(error).__name__}")
+
+
+def _check_names(names: list[str], path: Path) -> None:
+    repeated = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
+    if repeated is not None:
+        raise UsageError(f"{path} has more than one column {repeated!r}; rename or drop one of them")
 
 
 def _batches(path: Path) -> Iterator[Any]:
@@ -110,6 +135,7 @@ def _batches(path: Path) -> Iterator[Any]:
             yield from file.iter_batches(batch_size=BATCH_ROWS)
         return
     for batch in _open_arrow(path):
+        batch.validate(full=True)  # offsets of a damaged file may lead anywhere in memory
         for start in range(0, batch.num_rows, BATCH_ROWS):
             yield batch.slice(start, BATCH_ROWS)
 
@@ -174,8 +200,8 @@ def _metadata(table_or_schema: Any) -> dict[bytes, bytes] | None:
     )
     names = table_or_schema.column_names if isinstance(table_or_schema, pa.Table) else table_or_schema.names
     try:
-        info = json.loads(metadata[b"huggingface"])
-        features = info["info"]["features"]
+        info = parse_json(metadata[b"huggingface"])
+        features = dict(info["info"]["features"])
     except (KeyError, TypeError, ValueError):
         metadata.pop(b"huggingface", None)
         return metadata or None

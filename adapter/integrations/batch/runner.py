@@ -25,6 +25,7 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
+from adapter.core.bounded_parsing import parse_json
 from adapter.core.callbacks import wrap_observer
 from adapter.core.errors import AdapterError, UsageError
 from adapter.core.version import __version__
@@ -83,13 +84,13 @@ def _load_progress(sources: Sequence[Source], out: str, progress_file: Path, set
     """Load the progress of an earlier run to resume, or start a new one."""
     run = _identity(sources, settings)
     try:
-        on_progress = json.loads(progress_file.read_bytes())
+        on_progress = parse_json(progress_file.read_bytes())
         progress = Progress(**{**on_progress, "counts": BatchStats(**on_progress["counts"])})
     except FileNotFoundError:
         if Path(out).exists():
             raise UsageError(f"{out} already exists; remove it, or choose another --out") from None
         return Progress(run)
-    except (OSError, ValueError, TypeError, KeyError) as error:
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise UsageError(f"{progress_file} cannot be read ({error}); remove it and {out} to start over") from error
     if progress.run != run:
         raise UsageError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from adapter.core.arguments import reason
+from adapter.core.bounded_parsing import parse_json
 from adapter.core.errors import UsageError
 
 
@@ -62,7 +62,7 @@ def parse_servers(text: str) -> list[McpServer]:
 def _load_servers(file: str) -> list[McpServer]:
     expected = 'expected {"mcpServers": {"NAME": {"command": ..., "args": [...], "env": {...}} or {"url": ...}}}'
     try:
-        file_content = json.loads(Path(file).read_bytes())
+        file_content = parse_json(Path(file).read_bytes())
         servers = file_content["mcpServers"]
         return [_parse_server(name, server) for name, server in servers.items()]
     except OSError as error:

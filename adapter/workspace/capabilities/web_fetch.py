@@ -22,7 +22,9 @@ from urllib.parse import urljoin, urlsplit
 from adapter.core.errors import ToolError
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.tools.operations import FetchPage, Page, PageFormat
+from adapter.workspace.capabilities import html_text
 from adapter.workspace.capabilities.host import WebAccess
+from adapter.workspace.sandbox.bounded_worker import run_bounded
 from adapter.workspace.sandbox.deadline import limit_timeout
 
 if TYPE_CHECKING:
@@ -157,11 +159,12 @@ def _resolve(host: str, port: int, timeout_s: float) -> list[str]:
 def fetch(operation: FetchPage, access: WebAccess) -> Page:
     """Fetch a page as text. Raises ToolError with the cause and an alternative if that fails."""
     seconds, timeout_notes = limit_timeout(operation.timeout_s, MAX_TIMEOUT_S)
+    deadline = time.monotonic() + seconds
     notes = list(timeout_notes)
     answer = _fetch_response(operation, access, seconds)
     text = _decode(answer.body, answer.content_type)
     if _HTML.match(answer.content_type):
-        text, more = convert(text, operation.format)
+        text, more = convert(text, operation.format, max(deadline - time.monotonic(), 0.1))
         notes += more
     if str(answer.url) != operation.url:
         notes.append(f"fetched from {answer.url}")
@@ -265,27 +268,21 @@ def _decode(body: bytes, content_type: str) -> str:
     return body.decode("utf-8", "replace")
 
 
-def convert(html: str, format: PageFormat) -> tuple[str, list[str]]:
-    """Convert HTML to the requested format, and return notes. HTML that is nested too deeply becomes plain text."""
+def convert(html: str, format: PageFormat, seconds: float = MAX_TIMEOUT_S) -> tuple[str, list[str]]:
+    """Convert HTML to the requested format, and return notes. HTML that is nested too deeply becomes plain text.
+
+    Raises ToolError if that takes more than ``seconds``, or too much memory.
+    """
     if format == "html":
         return html, []
-    from bs4 import BeautifulSoup
-    from markdownify import MarkdownConverter
-
-    page = BeautifulSoup(html, "html.parser")
-    for hidden in page(["script", "style", "noscript", "template", "svg"]):
-        hidden.decompose()
-    if format == "markdown":
-        try:
-            return _tidy(MarkdownConverter(heading_style="ATX").convert_soup(page)), []
-        except RecursionError:
-            return _tidy(page.get_text("\n")), ["the page is nested too deep for markdown: this is its text"]
-    return _tidy(page.get_text("\n")), []
-
-
-def _tidy(text: str) -> str:
-    lines = (line.rstrip() for line in text.split("\n"))
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip() + "\n"
+    data = html.encode("utf-8", "surrogatepass")
+    result = run_bounded(html_text.__file__, data, format, seconds=seconds, wall_seconds=seconds)
+    if not result.values:
+        raise ToolError(
+            f"the page could not be converted to {format}: {result.end}. Give a longer timeout, or the format html"
+        )
+    text, *notes = result.values[0]
+    return text, notes
 
 
 def is_in_domains(url: str, allowed: Sequence[str], blocked: Sequence[str]) -> bool:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import io
-import json
 import struct
-import subprocess
-import sys
 from importlib.util import find_spec
+from pathlib import Path
 
 from adapter.core.errors import ToolError
 from adapter.tools.operations import MediaKind
-from adapter.workspace.files import pdf_pages
+from adapter.workspace.sandbox.bounded_worker import run_bounded
 
 MAX_MEDIA_BYTES = 10_000_000
 """Maximum size of an image, audio or video file passed to the model, in bytes."""
@@ -116,16 +114,7 @@ def pdf_text(data: bytes, shown: str) -> tuple[str, tuple[str, ...]]:
 
 def _pages(data: bytes) -> tuple[list[str], int, str]:
     """Return the texts of the pages read, the number of pages, and the reason why pages are missing, or ""."""
-    argv = [sys.executable, "-I", pdf_pages.__file__, f"{PDF_SECONDS:.0f}", str(PDF_MEMORY)]
-    try:
-        done = subprocess.run(argv, input=data, capture_output=True, timeout=2 * PDF_SECONDS, check=False)
-        output = done.stdout
-    except subprocess.TimeoutExpired as error:
-        output = error.stdout or b""
-    except OSError as error:
-        return [], 0, error.strerror or str(error)
-    whole, _, _ = output.rpartition(b"\n")  # the last line may be cut off
-    messages = [json.loads(line) for line in whole.splitlines()]
-    total = next((message["total"] for message in messages if "total" in message), 0)
-    end = next((message["end"] for message in messages if "end" in message), f"it takes more than {PDF_SECONDS:g} s")
-    return [message["text"] for message in messages if "text" in message], total, end
+    job = str(Path(__file__).with_name("pdf_pages.py"))
+    result = run_bounded(job, data, seconds=PDF_SECONDS, max_bytes=PDF_MEMORY)
+    total, *texts = result.values or (0,)
+    return texts, total, result.end

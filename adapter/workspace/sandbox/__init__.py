@@ -2,6 +2,7 @@
 
 __all__ = [
     "background",
+    "bounded_worker",
     "bubblewrap",
     "command_files",
     "deadline",

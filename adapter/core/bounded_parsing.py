@@ -1,0 +1,60 @@
+"""Parse TOML and JSON of strangers, with limits of size and depth. Every failure is a ValueError."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from typing import Any
+
+MAX_TOML = 1_000_000
+"""Maximum length of TOML text, in characters."""
+MAX_DOTS = 1_000
+"""Maximum number of dots in a line of TOML. The time for a dotted key grows with the square of its parts."""
+MAX_JSON = 16_000_000
+"""Maximum length of JSON text, in characters or bytes."""
+MAX_VALUES = 1_000_000
+"""Maximum number of lists and objects in JSON text. Empty ones take twenty times the memory of their text."""
+MAX_DEPTH = 100
+"""Maximum nesting of lists and objects."""
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Parse TOML text. Raises ValueError if it is invalid, too long or nested too deeply."""
+    _check_length(len(text), MAX_TOML)
+    if any(line.count(".") > MAX_DOTS for line in text.split("\n")):
+        raise ValueError(f"a line has more than {MAX_DOTS:,} dots, so that a key may be nested too deeply")
+    try:
+        found = tomllib.loads(text)
+    except RecursionError:
+        raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep") from None
+    _check_depth(found)
+    return found
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Parse JSON text. Raises ValueError if it is invalid, too long or nested too deeply."""
+    _check_length(len(text), MAX_JSON)
+    count = text.count("[") + text.count("{") if isinstance(text, str) else text.count(b"[") + text.count(b"{")
+    if count > MAX_VALUES:
+        raise ValueError(f"it has {count:,} lists and objects; the maximum is {MAX_VALUES:,}")
+    try:
+        found = json.loads(text)
+    except RecursionError:
+        raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep") from None
+    _check_depth(found)
+    return found
+
+
+def _check_length(length: int, most: int) -> None:
+    if length > most:
+        raise ValueError(f"it has {length:,} characters; the maximum is {most:,}")
+
+
+def _check_depth(value: Any) -> None:
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        nested = (each for each in level if isinstance(each, dict | list))
+        level = [inner for each in nested for inner in (each.values() if isinstance(each, dict) else each)]
+        if not level:
+            return
+    raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep")

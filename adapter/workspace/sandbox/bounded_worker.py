@@ -1,0 +1,124 @@
+"""Read the data of strangers in a process of its own, with limits of time and memory.
+
+Parsers of web pages, PDF files or model files can need minutes, gigabytes or endless recursion for a small input, and
+raise nearly any exception. So a job runs as ``python -I bounded_worker.py JOB SECONDS BYTES ARGUMENTS < data``. ``JOB``
+is a Python file that imports no module of this package, so that it starts fast; its ``run(data, *arguments)`` yields
+JSON values. They are printed as lines, followed by the reason why the job ended early. The values that arrived by then
+are used.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+MAX_MEMORY_BYTES = 400 << 20
+"""Default memory limit of a job, in bytes."""
+MAX_OUTPUT = 64 << 20
+"""Maximum length of the values of a job as JSON."""
+START_S = 5.0
+"""Additional wall-clock time to start the process, in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobResult:
+    """The values of a job. ``end``: why values are missing; "" if the job is complete."""
+
+    values: tuple[Any, ...]
+    end: str = ""
+
+
+def run_bounded(
+    job: str,
+    data: bytes,
+    *arguments: str,
+    seconds: float,
+    wall_seconds: float | None = None,
+    max_bytes: int = MAX_MEMORY_BYTES,
+) -> JobResult:
+    """Run the file ``job`` on ``data``.
+
+    ``seconds``: limit of processor time. ``wall_seconds``: limit of time, by default twice as much and some seconds to
+    start. ``max_bytes``: limit of memory.
+    """
+    import math
+    import os
+    import subprocess
+
+    limits = (str(math.ceil(seconds)), str(max_bytes))
+    argv = [sys.executable, "-I", "-X", "utf8", __file__, job, *limits, json.dumps(arguments)]
+    wall_s = 2 * seconds + START_S if wall_seconds is None else wall_seconds
+    try:
+        done = subprocess.run(
+            argv,
+            input=data,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={name: value for name, value in os.environ.items() if name == "SYSTEMROOT"},  # Windows needs it
+            timeout=wall_s,
+            check=False,
+        )
+        output = done.stdout
+    except subprocess.TimeoutExpired as error:
+        output = error.stdout or b""
+    except OSError as error:
+        return JobResult((), error.strerror or str(error))
+    whole, _, _ = output.rpartition(b"\n")  # the last line may be cut off
+    *values, last = [json.loads(line) for line in whole.splitlines()] or [None]
+    if isinstance(last, dict) and "end" in last:
+        return JobResult(tuple(values), last["end"])
+    return JobResult((*values, *(() if last is None else (last,))), f"it takes more than {min(seconds, wall_s):g} s")
+
+
+def main() -> None:
+    """Run a job in this process. Its arguments: the file, the limits, and the job's arguments as JSON."""
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    _, file, seconds, max_bytes, arguments = sys.argv
+    spec = spec_from_file_location("job", file)
+    assert spec is not None
+    assert spec.loader is not None
+    job = module_from_spec(spec)
+    try:
+        spec.loader.exec_module(job)
+        _limit(int(seconds), int(max_bytes))
+        end = _print(job.run(sys.stdin.buffer.read(), *json.loads(arguments)))
+    except MemoryError:
+        end = "it needs too much memory"
+    except RecursionError:
+        end = "it is nested too deeply"
+    except BaseException as error:  # noqa: BLE001 - damaged files make parsers raise nearly anything
+        end = f"{type(error).__name__}: {error}"[:500]
+    print(json.dumps({"end": end}), flush=True)
+
+
+def _print(values: Iterator[object]) -> str:
+    """Print the values, and return the reason why some are missing."""
+    size = 0
+    for value in values:
+        line = json.dumps(value)
+        size += len(line)
+        if size > MAX_OUTPUT:
+            return f"it has more than {MAX_OUTPUT >> 20} MB of text"
+        print(line, flush=True)
+    return ""
+
+
+def _limit(seconds: int, max_bytes: int) -> None:
+    try:
+        import resource
+    except ImportError:  # Windows: the parent enforces a timeout
+        return
+    limits = {resource.RLIMIT_CPU: seconds, resource.RLIMIT_CORE: 0}
+    if sys.platform == "linux":
+        limits[resource.RLIMIT_DATA] = max_bytes
+    for kind, limit in limits.items():
+        _, hard = resource.getrlimit(kind)
+        resource.setrlimit(kind, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
+
+
+if __name__ == "__main__":
+    main()
