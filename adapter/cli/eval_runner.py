@@ -4,6 +4,7 @@ page."""
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 import time
@@ -11,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -119,7 +121,9 @@ def _output_paths(settings: EvalSettings, model: str) -> tuple[Path, Path]:
 def _write(file: Path, text: str) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
+        with open(file, "w", encoding="utf-8", opener=partial(os.open, mode=0o600)) as opened:
+            file.chmod(0o600)  # it may exist
+            opened.write(text)
     except OSError as error:
         raise UsageError(f"cannot write {file}: {error.strerror}. Choose another path with --page.") from error
 

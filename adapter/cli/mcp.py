@@ -38,6 +38,12 @@ def mcp(
             metavar="N", min=0, max=65535, help="Serve over HTTP on this port of 127.0.0.1; 0 picks a free one."
         ),
     ] = None,
+    api_key: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY", help="Key that clients over HTTP must send; by default a random one, in the printed address."
+        ),
+    ] = None,
 ) -> None:
     """Serve a dialect's tools to an MCP client, over stdio or HTTP."""
     from importlib.util import find_spec
@@ -54,4 +60,4 @@ def mcp(
     rules, edit_mode = parse_rules(allow, None, deny), parse_edit_mode(edits)
     host = Host(editor=None)
     with Workspace(root, dialect, approve, rules=rules, host=host, edits=edit_mode, encoding=encoding) as workspace:
-        serve_mcp(workspace, port)
+        serve_mcp(workspace, port, api_key)

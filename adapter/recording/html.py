@@ -14,6 +14,7 @@ from typing import NamedTuple
 from jinja2 import Environment, StrictUndefined
 
 from adapter.core import package_data
+from adapter.core.text.display_escaping import escape_for_display
 
 
 class Bar(NamedTuple):
@@ -60,8 +61,15 @@ def render_page(name: str, *, connects: bool = False, **values: object) -> str:
     allowed += [f"script-src '{_hash(str(values['script']))}'"] if "script" in values else []
     allowed += ["connect-src 'self'"] if connects else []
     policy = "; ".join(["default-src 'none'", *allowed, "base-uri 'none'", _form_action(source)])
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_show_hidden
+    )
     return environment.from_string(source).render(policy=policy, connects=connects, **values)
+
+
+def _show_hidden(value: object) -> object:
+    """Escape hidden characters in a value of a page, such as those that reverse the direction of text."""
+    return escape_for_display(value, keep="\n\t") if type(value) is str else value
 
 
 def _form_action(source: str) -> str:

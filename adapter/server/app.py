@@ -44,6 +44,7 @@ from adapter.server.passthrough import PassedThrough
 from adapter.server.passthrough_rules import METHOD_NOT_ALLOWED, check_passing, without_keys
 from adapter.server.request_body import read_content, read_json_body, with_memory_budget
 from adapter.server.response_store import ResponseStore
+from adapter.server.store_errors import StoreErrorResponses
 from adapter.server.streaming_responses import CHAT, identity, respond
 from adapter.server.telemetry.logs import RequestLogger, log_message, use_json_logs
 from adapter.server.telemetry.middleware import TelemetryMiddleware
@@ -290,7 +291,12 @@ def create_app(settings: ServerSettings, *observers: RequestObserver) -> ASGIApp
     )
     form = viewing.path if viewing else ""
     guarded = AccessControl(
-        router, is_loopback_host(settings.host), settings.api_key, settings.origins, form, settings.trusted_hosts
+        StoreErrorResponses(router),
+        is_loopback_host(settings.host),
+        settings.api_key,
+        settings.origins,
+        form,
+        settings.trusted_hosts,
     )
     drain = GracefulShutdown(guarded, settings.drain_s, *([metrics.drain] if metrics else []))
     patterns = {route.endpoint: route.path for route in reversed(router.routes) if isinstance(route, Route)}

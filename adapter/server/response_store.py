@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
 
-from adapter.core.errors import UsageError
+from adapter.core.errors import TransportError, UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.core.text.redaction import Redactor
 
@@ -35,8 +35,15 @@ MAX_AGE_S = 30 * 24 * 3600.0
 _VERSION = 1
 """Version of the database schema, which is stored in the file."""
 
+_APPLICATION_ID = 0x41_44_50_54
+"""Marks the file as a store of this program (``ADPT``), by SQLite's ``application_id``."""
+
+LOCK_WAIT_S = 1.0
+"""Maximum time to wait for another program that uses the file, in seconds."""
+
 _TABLES = f"""
 PRAGMA user_version = {_VERSION};
+PRAGMA application_id = {_APPLICATION_ID};
 CREATE TABLE holders (
     id TEXT PRIMARY KEY, previous TEXT, used REAL NOT NULL, size INTEGER NOT NULL, about TEXT NOT NULL
 );
@@ -51,11 +58,16 @@ CREATE INDEX items_by_id ON items (id);
 """A holder is a response or a conversation. The items of a response are its new input and its output."""
 
 
+class StoreError(TransportError):
+    """The file cannot be read or written at the moment."""
+
+
 class ResponseStore:
     """A thread-safe store of responses and conversations. Reads wait for earlier writes.
 
     ``file``: None keeps everything in memory. ``secrets``: redacts credentials before they are stored in a file.
-    ``now``: returns the time in seconds. Raises UsageError if the file cannot be used.
+    ``now``: returns the time in seconds. Raises UsageError if the file cannot be used. Methods raise StoreError if
+    another program locks the file.
     """
 
     def __init__(
@@ -77,7 +89,7 @@ class ResponseStore:
         self._grown_bytes = self._max_bytes  # bytes added since the size was last checked
         try:
             if file is not None:
-                os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
+                _make_private(file)
             self._tables = _open(file)
         except (OSError, sqlite3.Error) as error:
             raise UsageError(f"cannot store responses in {str(file)!r}: {error}. Choose another --store.") from error
@@ -96,8 +108,11 @@ class ResponseStore:
     def _transaction(self) -> Iterator[None]:
         if self._last is not None:
             self._last.result()
-        with self._lock, self._tables:
-            yield
+        try:
+            with self._lock, self._tables:
+                yield
+        except sqlite3.Error as error:
+            raise StoreError(f"the store of responses cannot be used ({error}); retry later") from error
 
     def save_soon(self, response: JsonObject, inputs: Iterable[JsonObject], conversation: str | None = None) -> None:
         """Save a response in the background. Errors are logged and do not affect the answer."""
@@ -247,17 +262,42 @@ class ResponseStore:
         return json.dumps(redacted)
 
 
+def _make_private(file: Path) -> None:
+    """Create the file if it is missing, and withdraw the rights of other users."""
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        mode = os.fstat(descriptor).st_mode & 0o777
+        if mode & 0o077 and hasattr(os, "fchmod"):
+            os.fchmod(descriptor, mode & 0o700)
+    finally:
+        os.close(descriptor)
+
+
 def _open(file: Path | None) -> sqlite3.Connection:
-    tables = sqlite3.connect(file or ":memory:", check_same_thread=False)
-    (version,) = tables.execute("PRAGMA user_version").fetchone()
-    if version not in (0, _VERSION):
+    tables = sqlite3.connect(file or ":memory:", LOCK_WAIT_S, check_same_thread=False)
+    try:
+        version = _check_owner(tables)
+    except sqlite3.Error:
         tables.close()
-        raise sqlite3.DatabaseError(f"expected store version {_VERSION}, got {version}")
+        raise
     tables.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON;")
     if not version:
         tables.executescript(_TABLES)
     tables.execute("PRAGMA foreign_keys = ON")
     return tables
+
+
+def _check_owner(tables: sqlite3.Connection) -> int:
+    """Return the version of the store; 0 if the database is empty. Raises DatabaseError for any other database."""
+    (version,) = tables.execute("PRAGMA user_version").fetchone()
+    (application,) = tables.execute("PRAGMA application_id").fetchone()
+    names = {name for (name,) in tables.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    is_ours = application == _APPLICATION_ID or (application == 0 and {"holders", "items"} <= names)
+    if (names or version or application) and not is_ours:
+        raise sqlite3.DatabaseError("it is the database of another program")
+    if version not in (0, _VERSION):
+        raise sqlite3.DatabaseError(f"expected store version {_VERSION}, got {version}")
+    return int(version)
 
 
 def _as_utf8(text: str) -> str:

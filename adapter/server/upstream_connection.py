@@ -30,6 +30,9 @@ MAX_ANSWER_BYTES = 32 * 1024 * 1024
 _JSON = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
 
 
+_PROTOCOL = "changed the protocol of the connection, which was not requested"
+
+
 class UpstreamError(TransportError):
     """An error of the connection to the model server. ``status``: HTTP status for the client, 502 or 504."""
 
@@ -182,7 +185,11 @@ class UpstreamConnection:
                 return await self._request(method, path, content, headers, has_own_timeout)
 
         try:
-            return await (retry_until_ready(once, self._retry_s) if retries else once())
+            response = await (retry_until_ready(once, self._retry_s) if retries else once())
+            if response.status < 200:  # such as 101, which changes the protocol of this connection only
+                response.close()
+                raise UpstreamError(f"the model server at {self.endpoint.display_url} {_PROTOCOL}", 502)
+            return response
         except (aiohttp.ClientError, OSError) as error:
             raise self.failure(error, has_begun=False) from error
 

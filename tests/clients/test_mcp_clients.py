@@ -24,7 +24,7 @@ CONFORMANCE = Command(
     ways=("server-initialize", "ping", "tools-list", "tools-call-error", "server-sse-multiple-streams",
           "dns-rebinding-protection"),
     is_node=True,
-    line=("conformance", "server", "--url", f"{WRITTEN}/mcp", "--scenario", "{way}"),
+    line=("conformance", "server", "--url", WRITTEN, "--scenario", "{way}"),
 )  # fmt: skip
 
 
@@ -36,7 +36,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         line = process.stderr.readline()
-        match = re.match(r"serving (http://\S+)/mcp, in ", line)
+        match = re.match(r"serving (http://\S+), in ", line)
         assert match, line
         yield match[1]
         process.terminate()

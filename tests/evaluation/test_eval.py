@@ -236,6 +236,8 @@ def test_hostile_text_is_escaped(tmp_path, monkeypatch, capsys):
         assert "<script" not in html
         assert "<img" not in html
         assert len(html) < 100_000
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]", html)
+    assert (tmp_path / "eval-m.html").stat().st_mode & 0o777 == 0o600
 
 
 def test_invalid_settings_are_refused_at_the_start(model, tmp_path):

@@ -10,7 +10,8 @@ import pytest
 
 from adapter.core.errors import UsageError
 from adapter.core.text.redaction import Redactor
-from adapter.server.response_store import ResponseStore
+from adapter.server import response_store
+from adapter.server.response_store import ResponseStore, StoreError
 
 
 def answer(number: int, previous: str | None = None, text: str = "Hi.") -> dict[str, Any]:
@@ -124,4 +125,59 @@ def test_full_disk_is_logged(tmp_path, caplog):
     store.save_soon(answer(1), [])
     assert store.conversation("conv_1") is None
     assert "was not stored" in caplog.text
+    store.close()
+
+
+def test_database_of_another_program_is_left_alone(tmp_path):
+    """It gets no tables, whatever its version is."""
+    for number, script in enumerate(
+        (
+            "CREATE TABLE mine (x)",
+            "CREATE TABLE holders (x); PRAGMA user_version = 1",
+            "PRAGMA application_id = 77",
+            "CREATE TABLE holders (x); CREATE TABLE items (x); PRAGMA application_id = 77; PRAGMA user_version = 1",
+        )
+    ):
+        file = tmp_path / f"{number}.db"
+        with sqlite3.connect(file) as other:
+            other.executescript(script)
+            before = list(other.execute("SELECT name FROM sqlite_master"))
+        with pytest.raises(UsageError, match="database of another program"):
+            ResponseStore(file)
+        assert list(sqlite3.connect(file).execute("SELECT name FROM sqlite_master")) == before
+
+
+def test_store_of_an_earlier_release_is_used(tmp_path):
+    """It has our tables, and no application id."""
+    ResponseStore(tmp_path / "s.db").close()
+    with sqlite3.connect(tmp_path / "s.db") as tables:
+        tables.execute("PRAGMA application_id = 0")
+    ResponseStore(tmp_path / "s.db").close()
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o666, 0o660, 0o600])
+def test_store_file_is_private(tmp_path, mode):
+    file = tmp_path / "s.db"
+    file.touch()
+    file.chmod(mode)
+    ResponseStore(file).close()
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_locked_store_is_an_error_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.setattr(response_store, "LOCK_WAIT_S", 0.01)
+    store = ResponseStore(tmp_path / "s.db")
+    store.save(answer(1), [])
+    with sqlite3.connect(tmp_path / "s.db") as other:
+        other.execute("BEGIN EXCLUSIVE")
+        for use in (
+            lambda: store.create_conversation({}, []),
+            lambda: store.history("resp_1"),
+            lambda: store.delete("resp_1", "resp_"),
+        ):
+            with pytest.raises(StoreError, match="locked"):
+                use()
+        store.save_soon(answer(2), [])
+        other.rollback()
+    assert store.response("resp_1") is not None
     store.close()

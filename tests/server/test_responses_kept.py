@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import openai
 import pytest
 
@@ -166,3 +168,16 @@ def test_store_file_outlives_server(tmp_path):
 
 def _asking(url: str) -> openai.OpenAI:
     return openai.OpenAI(base_url=url, api_key="a-secret-of-ours", max_retries=0)
+
+
+def test_store_locked_by_another_program_is_an_error_in_json(upstream, tmp_path):
+    file = tmp_path / "s.db"
+    with serving(f"{upstream.url}/v1", "--store", str(file)) as url:
+        assert httpx.get(f"{url}/responses/resp_x", timeout=30, trust_env=False).status_code == 404
+        with sqlite3.connect(file) as other:
+            other.execute("BEGIN EXCLUSIVE")
+            response = httpx.post(f"{url}/conversations", json={}, timeout=30, trust_env=False)
+            other.rollback()
+        assert response.status_code == 503
+        assert "the store of responses cannot be used" in response.json()["error"]["message"]
+        assert httpx.post(f"{url}/conversations", json={}, timeout=30, trust_env=False).status_code == 200

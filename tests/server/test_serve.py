@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import http.client
 import json
+import socket
 import subprocess
 import sys
 import threading
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
+import httpx
 import openai
 import pytest
 
@@ -504,3 +506,34 @@ def test_real_model_makes_valid_call(real_weights):
             )
             ((name, arguments),) = calls_of(message)
             assert (name, list(arguments), finish_reason) == ("read_file", ["path"], "tool_calls")
+
+
+@pytest.mark.parametrize("path", ["/v1/models", "/v1/chat/completions", "/v1/messages", "/api/tags"])
+def test_protocol_change_of_the_upstream_is_a_bad_gateway(path):
+    """Status 101 is about one connection: it is no answer for the client."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def change_protocol() -> None:
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            with connection:
+                connection.recv(65_536)
+                connection.sendall(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n")
+
+    thread = threading.Thread(target=change_protocol, daemon=True)
+    thread.start()
+    body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "x"}]}
+    try:
+        with serving(f"http://127.0.0.1:{listener.getsockname()[1]}") as url:
+            root = url.removesuffix("/v1")
+            is_get = path in ("/v1/models", "/api/tags")
+            response = httpx.request(
+                "GET" if is_get else "POST", root + path, json=None if is_get else body, timeout=30, trust_env=False
+            )
+            assert response.status_code == 502
+            assert "changed the protocol" in response.text
+    finally:
+        listener.close()

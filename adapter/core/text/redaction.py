@@ -33,6 +33,11 @@ _SHAPES = re.compile(
     | ( bearer \s{1,3} ) (?! \[redacted ) [\w.~+/-]{16,2000} =*
     | ( (?:(?:access|auth|refresh|id|session|private)[-_]?token | secret[-_]?(?:access[-_]?)?key | client[-_]?secret
         | passw(?:or)?d ) \\{0,3} ["'] \s{0,3} : \s{0,3} \\{0,3} ["'] ) (?! \[redacted ) [^\s"'\\]{8,2000}
+    | ( (?-i: \b (?: [A-Z0-9_]{0,60} (?: PASSWORD | PASSWD | PASSPHRASE | SECRET | CREDENTIALS? | APIKEY )
+        | (?:[A-Z0-9]{1,30}_){0,6} (?: PASS | PWD | TOKEN | KEY ) ) (?:_[A-Z0-9]{1,20}){0,3} ) = ["']? )
+        (?! \[redacted ) [^\s"',;}\\()$<>]{6,2000}+ (?! [(] )
+    | ( (?m: ^ ) [ \t]{0,8} (?: export [ ] )? [\w.-]{0,40} (?: passw(?:or)?d | passphrase ) = ["']? )
+        (?! \[redacted ) [^\s"',;}\\()$<>]{6,2000}+ (?! [(] )
     | ( \b (?:x-[\w-]{1,30} | private | auth | access)-token \s{0,3} : \s{1,3} ) (?! \[redacted ) [^\s"',;}\\]{8,2000}
     | ( \b cookie ["']? \s{0,3} : \s{0,3} ["']? [\w.-]{1,64} = ) (?! \[redacted ) [^\s"',;}\\]{8,2000}
     | ( [?&] (?: key | sig | auth | password | (?:x-amz-)?signature | (?:[a-z]{1,20}[-_])? (?:token|secret)) = )
@@ -50,7 +55,8 @@ _SHAPES = re.compile(
 GitHub, GitLab, OpenAI, Slack and others. If text before a credential identifies it, a group contains that text."""
 _KEYWORDS = (
     "authorization", "apikey", "api-key", "api_key", "bearer", "token", "secret", "passw", "cookie", "://",
-    "key=", "sig=", "auth=", "signature=", "sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_",
+    "key=", "key_", "pass=", "pass_", "pwd=", "pwd_", "passphrase",
+    "credential", "sig=", "auth=", "signature=", "sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_",
     "glpat-", "hf_", "xox", "akia", "asia", "aiza", "sk_live_", "sk_test_", "rk_live_", "rk_test_", "npm_",
     "pypi-", "gsk_", "eyj", "-----begin ",
 )  # fmt: skip

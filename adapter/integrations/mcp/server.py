@@ -6,13 +6,16 @@ refused, and the response explains how the user can allow them.
 
 from __future__ import annotations
 
+import hmac
 import os
+import secrets
 import socket
 import sys
 import threading
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
 
 from adapter.core.errors import UsageError
 from adapter.core.text.display_escaping import encodable_json
@@ -29,21 +32,22 @@ INSTRUCTIONS = "Tools for the files in one folder. Paths are relative to this fo
 
 
 HOST = "127.0.0.1"
-"""The loopback address, because clients need no key. The SDK checks the Host and Origin headers."""
+"""The loopback address. The SDK checks the Host header."""
 
 
-def serve_mcp(workspace: Workspace, port: int | None = None) -> None:
+def serve_mcp(workspace: Workspace, port: int | None = None, key: str | None = None) -> None:
     """Serve the tools of ``workspace`` until the client disconnects. With a ``port`` (0 for any free one), serve over
     HTTP until interrupted.
 
-    Raises UsageError if the port is not available.
+    ``key``: the key that clients over HTTP need, by default a random one, which is printed with the address. Raises
+    UsageError if the port is not available.
     """
     import anyio
 
     if port is None:
         anyio.run(_serve_stdio, workspace)
     else:
-        _serve_http(workspace, port)
+        _serve_http(workspace, port, key)
 
 
 async def _serve_stdio(workspace: Workspace) -> None:
@@ -69,7 +73,7 @@ def _read_any_text() -> None:
     threading.Thread(target=forward_lines, name="stdin", daemon=True).start()
 
 
-def _serve_http(workspace: Workspace, port: int) -> None:
+def _serve_http(workspace: Workspace, port: int, key: str | None) -> None:
     import uvicorn
 
     try:
@@ -78,16 +82,47 @@ def _serve_http(workspace: Workspace, port: int) -> None:
         raise UsageError(
             f"cannot listen on {HOST}:{port}: {error.strerror}. Choose another --port (0: any)."
         ) from error
-    url = f"http://{HOST}:{listener.getsockname()[1]}/mcp"
-    print(f"serving {url}, in {workspace.root}", file=sys.stderr, flush=True)
+    port = listener.getsockname()[1]
+    shown = "" if key else f"?key={(key := secrets.token_urlsafe(16))}"
+    print(f"serving http://{HOST}:{port}/mcp{shown}, in {workspace.root}", file=sys.stderr, flush=True)
     config = uvicorn.Config(
-        build_server(workspace).streamable_http_app(host=HOST),
+        KeyCheck(build_server(workspace).streamable_http_app(host=HOST), key or "", port),
         log_level="warning",
         access_log=False,
         timeout_graceful_shutdown=2,
     )
     with listener:
         uvicorn.Server(config).run(sockets=[listener])
+
+
+class KeyCheck:
+    """ASGI middleware that rejects requests of web pages, and requests without the key.
+
+    Clients send the key as a bearer token, or as ``key`` in the address.
+    """
+
+    def __init__(self, app: Any, key: str, port: int) -> None:
+        self._app, self._key = app, key.encode()
+        self._origins = {f"http://{name}:{port}".encode() for name in (HOST, "localhost")}
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http" and (problem := self._problem(scope)):
+            from starlette.responses import JSONResponse
+
+            status, message = problem
+            await JSONResponse({"error": {"message": message}}, status)(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+    def _problem(self, scope: Any) -> tuple[int, str] | None:
+        headers = scope["headers"]
+        if any(name == b"origin" and value not in self._origins for name, value in headers):
+            return 403, "requests of web pages are rejected"
+        found = [value[7:] for name, value in headers if name == b"authorization" and value[:7].lower() == b"bearer "]
+        found += [value.encode() for value in parse_qs(scope["query_string"].decode("latin-1")).get("key", ())]
+        if any(hmac.compare_digest(value, self._key) for value in found):
+            return None
+        return 401, "send the key as `Authorization: Bearer KEY`, or use the address that `adapter mcp` printed"
 
 
 def build_server(workspace: Workspace) -> Server[Any]:

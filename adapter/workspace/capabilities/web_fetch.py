@@ -47,6 +47,10 @@ _CHARSET = re.compile(r"charset=[\"']?([\w.:-]+)", re.IGNORECASE)
 _TEXT = re.compile(r"text/|.*\b(?:json|xml|javascript|ecmascript|yaml|toml|csv)\b", re.IGNORECASE)
 _HTML = re.compile(r"text/html|application/xhtml", re.IGNORECASE)
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_UNICAST = ipaddress.IPv6Network("2000::/3")
+"""The only public IPv6 addresses (RFC 4291, 2.4). Python counts some others as global, such as ``fec0::/10``."""
+_DOCUMENTATION = ipaddress.IPv6Network("3fff::/20")
+"""Addresses for documentation (RFC 9637), which Python does not know yet."""
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -123,6 +127,8 @@ def is_public(address: Address) -> bool:
             inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
         if inner is not None:
             return is_public(inner)
+        if address not in _UNICAST or address in _DOCUMENTATION:
+            return False
     return address.is_global and not (address.is_multicast or address.is_reserved or address.is_unspecified)
 
 

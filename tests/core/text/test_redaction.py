@@ -59,7 +59,22 @@ SHAPES = {
     "sk_live_0123456789abcdefXYZ": "0123456789abcdef",
     "-----BEGIN RSA PRIVATE KEY-----\nMIIB\nabc\n-----END RSA PRIVATE KEY-----": "MIIB",
 }
+SHAPES |= {
+    "DB_PASSWORD=hunter22": "hunter22",
+    "export PGPASSWORD='hunter22!'": "hunter22!",
+    'MYSQL_PWD="hunter22"': "hunter22",
+    "AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG": "wJalrXUtnFEMI",
+    "env MY_SERVICE_TOKEN=abcdef123 ./run": "abcdef123",
+    "SECRET_KEY_BASE=0123456789abcdef": "0123456789abcdef",
+    "SSH_PASSPHRASE=correct-horse": "correct-horse",
+    "GOOGLE_CREDENTIALS=abc.def.ghi": "abc.def.ghi",
+    "x\ndb_password=hunter22\n": "hunter22",
+    "x\n  spring.datasource.password=hunter22\n": "hunter22",
+}
 PLAIN = [
+    "TOKEN=re.compile(x); MAX_TOKENS=4096; KEY = value; KEYBOARD=qwertyuiop; PASSED=everything",
+    "connect(password=password_of_user); monkey=banana1234; PASSWORD=$PASSWORD",
+    "DB_PASSWORD=x",
     "the author of keyboard.py wrote a token parser: authorization is missing",
     "bearer of news",
     "https://example.org:8080/x?y=1 and git@github.com:a/b.git",

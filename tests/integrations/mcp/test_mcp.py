@@ -19,6 +19,7 @@ from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from adapter import tool
@@ -649,16 +650,39 @@ def test_a_request_with_a_lone_surrogate_is_answered(tmp_path):
     assert "alpha" in said[3]["result"]["content"][0]["text"]
 
 
+ACCEPTED = {"Accept": "application/json, text/event-stream"}
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
+}
+
+
 def test_workspace_tools_are_served_over_http(tmp_path):
-    """On a port of this machine."""
+    """On a port of this machine, to clients with the key."""
     (tmp_path / "a.txt").write_text("alpha\n", encoding="utf-8")
     command = [sys.executable, "-m", "adapter", "mcp", "--root", str(tmp_path), "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         try:
             line = process.stderr.readline()
-            match = re.match(r"serving (http://127\.0\.0\.1:\d+/mcp), in ", line)
+            match = re.match(r"serving (http://127\.0\.0\.1:\d+/mcp\?key=[\w-]{22}), in ", line)
             assert match, line
+            url, _, key = match[1].partition("?key=")
+            for target, headers, status in (
+                (url, {}, 401),
+                (f"{url}?key=wrong", {}, 401),
+                (url, {"Authorization": "Bearer wrong"}, 401),
+                (url, {"Authorization": f"Basic {key}"}, 401),
+                (match[1], {"Origin": "http://localhost:3000"}, 403),
+                (match[1], {"Origin": "null"}, 403),
+                (match[1], {"Origin": "https://example.org"}, 403),
+                (url, {"Authorization": f"Bearer {key}"}, 200),
+                (match[1], {"Origin": url.removesuffix("/mcp")}, 200),
+            ):
+                found = httpx.post(target, headers=headers | ACCEPTED, json=INITIALIZE, timeout=30, trust_env=False)
+                assert found.status_code == status, (target, headers, found.text)
 
             async def work() -> Any:
                 async with Client(match[1]) as client:
