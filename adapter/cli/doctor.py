@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from adapter.cli import options
+
+if TYPE_CHECKING:
+    from adapter.workspace.sandbox.sandbox import SandboxSettings
 
 
 def doctor(
@@ -20,11 +23,21 @@ def doctor(
         ),
     ] = "auto",
     as_json: options.AsJson = False,
+    prove: Annotated[
+        bool,
+        typer.Option(
+            "--prove",
+            help="Try attacks in a temporary folder, and show which rows of SECURITY.md hold here.",
+        ),
+    ] = False,
 ) -> None:
     """Check this machine's extras, sandbox and servers, and suggest fixes."""
     from adapter.cli.doctor_checks import run_checks
     from adapter.workspace.sandbox.sandbox import SandboxSettings
 
+    if prove:
+        _print_proofs(SandboxSettings(sandbox), as_json=as_json)  # type: ignore[arg-type]
+        return
     findings = run_checks(str(workspace), SandboxSettings(sandbox))  # type: ignore[arg-type]  # SandboxSettings checks the level
     if as_json:
         rows = {finding.name: {"ok": finding.ok, "text": finding.text, **finding.data} for finding in findings}
@@ -35,3 +48,18 @@ def doctor(
         print(f"{'+' if finding.ok else '-'} {finding.name:<{width}}  {finding.text}")
         if not finding.ok and finding.advice:
             print(f"  {'':<{width}}  > {finding.advice}")
+
+
+def _print_proofs(sandbox: SandboxSettings, *, as_json: bool) -> None:
+    from adapter.cli.security_proofs import prove
+    from adapter.cli.terminal_output import print_escaped
+
+    proofs = []
+    for proof in prove(sandbox):
+        proofs.append(proof)
+        if not as_json:
+            print_escaped(f"{'-' if proof.effect else '+'} {proof.row}")
+            if proof.effect:
+                print_escaped(f"  > does not hold here: {proof.effect}")
+    if as_json:
+        print(json.dumps({proof.row: {"ok": not proof.effect, "effect": proof.effect} for proof in proofs}, indent=2))

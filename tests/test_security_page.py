@@ -1,0 +1,128 @@
+"""SECURITY.md: each row of its table of threats has tests, and `adapter doctor --prove` tries rows of that table."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from adapter.cli.security_proofs import ATTACKS, prove
+from adapter.workspace.sandbox.sandbox import SandboxSettings, why_unavailable
+
+ROOT = Path(__file__).parents[1]
+SANDBOX = "tests/workspace/sandbox/test_sandbox.py"
+HYGIENE = "tests/workspace/sandbox/test_hygiene.py"
+ATTACK_SUITE = "tests/test_attacks.py::test_no_attack_succeeds_and_no_work_is_refused"
+
+CLAIMS: dict[str, tuple[str, ...]] = {
+    "A file tool opens something outside the workspace, by a path, a link or a race": (
+        ATTACK_SUITE,
+        "tests/test_campaigns.py::test_no_operation_can_be_swapped_out_of_the_workspace",
+    ),
+    "A change is torn by a crash, or unwanted": (
+        "tests/workspace/changes/test_crashes.py::test_kill_before_system_call_is_repaired",
+        "tests/workspace/changes/test_history.py::test_undo_record_is_on_the_disk_before_the_file_changes",
+    ),
+    "A command outlives its call, its timeout or the program": (
+        f"{HYGIENE}::test_command_leaves_no_processes",
+        f"{HYGIENE}::test_no_process_outlives_the_host",
+    ),
+    "A command reads credentials from the environment": (
+        f"{HYGIENE}::test_supervisor_environment_has_no_secrets",
+        "tests/core/text/test_redaction.py::test_commands_get_no_credential",
+    ),
+    "A command reads your other files": (f"{SANDBOX}::test_command_cannot_read_outside_workspace",),
+    "A command changes files elsewhere": (
+        f"{SANDBOX}::test_command_cannot_write_outside_workspace",
+        f"{SANDBOX}::test_old_landlock_cannot_empty_files_elsewhere",
+    ),
+    "A command changes git's own data, so that git runs something later": (
+        f"{SANDBOX}::test_commands_cannot_change_git_data_under_any_name",
+    ),
+    "A file tool changes git's own data": (ATTACK_SUITE,),
+    "A file is written that some program runs later": (
+        "tests/tools/operations/test_autorun_files.py::test_each_is_asked_about",
+    ),
+    "A command violates rules that deny paths": (f"{SANDBOX}::test_commands_cannot_access_denied_paths",),
+    "A command uses the network": (f"{SANDBOX}::test_sockets_reach_only_allowed_families",),
+    "A command reaches other processes: signals, debugging, D-Bus, X11, Wayland": (
+        f"{SANDBOX}::test_command_cannot_signal_unrelated_processes",
+        f"{SANDBOX}::test_desktop_sockets_are_unreachable",
+    ),
+    "An allowed program name resolves to a file in the workspace": (ATTACK_SUITE,),
+    "What you approved changes before it is done": (
+        "tests/workspace/test_approval_state.py::test_call_is_refused_if_its_state_changed_while_the_user_was_asked",
+        "tests/dialects/test_toolfiles.py::test_file_that_changes_after_the_question_is_not_used",
+        "tests/workspace/capabilities/test_capabilities.py::test_skill_is_trusted_once_per_content",
+    ),
+    "An approval request hides its content": (
+        "tests/core/text/test_display_escaping.py::test_every_hidden_character_is_spelled_out",
+    ),
+    "Text that the model reads acts as a message or a call": (
+        "tests/prompting/test_escaping.py::test_every_marker_and_token_is_escaped",
+    ),
+    "A pattern, a document or an answer uses all memory or time": (
+        "tests/test_mutated_files.py::test_damaged_files_are_read_or_give_one_error",
+        "tests/test_mutated_files.py::test_jobs_end_within_their_limits",
+    ),
+    "A page reaches your network": (
+        "tests/workspace/capabilities/test_web_fetch.py::test_is_public_rejects_private_addresses",
+        "tests/workspace/capabilities/test_web_fetch.py::test_every_redirect_is_checked",
+    ),
+    "A transcript from someone else": (ATTACK_SUITE,),
+    "An MCP server lies about its tools, or changes them": (
+        "tests/integrations/mcp/test_mcp.py::test_read_only_hint_of_an_untrusted_server_needs_approval",
+        "tests/integrations/mcp/test_mcp.py::test_changed_definition_is_shown_and_needs_approval",
+    ),
+    "Someone with write access to your state folder manipulates the records of changes": (
+        "tests/workspace/changes/test_tampering.py::test_tampered_records_are_harmless",
+        "tests/workspace/changes/test_tampering.py::test_undo_never_writes_git_data",
+        "tests/workspace/changes/test_tampering.py::test_undo_asks_before_it_writes_files_that_run_later",
+    ),
+    "A key leaks through a recording, a log or an error": (
+        "tests/core/text/test_redaction.py::test_redact_replaces_text_in_the_form_of_a_credential",
+        "tests/core/text/test_redaction.py::test_errors_never_carry_a_key",
+    ),
+}
+"""Tests by the row of SECURITY.md whose claim they check."""
+
+
+def rows() -> list[str]:
+    table = (ROOT / "SECURITY.md").read_text(encoding="utf-8").partition("| threat |")[2].partition("\n\n")[0]
+    return [line.split(" | ")[0].removeprefix("| ") for line in table.splitlines()[2:]]
+
+
+def test_each_claim_has_a_test():
+    assert rows() == list(CLAIMS)
+    for tests in CLAIMS.values():
+        for test in tests:
+            file, _, name = test.partition("::")
+            assert re.search(rf"^def {name}\(", (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE), test
+
+
+def test_proofs_are_rows_of_the_page():
+    assert list(ATTACKS) == [row for row in rows() if row in ATTACKS]
+
+
+UNCONFINED = {
+    "A command reads your other files",
+    "A command changes files elsewhere",
+    "A command changes git's own data, so that git runs something later",
+    "A command uses the network",
+    "A command reaches other processes: signals, debugging, D-Bus, X11, Wayland",
+}
+"""Rows that promise nothing without a sandbox."""
+
+
+def test_proofs_without_a_sandbox_name_what_does_not_hold():
+    assert {proof.row for proof in prove(SandboxSettings("none")) if proof.effect} == UNCONFINED
+
+
+@pytest.mark.parametrize("level", ["bwrap", "landlock"])
+def test_proofs_hold_in_a_sandbox(level):
+    if (gap := why_unavailable(level)) is not None:
+        pytest.skip(f"no {level} here: {gap.why}")
+    lost = {proof.row for proof in prove(SandboxSettings(level)) if proof.effect}
+    allowed = {"A command changes git's own data, so that git runs something later"} if level == "landlock" else set()
+    assert lost - {"A command reaches other processes: signals, debugging, D-Bus, X11, Wayland"} == allowed
