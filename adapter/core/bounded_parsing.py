@@ -19,7 +19,7 @@ MAX_DEPTH = 100
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Parse TOML text. Raises ValueError if it is invalid, too long or nested too deeply."""
+    """Parse TOML text. Raises ValueError if it is invalid or beyond the limits."""
     _check_length(len(text), MAX_TOML)
     if any(line.count(".") > MAX_DOTS for line in text.split("\n")):
         raise ValueError(f"a line has more than {MAX_DOTS:,} dots, so that a key may be nested too deeply")
@@ -32,7 +32,7 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Parse JSON text. Raises ValueError if it is invalid, too long or nested too deeply."""
+    """Parse JSON text. Raises ValueError if it is invalid or beyond the limits."""
     _check_length(len(text), MAX_JSON)
     count = text.count("[") + text.count("{") if isinstance(text, str) else text.count(b"[") + text.count(b"{")
     if count > MAX_VALUES:
