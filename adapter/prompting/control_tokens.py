@@ -6,8 +6,8 @@ normalize the text (Hugging Face's special tokens are ``normalized: false``, and
 its tokens). Full-width brackets are also common in Chinese and Japanese text.
 
 Two groups of tokens are not included: tokens such as ``<|...|>``, ``<｜...｜>`` and ``<SPECIAL_1>``, which
-`adapter.prompting.escaping` matches by pattern, and tokens that are ordinary text elsewhere (Ling's ``<role>``,
-StarCoder's ``<filename>``, Gemma's HTML tags).
+`adapter.prompting.escaping` matches by pattern, and tokens that are ordinary text elsewhere (StarCoder's
+``<filename>``, Gemma's HTML tags).
 """
 
 from __future__ import annotations
@@ -53,6 +53,25 @@ CONTROL_TOKENS: dict[str, tuple[str, ...]] = {
         *("<issue_comment>", "<issue_closed>", "<jupyter_start>", "<jupyter_text>", "<jupyter_code>"),
         *("<jupyter_output>", "<jupyter_script>", "<empty_output>", "<gh_stars>", "<reponame>"),
     ),
+    "StarCoder and StarCoder 2: tokenizer_config.json of bigcode/starcoder and bigcode/starcoder2-3b, changes": (
+        *("<commit_before>", "<commit_msg>", "<commit_after>", "<pr_status>", "<pr_is_merged>", "<pr_base>"),
+        *("<pr_file>", "<pr_base_code>", "<pr_diff>", "<pr_diff_hunk>", "<pr_comment>", "<pr_event_id>", "<pr_review>"),
+        *("<pr_review_state>", "<pr_review_comment>", "<pr_in_reply_to_review_id>", "<pr_in_reply_to_comment_id>"),
+        *("<pr_diff_hunk_comment_line>", "<code_to_intermediate>", "<intermediate_to_code>"),
+    ),
+    "SantaCoder: tokenizer_config.json of bigcode/santacoder": (
+        *("<fim-prefix>", "<fim-middle>", "<fim-suffix>", "<fim-pad>"),
+    ),
+    "Ling: chat template of inclusionAI/Ling-flash-2.0, where each role is a name between two tokens": (
+        *("<role>ASSISTANT</role>", "<role>HUMAN</role>", "<role>SYSTEM</role>", "<role>OBSERVATION</role>"),
+    ),
+    "LLaDA 2: sglang_omni, models/llada2_uni": ("<boi>",),
+    "TeleChat: tokenizer_config.json of Tele-AI/telechat-7B": (
+        *("<_start>", "<_end>", "<_pad>", "<_user>", "<_bot>", "<_system>"),
+    ),
+    "InternVL: tokenizer_config.json of OpenGVLab/InternVL2-2B": ("<IMG_CONTEXT>", "<quad>", "</quad>"),
+    "Chameleon: tokenizer_config.json of facebook/chameleon-7b": ("<racm3:break>", "<eoss>"),
+    "Reka, Yuan: chat template of RekaAI/reka-flash-3": ("<sep>",),
     "InternLM: tokenizer_config.json of internlm/internlm-chat-7b": ("<eoh>", "<eoa>"),
     "tool results: templates of several families": ("<tool_output>", "</tool_output>", "</tool_response>"),
     "images: several families": ("<im_patch>",),
