@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,6 +15,10 @@ from adapter.cli import options
 from adapter.cli.options import unless_auto
 from adapter.core.arguments import reason
 from adapter.core.errors import AdapterError, UsageError
+from adapter.core.text.plurals import pluralize
+
+MAX_SHOWN = 10
+"""Maximum number of formats and of repairs in the report."""
 
 if TYPE_CHECKING:
     from adapter.integrations.batch.inputs import Source
@@ -69,7 +73,7 @@ def read(
         _require_pyarrow()
     with _show_progress(sources) as observe:
         counts = process_files(sources, out, settings, jobs or _count_cores(), observe)
-    print(_summary(counts), file=sys.stderr)
+    print(_report(counts), file=sys.stderr)
     if counts.rows and counts.errors == counts.rows:
         is_column = counts.first_error.startswith("column")
         advice = "name the text column with --column" if is_column else "check the file"
@@ -122,14 +126,32 @@ def _count_cores() -> int:
 
 @contextmanager
 def _show_progress(sources: list[Source]) -> Iterator[ProgressCallback]:
-    """Show the progress on stderr, if that is a terminal."""
+    """Show the progress and the remaining time on stderr, if stderr is a terminal."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return
     from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-    with Console(stderr=True).status(f"reading {len(sources)} file{'s' * (len(sources) != 1)}") as status:
-        yield lambda counts: status.update(_summary(counts))
+    sizes = [source.size for source in sources]
+    total = None if None in sizes else sum(filter(None, sizes))
+    columns = (TextColumn("{task.description}"), BarColumn(20), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(f"reading {pluralize(len(sources), 'file')}", total=total)
+        yield lambda counts: progress.update(task, completed=counts.size, description=_summary(counts))
+
+
+def _report(counts: BatchStats) -> str:
+    """Return the summary, and the most frequent formats and repairs."""
+    tables = {"formats": counts.formats, "fixes": counts.fixes}
+    details = [f"{title}: {_most_common(table)}" for title, table in tables.items() if table]
+    return "\n".join([_summary(counts), *details])
+
+
+def _most_common(table: Mapping[str, int]) -> str:
+    ordered = sorted(table, key=lambda name: -table[name])
+    shown = [f"{name} {table[name]:,}" for name in ordered[:MAX_SHOWN]]
+    return ", ".join(shown) + f" and {len(table) - MAX_SHOWN} more" * (len(table) > MAX_SHOWN)
 
 
 def _summary(counts: BatchStats) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -117,6 +118,15 @@ def empty_table_like(path: Path) -> bytes:
     for name in empty:
         result = result.append_column(name, pa.array([], TYPES[name]))
     return _to_stream(result.replace_schema_metadata(_metadata(schema)))
+
+
+@cache
+def count_rows(path: Path) -> int:
+    """Return the number of rows of a Parquet or Arrow file. The rows are not decoded."""
+    try:
+        return int(pq.read_metadata(path).num_rows) if path.suffix == ".parquet" else sum(map(len, _open_arrow(path)))
+    except DAMAGE as error:
+        raise _invalid(path, error) from error
 
 
 def _invalid(path: Path, error: Exception) -> UsageError:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from adapter.core.errors import UsageError
+from adapter.integrations.batch.stats import BatchStats
 
 Kind: TypeAlias = Literal["lines", "table"]
 
@@ -23,6 +24,19 @@ class Source:
     path: Path | None
     target: Path | None
     kind: Kind
+
+    @property
+    def size(self) -> int | None:
+        """Size in bytes, or None for standard input."""
+        return self.path.stat().st_size if self.path else None
+
+    def size_of(self, block: BatchStats) -> int:
+        """Return the bytes of this file that a block stands for. Rows of a table have the average size."""
+        if self.kind == "lines" or self.path is None:
+            return block.size
+        from adapter.integrations.batch import arrow
+
+        return self.path.stat().st_size * block.rows // max(1, arrow.count_rows(self.path))
 
 
 def find_sources(input_path: str, out: str) -> list[Source]:

@@ -84,8 +84,8 @@ def _load_progress(sources: Sequence[Source], out: str, progress_file: Path, set
     """Load the progress of an earlier run to resume, or start a new one."""
     run = _identity(sources, settings)
     try:
-        on_progress = parse_json(progress_file.read_bytes())
-        progress = Progress(**{**on_progress, "counts": BatchStats(**on_progress["counts"])})
+        saved = parse_json(progress_file.read_bytes())
+        progress = Progress(**{**saved, "counts": BatchStats(**saved["counts"])})
     except FileNotFoundError:
         if Path(out).exists():
             raise UsageError(f"{out} already exists; remove it, or choose another --out") from None
@@ -107,8 +107,8 @@ def _identity(sources: Sequence[Source], settings: RowSettings) -> str:
         else os.urandom(8).hex()
         for source in sources
     ]
-    on_progress = json.dumps([__version__, asdict(settings), files], sort_keys=True)
-    return hashlib.sha256(on_progress.encode()).hexdigest()
+    identity = json.dumps([__version__, asdict(settings), files], sort_keys=True)
+    return hashlib.sha256(identity.encode()).hexdigest()
 
 
 def _write_file(
@@ -128,6 +128,7 @@ def _write_file(
             os.fsync(file.fileno())
             progress.blocks += 1
             progress.size += len(data)
+            counts.size = source.size_of(counts)
             progress.counts += counts
             _save_progress(progress, progress_file)
             on_progress(progress.counts)
@@ -151,6 +152,7 @@ def _write_stream(source: Source, settings: RowSettings, jobs: int, on_progress:
         for data, counts in pool.read(source.kind, _blocks(source)):
             sys.stdout.buffer.write(data)
             sys.stdout.buffer.flush()
+            counts.size = source.size_of(counts)
             total += counts
             on_progress(total)
     return total

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from adapter.core.events import JsonObject
 
 
 @dataclass(slots=True)
 class BatchStats:
-    """Counts of ``rows``, ``calls`` and ``invalid`` calls, of rows with repairs (``fixed``), and of rows that could not
-    be parsed (``errors``). ``first_error``: the reason for the first error."""
+    """Counts for a batch of rows.
+
+    ``fixed``: rows with repairs. ``invalid``: invalid calls. ``errors``: rows that could not be parsed, with the reason
+    for the first error. ``formats``: rows with calls, by the format of the first call. ``fixes``: calls, by the name of
+    each repair. ``size``: bytes of the input files.
+    """
 
     rows: int = 0
     calls: int = 0
@@ -18,6 +24,9 @@ class BatchStats:
     invalid: int = 0
     errors: int = 0
     first_error: str = ""
+    formats: dict[str, int] = field(default_factory=dict)
+    fixes: dict[str, int] = field(default_factory=dict)
+    size: int = 0
 
     def add(self, columns: JsonObject) -> None:
         """Count a row, given its result columns."""
@@ -27,6 +36,8 @@ class BatchStats:
         self.invalid += len(columns["invalid"] or ())
         self.errors += columns["error"] is not None
         self.first_error = self.first_error or columns["error"] or ""
+        self.fixes = _sum(self.fixes, Counter(columns["fixes"] or ()))
+        self.formats = _sum(self.formats, {columns["format"]: 1} if columns["format"] else {})
 
     def __add__(self, other: BatchStats) -> BatchStats:
         return BatchStats(
@@ -36,4 +47,11 @@ class BatchStats:
             self.invalid + other.invalid,
             self.errors + other.errors,
             self.first_error or other.first_error,
+            _sum(self.formats, other.formats),
+            _sum(self.fixes, other.fixes),
+            self.size + other.size,
         )
+
+
+def _sum(first: dict[str, int], second: Mapping[str, int]) -> dict[str, int]:
+    return first | {name: first.get(name, 0) + number for name, number in second.items()}

@@ -158,8 +158,39 @@ def test_command_reads_standard_input(tmp_path):
     first, second = map(json.loads, done.stdout.splitlines())
     assert first["tool_calls"][0]["function"]["name"] == "read_file"
     assert second["line"] == "5"
-    assert done.stderr == "2 rows, 1 call, 0 rows with fixes, 0 invalid calls, 1 row with errors\n"
+    assert done.stderr == "2 rows, 1 call, 0 rows with fixes, 0 invalid calls, 1 row with errors\nformats: hermes 1\n"
     assert done.returncode == 0
+
+
+def test_report_counts_formats_and_fixes(tmp_path):
+    """The most frequent first. A repair counts once for each call that needed it."""
+    bare = '{"name": "read_file", "arguments": {"path": "a",}}'
+    texts = [f"<tool_call>\n{bare}\n</tool_call>"] * 2 + [f"[TOOL_CALLS][{bare}]", "Hello"]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    done = adapter("read", "in.jsonl", "--out", "out.jsonl", "--jobs", "1", cwd=tmp_path)
+    assert done.stderr == (
+        "4 rows, 3 calls, 3 rows with fixes, 0 invalid calls, 0 rows with errors\n"
+        "formats: hermes 2, mistral 1\nfixes: trailing-comma 3\n"
+    )
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+def test_counted_size_of_a_complete_run_is_that_of_its_files(suffix, tmp_path, monkeypatch):
+    """It is the basis of the remaining time that `adapter read` shows."""
+    monkeypatch.setattr(jsonl, "BLOCK_BYTES", 4_000)
+    rows = [{"text": CALL}] * 400
+    source = tmp_path / f"in{suffix}"
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow.parquet").write_table(
+            pytest.importorskip("pyarrow").Table.from_pylist(rows), source
+        )
+    else:
+        source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    sizes: list[int] = []
+    sources = find_sources(str(source), str(tmp_path / f"out{suffix}"))
+    process_files(sources, str(tmp_path / f"out{suffix}"), RowSettings(), 1, lambda counts: sizes.append(counts.size))
+    assert sizes == sorted(sizes)
+    assert sizes[-1] == pytest.approx(source.stat().st_size, rel=0.01)
 
 
 def test_exit_code_is_nonzero_if_no_row_was_parsed(tmp_path):
