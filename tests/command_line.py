@@ -22,8 +22,8 @@ from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
+from adapter import dialects
 from adapter.cli.app import COMMANDS
-from adapter.dialects import dialect_names
 from adapter.parsing.formats import FORMATS
 
 PRELOADED = [
@@ -33,7 +33,7 @@ PRELOADED = [
         f"adapter.cli.{module}"
         for module in {"app", "main", "task_runner", *(place.split(".")[0] for place in COMMANDS.values())}
     ),
-    *(f"adapter.dialects.{name}" for name in dialect_names()),
+    *dialects._MODULES.values(),
     *(f"adapter.parsing.formats.{name}" for name in FORMATS),
     "adapter.integrations.mcp.server",
     "adapter.server.app",

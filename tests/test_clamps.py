@@ -197,8 +197,18 @@ TOLD: dict[str, Case | str] = {
         "maki", "bash", {"command": "true", "timeout": 700}, "the timeout was reduced to 600 s"
     ),
     "workspace/capabilities/skills.py _skills_in: paths[:MAX_SKILLS]": Case(
-        "maki", "skill", {"name": "none"}, "at most 100 are read from a folder"
+        "maki", "skill", {"name": "none"}, "at most 100 are used"
     ),
+    "workspace/capabilities/skills.py find_skills: tuple(found.values())[:MAX_SKILLS]": "likewise",
+    **dict.fromkeys(
+        (
+            "workspace/capabilities/skills.py parse_skill: description[:MAX_DESCRIPTION]",
+            "workspace/capabilities/skills.py parse_skill: name[:MAX_NAME]",
+            "workspace/capabilities/skills.py parse_skill: title[:MAX_NAME]",
+        ),
+        "the specification of skills allows no more",
+    ),
+    "workspace/approval_flow.py _state_changes: names[:MAX_LISTED]": "the others are counted",
     "workspace/sandbox/log_slicing.py _clip: line[:MAX_LINE_BYTES - 3]": SLICED._replace(said="0..."),
     "workspace/sandbox/log_slicing.py __init__: maxlen=ENDS": SLICED,
     "workspace/sandbox/log_slicing.py _flush: self._block[cut:cut + MAX_LINE_BYTES + 1]": SLICED._replace(said="0..."),

@@ -171,3 +171,12 @@ def test_program_of_the_host_refuses_changed_state_as_well(project):
     ):
         workspace.perform(Delete("d", recursive=True))
     assert (project / "d/two.txt").exists()
+
+
+def test_command_with_too_many_programs_is_refused(tmp_path):
+    """An approval would cover only a part of them."""
+    with Workspace(tmp_path, approve="yolo") as workspace:
+        command = "; ".join(f"./p{number}" for number in range(1_001))
+        result = workspace.run("run_command", {"command": command})
+    assert not result.ok
+    assert "more than 1,000 programs and files; split it" in result.content

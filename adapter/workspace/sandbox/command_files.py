@@ -12,8 +12,9 @@ from adapter.tools.operations.shell_words import possible_programs
 from adapter.workspace.paths import tree_ops
 from adapter.workspace.paths.resolver import WorkspaceRoot
 
-MAX_PROGRAMS = 50
-"""Maximum number of programs and scripts identified for a command."""
+MAX_PROGRAMS = 1_000
+"""Maximum number of programs and scripts of a command. A command with more is refused, because an approval would not
+cover them."""
 
 
 def identify_programs(root: WorkspaceRoot, cwd: str, line: str, search_path: str) -> dict[str, str]:
@@ -24,10 +25,14 @@ def identify_programs(root: WorkspaceRoot, cwd: str, line: str, search_path: str
 def identify_files(root: WorkspaceRoot, cwd: str, words: Iterable[str], search_path: str) -> dict[str, str]:
     """Return the identity of each file that ``words`` name, by its path.
 
-    A word names a file in ``cwd`` or a program in ``search_path``. Words that name no file are left out.
+    A word names a file in ``cwd`` or a program in ``search_path``. Words that name no file are left out. Raises
+    ToolError for more than `MAX_PROGRAMS` words.
     """
     found: dict[str, str] = {}
-    for word in list(dict.fromkeys(words))[:MAX_PROGRAMS]:
+    different = dict.fromkeys(words)
+    if len(different) > MAX_PROGRAMS:
+        raise ToolError(f"the command names more than {MAX_PROGRAMS:,} programs and files; split it into several")
+    for word in different:
         with suppress(ToolError, OSError), root.locate(word if word.startswith("/") else f"{cwd}/{word}") as resolved:
             if resolved.is_file and resolved.status is not None:
                 found["/".join(resolved.parts)] = tree_ops.identity(resolved.status)
