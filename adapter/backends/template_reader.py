@@ -32,8 +32,17 @@ def run(_: bytes, path: str) -> Iterator[Mapping[str, Any]]:
     except OSError as error:
         yield {"fault": f"cannot read the template {path}: {error.strerror}"}
     except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError, struct.error) as error:
-        message = f"{error} is missing" if isinstance(error, KeyError) else str(error)[:300]
-        yield {"fault": f"{path} has no chat template ({message}); expected {EXPECTED}"}
+        yield {"fault": f"{path} has no chat template ({_explain(error)}); expected {EXPECTED}"}
+
+
+def _explain(error: Exception) -> str:
+    match error:
+        case KeyError():
+            return f"{error} is missing"
+        case UnicodeDecodeError():
+            return f"it is not UTF-8 text (byte {error.object[error.start]:#04x} at position {error.start})"
+        case _:
+            return str(error)[:300]
 
 
 def _load(path: Path) -> dict[str, Any]:

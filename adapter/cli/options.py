@@ -106,7 +106,14 @@ def _print_full_help(ctx: typer.Context, is_requested: bool) -> None:
 
 
 HelpAll = Annotated[
-    bool, typer.Option("--help-all", is_eager=True, callback=_print_full_help, help="Show all options and exit.")
+    bool,
+    typer.Option(
+        "--help-all",
+        is_eager=True,
+        callback=_print_full_help,
+        help="Show all options and exit.",
+        allow_from_autoenv=False,
+    ),
 ]
 
 

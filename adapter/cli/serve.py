@@ -7,11 +7,21 @@ import time
 from pathlib import Path
 from typing import Annotated
 
+import typer
+
 from adapter.cli import options as shared
 from adapter.cli.malloc_tuning import limit_malloc_arenas
 from adapter.cli.options import option_group, unless_auto
-from adapter.cli.serve_config import read_model_setups, use_config_file
 from adapter.core.errors import UsageError
+
+
+def _use_config_file(context: typer.Context, path: Path | None) -> Path | None:
+    if path is not None:
+        from adapter.cli.serve_config import use_config_file
+
+        use_config_file(context, path)
+    return path
+
 
 _basic = option_group()
 _upstream = option_group("Model server", is_advanced=True)
@@ -43,14 +53,14 @@ def serve(
     ] = None,
     trusted_host: Annotated[
         list[str] | None,
-        _basic("NAME", "Host name that a proxy in front of this server passes on, e.g. llm.example; repeatable."),
+        _clients("NAME", "Host name that a proxy in front of this server passes on, e.g. llm.example; repeatable."),
     ] = None,
     config: Annotated[
         Path | None,
         _basic(
             "FILE",
             "TOML file with options, e.g. max-streams = 4, and settings for models. ADAPTER_* variables precede it.",
-            callback=use_config_file,
+            callback=_use_config_file,
             is_eager=True,
         ),
     ] = None,
@@ -61,7 +71,7 @@ def serve(
     ] = None,
     view: Annotated[bool, _basic("", "Show exchanges live on a web page and print its address.", "--view")] = False,
     workers: Annotated[
-        int, _basic("N", "Number of worker processes; all limits apply to each process separately.", min=1, max=256)
+        int, _process("N", "Number of worker processes; all limits apply to each process separately.", min=1, max=256)
     ] = 1,
     patience: Annotated[
         float, _upstream("SECONDS", "How long to wait for output from the model server.", min=0.05)
@@ -142,6 +152,7 @@ def serve(
     from adapter.backends.endpoint_discovery import api_url, find_endpoint
     from adapter.backends.profiles import validate_profile_name
     from adapter.backends.template_files import load_chat_template
+    from adapter.cli.serve_config import read_model_setups
     from adapter.conversation.guardrails.registry import parse_guardrails
     from adapter.core.text.redaction import Redactor
     from adapter.grammars.constraint_mode import parse_constraint_mode

@@ -53,15 +53,13 @@ class _Models(BaseModel):
     models: dict[str, ModelSettings] = Field(default={})
 
 
-def use_config_file(context: typer.Context, path: Path | None) -> Path | None:
+def use_config_file(context: typer.Context, path: Path) -> None:
     """Use the values in the file as the defaults of the options. Raises UsageError for a key that is no option."""
-    if path is not None:
-        names = [str(each.name) for each in context.command.params if each.name not in _NOT_IN_FILE]
-        fields: dict[str, Any] = {name.replace("_", "-"): (Any, None) for name in names}
-        file = create_model("File", __base__=_Models, __cls_kwargs__={"extra": "forbid"}, **fields)
-        values = read_toml(path, file).model_dump(exclude={"models"}, exclude_unset=True)
-        context.default_map = {name.replace("-", "_"): value for name, value in values.items()}
-    return path
+    names = [str(each.name) for each in context.command.params if each.name not in _NOT_IN_FILE]
+    fields: dict[str, Any] = {name.replace("_", "-"): (Any, None) for name in names}
+    file = create_model("File", __base__=_Models, __cls_kwargs__={"extra": "forbid"}, **fields)
+    values = read_toml(path, file).model_dump(exclude={"models"}, exclude_unset=True)
+    context.default_map = {name.replace("-", "_"): value for name, value in values.items()}
 
 
 def read_model_setups(path: Path | None) -> dict[str, CallingSetup]:
