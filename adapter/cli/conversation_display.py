@@ -91,7 +91,7 @@ class Console:
                     self._pending_tools.popleft()
                 self._show_running()
             case Finished(reason=reason, content=content):
-                if reason in ("answered", "repetition", "stuck") and content not in "".join(self._shown):
+                if reason in ("answered", "finished", "repetition", "stuck") and content not in "".join(self._shown):
                     self._screen.flow(ANSWER, content)  # the last result, because the model wrote no answer
                 self._shown.clear()
                 self._screen.end_line()

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from adapter.agent.response_reader import AgentEvent
+from adapter.conversation.guardrails.call_history import asks_for_change
 from adapter.conversation.session import REASONS, Finished, Reason
 from adapter.core.events import InvalidToolCall, ToolResult
 from adapter.tools.tool import ToolSet
@@ -75,10 +76,12 @@ class CallTally:
             self.last_failed = not result.ok
 
 
-def exit_status(done: Finished, tally: CallTally) -> tuple[int, str]:
-    """Return the exit code and the last line of a run."""
+def exit_status(done: Finished, tally: CallTally, task: str = "") -> tuple[int, str]:
+    """Return the exit code and the last line of a run. ``task``: the user's request, or "" if it is not known."""
     if done.reason in ("answered", "exited", "finished", "unsuccessful") and (why := _explain_inaction(tally)):
         return 1, f"nothing was done: {why}"
+    if done.reason == "finished" and not tally.acted and asks_for_change(task):
+        return 1, f"nothing was changed, because the call only read: {HINTS['unsuccessful']}"
     code, hint, counts = EXIT_CODES.get(done.reason, 1), HINTS.get(done.reason), _format_counts(tally)
     if done.reason in ("repetition", "stuck") and tally.acted and not tally.last_failed:
         return 0, f"the change is made: {counts}"

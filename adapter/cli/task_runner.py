@@ -68,7 +68,7 @@ def run_task(task: str, settings: RunSettings) -> int:
         finally:
             if settings.state is None:
                 print_changes(bundle.workspace, settings.workspace, console)
-        code, last = exit_status(done, observers.tally)
+        code, last = exit_status(done, observers.tally, task)
         console.end(last, is_interrupted=done.reason == "interrupted")
     return code
 

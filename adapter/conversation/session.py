@@ -121,7 +121,8 @@ class RunTools:
 class Finished:
     reason: Reason
     content: str
-    """The model's last message; or the last result of a model that wrote none."""
+    """The model's last message. If it wrote none, the last result, unless a single call that changed something was
+    wanted."""
 
 
 Step: TypeAlias = AskModel | RunTools | Finished
@@ -238,8 +239,10 @@ class Session:
         return RunTools(to_run, dropped) if to_run else self.on_tool_results([])
 
     def _finish(self, reason: Reason) -> Finished:
-        has_answer = bool(self._content.strip()) or reason not in ("answered", "repetition", "stuck")
-        return Finished(reason, self._content if has_answer else self._past.last_result)
+        if self._content.strip() or reason not in ("answered", "finished", "repetition", "stuck"):
+            return Finished(reason, self._content)
+        is_reported = reason == "finished" and self._past.recent[-1].changes
+        return Finished(reason, "" if is_reported else self._past.last_result)
 
     def _keep_whole_call(self, turn: Turn) -> Turn:
         """Return the first whole call of a truncated answer that continued after it; otherwise ``turn``."""

@@ -59,6 +59,24 @@ def test_claimed_change_without_a_change_fails(answer, code):
     assert line.startswith("nothing was changed" if code else "the model is done")
 
 
+@pytest.mark.parametrize(
+    ("task", "tool", "code"),
+    [
+        ("In config.json set port to 8080.", "read_file", 1),
+        ("Add banana to the list in shop.yaml", "list_directory", 1),
+        ("In config.json set port to 8080.", "apply_edit", 0),
+        ("Show what was added to a.py", "read_file", 0),
+        ("Which setting should I change?", "read_file", 0),
+        ("", "read_file", 0),
+    ],
+)
+def test_single_reading_call_fails_for_a_requested_change(task, tool, code):
+    tally = CallTally(get_dialect("blade").tools)
+    tally(ToolResult(tool, content="", ok=True))
+    found, line = exit_status(Finished("finished", ""), tally, task)
+    assert (found, line.startswith("nothing was changed")) == (code, bool(code))
+
+
 def test_run_with_only_invalid_calls_fails():
     code, line = told((None, None))
     assert code == 1

@@ -220,7 +220,8 @@ def test_wrap_and_agent_send_same_request(scripted, tmp_path):
     scripted.on(CHAT, as_stream(delta(said), delta(finish_reason="stop")))
     with ChatClient(Endpoint(f"{scripted.url}/v1", "llama.cpp")) as chat, Workspace(tmp_path) as workspace:
         agent = Agent(workspace, chat)
-        assert agent.run("Show a.py").reason == "finished"
+        done = agent.run("Show a.py")
+        assert (done.reason, done.content) == ("finished", "print(1)")
         (body,) = scripted.bodies()
         read = workspace.tools["read_file"].to_openai()
     expected = translate_chat_request(

@@ -93,6 +93,12 @@ def may_change(name: str, tools: ToolSet) -> bool:
     return not words & _READS or bool(words & _WRITES)
 
 
+def asks_for_change(request: str) -> bool:
+    """Return whether a request, unless it is a question, asks to change something. Its first known verb decides."""
+    verb = next((word for word in split_words(request) if word in _READS or word in _WRITES), "")
+    return verb in _WRITES and not request.rstrip().endswith("?")
+
+
 def call_history_of(messages: Json, tools: ToolSet | None = None) -> CallHistory:
     """Read the history from ``messages`` in the format of OpenAI's chat API. Invalid messages are skipped.
 

@@ -72,13 +72,30 @@ def plan_assist(request: str, tools: ToolSet, settings: AssistSettings, *, must_
     choices: dict[tuple[str, str] | str, Sequence[str]] = {}
     for name in names[: settings.max_tools] if is_optional else names:
         tool, found = narrow(request, tools[name])
-        if known:
-            paths = (each for each, schema in tool.properties.items() if PATHS & value_kinds_of(each, schema))
-            found |= dict.fromkeys(paths, known)
+        found |= _known_path_candidates(tool, found, known)
         if len(offered) != settings.max_tools and (not is_risky(tool) or _names_targets(tool, found)):
             offered.append(tool)
             choices |= {(tool.name, each): values for each, values in found.items()}
     return Assist(ToolSet(offered), choices)
+
+
+def _known_path_candidates(
+    tool: Tool, found: Mapping[str, Sequence[str]], known: Sequence[str]
+) -> dict[str, list[str]]:
+    """Return the candidates for each path parameter, with every path that is the end of ``known`` files replaced by
+    these files.
+
+    A parameter whose candidates are not paths gets the known files. Several parameters with the same candidates can
+    take the known files as well.
+    """
+    names = [name for name, schema in tool.properties.items() if known and PATHS & value_kinds_of(name, schema)]
+    result: dict[str, list[str]] = {}
+    for name in names:
+        written = found.get(name, ())
+        is_shared = any(found.get(other, ()) == written for other in names if other != name)
+        resolved = [path for each in written if find_paths(each) for path in find_known_paths(known, each) or [each]]
+        result[name] = list(dict.fromkeys([*resolved, *known] if is_shared or not resolved else resolved))
+    return result
 
 
 def plan_next_call(request: str, tools: ToolSet, calls: Sequence[tuple[str, JsonObject]]) -> Assist:

@@ -120,6 +120,19 @@ def test_known_file_is_a_path_candidate():
     }
 
 
+@pytest.mark.parametrize(
+    ("request_text", "source", "target"),
+    [
+        ("Move draft.txt to archive/draft.txt", ["draft.txt"], ["archive/draft.txt"]),
+        ("Move notes/old.md to new.md", ["notes/old.md"], ["new.md"]),
+        ("Move old.md to new.md", ["notes/old.md"], ["new.md"]),
+    ],
+)
+def test_known_file_does_not_replace_another_path(request_text, source, target):
+    moved = plan(request_text, known_paths=["draft.txt", "notes/old.md"]).choices
+    assert (moved["move_file", "source"], moved["move_file", "target_path"]) == (source, target)
+
+
 def test_value_is_matched_to_the_nearest_parameter():
     """After its name, or before its unit; not across the end of a clause."""
     sides = {"base": WHOLE, "height": WHOLE}
