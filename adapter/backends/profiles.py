@@ -151,7 +151,7 @@ def load(path: Path) -> Profile:
         raise UsageError(f"{path} is not TOML: {error}") from error
 
 
-def profile_path(name: str) -> Profile:
+def find_profile(name: str) -> Profile:
     """Read the profile at the path ``name``, or the profile of the model ``name``. If neither exists, raises
     UsageError, which lists the existing profiles."""
     check_types("profile", name=(name, str))
@@ -206,7 +206,7 @@ def _hash(template: Json) -> str:
 def validate_profile_name(choice: str) -> None:
     """Raise UsageError for an unknown profile."""
     if choice not in ("auto", "none"):
-        profile_path(choice)
+        find_profile(choice)
 
 
 def active_profile(choice: str, model: Model) -> tuple[Profile | None, list[str]]:
@@ -218,7 +218,7 @@ def active_profile(choice: str, model: Model) -> tuple[Profile | None, list[str]
     if choice == "none":
         return None, []
     if choice != "auto":
-        profile = profile_path(choice)
+        profile = find_profile(choice)
         return profile, [profile.summary(), *_staleness_notes(profile, model)]
     try:
         profile = load(path_of(model.name))

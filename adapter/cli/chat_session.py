@@ -37,7 +37,7 @@ def open_chat_store(workspace: Workspace) -> ChatStore:
 
 
 @dataclass(slots=True)
-class InterruptedAnswer:
+class ReceivedAnswer:
     """An answer to the last message, possibly incomplete. ``query``: the query that requested it; if this was a retry,
     the query contains the reason."""
 
@@ -57,7 +57,7 @@ class ChatSession:
 
     def __init__(self, stack: ExitStack, settings: RunSettings, console: Console) -> None:
         self.settings, self.console = settings, console
-        self.answers: list[InterruptedAnswer] = []
+        self.answers: list[ReceivedAnswer] = []
         extra_tools = mcp_tools(stack, settings, console)
         # A terminal has no open editor, and editor tools cost tokens.
         host = replace(build_host(settings.config), editor=None)
@@ -188,7 +188,7 @@ class ChatSession:
 
     def _observe(self, event: AgentEvent) -> None:
         if isinstance(event, AskModel):
-            self.answers.append(InterruptedAnswer(event, []))
+            self.answers.append(ReceivedAnswer(event, []))
         elif isinstance(event, Event) and self.answers:
             self.answers[-1].events.append(event)
         self._observers.observe(event)

@@ -203,7 +203,7 @@ class Session:
         """
         if finish_reason == "length" and not turn.calls:
             turn = self._keep_whole_call(turn)
-        turn, dropped = self._screen_calls(self._active_guardrails.enabled_faults(self._past, turn))
+        turn, dropped = self._screen_calls(self._active_guardrails.drop_calls_after_end(self._past, turn))
         if prompt_tokens and self._tokens:
             self._token_ratio = min(max(prompt_tokens / self._tokens, 0.5), 3.0)
         self._content = turn.content or self._content

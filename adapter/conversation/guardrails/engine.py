@@ -266,7 +266,7 @@ class Guardrails:
         """
         return "invented_turn" in self.on and find_answer_end(content, past.request) < len(content)
 
-    def enabled_faults(self, past: CallHistory, turn: Turn) -> Turn:
+    def drop_calls_after_end(self, past: CallHistory, turn: Turn) -> Turn:
         """Return ``turn`` without the calls after the answer's end (see `answer_has_ended`)."""
         if not turn.calls or not self.answer_has_ended(past, turn.content):
             return turn

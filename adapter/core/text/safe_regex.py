@@ -53,7 +53,7 @@ def compile_pattern(pattern: str, ignore_case: bool = False) -> regex.Pattern[st
     return compiled
 
 
-def search_with_limits(pattern: regex.Pattern[str], text: str) -> str:
+def searched_part(pattern: regex.Pattern[str], text: str) -> str:
     """Return the part of ``text`` to search: all of it, or only its start if the pattern captures groups."""
     return text[:MAX_CAPTURED] if pattern.groups else text
 

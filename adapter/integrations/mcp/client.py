@@ -51,7 +51,7 @@ MAX_MESSAGE = 16 << 20
 """Maximum size of a message from a server, in bytes."""
 MAX_RESULT = 1 << 20
 """Maximum length of each text in a result, in characters. A lower limit may apply to the model."""
-MAX_WORDS = 8_192
+MAX_LOG_TAIL = 8_192
 """Number of bytes at the end of a server's standard error that are searched for its last lines."""
 UNTRUSTED_NOTICE = (
     "a tool from a third-party server, which itself declares the tool's effects; once allowed, it runs without "
@@ -330,7 +330,7 @@ class _Session:
     def _recent_stderr(self) -> str:
         """Return the last lines of the server's standard error, for error messages."""
         size = os.fstat(self._log.fileno()).st_size
-        written = os.pread(self._log.fileno(), MAX_WORDS, max(size - MAX_WORDS, 0)).decode("utf-8", "replace")
+        written = os.pread(self._log.fileno(), MAX_LOG_TAIL, max(size - MAX_LOG_TAIL, 0)).decode("utf-8", "replace")
         lines = [line.strip() for line in written.splitlines() if line.strip()]
         return f" Its last output: {' | '.join(lines[-3:])[:500]}" if lines else ""
 

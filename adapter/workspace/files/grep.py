@@ -19,7 +19,7 @@ import regex
 from adapter.core.errors import ToolError
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.core.text.lines import line_texts, to_lf
-from adapter.core.text.safe_regex import compile_for_text, compile_pattern, required_texts, search_with_limits
+from adapter.core.text.safe_regex import compile_for_text, compile_pattern, required_texts, searched_part
 from adapter.tools.operations import Grep, GrepMatch, GrepResult
 from adapter.workspace.changes.text_codec import PROBE_BYTES, decode, is_binary
 from adapter.workspace.paths.gitignore import COMMON_DIRECTORIES
@@ -244,7 +244,7 @@ class _GrepSearch:
 
     def _is_match(self, line: str, shown: str) -> bool:
         try:
-            return self._pattern.search(search_with_limits(self._pattern, line), timeout=PATTERN_SECONDS) is not None
+            return self._pattern.search(searched_part(self._pattern, line), timeout=PATTERN_SECONDS) is not None
         except TimeoutError:
             raise ToolError(
                 f"the pattern took too long on a line of {shown}; avoid nested repeats such as (a+)+"

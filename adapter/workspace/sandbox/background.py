@@ -103,7 +103,7 @@ class BackgroundCommands:
 
     def read(self, operation: ReadCommandOutput) -> CommandOutputDelta:
         """Return the output since the last read. Raises ToolError if the filter is invalid or too slow."""
-        from adapter.core.text.safe_regex import compile_pattern, search_with_limits
+        from adapter.core.text.safe_regex import compile_pattern, searched_part
 
         pattern = compile_pattern(operation.filter) if operation.filter else None
         command = self._commands.get(operation.id)
@@ -120,7 +120,7 @@ class BackgroundCommands:
                     "".join(
                         line
                         for line in text.splitlines(keepends=True)
-                        if pattern.search(search_with_limits(pattern, line), timeout=_FILTER_TIMEOUT_S)
+                        if pattern.search(searched_part(pattern, line), timeout=_FILTER_TIMEOUT_S)
                     )
                     for text in texts
                 ]

@@ -277,12 +277,13 @@ def test_intended_repetition_is_accepted():
 def test_call_in_an_invented_turn_is_dropped(answer, tail):
     """The rest of the answer is dropped as well, unless the request is about dialogues."""
     read = turn(answer + call("delete_file", path="b") + "\nDeleted.")
-    own = Guardrails(TOOLS).enabled_faults(CallHistory("Do it."), read)
+    own = Guardrails(TOOLS).drop_calls_after_end(CallHistory("Do it."), read)
     assert bool(own.calls) is tail
     assert own.content.startswith(answer[:10])
-    assert Guardrails(TOOLS).enabled_faults(CallHistory("Write a dialogue into b."), read) == read
+    assert Guardrails(TOOLS).drop_calls_after_end(CallHistory("Write a dialogue into b."), read) == read
     assert (
-        Guardrails(TOOLS, on=parse_guardrails("on,-invented_turn")).enabled_faults(CallHistory("Do it."), read) == read
+        Guardrails(TOOLS, on=parse_guardrails("on,-invented_turn")).drop_calls_after_end(CallHistory("Do it."), read)
+        == read
     )
 
 
