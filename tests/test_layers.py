@@ -29,7 +29,10 @@ PURE = {
     "conversation", "protocols",
 }  # fmt: skip
 """Folders, with those inside them, whose results depend on their arguments alone: no disk, process, socket or clock."""
-TOUCHING = {"adapter.core.package_data", "adapter.core.program_lookup", "adapter.dialects.promptly.tool_files"}
+TOUCHING = {
+    "adapter.core.package_data", "adapter.core.program_lookup", "adapter.dialects.promptly.tool_files",
+    "adapter.parsing.format_file",
+}  # fmt: skip
 """The modules in pure folders that read from disk."""
 
 WORLD = {

@@ -24,6 +24,7 @@ from adapter.core.events import Json, JsonObject
 from adapter.core.validation import explain
 from adapter.core.version import __version__
 from adapter.grammars.constraint_mode import Constraint
+from adapter.parsing.formats import get_format, is_format_file
 from adapter.prompting.calling_setup import CallingSetup
 from adapter.prompting.system_prompt import Style
 
@@ -81,7 +82,8 @@ class Profile(_ProfileTable):
 
     @property
     def setup(self) -> CallingSetup:
-        return CallingSetup(self.use.format, self.use.style, self.use.constraint, self.use.native, self.use.own)
+        format = get_format(self.use.format).name if is_format_file(self.use.format) else self.use.format
+        return CallingSetup(format, self.use.style, self.use.constraint, self.use.native, self.use.own)
 
     def summary(self) -> str:
         """Describe the profile in one line."""

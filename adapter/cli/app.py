@@ -19,6 +19,7 @@ COMMANDS = {
     "parse": "parse.parse",
     "read": "read.read",
     "derive": "derive.derive",
+    "learn": "learn.learn",
     "prompt": "prompt.prompt",
     "edit": "edit.edit",
     "undo": "edit.undo",

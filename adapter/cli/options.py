@@ -37,7 +37,10 @@ _permissions = option_group("Permissions and sandbox", is_advanced=True)
 BaseUrl = Annotated[str | None, _option("URL", "Base URL of the model server.", show_default="detected")]
 Model = Annotated[str | None, _option("NAME", "Model name on the server, or a GGUF file to load in this process.")]
 Format = Annotated[
-    str, _option("NAME", "Tool-call format of the model: a name, auto (detected), or from-template (inferred).")
+    str,
+    _option(
+        "NAME", "Tool-call format of the model: a name, a format file, auto (detected), or from-template (inferred)."
+    ),
 ]
 DialectOption = Annotated[str, _option("NAME", "Tool set that the model gets.")]
 Workspace = Annotated[Path, _option("DIR", "Folder to work in.", "--workspace", "-w")]

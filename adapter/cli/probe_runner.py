@@ -6,7 +6,8 @@ import json
 import os
 import sys
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from pathlib import Path
 
 from rich.console import Console as Rich
 from rich.table import Table
@@ -25,7 +26,7 @@ from adapter.evaluation.probe.report_page import page
 from adapter.evaluation.probe.successive_halving import RUNGS, STOPPED, Probe, SetupTrial, candidates, probe_model
 from adapter.evaluation.probe.task_runner import TaskRunner
 from adapter.evaluation.probe.tasks import TASKS, TOOLS
-from adapter.parsing.formats import DEFAULT_FORMAT, get_format, guess_format
+from adapter.parsing.formats import DEFAULT_FORMAT, get_format, guess_format, is_format_file
 from adapter.recording.exchange_log import ExchangeLog
 from adapter.tools.tool import ToolSet
 
@@ -59,7 +60,7 @@ def run_probe(settings: ProbeSettings) -> int:
         raise TransportError(f"the server did not answer any task: {found.ended or found.trials[0].refusal}")
     output = settings.output or profiles.path_of(model.name)
     html = settings.page or output.with_suffix(".html")
-    profile = _profile(model, found)
+    profile = _profile(model, found, settings.format)
     if profile is not None:
         profiles.save(profile, output)
     try:
@@ -82,10 +83,13 @@ NO_RIGHT_CALL = (
 )
 
 
-def _profile(model: Model, found: Probe) -> Profile | None:
+def _profile(model: Model, found: Probe, format: str) -> Profile | None:
+    """Return the profile of the best setup. It refers to a format file by its path, so that other processes find it."""
     if (best := found.best) is None:
         return None
     setup = best.setup
+    if is_format_file(format):
+        setup = replace(setup, format=str(Path(format).resolve()))
     return Profile(
         made=time.strftime("%Y-%m-%d"),
         is_whole=not found.ended and len(best.outcomes) == len(TASKS),

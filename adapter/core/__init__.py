@@ -14,4 +14,5 @@ __all__ = [
     "turn",
     "validation",
     "version",
+    "yaml_subset",
 ]

@@ -4,6 +4,7 @@ __all__ = [
     "bare_json",
     "encoding",
     "format",
+    "format_file",
     "json_scanner",
     "marker_set",
     "marker_tables",

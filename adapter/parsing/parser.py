@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from adapter.core.arguments import NONE, check_types, format_value
+from adapter.core.arguments import NONE, PathLike, check_types, format_value
 from adapter.core.errors import UsageError
 from adapter.core.events import Event
 from adapter.core.turn import Turn
@@ -20,7 +20,8 @@ from adapter.tools.tool import ToolDefinitions, ToolSet
 class Parser:
     """Turn text that arrives in pieces into events.
 
-    ``format``: the expected format, by name or as returned by `adapter.derive`; None accepts every format. With an
+    ``format``: the expected format, by name, as the path of a format file (``.toml``), or as returned by
+    `adapter.derive`; None accepts every format. With an
     expected format, calls in other formats' markers are also parsed, unless the policy is ``strict``. ``tools``: the
     callable tools. The names and arguments of calls are matched to their definitions. ``generation_prompt``: the chat
     template's text before the output, which may have opened reasoning; None if unknown. If it is unknown and the format
@@ -38,7 +39,7 @@ class Parser:
 
     def __init__(
         self,
-        format: str | Format | None = None,
+        format: str | PathLike | Format | None = None,
         tools: ToolDefinitions | None = None,
         *,
         generation_prompt: str | None = None,
@@ -86,7 +87,7 @@ class Parser:
 def parse(
     text: str,
     tools: ToolDefinitions | None = None,
-    format: str | Format | None = None,
+    format: str | PathLike | Format | None = None,
     finish_reason: str | None = None,
     *,
     generation_prompt: str | None = None,

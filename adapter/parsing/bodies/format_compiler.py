@@ -25,10 +25,11 @@ from adapter.parsing.bodies import (
 )
 from adapter.parsing.bodies.arg_key_value import GLM, KeyValueReader, KeyValueTags
 from adapter.parsing.bodies.call_section import CallSection
+from adapter.parsing.bodies.described_call import DescribedCall, pairs_body, yaml_body
 from adapter.parsing.bodies.format_spec import FormatSpec
 from adapter.parsing.bodies.gemma_call import GemmaCall
 from adapter.parsing.bodies.name_then_json import NameThenJsonReader, after_word
-from adapter.parsing.bodies.python_scanner import python_or_json, read_list
+from adapter.parsing.bodies.python_scanner import python_or_json, read_list, read_one_call
 from adapter.parsing.bodies.react_lines import labelled_reader
 from adapter.parsing.bodies.xml_function import read_bare_function, read_inline_function, read_xml_function
 from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
@@ -364,6 +365,8 @@ _INVOKE = tuple(f"<{each}invoke" for each in invoke_tags.NAMESPACES)
 
 def _compile_python(spec: FormatSpec) -> CompiledReaders:
     opening, closing = spec.section
+    if spec.head.strip():
+        return _compile_marked_python(spec)
     if not opening.rstrip().endswith("[") or not closing.lstrip().startswith("]"):
         raise UnsupportedLayoutError(f"{opening!r} and {closing!r} around Python calls do not make a list")
     opening, closing = opening.rstrip()[:-1].strip(), closing.lstrip()[1:].strip()
@@ -372,6 +375,15 @@ def _compile_python(spec: FormatSpec) -> CompiledReaders:
     if not closing:
         raise UnsupportedLayoutError(f"the Python calls after {opening!r} have no closing marker")
     return CompiledReaders((CallOpener(opening, python_or_json(opening, closing)),), bare=read_list, closers=(closing,))
+
+
+def _compile_marked_python(spec: FormatSpec) -> CompiledReaders:
+    """Compile Python calls with a marker before each: ``CALL: f(x=1)``."""
+    opening, closing = spec.head.strip(), spec.tail.strip()
+    read = python_or_json(opening, closing) if closing else read_one_call
+    return _in_section(
+        _strip_both(spec.section), (opening,), (closing,), read if is_marker(opening) else after_word(read)
+    )
 
 
 def _compile_gemma(spec: FormatSpec) -> CompiledReaders:
@@ -389,6 +401,44 @@ def _compile_channels(spec: FormatSpec) -> CompiledReaders:
     )
 
 
+# ------------------------------------------------------------------- YAML and other pairs
+
+
+def _compile_yaml(spec: FormatSpec) -> CompiledReaders:
+    closing = spec.tail.strip()
+    if not closing:
+        raise UnsupportedLayoutError("nothing marks the end of the YAML: the text after the arguments is empty")
+    after_name = (spec.middle, "\n")
+    read = DescribedCall(after_name, f"\n{closing}", yaml_body(spec.middle), needs_closing=True)
+    return _compile_described(spec, read, closing)
+
+
+def _compile_lines(spec: FormatSpec) -> CompiledReaders:
+    pairs = spec.pairs
+    assert pairs is not None
+    value_close = pairs.value_close
+    closing = pairs.last[len(value_close) :].strip()
+    first, opening = pairs.following[len(value_close) :], pairs.openings["string"]
+    before_first = pairs.first.removesuffix(first) if first.strip() else pairs.first
+    if not value_close.strip(" ") or not opening.strip(" ") or not closing:
+        raise UnsupportedLayoutError(
+            f"the text is {opening!r} before a value, {pairs.following!r} after it and {pairs.last!r} after the last "
+            "value; expected text between key and value, the same text after each value, and a closing marker"
+        )
+    after_name = (pairs.first, *filter(None, (pairs.none,)))
+    decode = pairs_body(before_first, first, opening, value_close, pairs.none.strip().removesuffix(closing))
+    begins_line = "\n" if not value_close.strip() else ""  # a value in a line may contain the closing marker
+    return _compile_described(spec, DescribedCall(after_name, f"{begins_line}{closing}", decode), closing)
+
+
+def _compile_described(spec: FormatSpec, read: BodyReader, closing: str) -> CompiledReaders:
+    opening = spec.head.strip()
+    if not re.search(r"\w", opening):
+        raise UnsupportedLayoutError(f"the text before the name is {spec.head!r}, which is not a marker")
+    closers = () if "{name}" in closing else (closing,)
+    return _in_section(_strip_both(spec.section), (opening,), closers, read if is_marker(opening) else after_word(read))
+
+
 def _strip_both(section: tuple[str, str]) -> tuple[str, str]:
     return section[0].strip(), section[1].strip()
 
@@ -403,4 +453,6 @@ _COMPILERS: dict[str, Callable[[FormatSpec], CompiledReaders]] = {
     "python": _compile_python,
     "gemma": _compile_gemma,
     "channels": _compile_channels,
+    "yaml": _compile_yaml,
+    "lines": _compile_lines,
 }

@@ -11,15 +11,17 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from itertools import takewhile
+from typing import ClassVar, Literal, TypeAlias
 
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.bodies import gemma_call, python_encoder
 from adapter.parsing.bodies.argument_collection import is_ambiguous_pair, reads_as_null
+from adapter.parsing.bodies.described_call import encode_yaml
 from adapter.tools.coercion import type_name
 
 Body: TypeAlias = Literal[
-    "json", "named json", "labels", "function", "pairs", "elements", "python", "gemma", "channels"
+    "json", "named json", "labels", "function", "pairs", "elements", "python", "gemma", "channels", "yaml", "lines"
 ]
 """Kind of the body.
 
@@ -31,6 +33,9 @@ Body: TypeAlias = Literal[
 - python: Python calls.
 - gemma: Gemma's objects.
 - channels: messages whose headers name the recipient.
+- yaml: the name and then the arguments as YAML.
+- lines: keys and values between any texts, such as one per line. In the texts after a value, ``{key}`` is the value's
+  key and ``{name}`` the tool's name.
 """
 
 NUMBER, ID = "{number}", "{id}"
@@ -52,6 +57,15 @@ class KeyValueLayout:
     none: str
     openings: Mapping[str, str]
     in_place: tuple[str, str] | None = None
+
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+
+    @property
+    def value_close(self) -> str:
+        """The text after each value: the common beginning, in whole tags, of ``following`` and ``last``."""
+        tokens = zip(*map(_TOKEN.findall, (self.following, self.last)), strict=False)
+        common = "".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], tokens))
+        return common.rstrip() or common
 
     def opening(self, kind: str) -> str:
         return self.openings.get(kind, self.openings.get("other", self.openings["string"]))
@@ -92,6 +106,9 @@ class FormatSpec:
     results: tuple[str, ...] = ()
     stops: tuple[str, ...] = ()
 
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+    """Unknown keys in a user's file are errors."""
+
     def encode_calls(self, calls: list[tuple[str, JsonObject]]) -> str:
         each = [self.encode_call(name, arguments, number) for number, (name, arguments) in enumerate(calls)]
         return f"{self.section[0]}{self.between.join(each)}{self.section[1]}"
@@ -102,8 +119,10 @@ class FormatSpec:
             return f"{self.head}{gemma_call.encode_call(name, arguments, self.quote)}{self.tail}"
         if self.body == "python":
             return f"{self.head}{python_encoder.encode_call(name, arguments)}{self.tail}"
+        if self.body == "yaml":
+            return f"{self.head}{name}{self.middle}{encode_yaml(arguments, self.indent or 0)}{self.tail}"
         if self.pairs is not None:
-            return f"{self.head}{name}{self._encode_pairs(self.pairs, arguments)}"
+            return f"{self.head}{name}{self._encode_pairs(self.pairs, arguments).replace('{name}', name)}"
         encoded = json.dumps(arguments, ensure_ascii=False, separators=(self.comma, self.colon), indent=self.indent)
         if self.is_text:
             encoded = json.dumps(encoded, ensure_ascii=False)
@@ -135,6 +154,11 @@ class FormatSpec:
             f"{key}{pairs.opening(type_name(value))}{value if isinstance(value, str) else self._encode_json(value)}"
             for key, value in arguments.items()
         ]
+        if self.body == "lines":
+            ends = [pairs.following] * (len(encoded) - 1) + [pairs.last]
+            return pairs.first + "".join(
+                f"{pair}{end.replace('{key}', key)}" for pair, end, key in zip(encoded, ends, arguments, strict=True)
+            )
         return f"{pairs.first}{pairs.following.join(encoded)}{pairs.last}"
 
     def _encode_json(self, value: Json) -> str:
@@ -147,6 +171,7 @@ class FormatSpec:
         return reads_as_null(value) or has_margin or is_ambiguous_pair(key, text, self.markers, "<>\n\"'")
 
 
+_TOKEN = re.compile(r"<[^<>]*>?|\s+|[^<\s]+")
 _WORD = re.compile(r"<[^<>\s=\"']+[>=]?|\[+/?[^\[\]\s=\"']+\]*|[^\s<\[\"']{3,}")
 _IS_MARKER = re.compile(r"^[^\w\s].*\w", re.DOTALL)
 

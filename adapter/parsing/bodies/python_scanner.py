@@ -137,6 +137,14 @@ def read_method(source: StreamBuffer, span: list[str], context: ReadContext) -> 
     return (yield from _read_balanced(source, span, context))
 
 
+def read_one_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    """Parse ``NAME(...)`` after a marker. The call ends with its parentheses."""
+    yield from skip_space(source, span)
+    if not (yield from peek_call_name(source)):
+        return CUT if source.is_empty and context.at_line_start else TEXT
+    return (yield from _read_balanced(source, span, context))
+
+
 def peek_call_name(source: StreamBuffer) -> Reader[str]:
     """Return the name if the text continues with a call, or "". Takes nothing."""
     found = yield from peek_match(source, _FIRST_CALL, OPENING_LIMIT, _MAY_CALL.fullmatch)

@@ -12,7 +12,7 @@ from functools import cached_property
 from importlib import import_module
 from pkgutil import iter_modules
 
-from adapter.core.arguments import NONE, check_types
+from adapter.core.arguments import NONE, PathLike, check_types
 from adapter.core.errors import UsageError
 from adapter.parsing.format import Format
 
@@ -28,6 +28,7 @@ __all__ = [
     "get_format",
     "guess_format",
     "hermes",
+    "is_format_file",
     "register_format",
     "resolve_format",
 ]
@@ -87,6 +88,8 @@ DERIVED = "template_"
 """Prefix of the names of derived formats. The template's hash follows."""
 MAX_DERIVED = 256
 """Maximum number of derived formats that one process can find by name."""
+FILE_SUFFIX = ".toml"
+"""Suffix of format files, which tells their paths from the names of formats."""
 _derived: dict[str, Format] = {}
 
 
@@ -107,10 +110,25 @@ def resolve_format(name: str) -> Format | None:
     return _derived.get(name)
 
 
-def get_format(name: str | Format) -> Format:
-    """Return the format called ``name`` (or an alias, in any case), or ``name`` itself. Raises UsageError."""
+def is_format_file(name: object) -> bool:
+    """Return whether ``name`` is the path of a format file, and not the name of a format."""
+    return isinstance(name, PathLike) or (isinstance(name, str) and name.lower().endswith(FILE_SUFFIX))
+
+
+def get_format(name: str | PathLike | Format) -> Format:
+    """Return the format called ``name`` (or an alias, in any case), or ``name`` itself.
+
+    ``name`` may also be the path of a format file, which ends with ``.toml``. Its format is then registered. Raises
+    UsageError.
+    """
     if isinstance(name, Format):
         return name
+    if is_format_file(name):
+        from adapter.parsing.format_file import read_format_file
+
+        format = read_format_file(name, FORMATS)
+        register_format(format)
+        return format
     if not isinstance(name, str):
         raise UsageError(f"expected the name of a format, got {name!r}; docs/formats.md lists all names")
     if name in _derived:

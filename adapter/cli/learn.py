@@ -1,0 +1,138 @@
+"""`adapter learn`: infers a tool-call format from examples, and writes it as a format file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from adapter.cli.terminal_output import print_escaped
+from adapter.core.arguments import reason
+from adapter.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from adapter.prompting.deriving.learning import LearningExample, LearningResult
+
+MAX_CHARACTERS = 1_000_000
+"""Maximum size of the file of examples."""
+MAX_EXAMPLES = 100
+"""Maximum number of examples in the file."""
+
+
+def learn(
+    file: Annotated[
+        Path, typer.Argument(help='JSON Lines with at least three examples: {"text": "...", "calls": [...]}.')
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Format file to write.", show_default="FILE with the suffix .toml"
+        ),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Name of the format.", show_default="the output's name")
+    ] = None,
+) -> None:
+    """Learn a tool-call format from examples, and write it to a file for --format."""
+    from adapter.parsing.format_file import write_format_file
+    from adapter.prompting.deriving.learning import learn_format
+
+    examples = read_examples(file)
+    output = output or file.with_suffix(".toml")
+    if output.suffix != ".toml":
+        raise UsageError(f"the format file {output} must end with .toml, so that --format recognizes it as a file")
+    learned = learn_format(examples, _format_name(name or output.stem))
+    if learned.spec is None:
+        for line in _explain_refusal(learned):
+            print_escaped(line)
+        raise typer.Exit(1)
+    try:
+        with output.open("x", encoding="utf-8", newline="\n") as opened:
+            opened.write(write_format_file(learned.spec))
+    except FileExistsError:
+        raise UsageError(f"{output} already exists; remove it, or choose another file with --output") from None
+    for line in _report(learned, output, len(examples)):
+        print_escaped(line)
+
+
+def read_examples(path: Path) -> list[LearningExample]:
+    """Return the examples in a JSON Lines file. Raises UsageError, which names the line of an error."""
+    from adapter.core.bounded_parsing import parse_json
+    from adapter.prompting.deriving.learning import MIN_EXAMPLES, LearningExample
+
+    try:
+        with path.open(encoding="utf-8") as opened:
+            text = opened.read(MAX_CHARACTERS + 1)
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8 text: {reason(error)}") from error
+    lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    if len(text) > MAX_CHARACTERS or len(lines) > MAX_EXAMPLES:
+        raise UsageError(
+            f"{path} is too large; at most {MAX_EXAMPLES} examples and {MAX_CHARACTERS:,} characters are read"
+        )
+    examples = []
+    for number, line in lines:
+        try:
+            value = parse_json(line)
+            examples.append(LearningExample(_text_of(value), _calls_of(value)))
+        except ValueError as error:
+            raise UsageError(f"{path}, line {number}: {reason(error)}") from error
+    if sum(bool(example.calls) for example in examples) < MIN_EXAMPLES:
+        raise UsageError(f"{path} has {len(examples)} examples; at least {MIN_EXAMPLES} with calls are needed")
+    return examples
+
+
+def _text_of(value: Any) -> str:
+    if not isinstance(value, dict) or not isinstance(value.get("text"), str):
+        raise ValueError('expected an object with the key "text", the model\'s raw text as a string')
+    return str(value["text"])
+
+
+def _calls_of(value: Any) -> list[tuple[str, dict[str, Any]]]:
+    expected = 'expected "calls": a list of {"name": "...", "arguments": {...}}'
+    if not isinstance(value.get("calls"), list):
+        raise ValueError(expected)
+    calls = []
+    for call in value["calls"]:
+        if not isinstance(call, dict):
+            raise ValueError(f"{expected}, got {str(call)[:60]!r}")
+        name, arguments = call.get("name"), call.get("arguments")
+        if not isinstance(name, str) or not name or not isinstance(arguments, dict):
+            raise ValueError(f"{expected}, got {str(call)[:60]!r}")
+        calls.append((name, arguments))
+    return calls
+
+
+def _format_name(text: str) -> str:
+    import re
+
+    from adapter.parsing.formats import FORMATS
+
+    name = re.sub(r"\W+", "_", text.lower(), flags=re.ASCII).strip("_")[:60] or "learned"
+    name = f"format_{name}" if name[0].isdigit() else name
+    if name in FORMATS or name in FORMATS.by_alias:
+        raise UsageError(f"{name!r} is the name of a built-in format; choose another one with --name")
+    return name
+
+
+def _report(learned: LearningResult, output: Path, count: int) -> list[str]:
+    assert learned.spec is not None
+    lines = [f"Wrote {output}: a format with the body {learned.spec.body!r}, which reads all {count} examples."]
+    lines.append(
+        f"Left one out: {count - len(learned.left_out)} of {count} are read by the format of the other examples."
+    )
+    lines += [f"  without example {index + 1}: {why}" for index, why in learned.left_out]
+    if learned.left_out:
+        lines.append("  More examples make the format more reliable.")
+    if learned.known is not None:
+        lines.append(f"The built-in format {learned.known!r} reads all examples as well, and more of a model's errors.")
+    return [*lines, f"Use it with --format {output}"]
+
+
+def _explain_refusal(learned: LearningResult) -> list[str]:
+    lines = ["No format reads all examples:"]
+    lines += [f"  {body}: {why}" for body, why in learned.refusals.items()]
+    if learned.known is not None:
+        lines.append(f"The built-in format {learned.known!r} reads all examples: use --format {learned.known}")
+    return lines

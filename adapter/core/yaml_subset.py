@@ -1,0 +1,125 @@
+"""Decode the part of YAML that models write as arguments: block mappings and lists, scalars, and JSON in one line."""
+
+from __future__ import annotations
+
+import re
+
+from adapter.core.errors import FormatError
+from adapter.core.events import Json, JsonObject
+from adapter.core.json.strict import MAX_DEPTH, decode_strict
+
+_ENTRY = re.compile(r"(?P<key>\"[^\"\\]*\"|'[^']*'|[^\s:#\"'\[\]{},&*!|>%@`-][^:\n]*?) *:(?:[ \t]+(?P<rest>\S.*))?\s*")
+_ITEM = re.compile(r"-(?:(?P<space> +)(?P<rest>\S.*))?\s*")
+_BLOCK = re.compile(r"(?P<style>[|>])(?P<chomp>[+-]?)\s*(?:#.*)?")
+_WORDS: dict[str, Json] = {"true": True, "false": False, "null": None, "~": None, "": None}
+
+
+def decode_yaml(text: str) -> Json:
+    """Return the value that ``text`` describes. Raises FormatError for anything that is invalid or not supported."""
+    return _YamlReader(text).read()
+
+
+class _YamlReader:
+    """Parse lines in one pass, with one recursion per level of indentation."""
+
+    def __init__(self, text: str) -> None:
+        self.lines = text.expandtabs(4).splitlines() if text.lstrip(" \n").startswith("\t") else text.splitlines()
+        self.index = 0
+
+    def read(self) -> Json:
+        value = self._block(0, 0)
+        if self._next_indent() is not None:
+            raise FormatError(f"line {self.index + 1} has the wrong indentation")
+        return value
+
+    def _next_indent(self) -> int | None:
+        """Skip blank lines and comments. Return the next line's indentation, or None at the end."""
+        while self.index < len(self.lines):
+            line = self.lines[self.index]
+            if line.strip() and not line.lstrip().startswith("#"):
+                return len(line) - len(line.lstrip(" "))
+            self.index += 1
+        return None
+
+    def _block(self, least: int, depth: int) -> Json:
+        """Return the value of the next lines if they are indented by ``least`` or more; otherwise None."""
+        if depth > MAX_DEPTH:
+            raise FormatError(f"the value is nested more than {MAX_DEPTH} levels deep")
+        indent = self._next_indent()
+        if indent is None or indent < least:
+            return None
+        line = self.lines[self.index].strip()
+        if _ITEM.fullmatch(line):
+            return self._list(indent, depth)
+        if _ENTRY.fullmatch(line) and not line.startswith(("{", "[")):
+            return self._mapping(indent, depth)
+        self.index += 1
+        return _decode_scalar(line)
+
+    def _mapping(self, indent: int, depth: int) -> JsonObject:
+        found: JsonObject = {}
+        while self._next_indent() == indent and (entry := _ENTRY.fullmatch(self.lines[self.index].strip())):
+            self.index += 1
+            key = entry["key"].strip("\"'")
+            if key in found:
+                raise FormatError(f"the key {key!r} occurs twice")
+            found[key] = self._value(entry["rest"] or "", indent, depth, is_entry=True)
+        return found
+
+    def _list(self, indent: int, depth: int) -> list[Json]:
+        found: list[Json] = []
+        while self._next_indent() == indent and (item := _ITEM.fullmatch(self.lines[self.index].strip())):
+            rest = item["rest"] or ""
+            if _ENTRY.fullmatch(rest) and not rest.startswith(("{", "[")):  # a mapping that begins after the hyphen
+                inner = indent + 1 + len(item["space"])
+                self.lines[self.index] = " " * inner + rest
+                found.append(self._block(inner, depth + 1))
+            else:
+                self.index += 1
+                found.append(self._value(rest, indent, depth, is_entry=False))
+        return found
+
+    def _value(self, rest: str, indent: int, depth: int, *, is_entry: bool) -> Json:
+        if block := _BLOCK.fullmatch(rest):
+            return self._block_scalar(indent, block["style"] == ">", block["chomp"])
+        if rest and not rest.startswith("#"):
+            return _decode_scalar(rest)
+        begins_list = is_entry and self._next_indent() == indent and _ITEM.fullmatch(self.lines[self.index].strip())
+        return self._block(indent if begins_list else indent + 1, depth + 1)
+
+    def _block_scalar(self, indent: int, is_folded: bool, chomp: str) -> str:
+        lines: list[str] = []
+        while self.index < len(self.lines):
+            line = self.lines[self.index]
+            if line.strip() and len(line) - len(line.lstrip(" ")) <= indent:
+                break
+            lines.append(line)
+            self.index += 1
+        margin = min((len(line) - len(line.lstrip(" ")) for line in lines if line.strip()), default=0)
+        text = "\n".join(line[margin:] for line in lines)
+        body = text.rstrip("\n")
+        if is_folded:
+            body = re.sub(r"(?<!\n)\n(?!\n)", " ", body)
+        if chomp == "+":
+            return f"{body}{text[len(text.rstrip(chr(10))) :]}\n"
+        return body if chomp == "-" or not body else f"{body}\n"
+
+
+def _decode_scalar(text: str) -> Json:
+    if text[0] in '"[{':
+        decoded = decode_strict(text)
+        if decoded is None or not re.fullmatch(r"\s*(?:\s#.*)?", text[decoded.end :]):
+            raise FormatError(f"{text[:60]!r} is not a JSON value")
+        return decoded.value
+    if text[0] == "'":
+        quoted = re.fullmatch(r"'((?:[^']|'')*)'\s*(?:#.*)?", text)
+        if quoted is None:
+            raise FormatError(f"{text[:60]!r} has no closing quote")
+        return quoted[1].replace("''", "'")
+    if text[0] in "&*!|>%@`":
+        raise FormatError(f"{text[:60]!r} is not supported; quote the value")
+    plain = re.sub(r"\s+#.*\Z", "", text).strip()
+    if plain.lower() in _WORDS:
+        return _WORDS[plain.lower()]
+    decoded = decode_strict(plain)
+    return decoded.value if decoded is not None and decoded.end == len(plain) else plain

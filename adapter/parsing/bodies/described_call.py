@@ -1,0 +1,186 @@
+"""Parse calls by the literal text around names, keys and values, for formats that a user describes in a file.
+
+::
+
+    <call>                      [[use get_weather]]             <call><tool>get_weather</tool>
+    name: get_weather           city = Oslo                     <city>Oslo</city>
+    arguments:                  [[end]]                         </call>
+      city: Oslo
+    </call>
+
+The body is YAML, or pairs of a key and a value. It ends at the first closing marker at which it can be parsed, so that
+a closing marker inside a value is data. ``{name}`` and ``{key}`` in the texts are the current name and key.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import TypeAlias
+
+from adapter.core.errors import FormatError
+from adapter.core.events import Json, JsonObject
+from adapter.core.json.strict import decode_strict
+from adapter.core.yaml_subset import decode_yaml
+from adapter.parsing.bodies.argument_collection import PendingCall
+from adapter.parsing.format import CUT, TEXT, BodyResult, ReadContext, end_in_head
+from adapter.parsing.marker_set import markers_for
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_match, read_until, skip_space
+
+HEAD_LIMIT = 300
+"""Maximum number of characters of a name and the text after it; longer text is prose."""
+MAX_CLOSERS = 20
+"""Maximum number of closing markers at which the parser tries to end a body."""
+
+_PLAIN = re.compile(r"[^\W\d][\w ./@()-]*", re.ASCII)
+
+DecodeBody: TypeAlias = Callable[[str, PendingCall], None]
+"""Function that adds the arguments in a body's text to the call. Raises FormatError."""
+
+
+class DescribedCall:
+    """Parse ``NAME<after_name>...<closing>`` after the opening marker. An instance is a `BodyReader`.
+
+    ``after_name``: the possible texts after a name. ``needs_closing``: a body without its closing marker is cut off,
+    since nothing else marks its end.
+    """
+
+    def __init__(
+        self,
+        after_name: tuple[str, ...],
+        closing: str,
+        decode_body: DecodeBody,
+        *,
+        needs_closing: bool = False,
+    ) -> None:
+        following = "|".join(loosen(text).replace(r"\{name\}", "(?P=name)") for text in (*after_name, closing))
+        self._head = re.compile(rf"(?P<name>[^\W\d][\w.:/-]*?)(?={following})")
+        self._closing, self._decode_body, self._needs_closing = closing, decode_body, needs_closing
+
+    def __call__(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+        yield from skip_space(source, span)
+        found = yield from peek_match(source, self._head, HEAD_LIMIT, lambda _: True)
+        if found is None:
+            return end_in_head(source, span, HEAD_LIMIT) if context.at_line_start or source.was_cut else TEXT
+        name = found["name"]
+        span.append(name)
+        source.position += len(name)
+        return (yield from self._read_body(name, source, span, context))
+
+    def _read_body(self, name: str, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+        start, markers = len(span), markers_for(self._closing.replace("{name}", name))
+        first_end, first_error = 0, ""
+        for _ in range(MAX_CLOSERS):
+            marker = yield from read_until(source, markers, span)
+            body = "".join(span[start:])
+            if not marker and (self._needs_closing or source.was_cut or first_end):
+                break
+            span.append(marker)
+            result = self._decode(name, body, context)
+            if result.error is None:
+                return result if marker else result.adding("missing-close-tag")
+            if not first_end:
+                first_end, first_error = len(body) + len(marker), result.error
+            if not marker:
+                break
+        if not first_end:
+            return CUT
+        text = "".join(span[start:])
+        source.push_back(text[first_end:])
+        span[start:] = [text[:first_end]]
+        return BodyResult(error=first_error)
+
+    def _decode(self, name: str, body: str, context: ReadContext) -> BodyResult:
+        call = PendingCall(name, context.tools.match(name))
+        try:
+            self._decode_body(body, call)
+        except FormatError as error:
+            return BodyResult(error=f"the call of {name} cannot be read: {error}")
+        return call.result()
+
+
+def loosen(text: str) -> str:
+    """Return a pattern for ``text`` in which whitespace at a line break may differ, and after a tag be missing."""
+    *pieces, last = re.split(r"[ \t]*\r?\n\s*", text)
+    breaks = (r"\s{0,20}" if piece.endswith((">", "]")) else r"[ \t]*\r?\n\s{0,20}" for piece in pieces)
+    return "".join(f"{re.escape(piece)}{gap}" for piece, gap in zip(pieces, breaks, strict=True)) + re.escape(last)
+
+
+# ------------------------------------------------------------------- YAML
+
+
+def yaml_body(middle: str) -> DecodeBody:
+    """Return a decoder of YAML arguments. ``middle``: the text between the name and the arguments."""
+    label = re.compile(loosen(middle.strip())) if middle.strip() else None
+
+    def decode(body: str, call: PendingCall) -> None:
+        found = label.match(body.lstrip()) if label else None
+        text = body.lstrip()[found.end() :] if found else body
+        arguments = decode_yaml(text.strip("\r\n")) if text.strip() else None
+        if arguments is None:
+            arguments = {}
+        if not isinstance(arguments, dict):
+            raise FormatError(
+                f"the arguments are {text.strip()[:60]!r}; expected lines with a key, a colon and a value"
+            )
+        for key, value in arguments.items():
+            call.add_value(key, value)
+
+    return decode
+
+
+def encode_yaml(arguments: JsonObject, indent: int) -> str:
+    """Return ``arguments`` as YAML, one line per argument. Nested values are JSON, which is valid YAML."""
+    if not arguments:
+        return "{}"
+    return "\n".join(f"{' ' * indent}{_scalar(key)}: {_scalar(value)}" for key, value in arguments.items())
+
+
+def _scalar(value: Json) -> str:
+    if isinstance(value, str) and _PLAIN.fullmatch(value) and decode_yaml(value) == value == value.strip():
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+# ------------------------------------------------------------------- pairs of a key and a value
+
+
+def pairs_body(before_first: str, before_key: str, opening: str, value_close: str, none: str) -> DecodeBody:
+    """Return a decoder of pairs.
+
+    ``before_first``: the text between the name and the first pair. A pair is ``before_key``, the key, ``opening``, the
+    value and ``value_close``. ``none``: the text after the name if there are no arguments.
+    """
+    begins = re.compile(loosen(before_first.strip())) if before_first.strip() else None
+    before, middle, after = loosen(before_key.strip()), loosen(opening.lstrip(" ")), loosen(value_close)
+    key = rf"\s{{0,20}}{before}\s{{0,20}}(?P<key>[^\W\d][\w.-]{{0,200}}?)[ \t]*{middle}"
+    after = after.replace(r"\{key\}", "(?P=key)") if value_close.strip() else r"[ \t]*(?:\r?\n|\Z)"
+    next_key = rf"\s{{0,20}}(?:\Z|{key.replace('?P<key>', '').replace('(?P=key)', '[^<>]{1,200}')})"
+    pair = re.compile(rf"{key}(?P<value>.*?){after}(?={next_key})", re.DOTALL)
+    none = none.strip()
+
+    def decode(body: str, call: PendingCall) -> None:
+        body, position = body.rstrip(), 0
+        if body.strip() in ("", none):
+            return
+        if begins is not None:
+            found = begins.match(body.lstrip())
+            position = len(body) - len(body.lstrip()) + found.end() if found else 0
+        while position < len(body):
+            found = pair.match(body, position)
+            if found is None:
+                raise FormatError(
+                    f"expected {before_key.strip()!r}, a key and {opening!r}, got {body[position:].strip()[:60]!r}"
+                )
+            call.add_text(found["key"], _decode_text(found["value"]))
+            position = found.end()
+
+    return decode
+
+
+def _decode_text(text: str) -> str:
+    """Return the content of a string in double quotes, and any other text as it is."""
+    decoded = decode_strict(text) if text[:1] == '"' == text[-1:] else None
+    is_string = decoded is not None and decoded.end == len(text) and isinstance(decoded.value, str)
+    return str(decoded.value) if is_string and decoded is not None else text

@@ -1,0 +1,167 @@
+"""Format files: a `FormatSpec` as TOML, so that a user can add a format without Python.
+
+::
+
+    name = "my_model"
+    body = "yaml"
+    head = "<call>\nname: "
+    middle = "\narguments:\n"
+    tail = "\n</call>"
+    indent = 2
+
+A file may come from a stranger: its size is limited, its values are only texts and numbers, and nothing in it is run.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from adapter.core.arguments import reason
+from adapter.core.bounded_parsing import parse_toml
+from adapter.core.errors import UsageError
+from adapter.parsing.bodies.format_compiler import UnsupportedLayoutError, compile_format
+from adapter.parsing.bodies.format_spec import FormatSpec
+from adapter.parsing.format import Format
+
+MAX_BYTES = 50_000
+"""Maximum size of a format file."""
+MAX_TEXT = 1_000
+"""Maximum length of one text in a format file."""
+MAX_ITEMS = 100
+"""Maximum number of items in one list or table of a format file."""
+
+_NAME = re.compile(r"[a-z_][a-z0-9_]{0,60}")
+_NEEDS_PAIRS = ("pairs", "function", "elements", "lines")
+_SPEC = TypeAdapter(FormatSpec)
+
+
+def read_format_file(path: object, known: Container[str] = ()) -> Format:
+    """Read and compile the format file at ``path``. ``known``: names that are taken. Raises UsageError, which names the
+    line and the key of an error."""
+    try:
+        with Path(str(path)).open("rb") as opened:
+            content = opened.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise UsageError(f"cannot read the format file {path}: {error.strerror}") from error
+    if len(content) > MAX_BYTES:
+        raise UsageError(f"{path} is not a format file: it is larger than {MAX_BYTES:,} bytes")
+    try:
+        spec = parse_format_file(content.decode("utf-8"))
+        if spec.name in known:
+            raise ValueError(
+                f"{_place(content.decode(), 'name')}: {spec.name!r} is a built-in format; choose another name"
+            )
+        return compile_format(spec)
+    except UnsupportedLayoutError as error:
+        raise UsageError(f"{path}: no parser supports this format: {error}") from error
+    except ValueError as error:
+        raise UsageError(f"{path}: {reason(error)}") from error
+
+
+def parse_format_file(text: str) -> FormatSpec:
+    """Return the specification in ``text``. Raises ValueError."""
+    values = parse_toml(text)
+    _check_sizes(text, values)
+    try:
+        spec = _SPEC.validate_python(values)
+    except ValidationError as error:
+        raise ValueError(_explain(text, error)) from error
+    if not _NAME.fullmatch(spec.name):
+        raise ValueError(
+            f"{_place(text, 'name')}: expected at most 61 lower-case letters, digits and underscores, got {spec.name!r}"
+        )
+    if (spec.pairs is not None) != (spec.body in _NEEDS_PAIRS):
+        needs = "needs a table [pairs]" if spec.pairs is None else "takes no table [pairs]"
+        raise ValueError(f"{_place(text, 'body')}: body {spec.body!r} {needs}")
+    if spec.pairs is not None and "string" not in spec.pairs.openings:
+        raise ValueError(f"{_place(text, 'pairs.openings')}: expected the key 'string', the text before a value")
+    return spec
+
+
+def write_format_file(spec: FormatSpec) -> str:
+    """Return ``spec`` as the text of a format file."""
+    plain, tables = _lines(spec, "")
+    return "\n".join([*plain, *tables]) + "\n"
+
+
+def _lines(spec: object, prefix: str) -> tuple[list[str], list[str]]:
+    """Return the lines of the fields that differ from their defaults, and those of the tables."""
+    plain, tables = [], []
+    for key, value in _changed_fields(spec):
+        if is_dataclass(value) or isinstance(value, Mapping):
+            table = f"{prefix}{key}"
+            inner, deeper = _lines(value, f"{table}.") if is_dataclass(value) else (_entries(value), [])
+            tables += ["", f"[{table}]", *inner, *deeper]
+        else:
+            plain.append(f"{key} = {_literal(value)}")
+    return plain, tables
+
+
+def _changed_fields(spec: Any) -> Iterator[tuple[str, Any]]:
+    for each in fields(spec):
+        value = getattr(spec, each.name)
+        if value != _default(each):
+            yield each.name, value
+
+
+def _default(field: Field[Any]) -> object:
+    return field.default_factory() if field.default_factory is not MISSING else field.default
+
+
+def _entries(table: Any) -> list[str]:
+    return [f"{_literal(key)} = {_literal(value)}" for key, value in table.items()]
+
+
+def _literal(value: object) -> str:
+    """Return a TOML literal. TOML's basic strings have the same escapes as JSON's, except that DEL must be escaped."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _check_sizes(text: str, values: Mapping[str, Any], prefix: str = "") -> None:
+    if len(values) > MAX_ITEMS:
+        raise ValueError(f"the table {prefix or 'of the file'} has {len(values)} keys; the maximum is {MAX_ITEMS}")
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            _check_sizes(text, value, f"{prefix}{key}.")
+        items = value if isinstance(value, list) else [value]
+        if len(items) > MAX_ITEMS or any(isinstance(item, str) and len(item) > MAX_TEXT for item in [key, *items]):
+            raise ValueError(
+                f"{_place(text, f'{prefix}{key}'[:60])}: at most {MAX_ITEMS} texts of {MAX_TEXT:,} characters allowed"
+            )
+
+
+def _explain(text: str, error: ValidationError) -> str:
+    problems = []
+    for detail in error.errors(include_url=False)[:5]:
+        key = ".".join(str(part) for part in detail["loc"])
+        if detail["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
+            problems.append(f"{_place(text, key)}: unknown key; {_expected_keys(key)}")
+        elif detail["type"] in ("missing", "missing_argument"):
+            problems.append(f"the key {key!r} is missing")
+        else:
+            message = detail["msg"][:1].lower() + detail["msg"][1:]
+            problems.append(f"{_place(text, key)}: {message}, got {str(detail['input'])[:60]!r}")
+    return "; ".join(problems)
+
+
+def _expected_keys(key: str) -> str:
+    from difflib import get_close_matches
+
+    known = [each.name for each in fields(FormatSpec)]
+    near = get_close_matches(key, known, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"expected one of: {', '.join(known)}"
+
+
+def _place(text: str, path: str) -> str:
+    """Return the line and the key of an error: ``line 3: head``."""
+    key = next((part for part in reversed(path.split(".")) if not part.isdigit()), path)
+    found = re.search(rf"^\s*\[?(?:[\w.]*\.)?[\"']?{re.escape(key)}[\"']?\s*[=\]]", text, re.MULTILINE)
+    line = "" if found is None else f"line {text.count(chr(10), 0, found.end()) + 1}: "
+    return f"{line}{path}"

@@ -1,0 +1,223 @@
+"""Locate known calls in a text, in each body that can be learned.
+
+A locator returns the spans of the calls with the texts in them, in the order of the calls. It raises
+`CannotLearnError` with the piece of text that does not fit.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import TypeAlias
+
+from adapter.core.errors import FormatError
+from adapter.core.events import JsonObject
+from adapter.core.yaml_subset import decode_yaml
+from adapter.parsing.bodies import gemma_call, python_encoder
+from adapter.parsing.bodies.python_parser import read_calls
+from adapter.parsing.format import ReadContext
+from adapter.tools.tool import ToolSet
+
+MAX_TRIES = 50
+"""Maximum number of positions that are tried as the beginning or end of one call."""
+MAX_GAP = 200
+"""Maximum number of characters between a name, a key and a value."""
+
+Call: TypeAlias = tuple[str, JsonObject]
+
+
+class CannotLearnError(Exception):
+    """Raised if a body does not fit the examples. ``str(error)`` names the piece that does not fit."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallSpan:
+    """A call in a text: its offsets, and the texts between its name, keys and values. ``head`` ends before the name.
+
+    ``key``: JSON's key of the arguments. ``quote``: the quote around strings.
+    """
+
+    start: int
+    end: int
+    texts: tuple[str, ...] = ()
+    head: str = ""
+    key: str = "arguments"
+    quote: str = ""
+    is_text: bool = False
+
+
+Locator: TypeAlias = Callable[[str, int, str, JsonObject], CallSpan]
+"""Function that locates one call, in a text from an offset on, by its name and arguments."""
+
+
+def locate_calls(text: str, calls: list[Call], locate: Locator) -> list[CallSpan]:
+    """Locate ``calls`` in ``text`` one after the other. Raises CannotLearnError."""
+    spans: list[CallSpan] = []
+    for name, arguments in calls:
+        spans.append(locate(text, spans[-1].end if spans else 0, name, arguments))
+    return spans
+
+
+def _occurrences(text: str, start: int, name: str) -> Iterator[int]:
+    pattern = re.compile(rf"(?<![\w]){re.escape(name)}(?!\w)")
+    return (found.start() for found in islice(pattern.finditer(text, start), MAX_TRIES))
+
+
+def find_json(text: str, start: int, arguments: JsonObject) -> Iterator[tuple[int, int, bool]]:
+    """Yield the spans of JSON that is equal to ``arguments``, and whether it is inside a JSON string."""
+    decoder = json.JSONDecoder()
+    for found in islice(re.finditer(r"[{\"]", text[start:]), MAX_TRIES * 10):
+        begin = start + found.start()
+        try:
+            value, end = decoder.raw_decode(text, begin)
+            is_text = isinstance(value, str) and value.lstrip().startswith("{")
+            if (json.loads(value) if is_text else value) == arguments:
+                yield begin, end, is_text
+        except (ValueError, RecursionError):
+            continue
+
+
+# ------------------------------------------------------------------- JSON
+
+
+def locate_json(text: str, start: int, name: str, arguments: JsonObject) -> CallSpan:
+    """Locate a JSON object that contains the name and the arguments."""
+    for at in _occurrences(text, start, name):
+        if text[at - 1 : at] != '"' or text[at + len(name) : at + len(name) + 1] != '"':
+            continue
+        found = next((each for each in find_json(text, at, arguments) if each[0] - at < MAX_GAP + len(name)), None)
+        outer = _innermost_object(text, start, at)
+        if outer is None:
+            continue
+        begin, end = outer
+        if found is None or found[1] > end:
+            piece = text[begin : min(end, begin + MAX_GAP)]
+            raise CannotLearnError(f"the arguments are not one JSON object after the name: {piece!r}")
+        head, middle, tail = text[begin:at], text[at + len(name) : found[0]], text[found[1] : end]
+        key = re.search(r"\"([^\"]*)\"\s*:\s*\Z", middle)
+        return CallSpan(
+            begin, end, (_hide_id(middle), _hide_id(tail)), _hide_id(head), key[1] if key else "", "", found[2]
+        )
+    raise CannotLearnError(f"{name!r} is not in a JSON object")
+
+
+def _innermost_object(text: str, start: int, at: int) -> tuple[int, int] | None:
+    """Return the object of the call whose name is at ``at``: the outermost object that is not a list of calls."""
+    decoder = json.JSONDecoder()
+    for found in islice(re.finditer(r"\{", text[start:at]), MAX_TRIES):
+        begin = start + found.start()
+        try:
+            value, end = decoder.raw_decode(text, begin)
+        except (ValueError, RecursionError):
+            continue
+        is_wrapper = isinstance(value, dict) and any(isinstance(inner, list) for inner in value.values())
+        if end > at and not is_wrapper:
+            return begin, end
+    return None
+
+
+def _hide_id(text: str) -> str:
+    return re.sub(r"(\"(?:id|call_id|tool_call_id)\"\s*:\s*\")[^\"]*\"", r'\1{id}"', text)
+
+
+def locate_named_json(text: str, start: int, name: str, arguments: JsonObject) -> CallSpan:
+    """Locate a name with JSON arguments after it."""
+    for begin, end, is_text in find_json(text, start, arguments):
+        at = text.rfind(name, max(start, begin - MAX_GAP - len(name)), begin)
+        if at >= 0:
+            return CallSpan(at, end, (text[at + len(name) : begin],), is_text=is_text)
+    raise CannotLearnError(f"{name!r} is not followed by its arguments as one JSON object")
+
+
+# ------------------------------------------------------------------- Python, Gemma, YAML
+
+
+def locate_python(text: str, start: int, name: str, arguments: JsonObject) -> CallSpan:
+    for at in _occurrences(text, start, name):
+        if not text.startswith("(", at + len(name)):
+            continue
+        for close in islice(re.finditer(r"\)", text[at:]), MAX_TRIES):
+            end = at + close.end()
+            try:
+                found = read_calls(text[at:end], ReadContext(ToolSet(())), 0)
+            except FormatError:
+                continue
+            if [(call.name, call.arguments) for call in found.calls] == [(name, arguments)]:
+                return CallSpan(at, end, ("",))
+    raise CannotLearnError(f"{python_encoder.encode_call(name, arguments)[:MAX_GAP]!r} is not written as Python")
+
+
+def locate_gemma(text: str, start: int, name: str, arguments: JsonObject) -> CallSpan:
+    for at in _occurrences(text, start, name):
+        string = next((value for value in arguments.values() if isinstance(value, str) and value), None)
+        found = re.compile(rf"\{{[^{{}}]*?\w:(\S+?){re.escape(string)}\1").search(text, at) if string else None
+        quote = found[1] if found else '<|"|>'
+        encoded = gemma_call.encode_call(name, arguments, quote)
+        if text.startswith(encoded, at - len("call:")):
+            return CallSpan(at - len("call:"), at - len("call:") + len(encoded), ("",), quote=quote if found else "")
+    raise CannotLearnError(f"'call:{name}{{...}}' does not occur")
+
+
+def locate_yaml(text: str, start: int, name: str, arguments: JsonObject) -> CallSpan:
+    for at in _occurrences(text, start, name):
+        after = at + len(name)
+        if not arguments:
+            found = re.compile(r"[ \t]*\n(?:\s*[\w-]+:[ \t]*(?:\{\})?[ \t]*(?=\n))?").match(text, after)
+            if found:
+                return CallSpan(at, found.end())
+            continue
+        key = re.compile(rf"[\"']?{re.escape(next(iter(arguments)))}[\"']? *:").search(text, after, after + MAX_GAP)
+        if key is None:
+            continue
+        line = text.rfind("\n", 0, key.start()) + 1
+        if text[line : key.start()].strip():
+            continue
+        for close in islice(re.finditer(r"\n|\Z", text[line:]), MAX_TRIES):
+            end = line + close.start()
+            try:
+                if decode_yaml(text[line:end]) == arguments:
+                    return CallSpan(at, end, (text[after:line], text[line : key.start()]))
+            except FormatError:
+                continue
+    raise CannotLearnError(f"{name!r} is not followed by its arguments as YAML, one per line")
+
+
+# ------------------------------------------------------------------- pairs
+
+
+def locate_pairs(text: str, start: int, name: str, arguments: JsonObject) -> CallSpan:
+    """Locate a name, and then each key with its value. ``texts``: the text before each key and value, alternately."""
+    best: CallSpan | None = None
+    for at in _occurrences(text, start, name):
+        found = _match_pairs(text, at, name, arguments)
+        if found is not None and (best is None or sum(map(len, found.texts)) < sum(map(len, best.texts))):
+            best = found
+    if best is None:
+        raise CannotLearnError(
+            f"{name!r} is not followed by its keys and values, as {next(iter(arguments.items()), '')!r}"
+        )
+    return best
+
+
+def _match_pairs(text: str, at: int, name: str, arguments: JsonObject) -> CallSpan | None:
+    position, texts = at + len(name), []
+    for key, value in arguments.items():
+        found = re.compile(rf"(?<!\w){re.escape(key)}(?!\w)").search(text, position, position + MAX_GAP + len(key))
+        if found is None:
+            return None
+        texts.append(text[position : found.start()])
+        spellings = (
+            {value}
+            if isinstance(value, str)
+            else {json.dumps(value, ensure_ascii=False), json.dumps(value, separators=(",", ":")), str(value)}
+        )
+        begins = [(text.find(each, found.end(), found.end() + MAX_GAP + len(each)), each) for each in spellings]
+        begin, spelling = min((each for each in begins if each[0] >= 0), default=(-1, ""))
+        if begin < 0:
+            return None
+        texts.append(text[found.end() : begin])
+        position = begin + len(spelling)
+    return CallSpan(at, position, tuple(texts))

@@ -1,0 +1,327 @@
+"""Learn a format from examples: raw texts, each with the calls that it means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import TypeAlias
+
+from adapter.core.events import Json, JsonObject
+from adapter.parsing.bodies.format_compiler import UnsupportedLayoutError, compile_format
+from adapter.parsing.bodies.format_spec import ID, NUMBER, Body, FormatSpec, KeyValueLayout
+from adapter.parsing.format import Format
+from adapter.parsing.formats import FORMATS
+from adapter.parsing.parser import parse
+from adapter.prompting.deriving.call_locations import (
+    Call,
+    CallSpan,
+    CannotLearnError,
+    Locator,
+    locate_calls,
+    locate_gemma,
+    locate_json,
+    locate_named_json,
+    locate_pairs,
+    locate_python,
+    locate_yaml,
+)
+from adapter.prompting.deriving.probes import is_special, shared_end, shared_start, split_tokens
+from adapter.tools.coercion import type_name
+from adapter.tools.tool import ToolSet
+
+MIN_EXAMPLES = 3
+"""Minimum number of examples with calls from which a format is learned."""
+
+
+@dataclass(frozen=True, slots=True)
+class LearningExample:
+    """A model's raw text and the calls that it means, each as a name and arguments."""
+
+    text: str
+    calls: list[Call]
+
+
+@dataclass(frozen=True, slots=True)
+class LearningResult:
+    """The learned specification, or None with the reasons by body. ``left_out``: for each example that was not read
+    by the format learned from the others, its index and the reason. ``known``: a built-in format that reads all."""
+
+    spec: FormatSpec | None
+    refusals: dict[str, str]
+    left_out: tuple[tuple[int, str], ...] = ()
+    known: str | None = None
+
+
+def learn_format(examples: Sequence[LearningExample], name: str) -> LearningResult:
+    """Learn the format ``name``, and check it on each example with the format learned from the other examples."""
+    spec, refusals = _infer(examples, name)
+    known = next((each.name for each in FORMATS.all if not _misread(each, examples, examples)), None)
+    if spec is None:
+        return LearningResult(None, refusals, known=known)
+    left_out = []
+    for index, example in enumerate(examples):
+        others = [*examples[:index], *examples[index + 1 :]]
+        learned, reasons = _infer(others, name)
+        if learned is None:
+            left_out.append((index, "; ".join(dict.fromkeys(reasons.values()))))
+        elif problem := _misread(compile_format(learned), [example], examples):
+            left_out.append((index, problem))
+    return LearningResult(spec, refusals, tuple(left_out), known)
+
+
+def _infer(examples: Sequence[LearningExample], name: str) -> tuple[FormatSpec | None, dict[str, str]]:
+    """Return the first body that reads all examples, or None and the reasons: of the bodies in which the calls could be
+    located, if there are any."""
+    missing: dict[str, str] = {}
+    refusals: dict[str, str] = {}
+    with_calls = [example for example in examples if example.calls]
+    ends = _find_ends(examples)
+    for body, (locate, describe) in _BODIES.items():
+        try:
+            located = [_locate(each, ends, locate) for each in with_calls]
+        except CannotLearnError as error:
+            missing[body] = str(error)
+            continue
+        try:
+            spec = replace(describe(located, _find_frame(located)), name=name, ends=ends)
+        except CannotLearnError as error:
+            refusals[body] = str(error)
+            continue
+        for variant in _variants(spec):
+            try:
+                problem = _misread(compile_format(variant), examples, examples)
+            except UnsupportedLayoutError as error:
+                problem = f"no parser supports it: {error}"
+            if not problem:
+                return variant, refusals
+            refusals[variant.body] = problem
+    return None, refusals or missing
+
+
+def _locate(example: LearningExample, ends: tuple[str, ...], locate: Locator) -> _Located:
+    text = _without_ends(example.text, ends)
+    return _Located(text, locate_calls(text, example.calls, locate), example.calls)
+
+
+def _variants(spec: FormatSpec) -> list[FormatSpec]:
+    """Return ``spec``, and with it the more general body that may read the same text."""
+    return [spec, replace(spec, body="lines")] if spec.body in ("pairs", "elements", "function") else [spec]
+
+
+def _misread(format: Format, examples: Sequence[LearningExample], all_examples: Sequence[LearningExample]) -> str:
+    """Return the first difference between the calls that ``format`` reads and those of the examples; "" if none."""
+    tools = infer_tools(all_examples)
+    for number, example in enumerate(examples, 1):
+        turn = parse(example.text, tools, format, policy="strict")
+        found = [(call.name, call.arguments) for call in turn.calls]
+        if found != example.calls:
+            reason = turn.invalid[0].error if turn.invalid else f"it reads {found!r}"
+            return f"example {number} is misread: {reason}"[:400]
+    return ""
+
+
+def infer_tools(examples: Sequence[LearningExample]) -> ToolSet:
+    """Return definitions of the tools that the examples call, with the types of the values."""
+    tools: dict[str, dict[str, set[str]]] = {}
+    for name, arguments in (call for example in examples for call in example.calls):
+        properties = tools.setdefault(name, {})
+        for key, value in arguments.items():
+            properties.setdefault(key, set()).add(type_name(value))
+    return ToolSet([{"name": name, "parameters": _schema(properties)} for name, properties in tools.items()])
+
+
+def _schema(properties: dict[str, set[str]]) -> JsonObject:
+    types: dict[str, Json] = {key: {"type": list[Json](sorted(kinds))} for key, kinds in properties.items()}
+    return {"type": "object", "properties": types}
+
+
+# ------------------------------------------------------------------- the text around calls
+
+
+@dataclass(frozen=True, slots=True)
+class _Located:
+    text: str
+    spans: list[CallSpan]
+    calls: list[Call]
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """The text around the located spans, with the fields of `FormatSpec`."""
+
+    head: str
+    tail: str
+    section: tuple[str, str] = ("", "")
+    between: str = ""
+
+
+def _find_ends(examples: Sequence[LearningExample]) -> tuple[str, ...]:
+    """Return the known tokens for the end of a turn with which example texts end."""
+    known = sorted({token for format in FORMATS.all for token in format.end_tokens}, key=len, reverse=True)
+    found = (next((end for end in known if each.text.rstrip().endswith(end)), None) for each in examples)
+    return tuple(dict.fromkeys(end for end in found if end is not None))
+
+
+def _without_ends(text: str, ends: tuple[str, ...]) -> str:
+    end = next((each for each in ends if text.rstrip().endswith(each)), "")
+    return text.rstrip().removesuffix(end) if end else text
+
+
+def _find_frame(located: Sequence[_Located]) -> _Frame:
+    """Find the text around and between the calls. The text after a call whose end is unknown, because it has no
+    arguments, is ignored if others have an end."""
+    is_end_known = any(span.texts for span in _spans(located))
+    befores = [each.text[: each.spans[0].start] for each in located]
+    afters = [each.text[each.spans[-1].end :] for each in located if each.spans[-1].texts or not is_end_known]
+    gaps = [
+        each.text[one.end : two.start]
+        for each in located
+        for one, two in zip(each.spans, each.spans[1:], strict=False)
+        if one.texts or not is_end_known
+    ]
+    if not afters:
+        raise CannotLearnError("no example ends with a call that has arguments; add one")
+    head, tail = _trim_head(reduce(shared_end, befores), befores), reduce(shared_start, afters).rstrip()
+    if not gaps:
+        return _Frame(head, tail)
+    own_head, own_tail = reduce(shared_end, gaps, head), reduce(shared_start, gaps, tail)
+    if not re.search(r"\w", own_head):
+        return _Frame("", "", (head, tail), gaps[0])
+    shortest = min(gaps, key=len)
+    if len(own_head) + len(own_tail) > len(shortest):
+        own_tail = shortest[: len(shortest) - len(own_head)]
+    between = {gap[len(own_tail) : len(gap) - len(own_head)] for gap in gaps}
+    section = (head[: len(head) - len(own_head)], tail[len(own_tail) :])
+    return _Frame(own_head, own_tail, section, between.pop() if len(between) == 1 else "\n")
+
+
+def _trim_head(head: str, befores: Sequence[str]) -> str:
+    """Remove the end of the content before a call from ``head``."""
+    if any(before.strip() == head.strip() for before in befores):
+        return head.lstrip()
+    tokens = split_tokens(head.lstrip(" \n.,:;!?"))
+    first = next((index for index, token in enumerate(tokens) if is_special(token)), 0)
+    return "".join(tokens[first:])
+
+
+def _shared(what: str, pieces: Sequence[str]) -> str:
+    """Return the text that all ``pieces`` are, apart from numbers and ids. Raises CannotLearnError."""
+    different = list(dict.fromkeys(pieces))
+    if len(different) == 1:
+        return different[0]
+    start, end = reduce(shared_start, different), reduce(shared_end, different)
+    inner = [piece[len(start) : len(piece) - len(end)] for piece in different]
+    if all(re.fullmatch(r"[\w-]+", each) for each in inner):
+        return f"{start}{ID}{end}"
+    raise CannotLearnError(f"{what} differs: {different[0][:80]!r} and {different[1][:80]!r}")
+
+
+# ------------------------------------------------------------------- bodies
+
+Describe: TypeAlias = Callable[[Sequence[_Located], _Frame], FormatSpec]
+
+
+def _spans(located: Sequence[_Located]) -> list[CallSpan]:
+    return [span for each in located for span in each.spans]
+
+
+def _spec(frame: _Frame, body: Body, middle: str = "", **settings: object) -> FormatSpec:
+    spec = FormatSpec("", body, frame.head, middle, frame.tail, frame.section, frame.between)
+    return replace(spec, **settings)  # type: ignore[arg-type]
+
+
+def _describe_json(located: Sequence[_Located], frame: _Frame) -> FormatSpec:
+    spans = _spans(located)
+    head = _shared("the JSON before the name", [span.head for span in spans])
+    middle = _shared("the JSON between name and arguments", [span.texts[0] for span in spans])
+    tail = _shared("the JSON after the arguments", [span.texts[1] for span in spans])
+    return _spec(
+        replace(frame, head=f"{frame.head}{head}", tail=f"{tail}{frame.tail}"), "json", middle,
+        arguments_key=spans[0].key, is_text=spans[0].is_text,
+    )  # fmt: skip
+
+
+def _describe_named_json(located: Sequence[_Located], frame: _Frame) -> FormatSpec:
+    middles = [re.sub(r"\A:\d+(?=\D)", f":{NUMBER}", span.texts[0]) for span in _spans(located)]
+    middle = _shared("the text between name and arguments", middles)
+    is_labelled = re.search(r"\w:\s*\Z", frame.head) and re.search(r"\w:\s*\Z", middle)
+    return _spec(frame, "labels" if is_labelled else "named json", middle, is_text=_spans(located)[0].is_text)
+
+
+def _describe_python(_located_calls: Sequence[_Located], frame: _Frame) -> FormatSpec:
+    if frame.head.rstrip().endswith("["):
+        frame = _Frame("", "", (frame.head, frame.tail), ", ")
+    elif not frame.head and frame.section[0] and not frame.section[0].rstrip().endswith("["):
+        frame = _Frame(*frame.section, between=frame.between)  # several calls between one pair of markers
+    return _spec(frame, "python")
+
+
+def _describe_gemma(located: Sequence[_Located], frame: _Frame) -> FormatSpec:
+    quote = _shared("the quote", [span.quote for span in _spans(located) if span.quote] or ['"'])
+    return _spec(frame, "gemma", quote=quote)
+
+
+def _describe_yaml(located: Sequence[_Located], frame: _Frame) -> FormatSpec:
+    texts = [span.texts for span in _spans(located) if span.texts]
+    if not texts:
+        raise CannotLearnError("no example has arguments")
+    middle = _shared("the text between name and arguments", [each[0] for each in texts])
+    indent = _shared("the indentation of the arguments", [each[1] for each in texts])
+    return _spec(frame, "yaml", middle, indent=len(indent))
+
+
+def _describe_pairs(located: Sequence[_Located], frame: _Frame) -> FormatSpec:
+    firsts, openings, followings, lasts, nones = (list[str]() for _ in range(5))
+    for each in located:
+        ends = [*(span.start for span in each.spans[1:]), len(each.text)]
+        for (name, arguments), span, end in zip(each.calls, each.spans, ends, strict=True):
+            keys, after = [*arguments], each.text[span.end : end]
+            if not keys:
+                nones.append(after)
+                continue
+            firsts.append(span.texts[0])
+            openings += span.texts[1::2]
+            followings += [_hide(text, key) for text, key in zip(span.texts[2::2], keys, strict=False)]
+            lasts.append(_hide(after, keys[-1]).replace(f"/{name}>", "/{name}>"))
+    if not followings:
+        raise CannotLearnError("no example has a call with two arguments; add one")
+    first, opening = _shared("the text before the first key", firsts), _shared("the text before a value", openings)
+    following = _shared("the text between two pairs", followings)
+    last = reduce(shared_start, lasts).removesuffix(frame.section[1]).rstrip()
+    pairs = KeyValueLayout(first, following, last, "", {"string": opening})
+    pairs = replace(pairs, none=_text_without_pairs(pairs, nones, frame))
+    between = {after[len(last) :].removesuffix(frame.head) for after in lasts if after.endswith(frame.head)}
+    frame = replace(frame, tail="", between=between.pop() if len(between) == 1 else "\n")
+    body: Body = "pairs"
+    if frame.head.endswith("<function="):
+        body = "function"
+    elif re.search(r"[\w:.-]=\"\Z", frame.head) and re.search(r"[\w:.-]=\"\Z", first):
+        body = "elements"
+    elif "{key}" in following or "{name}" in last:
+        body = "lines"
+    return _spec(frame, body, pairs=pairs)
+
+
+def _text_without_pairs(pairs: KeyValueLayout, nones: Sequence[str], frame: _Frame) -> str:
+    """Return the text after the name of a call without arguments: as in an example, or else as it must be."""
+    if nones:
+        return reduce(shared_start, nones).rstrip().removesuffix(frame.section[1])
+    key_opening = pairs.following[len(pairs.value_close) :]
+    return f"{pairs.first.removesuffix(key_opening)}{pairs.last[len(pairs.value_close) :]}"
+
+
+def _hide(text: str, key: str) -> str:
+    """Replace ``key`` in a closing tag at the beginning of ``text``."""
+    return re.sub(rf"\A(\s*\W{{0,3}}/){re.escape(key)}(?!\w)", r"\1{key}", text)
+
+
+_BODIES: dict[str, tuple[Locator, Describe]] = {
+    "json": (locate_json, _describe_json),
+    "named json": (locate_named_json, _describe_named_json),
+    "gemma": (locate_gemma, _describe_gemma),
+    "python": (locate_python, _describe_python),
+    "pairs": (locate_pairs, _describe_pairs),
+    "yaml": (locate_yaml, _describe_yaml),
+}
