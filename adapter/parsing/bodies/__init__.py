@@ -17,6 +17,7 @@ __all__ = [
     "json_tag",
     "nested_elements",
     "python_encoder",
+    "python_parser",
     "python_scanner",
     "raw_value",
     "react_lines",
