@@ -85,6 +85,21 @@ class Turn:
         """Return the classified spans of the model's text, in order, with their rejected calls."""
         return explain(self)
 
+    def _repr_html_(self) -> str:
+        """Return a small table for notebooks. All text is escaped, because a model wrote it."""
+        import json
+        from html import escape
+
+        rows = [("content", self.content), ("reasoning", self.reasoning)]
+        rows += [(f"call {call.name}", json.dumps(call.arguments, ensure_ascii=False)) for call in self.calls]
+        rows += [(f"invalid {each.name or ''}", each.error) for each in self.invalid]
+        cells = "".join(
+            f"<tr><th>{escape(title)}</th><td><pre>{escape(text)}</pre></td></tr>"
+            for title, text in rows
+            if text.strip()
+        )
+        return f"<table>{cells}</table>"
+
 
 class HasCalls(Protocol):
     """A turn or a part of a turn whose calls can be run."""

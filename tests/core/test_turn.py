@@ -72,3 +72,11 @@ def test_every_reason_is_tested():
 def test_an_answer_in_json_is_no_candidate():
     """It has nothing of a call."""
     assert parse('{"name": "Ada", "age": 36}', TOOLS).rejected == ()
+
+
+def test_a_notebook_shows_a_small_table_in_which_all_text_is_escaped():
+    html = parse(f"<think>1 < 2</think><b>Hi</b>\n{CALL}\n<tool_call>{{oops}}</tool_call>", TOOLS)._repr_html_()
+    assert html.startswith("<table><tr><th>content</th><td><pre>&lt;b&gt;Hi&lt;/b&gt;")
+    assert "<tr><th>reasoning</th><td><pre>1 &lt; 2</pre></td></tr>" in html
+    assert "<tr><th>call read_file</th><td><pre>{&quot;path&quot;: &quot;a.py&quot;}</pre></td></tr>" in html
+    assert html.count("<tr>") == 4
