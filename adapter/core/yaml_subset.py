@@ -11,6 +11,8 @@ from adapter.core.json.strict import MAX_DEPTH, decode_strict
 _ENTRY = re.compile(r"(?P<key>\"[^\"\\]*\"|'[^']*'|[^\s:#\"'\[\]{},&*!|>%@`-][^:\n]*?) *:(?:[ \t]+(?P<rest>\S.*))?\s*")
 _ITEM = re.compile(r"-(?:(?P<space> +)(?P<rest>\S.*))?\s*")
 _BLOCK = re.compile(r"(?P<style>[|>])(?P<chomp>[+-]?)\s*(?:#.*)?")
+_NOT_SUPPORTED = re.compile(r"[&*][\w-]+(?:\s|\Z)|[!|>]")
+"""Anchors, aliases and tags. Models also write ``*.py`` and ``@name`` without quotes, which are text."""
 _WORDS: dict[str, Json] = {"true": True, "false": False, "null": None, "~": None, "": None}
 
 
@@ -116,7 +118,7 @@ def _decode_scalar(text: str) -> Json:
         if quoted is None:
             raise FormatError(f"{text[:60]!r} has no closing quote")
         return quoted[1].replace("''", "'")
-    if text[0] in "&*!|>%@`":
+    if _NOT_SUPPORTED.match(text):
         raise FormatError(f"{text[:60]!r} is not supported; quote the value")
     plain = re.sub(r"\s+#.*\Z", "", text).strip()
     if plain.lower() in _WORDS:

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from adapter import Parser, UsageError
+from adapter.backends.profiles import Model, Profile, ProfileSetup
 from adapter.cli.serve_config import ModelSettings
 from adapter.parsing.formats import get_format
 from adapter.protocols.translation_options import PromptSettings, TranslationOptions, validate_options
@@ -103,6 +104,11 @@ def test_serve_takes_a_format_file_for_all_or_one_model(format_file):
     options = validate_options(TranslationOptions(prompt=PromptSettings(format=str(format_file))))
     assert get_format(str(options.prompt.format)).encode_calls([("read_file", {"path": "a.py"})]) == TEXT
     assert ModelSettings(format=str(format_file)).to_setup().format == "made_up"
+
+
+def test_a_profile_takes_a_format_file(format_file):
+    use = ProfileSetup(format=str(format_file))
+    assert Profile(model=Model(name="m"), use=use).setup.format == "made_up"
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from adapter.core.yaml_subset import decode_yaml
         ("a: |-\n  x: y\n  # no comment", {"a": "x: y\n# no comment"}),
         ("a: >-\n  one\n  two", {"a": "one two"}),
         ("url: http://x.y/z:80", {"url": "http://x.y/z:80"}),
+        ("a: *.py\nb: @ada\nc: %d", {"a": "*.py", "b": "@ada", "c": "%d"}),
         ("version: 1.2.3", {"version": "1.2.3"}),
         ("", None),
     ],

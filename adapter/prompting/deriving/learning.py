@@ -322,6 +322,6 @@ _BODIES: dict[str, tuple[Locator, Describe]] = {
     "named json": (locate_named_json, _describe_named_json),
     "gemma": (locate_gemma, _describe_gemma),
     "python": (locate_python, _describe_python),
-    "pairs": (locate_pairs, _describe_pairs),
     "yaml": (locate_yaml, _describe_yaml),
+    "pairs": (locate_pairs, _describe_pairs),
 }

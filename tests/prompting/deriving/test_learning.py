@@ -49,6 +49,20 @@ FAMILIES = {
         [("search", {"query": 'a %%end b\nc: "d"'}), TIME],
         "Now.\nThen.",
     ),
+    "flat YAML in a fence": Family(
+        "yaml",
+        [
+            ("```call\ntool: get_weather\ncity: Oslo\ndays: 3\n```", [WEATHER]),
+            (
+                "```call\ntool: search\nquery: two words\n```\n```call\ntool: read_file\npath: src/app.py\n```",
+                [SEARCH, READ],
+            ),
+            ("I read it.\n```call\ntool: read_file\npath: src/app.py\n```", [READ]),
+        ],
+        "```call\ntool: search\nquery: |\n  one\n  ```\n```\nBoth.\n```call\ntool: get_time\n```",
+        [("search", {"query": "one\n```\n"}), TIME],
+        "\nBoth.",
+    ),
     "marked Python": Family(
         "python",
         [
