@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from adapter.core.errors import UsageError
 from adapter.core.events import JsonObject
+from adapter.parsing.formats import is_format_file
 from adapter.protocols.openai_errors import RequestError, refusal
 from adapter.protocols.sse import PING, encode_json
 from adapter.recording.html import render_page
@@ -123,6 +124,8 @@ class LiveView:
     # ------------------------------------------------------------ its data
 
     async def _exchange(self, number: int, query: Mapping[str, str]) -> Response:
+        if is_format_file(query.get("format")):
+            raise RequestError("expected the name of a format; format files are read only by the command line")
         try:
             reparse = ReparseOptions.from_names(query.get("format"), query.get("policy"))
         except UsageError as error:

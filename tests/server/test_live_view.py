@@ -353,6 +353,13 @@ def test_invalid_path_returns_error(open_one, path, status):
     assert json.loads(body)["error"]["message"]
 
 
+def test_page_cannot_make_the_server_read_a_format_file(open_one, tmp_path):
+    _, url, page = open_one
+    file = tmp_path / "own.toml"
+    file.write_text('name = "own"\nbody = "python"\nhead = "CALL: "\n')
+    assert ask(url, f"/view/exchanges/1?format={file}", cookie(url, page))[0] == 400
+
+
 def test_number_of_pages_is_limited(open_one):
     """A closed page frees its slot."""
     _, url, page = open_one
