@@ -331,7 +331,7 @@ def test_built_in_model_answers_or_calls_a_tool(tmp_path, real_weights, monkeypa
         conversation = ChatSession(stack, settings, Console())
         ends = [conversation.send(message).reason for message in said]
     assert len(ends) == len(said)
-    assert set(ends) <= {"answered", "finished", "unsuccessful"}
+    assert set(ends) <= {"answered", "cut_off", "finished", "unsuccessful"}
     (file,) = kept(tmp_path)
     lines = [json.loads(line) for line in Path(file).read_text(encoding="utf-8").splitlines()]
     assert sum(line["kind"] == "end" for line in lines) == len(said)
