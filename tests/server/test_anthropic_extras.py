@@ -268,12 +268,13 @@ def _models() -> Reply:
 
 @pytest.mark.model
 def test_real_llama_cpp_count_matches_usage(anthropic, random_engine):
-    """The figure of count_tokens, of message_start and of the end are one."""
+    """count_tokens, message_start and the end agree. The end counts the tokens in the engine's cache separately."""
     with serving(random_engine.endpoint.base_url, "--constraint", "off") as url:
         client = anthropic.Anthropic(base_url=url.removesuffix("/v1"), api_key="k", max_retries=0)
         counted = client.messages.count_tokens(model="m", messages=ASK, tools=OFFERED).input_tokens
         events = list(client.messages.create(model="m", max_tokens=3, messages=ASK, tools=OFFERED, stream=True))
         client.close()
-    ends = [event.usage.input_tokens for event in events if event.type == "message_delta"]
+    usages = [event.usage for event in events if event.type == "message_delta"]
+    ends = [usage.input_tokens + (usage.cache_read_input_tokens or 0) for usage in usages]
     assert (events[0].message.usage.input_tokens, ends) == (counted, [counted])
     assert counted > 20
