@@ -2,6 +2,8 @@
 
 __all__ = [
     "bare_json",
+    "call_format_detection",
+    "case_file",
     "encoding",
     "format",
     "format_file",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import MISSING, fields, replace
 
-from adapter.core.events import InvalidToolCall, Json, JsonObject, MarkupDelta, TextDelta, ToolCall
+from adapter.core.events import JsonObject
 from adapter.parsing.bodies.format_compiler import compile_format
 from adapter.parsing.bodies.format_spec import FormatSpec, KeyValueLayout
+from adapter.parsing.case_file import format_case
 from adapter.parsing.format import Format
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.parser import parse
@@ -155,29 +155,4 @@ def _texts(description: FormatSpec) -> Iterator[tuple[str, str, str]]:
 
 def _case(text: str, format: Format, finish_reason: str) -> str:
     turn = parse(text, TOOLS, format, finish_reason, generation_prompt="")
-    events = [claim for event in turn.events if (claim := _claim(event)) is not None]
-    lines = [f"text = {_string(text)}", "events = ["]
-    lines += [f"  {json.dumps(claim, ensure_ascii=False)}," for claim in events]
-    lines += ["]", 'source = "derived from the chat template"']
-    if finish_reason != "stop":
-        lines.append(f'finish_reason = "{finish_reason}"')
-    return "\n".join(lines) + "\n"
-
-
-def _claim(event: object) -> Sequence[Json] | None:
-    match event:
-        case TextDelta(text=text):
-            return ["text", text]
-        case MarkupDelta(raw=raw):
-            return ["markup", raw]
-        case ToolCall(name=name, arguments=arguments, fixes=fixes):
-            return ["call", name, json.dumps(arguments, ensure_ascii=False), *fixes]
-        case InvalidToolCall(error=error):
-            return ["invalid", error.partition(" before")[0]]
-        case _:
-            return None
-
-
-def _string(text: str) -> str:
-    """Return a basic TOML string, which has the same escapes as JSON."""
-    return json.dumps(text, ensure_ascii=False)
+    return format_case(text, turn, finish_reason, source="derived from the chat template")

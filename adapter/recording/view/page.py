@@ -19,13 +19,13 @@ ORDERS = (
 
 def page(data: JsonObject) -> str:
     """Render a page. ``data``: data from `adapter.recording.view.page_data`."""
-    return _render(data, page_asset("view.js"))
+    return _render(data, page_asset("spans.js") + page_asset("view.js"))
 
 
 def live_page(name: str) -> str:
     """Render a page that loads its data from its own server. ``name``: heading of the page."""
     data = PageData(name, "live").data | {"live": True, "formats": sorted(FORMATS), "policies": sorted(POLICIES)}
-    return _render(data, page_asset("view.js") + page_asset("live.js"), connects=True)
+    return _render(data, "".join(map(page_asset, ("spans.js", "view.js", "live.js"))), connects=True)
 
 
 def _render(data: JsonObject, script: str, *, connects: bool = False) -> str:

@@ -1,0 +1,51 @@
+"""Write parsing cases: files in ``fixtures/cases``, each with a text and the events that it gives."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from adapter.core.events import (
+    ContentReclassified,
+    Event,
+    InvalidToolCall,
+    Json,
+    MarkupDelta,
+    ReasoningDelta,
+    TextDelta,
+    ToolCall,
+)
+from adapter.core.turn import Turn
+
+
+def format_case(text: str, turn: Turn, finish_reason: str, source: str) -> str:
+    """Return the case of ``text``, parsed as ``turn``, as TOML. ``source``: where the text comes from."""
+    claims = [claim for event in turn.events if (claim := _claim(event)) is not None]
+    lines = [f"text = {_literal(text)}", "events = [", *(f"  {_literal(claim)}," for claim in claims), "]"]
+    lines.append(f"source = {_literal(source)}")
+    if finish_reason != "stop":
+        lines.append(f"finish_reason = {_literal(finish_reason)}")
+    return "\n".join(lines) + "\n"
+
+
+def _claim(event: Event) -> Sequence[Json] | None:
+    match event:
+        case TextDelta(text=text):
+            return ["text", text]
+        case ReasoningDelta(text=text):
+            return ["reasoning", text]
+        case MarkupDelta(raw=raw):
+            return ["markup", raw]
+        case ContentReclassified(raw=raw):
+            return ["was-reasoning", raw]
+        case ToolCall(name=name, arguments=arguments, fixes=fixes):
+            return ["call", name, json.dumps(arguments, ensure_ascii=False), *([" ".join(fixes)] if fixes else [])]
+        case InvalidToolCall(error=error):
+            return ["invalid", error.partition(" before")[0]]
+        case _:
+            return None
+
+
+def _literal(value: Json) -> str:
+    """Return a TOML literal. TOML's basic strings have the escapes of JSON; DEL must be escaped as well."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
