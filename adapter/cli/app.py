@@ -34,6 +34,7 @@ COMMANDS = {
     "doctor": "doctor.doctor",
     "replay": "replay.replay",
     "view": "view.view",
+    "playground": "playground.playground",
     "export": "export.export",
     "tool": "tool.app",
     "plugin": "plugin.plugin",

@@ -1,0 +1,30 @@
+"""`adapter playground`: shows in the browser how a model's raw text is parsed."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from typing import Annotated
+
+import typer
+
+from adapter.core.errors import UsageError
+
+
+def playground(
+    port: Annotated[
+        int, typer.Option(metavar="N", min=0, max=65535, help="Port to listen on; 0 picks a free one.")
+    ] = 0,
+) -> None:
+    """Paste a model's raw text into a page, and see its calls, repairs and rejections while you type."""
+    from adapter.recording.view.page_server import PageServer
+    from adapter.recording.view.playground import playground_page, read_for_page
+
+    try:
+        server = PageServer(playground_page(), read_for_page, port)
+    except OSError as error:
+        raise UsageError(f"cannot listen on port {port}: {error.strerror}. Choose another --port.") from error
+    with server, suppress(KeyboardInterrupt):
+        print(server.address, flush=True)
+        print("Open this address in a browser. Press Ctrl-C to stop.", file=sys.stderr)
+        server.serve_forever()
