@@ -35,7 +35,7 @@ function draw({ error, format, badges, spans, held, calls, case: report }) {
     return;
   }
   const chips = badges.map((badge) => make("span", badge.startsWith("invalid") ? "chip bad" : "chip", badge));
-  at("summary").replaceChildren(`Format: ${format} `, ...chips);
+  at("summary").replaceChildren(format && `Format: ${format} `, ...chips);
   const pieces = held ? [...spans, { kind: "held", text: held, call: "", fixes: [], error: "", rejected: [] }] : spans;
   at("spans").replaceChildren(readings([{ name: "As parsed", spans: pieces }]));
   at("calls").textContent = calls;
@@ -45,7 +45,8 @@ function draw({ error, format, badges, spans, held, calls, case: report }) {
 function change() { // the whole text is there again
   stop();
   at("template").parentElement.hidden = at("format").value !== "from-template";
-  at("received").max = at("received").value = length();
+  at("received").max = length();
+  at("received").value = length();
   count();
   clearTimeout(waiting);
   waiting = setTimeout(() => {

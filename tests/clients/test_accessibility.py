@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -19,6 +20,8 @@ from adapter.recording.transcript import Transcript
 from adapter.recording.view.live_feed import LiveExchanges
 from adapter.recording.view.page import page
 from adapter.recording.view.page_data import PageData, ReparseOptions, view_exchanges, view_transcript
+from adapter.recording.view.page_server import PageServer
+from adapter.recording.view.playground import playground_page, read_for_page
 from tests.browser import chromium, prefer
 from tests.clients.environments import Client
 from tests.evaluation.probe.test_probe import clever, tried
@@ -92,11 +95,20 @@ def live(key: str) -> Iterator[str]:
     kept.close()
 
 
+@contextmanager
+def playground() -> Iterator[str]:
+    with PageServer(playground_page(), read_for_page) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.address
+        server.shutdown()
+
+
 PAGES: dict[str, Callable[[Path], AbstractContextManager[str]]] = {
     "a recording": lambda folder: file(folder, page(recording().data)),
     "a transcript": lambda folder: file(folder, page(transcript().data)),
     "nothing": lambda folder: file(folder, page(view_runs("", "none.jsonl").data)),
     "a probe": lambda folder: file(folder, page_of_probe(Model(name="m", base_url="u"), None, tried(clever))),
+    "the playground": lambda _: playground(),
     "live": lambda _: live("?key=k"),
     "the form": lambda _: live("?wrong"),
 }
@@ -111,7 +123,7 @@ def test_axe_finds_nothing_serious(chrome, axe, tmp_path, name):
             if "?wrong" in address:
                 chrome.delete_all_cookies()
             chrome.get(address)
-            if "?key" in address:
+            if "?key" in address or name == "the playground":
                 eventually(lambda: texts(chrome, ".readings"))
             for fold in chrome.find_elements("css selector", "#shown details > summary"):
                 fold.click()

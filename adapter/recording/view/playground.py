@@ -112,7 +112,7 @@ def _read(request: object) -> JsonObject:
     turn = Turn.from_events(events)
     held = arrived[len("".join(event.raw for event in turn.events)) :]
     return {
-        "format": detect_call_format(turn, tuple(known), format) or "no call", "badges": turn_badges([turn]),
+        "format": detect_call_format(turn, tuple(known), format), "badges": turn_badges([turn]),
         "spans": spans_of(turn), "calls": pretty_json([_to_json(call) for call in turn.calls]), "held": held,
         "case": format_case(text, turn, reason, "reported from the playground"),
     }  # fmt: skip
