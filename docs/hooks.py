@@ -5,14 +5,22 @@ Links are written as they work in the repository. On the site, links to other fi
 
 from __future__ import annotations
 
+import logging
 import posixpath
 import re
+import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from docs.playground_site import site_files
+
+log = logging.getLogger("mkdocs.hooks")
 
 ROOT = Path(__file__).parent.parent
 ON_SITE = {
@@ -31,7 +39,25 @@ _CODE_OR_LINK = re.compile(
 )
 
 
+@cache
+def playground_files() -> dict[str, bytes]:
+    """Return the files of the playground; empty if npm cannot fetch its runtime."""
+    try:
+        return site_files()
+    except RuntimeError as error:
+        log.info("The site has no playground: %s", error)
+        return {}
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    if playground_files() and config.nav is not None:
+        config.nav.insert(2, {"Playground": "playground/index.html"})
+    return config
+
+
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
+    for name, content in playground_files().items():
+        files.append(File.generated(config, f"playground/{name}", content=content))
     for source, name in ON_SITE.items():
         files.append(File.generated(config, name, content=(ROOT / source).read_text(encoding="utf-8")))
     return files

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,12 @@ def test_every_page_is_built(site):
     """Those of docs/, and those of the top."""
     pages = {page.relative_to(ROOT / "docs").with_suffix(".html").as_posix() for page in (ROOT / "docs").rglob("*.md")}
     assert pages | {"index.html", "contributing.html", "security.html", "changelog.html"} <= site.keys()
+
+
+def test_playground_is_linked(site):
+    """It is there if npm could fetch its runtime."""
+    assert 'href="playground/index.html"' in site["index.html"]
+    assert "playground/index.html" in site or not shutil.which("npm")
 
 
 def test_nothing_is_loaded_from_elsewhere(site):

@@ -18,7 +18,8 @@ def playground(
 ) -> None:
     """Paste a model's raw text into a page, and see its calls, repairs and rejections while you type."""
     from adapter.recording.view.page_server import PageServer
-    from adapter.recording.view.playground import playground_page, read_for_page
+    from adapter.recording.view.playground import playground_page
+    from adapter.recording.view.playground_reader import read_for_page
 
     try:
         server = PageServer(playground_page(), read_for_page, port)

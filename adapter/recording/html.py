@@ -49,16 +49,18 @@ def page_asset(name: str) -> str:
     return (package_data.data_folder("prompts") / "pages" / name).read_text(encoding="utf-8")
 
 
-def render_page(name: str, *, connects: bool = False, **values: object) -> str:
+def render_page(name: str, *, connects: bool = False, runs_python: bool = False, **values: object) -> str:
     """Render the page ``name`` with ``values``, which are escaped.
 
     ``style`` and ``script`` are taken from ``values`` or from the page. ``connects``: whether the script may send
-    requests to the page's own server.
+    requests to the page's own server. ``runs_python``: whether it may also load Pyodide, a WebAssembly program, from
+    there.
     """
     source = page_asset(name)
     style = values.get("style") or source.partition("<style>")[2].partition("</style>")[0]
     allowed = [f"style-src '{_hash(str(style))}'"]
-    allowed += [f"script-src '{_hash(str(values['script']))}'"] if "script" in values else []
+    programs = " 'self' 'wasm-unsafe-eval'" if runs_python else ""
+    allowed += [f"script-src '{_hash(str(values['script']))}'{programs}"] if "script" in values else []
     allowed += ["connect-src 'self'"] if connects else []
     policy = "; ".join(["default-src 'none'", *allowed, "base-uri 'none'", _form_action(source)])
     environment = Environment(

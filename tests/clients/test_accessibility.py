@@ -21,7 +21,8 @@ from adapter.recording.view.live_feed import LiveExchanges
 from adapter.recording.view.page import page
 from adapter.recording.view.page_data import PageData, ReparseOptions, view_exchanges, view_transcript
 from adapter.recording.view.page_server import PageServer
-from adapter.recording.view.playground import playground_page, read_for_page
+from adapter.recording.view.playground import playground_page
+from adapter.recording.view.playground_reader import read_for_page
 from tests.browser import chromium, prefer
 from tests.clients.environments import Client
 from tests.evaluation.probe.test_probe import clever, tried

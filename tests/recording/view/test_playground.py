@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from adapter.recording.view.page_server import MAX_REQUEST, PageServer
-from adapter.recording.view.playground import MAX_TEXT, TOOLS, playground_page, read_for_page
+from adapter.recording.view.playground import TOOLS, playground_page
+from adapter.recording.view.playground_reader import MAX_TEXT, read_for_page
 from tests.parsing.checks import read
 
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
