@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from adapter.cli.terminal_output import print_escaped, read_text
 from adapter.core.arguments import reason
 from adapter.core.errors import UsageError
+from adapter.core.rejection_codes import REJECTION_REASONS
 from adapter.core.text.display_escaping import json_for_display
 
 if TYPE_CHECKING:
@@ -17,6 +18,15 @@ if TYPE_CHECKING:
     from adapter.parsing.format import Format
     from adapter.protocols.recorded_exchange import RecordedExchange
     from adapter.tools.tool import ToolDefinitions
+
+
+MAX_REASONS = 5
+"""Maximum number of rejected calls that are listed when there is no call."""
+
+_NO_CALL_HINT = (
+    "If you expected a call: --explain shows how each piece of text was read. `adapter derive TEMPLATE` finds the "
+    "format of a chat template, and `adapter learn` learns one from three examples."
+)
 
 
 def print_parse_result(
@@ -49,6 +59,8 @@ def print_parse_result(
     else:
         print_escaped(_turn_as_text(turn))
     if not turn.calls:
+        if not (as_json or explain) and turn.content:
+            print_escaped(_NO_CALL_HINT, to_stderr=True)
         raise SystemExit(1)
 
 
@@ -138,4 +150,9 @@ def _turn_as_text(turn: Turn) -> str:
         ]
     if not turn.calls and not turn.invalid:
         lines.append("no call")
+        text = "".join(event.raw for event in turn.events)
+        lines += [
+            f"  {json.dumps(text[each.start : each.end][:200], ensure_ascii=False)}: {REJECTION_REASONS[each.reason]}"
+            for each in turn.rejected[:MAX_REASONS]
+        ]
     return "\n".join(lines)

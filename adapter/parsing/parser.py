@@ -13,6 +13,7 @@ from adapter.parsing.formats import FORMATS, get_format
 from adapter.parsing.marker_tables import reasoning_markers
 from adapter.parsing.parse_policy import SAFE, ParsePolicy, get_policy
 from adapter.parsing.segmenter import Segmenter
+from adapter.parsing.unread_calls import find_unread_calls
 from adapter.tools.call_resolution import normalize_call
 from adapter.tools.tool import ToolDefinitions, ToolSet
 
@@ -94,9 +95,16 @@ def parse(
     turn: str = "",
     policy: str | ParsePolicy = SAFE,
 ) -> Turn:
-    """Parse one complete answer. Arguments and guarantees are those of `Parser`."""
-    parser = Parser(format, tools, generation_prompt=generation_prompt, turn=turn, policy=policy)
-    return Turn.from_events([*parser.feed(text), *parser.close(finish_reason)])
+    """Parse one complete answer. Arguments and guarantees are those of `Parser`.
+
+    `Turn.rejected` also names text that looks like a call although no format writes calls like it.
+    """
+    tool_set = tools if isinstance(tools, ToolSet) else ToolSet(tools or ())
+    parser = Parser(format, tool_set, generation_prompt=generation_prompt, turn=turn, policy=policy)
+    events = [*parser.feed(text), *parser.close(finish_reason)]
+    answer = Turn.from_events(events)
+    unread = find_unread_calls(answer, tool_set)
+    return Turn.from_events([*events, *unread]) if unread else answer
 
 
 def _explain_type_error(value: object) -> str:

@@ -206,6 +206,11 @@ class ToolSet(Mapping[str, Tool]):
         return hash(frozenset(self._tools))
 
     @cached_property
+    def all_names(self) -> tuple[str, ...]:
+        """The names and aliases of all tools."""
+        return tuple(dict.fromkeys(name for tool in self._tools.values() for name in (tool.name, *tool.aliases)))
+
+    @cached_property
     def lower_names(self) -> frozenset[str]:
         """The names of all tools, in lower case."""
         return frozenset(name.lower() for name in self._tools)

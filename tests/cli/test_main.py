@@ -293,8 +293,17 @@ def test_output_is_utf_8_in_any_locale(tmp_path):
     (tmp_path / "a.txt").write_text("café ✓", encoding="utf-8")
     plain = "LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0 PYTHONIOENCODING=ascii"
     done = shell(f"{plain} {PYTHON} -m adapter parse a.txt", tmp_path)
-    assert (done.returncode, done.stderr) == (1, "")
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False)
     assert "café ✓" in done.stdout
+
+
+def test_without_a_call_the_reason_and_the_next_step_are_shown(tmp_path):
+    (tmp_path / "a.txt").write_text('CALL: read_file(path="a.py")', encoding="utf-8")
+    done = shell(f"{PYTHON} -m adapter parse a.txt", tmp_path)
+    assert done.stdout.splitlines()[-1] == (
+        r"""  "CALL: read_file(path=\"a.py\")": it names a tool, but no format writes calls like this"""
+    )
+    assert all(word in done.stderr for word in ("--explain", "adapter derive", "adapter learn"))
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")

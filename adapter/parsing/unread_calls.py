@@ -1,0 +1,151 @@
+"""Find text that looks like a call although no format reads it, so that a user learns why there is no call.
+
+Nothing is parsed as a call here: the text remains content, and gets a reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from adapter.core.events import RejectedCall
+from adapter.core.turn import Turn
+from adapter.parsing.markdown_context import MarkdownContext
+from adapter.tools.call_shapes import ARGUMENT_KEYS, NAME_KEYS
+from adapter.tools.tool import ToolSet
+
+SEARCHED = 8000
+"""Number of characters that are searched at the beginning and at the end of each piece of content."""
+
+_CONTEXT = 200
+"""Number of characters around a tool's name that decide whether the name belongs to a call."""
+
+_LONGEST = 2000
+"""Number of characters in which the closing bracket of a call is searched."""
+
+_STRUCTURE = ("{", "(", "<", "=", ":")
+"""Every apparent call contains one of these."""
+
+_QUOTED_NAME = rf"[\"'](?:{'|'.join(NAME_KEYS)})[\"']\s*:\s*[\"']"
+_JSON_CALL = re.compile(
+    rf"\{{\s*{_QUOTED_NAME}[\w./:-]{{1,100}}[\"']\s*,\s*[\"'](?:{'|'.join(ARGUMENT_KEYS)})[\"']\s*:"
+)
+_JSON_NAME = re.compile(rf"\{{[^{{}}]*{_QUOTED_NAME}\Z")
+_JSON_KEY = re.compile(r"\{\s*[\"']\Z")
+_AFTER_KEY = re.compile(r"[\"']\s*:\s*\{")
+_LABEL = re.compile(
+    r"(?:\b|_)(?:tools?|functions?|actions?|calls?|invoke|command|name)[\"'*`)\]]*[ \t]*(?:[:=]|->|=>)[\"'*`(\[ \t]*\Z",
+    re.IGNORECASE,
+)
+_ATTRIBUTE = re.compile(r"<[\w:.-]+\s[^<>]*=\s*[\"']?\Z")
+_AFTER_TAG_NAME = re.compile(r"[\s/>]")
+_MARKER = re.compile(r"(?:\[/?[A-Z_ ]+\]|[|｜]>|<[\w-]+>)\s?\Z")
+_LINE_START = re.compile(r"[\s>*/@#!$-]*\Z")
+_BRACKET = re.compile(r"\(\s*(?:[A-Za-z_]\w*\s*=|[\"'{\[\d-]|(?:True|False|None)\b)|[ \t]?:?[ \t]?\{\s*[\"'}]")
+_ARGUMENTS = re.compile(r"[\"'*`\]>)\s:,-]*(?:\{|\(|</?[\w-]|[\w\"'*`-]+\s*[:=])")
+_PAIR = re.compile(r"[ \t]+(?:--)?[\w-]+\s*[=:]\s*\S|\s*[:=]?\s*\{\s*[\"'}]")
+_WORD = re.compile(r"\w")
+_CLOSERS = {"(": ")", "{": "}", "[": "]"}
+
+
+def find_unread_calls(turn: Turn, tools: ToolSet) -> tuple[RejectedCall, ...]:
+    """Return the apparent calls in the content of ``turn`` that have no reason yet; none if the turn has calls.
+
+    Without tools, only JSON with a name and arguments is found. The reasons are ``in-text``, ``unknown-form``, and
+    those of quoted calls.
+    """
+    if turn.calls or turn.invalid or not any(mark in turn.content for mark in _STRUCTURE):
+        return ()
+    names = tools.all_names
+    found: list[RejectedCall] = []
+    for span in turn.explain():
+        if span.kind != "content":
+            continue
+        if len(span.text) <= 2 * SEARCHED:
+            found += _search(span.text, names, span.start)
+        else:
+            found += _search(span.text[:SEARCHED], names, span.start)
+            found += _search(span.text[-SEARCHED:], names, span.end - SEARCHED)
+    known = turn.rejected
+    return tuple(call for call in found if not any(call.start < each.end and each.start < call.end for each in known))
+
+
+def _search(text: str, names: tuple[str, ...], offset: int) -> Iterator[RejectedCall]:
+    forms: dict[int, str] = {}
+    if "{" in text:
+        forms = {match.start(): "json" for match in _JSON_CALL.finditer(text)}
+    for name in names:
+        if name in text:
+            for start in _find_word(text, name):
+                _classify(text, start, start + len(name), forms)
+    line, end = MarkdownContext(), 0
+    for start, form in sorted(forms.items()):
+        if start < end:
+            continue
+        line.add(text[end:start])
+        reason = line.quote_reason
+        end, line_end = _end_of_bracket(text, start), _end_of_line(text, start)
+        if form == "other":
+            reason, end = "unknown-form" if reason in ("", "code-fence") else reason, line_end
+        elif not reason:
+            around = text[text.rfind("\n", 0, start) + 1 : start] + text[end : _end_of_line(text, end)]
+            reason = "in-text" if _WORD.search(around) else "unknown-form"
+        line.add(text[start:end])
+        yield RejectedCall(offset + start, offset + end, reason)
+
+
+def _find_word(text: str, word: str) -> Iterator[int]:
+    """Yield the offsets of ``word``, except in longer words and as the language of a code fence."""
+    start = text.find(word)
+    while start >= 0:
+        end = start + len(word)
+        is_part = _continues_word(text[start - 1 : start]) or _continues_word(text[end : end + 1])
+        if not is_part and not text.endswith("```", 0, start):
+            yield start
+        start = text.find(word, end)
+
+
+def _continues_word(character: str) -> bool:
+    return character.isalnum() or character in ("_", "-")
+
+
+def _classify(text: str, start: int, end: int, forms: dict[int, str]) -> None:
+    """Add the start and the form of the call that has the name ``text[start:end]``, if it is more than a word."""
+    line_start = text.rfind("\n", 0, start) + 1
+    near = text[max(0, start - _CONTEXT) : start]
+    before = text[max(line_start, start - _CONTEXT) : start]
+    after = text[end : end + _CONTEXT]
+    is_labelled = _LABEL.search(before)
+    if _JSON_NAME.search(near) or (_JSON_KEY.search(near) and _AFTER_KEY.match(after)):
+        forms[text.rfind("{", 0, start)] = "json"
+    elif not is_labelled and _BRACKET.match(after):
+        forms[start] = "name"
+    elif (
+        ((is_labelled or _MARKER.search(before)) and _ARGUMENTS.match(after))
+        or (before.endswith("<") and _AFTER_TAG_NAME.match(after))
+        or _ATTRIBUTE.search(before)
+        or (_LINE_START.match(before) and _PAIR.match(after))
+    ):
+        forms[line_start + len(before) - len(before.lstrip())] = "other"
+
+
+def _end_of_line(text: str, start: int) -> int:
+    end = text.find("\n", start)
+    return len(text) if end < 0 else end
+
+
+def _end_of_bracket(text: str, start: int) -> int:
+    """Return the end of the first bracket in the line that begins at ``start``, or else the end of that line."""
+    line_end = _end_of_line(text, start)
+    open_brackets: list[str] = []
+    for at in range(start, min(len(text), start + _LONGEST)):
+        character = text[at]
+        if not open_brackets and at >= line_end:
+            break
+        if character in _CLOSERS:
+            open_brackets.append(_CLOSERS[character])
+        elif open_brackets and character == open_brackets[-1]:
+            open_brackets.pop()
+            if not open_brackets:
+                return at + 1
+    return line_end
