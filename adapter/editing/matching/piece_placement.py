@@ -1,0 +1,285 @@
+"""Place the pieces of a file, between which a model omitted lines, all at once.
+
+Each piece has several possible spans in the file. A span scores what its equal lines say about the place, a rare line
+more than a common one, minus what it would delete. The spans are chosen together, in the order of the pieces and
+without overlap. A piece that could be elsewhere in an almost equally good choice is in doubt.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from math import inf, log2
+from typing import NamedTuple
+
+from rapidfuzz.fuzz import ratio
+
+from adapter.core.text.diffs import changes
+from adapter.editing.document import format_line_range
+from adapter.editing.repairs.reindent import indent_of, indent_width
+
+MIN_KEPT = 0.5
+"""Minimum share of the non-blank lines of a span that a piece with fewer lines keeps."""
+MAX_SLACK = 30
+"""Number of lines by which a span may be longer than twice its piece."""
+MARGIN = 3.0
+"""Minimum difference between the best choice of spans and one with another span for a piece, in bits."""
+MAX_PLACES = 40
+"""Maximum number of places of a line from which spans are tried."""
+ANCHORS = 3
+"""Number of a piece's rarest lines from which spans are tried."""
+NEAREST = 3
+"""Number of places of a piece's first and last line that are tried for one place of an anchor."""
+SIMILAR = 60.0
+"""Minimum similarity, in percent, of a changed line to the line that it replaces."""
+MAX_COMPARED = 20
+"""Maximum number of lines that a deleted line is compared with."""
+
+
+NEXT_TO = 60
+"""Number of kept lines on each side of a piece in which a line of the piece must not be repeated."""
+KEY_WORDS = 4
+"""Number of words at the beginning of a line that must be equal for it to declare the same name."""
+
+_NAME = re.compile(r"[^\W\d]\w*")
+
+
+class Piece(NamedTuple):
+    """Consecutive lines of the new text, without the blank lines at their ends.
+
+    ``depth``: the indentation of the omission above them, None at the top. ``is_last``: no omission is below them.
+    """
+
+    lines: list[str]
+    depth: int | None
+    is_last: bool
+
+
+class Placement(NamedTuple):
+    """The lines ``start:end`` of the file that a piece replaces, and the ``score`` in bits."""
+
+    start: int
+    end: int
+    score: float
+
+
+class PiecePlacer:
+    """Place ``pieces`` in the lines ``old`` of a file."""
+
+    def __init__(self, old: Sequence[str], pieces: Sequence[Piece]) -> None:
+        self._old = [line.rstrip() for line in old]
+        self._pieces = pieces
+        self._places: dict[str, list[int]] = defaultdict(list)
+        for index, line in enumerate(self._old):
+            self._places[line].append(index)
+        filled = [index for index, line in enumerate(self._old) if line]
+        self._first, self._last = filled[0], filled[-1] + 1
+        self._bits = [self._bits_of(line) for line in self._old]
+        self._sums = [0.0, *accumulate(self._bits)]
+
+    def place(self) -> tuple[list[Placement], str]:
+        """Return the span of each piece, or the reason why a piece cannot be placed."""
+        candidates: list[list[Placement]] = []
+        for piece in self._pieces:
+            spans = sorted(self._candidates(piece))
+            if not spans:
+                return [], self._explain_absence(piece)
+            candidates.append(spans)
+        best = _best_totals(candidates)
+        total = max(best[0], default=-inf)
+        if total == -inf:
+            return [], "the pieces do not occur in this order in the file"
+        chosen: list[Placement] = []
+        for piece, spans, totals in zip(self._pieces, candidates, best, strict=True):
+            span = spans[totals.index(max(totals))]
+            others = {each: total_with for each, total_with in zip(spans, totals, strict=True) if each != span}
+            rivals = [each for each in others if others[each] > total - MARGIN]
+            rivals += self._rivals(piece, span, [each for each in others if others[each] > -inf])
+            if reason := self._find_doubt(piece, span, rivals):
+                return [], reason
+            chosen.append(span)
+        return chosen, self._find_duplicate(chosen)
+
+    # --------------------------------------------------------------- candidates
+
+    def _candidates(self, piece: Piece) -> set[Placement]:
+        """Return the spans that begin and end like ``piece``, near the places of its rarest lines."""
+        lines = [line.rstrip() for line in piece.lines]
+        if piece.depth is None and piece.is_last:
+            return {self._score(lines, self._first, self._last)}
+        reach = 2 * len(lines) + MAX_SLACK
+        found = {
+            (start, end)
+            for at, place in self._anchors(piece, lines)
+            for start in self._starts(piece, lines, at, place, reach)
+            for end in self._ends(piece, lines, at, place, reach)
+            if start < end
+        }
+        return {self._score(lines, start, end) for start, end in found}
+
+    def _anchors(self, piece: Piece, lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+        """Yield indexes of ``lines``, each with a place of that line in the file.
+
+        These are the rarest lines and both ends, and for a piece at an end of the file the places closest to that end.
+        """
+        counts = sorted((len(self._places[line]), at) for at, line in enumerate(lines) if line in self._places and line)
+        for at in {*(at for _, at in counts[:ANCHORS]), 0, len(lines) - 1}:
+            places = self._places.get(lines[at], [])
+            if len(places) <= MAX_PLACES:
+                yield from ((at, place) for place in places)
+            elif piece.depth is None:
+                yield from ((at, place) for place in places[:NEAREST])
+            elif piece.is_last:
+                yield from ((at, place) for place in places[-NEAREST:])
+
+    def _starts(self, piece: Piece, lines: Sequence[str], at: int, place: int, reach: int) -> Sequence[int]:
+        """Return where a span can begin so that ``lines[at]`` is the line ``place`` of the file."""
+        if piece.depth is None:
+            return (self._first,) if place - self._first <= reach else ()
+        places = self._places.get(lines[0])
+        if not places:
+            return self._if_similar(lines[0], place - at)
+        stop = bisect_right(places, place)
+        return [start for start in places[max(0, stop - NEAREST) : stop] if place - start <= reach]
+
+    def _ends(self, piece: Piece, lines: Sequence[str], at: int, place: int, reach: int) -> Sequence[int]:
+        """Return where a span can end so that ``lines[at]`` is the line ``place`` of the file."""
+        if piece.is_last:
+            return (self._last,) if self._last - place <= reach else ()
+        places = self._places.get(lines[-1])
+        if not places:
+            return [index + 1 for index in self._if_similar(lines[-1], place + len(lines) - 1 - at)]
+        start = bisect_left(places, place)
+        return [end + 1 for end in places[start : start + NEAREST] if end - place <= reach]
+
+    def _if_similar(self, line: str, place: int) -> Sequence[int]:
+        """Return ``place`` if its line is similar to ``line``, which does not occur in the file."""
+        if 0 <= place < len(self._old) and ratio(line.strip(), self._old[place].strip()) >= SIMILAR:
+            return (place,)
+        return ()
+
+    # -------------------------------------------------------------------- score
+
+    def _bits_of(self, line: str) -> float:
+        if not any(map(str.isalnum, line)):
+            return 0.5 if line else 0.1
+        return log2(2 * len(self._old) / len(self._places[line]))
+
+    def _score(self, lines: Sequence[str], start: int, end: int) -> Placement:
+        """Return the span with the bits of its equal lines, minus those of its deleted lines.
+
+        A line that is replaced with a similar one costs a quarter.
+        """
+        score = self._sums[end] - self._sums[start]
+        for change in changes(self._old[start:end], lines):
+            added = lines[change.new_start : change.new_end][:MAX_COMPARED]
+            for index in range(start + change.start, start + change.end):
+                line = self._old[index]
+                is_replaced = any(ratio(line, other) >= SIMILAR for other in added)
+                score -= self._bits[index] * (1.25 if is_replaced else 2)
+        return Placement(start, end, score)
+
+    # ------------------------------------------------------------------- doubts
+
+    def _explain_absence(self, piece: Piece) -> str:
+        first, last = piece.lines[0], piece.lines[-1]
+        missing = last if self._places.get(first.rstrip()) else first
+        return f"{missing.strip()[:80]!r}, at an end of a piece, does not occur in this order in the file"
+
+    def _rivals(self, piece: Piece, span: Placement, spans: Sequence[Placement]) -> list[Placement]:
+        """Return the ``spans`` that the model may have meant although they score less.
+
+        These are larger ones if ``piece`` changes nothing at ``span``, because it may have been shown for a deletion,
+        and smaller ones that only insert lines if a name would disappear at ``span``.
+        """
+        actual, lines = self._old[span.start : span.end], [line.rstrip() for line in piece.lines]
+        if actual == lines:
+            return [each for each in spans if each.start <= span.start and span.end <= each.end]
+        inside = [each for each in spans if span.start <= each.start and each.end <= span.end and self._is_kept(each)]
+        if not inside:
+            return []
+        depth = min(indent_width(line) for line in actual if line)
+        removed = {
+            name
+            for change in changes(actual, lines)
+            for line in actual[change.start : change.end]
+            if line and indent_width(line) == depth
+            for name in _NAME.findall(line)
+        }
+        return inside if removed.difference(_NAME.findall("\n".join(lines))) else []
+
+    def _is_kept(self, span: Placement) -> bool:
+        """Return whether no line of ``span`` is deleted."""
+        return span.score > self._sums[span.end] - self._sums[span.start] - 0.01
+
+    def _find_duplicate(self, spans: Sequence[Placement]) -> str:
+        """Return the reason to reject a new declaration that is already in the lines kept next to its piece, if any.
+
+        The model probably replaced it, and omitted its deletion.
+        """
+        counts = Counter(map(_key_of, self._old))
+        ends = [0, *(span.end for span in spans)]
+        starts = [*(span.start for span in spans[1:]), len(self._old)]
+        for piece, span, previous, following in zip(self._pieces, spans, ends, starts, strict=False):
+            lines = [line.rstrip() for line in piece.lines]
+            neighbours = (
+                *self._old[max(previous, span.start - NEXT_TO) : span.start],
+                *self._old[span.end : min(following, span.end + NEXT_TO)],
+            )
+            kept = {key for key in map(_key_of, neighbours) if key and counts[key] == 1}
+            depth = min(indent_width(line) for line in lines if line)
+            for change in changes(self._old[span.start : span.end], lines):
+                for line in lines[change.new_start : change.new_end]:
+                    if indent_width(line) == depth and _key_of(line) in kept:
+                        return f"{line.strip()[:80]!r} would be in the file twice, because omitted lines contain it too"
+        return ""
+
+    def _find_doubt(self, piece: Piece, span: Placement, rivals: Sequence[Placement]) -> str:
+        """Return the reason why ``span`` is not certainly the place of ``piece``, or an empty string."""
+        ends = " to ".join(repr(line.strip()[:80]) for line in (piece.lines[0], piece.lines[-1]))
+        if rivals:
+            places = " or ".join(format_line_range(each.start + 1, each.end) for each in (span, rivals[0]))
+            return f"a piece from {ends} could be {places} of the file"
+        actual, lines = self._old[span.start : span.end], [line.rstrip() for line in piece.lines]
+        lost = sum(_count_nonblank(actual[one.start : one.end]) for one in changes(actual, lines))
+        fewer = _count_nonblank(actual) - _count_nonblank(lines)
+        if fewer > 0 and lost >= (1 - MIN_KEPT) * _count_nonblank(actual):
+            return f"lines {span.start + 1}-{span.end} would be replaced with {fewer} fewer lines"
+        return ""
+
+
+def _best_totals(candidates: Sequence[Sequence[Placement]]) -> list[list[float]]:
+    """Return for each span the best total score of a choice that contains it, or minus infinity.
+
+    A choice has one span for each piece, in the order of the pieces and without overlap.
+    """
+    totals: list[list[float]] = []
+    ends: list[int] = [-1]
+    best = [0.0]
+    for spans in candidates:
+        totals.append([best[bisect_right(ends, max(span.start, 0)) - 1] + span.score for span in spans])
+        reached = sorted((span.end, total) for span, total in zip(spans, totals[-1], strict=True))
+        ends = [-1, *(end for end, _ in reached)]
+        best = [-inf, *accumulate((total for _, total in reached), max)]
+    starts: list[int] = []
+    best = [0.0]
+    for spans, before in zip(candidates[::-1], totals[::-1], strict=True):
+        after = [best[bisect_left(starts, span.end)] for span in spans]
+        reached = sorted((span.start, span.score + total) for span, total in zip(spans, after, strict=True))
+        starts = [start for start, _ in reached]
+        best = [*list(accumulate((total for _, total in reversed(reached)), max))[::-1], -inf]
+        before[:] = [one + other for one, other in zip(before, after, strict=True)]
+    return totals
+
+
+def _key_of(line: str) -> tuple[str, ...]:
+    """Return the depth and the first words of a line, which tell what it declares; empty for fewer than three words."""
+    words = () if line.lstrip().startswith("@") else _NAME.findall(line)[:KEY_WORDS]
+    return (indent_of(line), *words) if len(words) > 2 else ()
+
+
+def _count_nonblank(lines: Sequence[str]) -> int:
+    return sum(bool(line.strip()) for line in lines)
