@@ -17,8 +17,8 @@ from collections.abc import Callable
 from pathlib import Path
 from unittest.mock import patch
 
+from adapter.workspace.paths.open_flags import OPEN_FILE
 from adapter.workspace.paths.openat2 import is_available, open_beneath
-from adapter.workspace.paths.resolved_path import OPEN_FILE
 from adapter.workspace.paths.resolver import WorkspaceRoot
 
 FAST_BAR, WALK_BAR = 3.0, 15.0

@@ -3,7 +3,7 @@
 python -m tests.as_windows WORDS...     the command line
 python -m tests.as_windows              imports every module, and prints those that cannot be
 
-It says nothing about paths with backslashes, consoles, and files that are locked while they are open.
+Paths are still those of this system. It says nothing about consoles, and files that are locked while they are open.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import platform
 import signal
 import sys
 from importlib import import_module
+from types import ModuleType
 
 from tests.command_line import PRELOADED
 
@@ -39,6 +40,7 @@ def dress_up() -> None:
         import_module(name)
     for name in [name for name in sys.modules if name.partition(".")[0] == "adapter"]:
         del sys.modules[name]
+    sys.modules["msvcrt"] = _msvcrt()
     sys.modules.update(dict.fromkeys(MODULES.split()))  # type: ignore[arg-type] # None: importing it fails
     for module, names in ((os, OF_OS), (signal, OF_SIGNAL)):
         for name in names.split():
@@ -49,6 +51,22 @@ def dress_up() -> None:
         vars(sys.modules[name])["WindowsPath"] = pathlib.PosixPath
     asyncio.ProactorEventLoop = asyncio.SelectorEventLoop  # type: ignore[attr-defined]
     os.name, sys.platform, platform.system = "nt", "win32", lambda: "Windows"
+
+
+def _msvcrt() -> ModuleType:
+    """Return what of `msvcrt` is used: it locks a byte, as ``fcntl`` does here."""
+    import fcntl
+
+    def locking(descriptor: int, mode: int, size: int) -> None:
+        assert mode == 2
+        try:
+            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, size, 0, os.SEEK_CUR)
+        except BlockingIOError as error:
+            raise PermissionError(error.errno, "Permission denied") from None
+
+    module = ModuleType("msvcrt")
+    vars(module).update(locking=locking, LK_NBLCK=2)
+    return module
 
 
 IN_ENGINES = {"adapter.integrations.ray_serve", "adapter.integrations.engines.adapter_vllm_plugin"}

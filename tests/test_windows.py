@@ -1,4 +1,4 @@
-"""Without what Windows has not, all that reads, prompts and serves works, and the rest says what to use."""
+"""Without what Windows has not, everything works but commands, which say what to use."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import openai
-import pytest
 
 from adapter.integrations.pytest import assert_calls
 from tests.command_line import adapter, started
@@ -83,30 +82,65 @@ def test_a_client_is_wrapped_and_a_text_patched(scripted: ScriptedServer, tmp_pa
     assert (done.stdout, done.stderr) == (f"{json.dumps({'path': 'a.py'})}\nport = 9000\n\n", "")
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("run", "Look around"),
-        ("edit", "a.py", "--patches", "patches.json"),
-        ("undo",),
-        ("mcp",),
-    ],
-    ids=lambda words: words[0],
-)
-def test_what_needs_a_workspace_says_what_to_use(words, tmp_path):
-    """The gate needs descriptors of directories: it opens nothing without them, and changes nothing."""
-    (tmp_path / "a.py").write_text("a\n", encoding="utf-8")
-    (tmp_path / "patches.json").write_text('[{"old_text": "a", "new_text": "b"}]', encoding="utf-8")
-    done = adapter(HERE, *words, cwd=tmp_path)
-    assert done.returncode == 2, done.stderr
-    assert "a workspace needs directory descriptors" in done.stderr
-    assert "in WSL" in done.stderr
-    assert "Traceback" not in done.stderr
-    assert (tmp_path / "a.py").read_text(encoding="utf-8") == "a\n"
+def test_a_file_is_edited_and_the_edit_undone(tmp_path):
+    """On paths that are checked before and after each call, with a lock of Windows' kind."""
+    (tmp_path / "a.py").write_text("port = 8000\n", encoding="utf-8")
+    (tmp_path / "patches.json").write_text('[{"old_text": "8000", "new_text": "9000"}]', encoding="utf-8")
+    assert "+port = 9000" in as_windows("edit", "a.py", "--patches", "patches.json", cwd=tmp_path)
+    assert (tmp_path / "a.py").read_text(encoding="utf-8") == "port = 9000\n"
+    assert "undone: edit a.py" in as_windows("undo", cwd=tmp_path)
+    assert (tmp_path / "a.py").read_text(encoding="utf-8") == "port = 8000\n"
+
+
+WORKSPACE = """
+import sys
+from tests.as_windows import dress_up
+dress_up()
+from adapter import Workspace
+with Workspace(sys.argv[1], approve="yolo") as workspace:
+    for name, arguments in (
+        ("read_file", {"path": "src\\\\a.py"}),
+        ("read_file", {"path": "src/nul.txt"}),
+        ("read_file", {"path": "a.py::$DATA"}),
+        ("read_file", {"path": "LONGNA~1.PY"}),
+        ("read_file", {"path": "C:\\\\Windows\\\\win.ini"}),
+        ("read_file", {"path": "C:a.py"}),
+        ("read_file", {"path": "..\\\\secret"}),
+        ("write_file", {"path": ".git\\\\hooks\\\\x", "content": ""}),
+        ("run_command", {"command": "echo hello"}),
+    ):
+        result = workspace.run(name, arguments)
+        print((result.content if result.ok else result.error).splitlines()[0])
+"""
+
+
+def test_paths_in_the_spelling_of_windows(tmp_path):
+    """Backslashes separate names; other drives, devices, streams, short names and git's data are refused."""
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "a.py").write_text("x = 1\n", encoding="utf-8")
+    program = tmp_path / "program.py"
+    program.write_text(WORKSPACE, encoding="utf-8")
+    done = adapter(program, tmp_path)
+    assert done.stdout, done.stderr
+    first, *refused = done.stdout.splitlines()
+    assert first == "x = 1", done.stdout + done.stderr
+    expected = [
+        "reserved",
+        "':'",
+        "full name",
+        "outside",
+        "outside",
+        "outside",
+        "git's own data",
+        "do not run on Windows",
+    ]
+    for line, words in zip(refused, expected, strict=True):
+        assert words in line, line
 
 
 def test_doctor_says_it(tmp_path):
     """Beside all else that it looks at."""
     said = as_windows("doctor", cwd=tmp_path)
-    assert "use WSL for the rest" in said
+    assert "commands do not run on Windows" in said
+    assert "checked before and after each call" in said
     assert "on Windows, run in WSL" in said

@@ -17,6 +17,7 @@ from adapter.core.events import JsonObject
 from adapter.core.version import __version__
 from adapter.workspace.changes.journal import state_home
 from adapter.workspace.paths import openat2
+from adapter.workspace.paths.directory_calls import DescriptorCalls, calls
 from adapter.workspace.sandbox import landlock
 from adapter.workspace.sandbox.bubblewrap import find_bwrap
 from adapter.workspace.sandbox.sandbox import ActiveSandbox, Level, SandboxSettings, why_unavailable
@@ -59,6 +60,7 @@ def run_checks(workspace: str, sandbox: SandboxSettings, timeout_s: float = 0.5)
         *(_check_extra(name) for name in EXTRAS),
         _check_sandbox(workspace, sandbox),
         *(_check_level(level, os.path.realpath(workspace)) for level in LEVELS),
+        _check_paths(),
         _check_openat2(),
         _check_state(),
         _check_builtin_model(),
@@ -71,7 +73,7 @@ def _check_program() -> CheckResult:
     ok = platform.system() in ("Linux", "Darwin")
     data: JsonObject = {"version": __version__, "python": platform.python_version(), "system": system}
     text = f"adapter {__version__}, Python {platform.python_version()} on {system}"
-    advice = "on Windows, only parsing, prompts and serving work: use WSL for the rest"
+    advice = "commands do not run on Windows: use WSL for them"
     return CheckResult("program", ok, text, advice, data)
 
 
@@ -117,6 +119,16 @@ def _check_level(level: Level, workspace: str) -> CheckResult:
         data |= {"abi": landlock.abi(), "socket_filter": build_socket_filter(LOCAL) is not None}
         text = f"works, ABI {landlock.abi()}"
     return CheckResult(level, gap is None, gap.why if gap else text, gap.advice if gap else "", data)
+
+
+def _check_paths() -> CheckResult:
+    ok = isinstance(calls, DescriptorCalls)
+    text = "relative to directory descriptors" if ok else "checked before and after each call"
+    advice = (
+        "a program that replaces a folder at the same moment can make a change land elsewhere: let no program that you "
+        "do not trust change the workspace meanwhile"
+    )
+    return CheckResult("paths", ok, text, advice, {"descriptors": ok})
 
 
 def _check_openat2() -> CheckResult:

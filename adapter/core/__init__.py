@@ -7,6 +7,7 @@ __all__ = [
     "callbacks",
     "errors",
     "events",
+    "file_lock",
     "package_data",
     "program_lookup",
     "rejection_codes",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import sys
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -15,11 +14,9 @@ from typing import Self, TypeAlias
 from adapter.core.bounded_parsing import parse_json
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
+from adapter.core.file_lock import try_lock
 from adapter.evaluation.runner import EvalRun
 from adapter.evaluation.scenario import Scenario
-
-if sys.platform != "win32":
-    import fcntl
 
 VERSION = 1
 BEGIN = b'{"eval"'
@@ -50,8 +47,8 @@ class RunLog:
         except OSError as error:
             raise UsageError(f"cannot write {path}: {error.strerror}. Choose another path with --results.") from error
         try:
-            if sys.platform != "win32":
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not try_lock(self._file.fileno()):
+                raise UsageError(f"{path} is in use by another evaluation; wait for it, or choose another --results")
             self._file.seek(0)
             complete, _, partial = self._file.read().rpartition(b"\n")
             lines = complete.splitlines()
@@ -62,11 +59,6 @@ class RunLog:
             self._file.truncate(len(complete) + 1 if lines else 0)
             if not lines:
                 self._write(head)
-        except BlockingIOError:
-            self._file.close()
-            raise UsageError(
-                f"{path} is in use by another evaluation; wait for it, or choose another --results"
-            ) from None
         except BaseException:
             self._file.close()
             raise

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,10 +12,8 @@ from typing import Self
 from rapidfuzz import process
 
 from adapter.core.errors import UsageError
+from adapter.core.file_lock import try_lock
 from adapter.recording.transcript import Header, Transcript, UserMessageLine, dump_line
-
-if sys.platform != "win32":  # the workspace raises an error on Windows
-    import fcntl
 
 MAX_CHATS = 100
 """Maximum number of saved chats per workspace. The oldest chats are deleted first."""
@@ -97,13 +94,13 @@ class OpenChat:
 
     def __init__(self, path: Path, flags: int = 0) -> None:
         self.id, self.path = path.stem, path
-        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | flags, 0o600)
+        descriptor = os.open(
+            path, os.O_RDWR | os.O_APPEND | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | flags, 0o600
+        )
         self._file = os.fdopen(descriptor, "r+b", buffering=0)  # unbuffered: a failed write is not retried later
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not try_lock(descriptor):
             self._file.close()
-            raise UsageError(f"chat {self.id} is open in another program; end it there, or start a new one") from None
+            raise UsageError(f"chat {self.id} is open in another program; end it there, or start a new one")
 
     def transcript(self) -> Transcript:
         """Return the chat so far. If a crash truncated the last line, remove that line. Raises UsageError for an

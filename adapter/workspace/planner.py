@@ -40,6 +40,7 @@ from adapter.workspace.files.editable_plan import editable_draft, replace_draft_
 from adapter.workspace.sandbox import program_runner, shell
 from adapter.workspace.sandbox.command_files import identify_files, identify_programs
 from adapter.workspace.sandbox.deadline import Deadline
+from adapter.workspace.sandbox.system_support import check_system
 
 Reading: TypeAlias = ReadText | Stat | Tree | FindByName | Glob | Grep | Outline | FindSymbols
 Change: TypeAlias = WriteText | PatchText | PatchFiles | MakeDirectory | Delete | Move | Copy
@@ -125,6 +126,7 @@ def _plan_change(context: WorkspaceContext, operation: Change) -> Plan:
 
 
 def _plan_program(context: WorkspaceContext, operation: Program) -> Plan:
+    check_system()
     root = context.root
     match operation:
         case RunCommand():

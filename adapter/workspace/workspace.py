@@ -303,7 +303,7 @@ class Workspace:
         if cwd is not None:
             with root.open_directory(cwd) as (_, resolved):
                 root = WorkspaceRoot("/".join((self.root, *resolved.parts)))
-            if root.path.split("/") != [*self.root.rstrip("/").split("/"), *resolved.parts]:
+            if self._context.root.parts_of(root) != resolved.parts:
                 root.close()
                 raise ToolError(f"{resolved.display_path} changed while it was being opened; try again")
             parent_path = (*parent_path, *resolved.parts)

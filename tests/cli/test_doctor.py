@@ -9,6 +9,7 @@ from pathlib import Path
 from adapter.cli import doctor_checks as doctor
 from adapter.cli.doctor_checks import run_checks
 from adapter.workspace.paths import openat2
+from adapter.workspace.paths.directory_calls import DescriptorCalls, calls
 from adapter.workspace.sandbox import landlock
 from adapter.workspace.sandbox.sandbox import SandboxSettings, why_unavailable
 from tests.command_line import adapter
@@ -42,6 +43,7 @@ def test_doctor_tries_each_sandbox():
     assert not rows["bwrap"].ok or rows["bwrap"].text == f"works, {rows['bwrap'].data['path']}"
     assert rows["landlock"].data["abi"] == landlock.abi()
     assert rows["openat2"].ok == openat2.is_available()
+    assert rows["paths"].ok == isinstance(calls, DescriptorCalls)
     unconfined = {finding.name: finding for finding in run_checks(".", SandboxSettings("none"))}["sandbox"]
     assert not unconfined.ok
     assert unconfined.text.startswith("NONE")

@@ -28,14 +28,12 @@ from typing import BinaryIO, TypeAlias
 from adapter.core.bounded_parsing import parse_json
 from adapter.core.callbacks import wrap_observer
 from adapter.core.errors import AdapterError, UsageError
+from adapter.core.file_lock import try_lock
 from adapter.core.version import __version__
 from adapter.integrations.batch import jsonl
 from adapter.integrations.batch.inputs import Kind, Source
 from adapter.integrations.batch.row_parser import RowParser, RowSettings
 from adapter.integrations.batch.stats import BatchStats
-
-if sys.platform != "win32":
-    import fcntl
 
 ProgressCallback: TypeAlias = Callable[[BatchStats], object]
 """Called with the totals after each block."""
@@ -172,12 +170,8 @@ def _blocks(source: Source) -> Iterator[bytes]:
 
 
 def _lock(file: BinaryIO, partial: Path) -> None:
-    if sys.platform == "win32":
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        raise UsageError(f"another run is writing {partial}; wait for it, or choose another --out") from error
+    if not try_lock(file.fileno()):
+        raise UsageError(f"another run is writing {partial}; wait for it, or choose another --out")
 
 
 def _save_progress(progress: Progress, progress_file: Path) -> None:

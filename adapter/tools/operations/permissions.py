@@ -222,8 +222,9 @@ class PermissionRule:
             return self._matches_command(approval.command)
         if approval.subject:
             return _compile_pattern(self.pattern).match_file(approval.subject)
-        found = (_matches_path(self.pattern, path) for path in approval.paths)
-        return bool(approval.paths) and (all(found) if self.verdict == "allow" else any(found))
+        if self.verdict == "allow":
+            return bool(approval.paths) and all(_matches_path(self.pattern, path) for path in approval.paths)
+        return any(_restricts_path(self.pattern, path) for path in approval.paths)
 
     def _matches_command(self, line: str) -> bool:
         rule = tuple((self.pattern or "").split())
@@ -244,6 +245,12 @@ def _matches_path(pattern: str, path: str) -> bool:
     """Return whether the pattern matches the path, as a file or as a directory: ``secrets/`` matches ``secrets``
     itself."""
     return _compile_pattern(pattern).match_file(path) or _compile_pattern(pattern).match_file(f"{path}/")
+
+
+def _restricts_path(pattern: str, path: str) -> bool:
+    """Return whether the pattern of a rule that denies or asks matches the path in any case: on macOS and Windows,
+    ``Secrets`` is the folder ``secrets``."""
+    return _matches_path(pattern, path) or _matches_path(pattern.casefold(), path.casefold())
 
 
 def _to_folder_pattern(pattern: str) -> str:
@@ -289,7 +296,7 @@ class PermissionPolicy:
             if rule.verdict == "deny" and rule.pattern and rule.tool in ("*", *tools)
             for pattern in (rule.pattern, _to_folder_pattern(rule.pattern))
         ]
-        return (lambda path: any(_matches_path(pattern, path) for pattern in patterns)) if patterns else None
+        return (lambda path: any(_restricts_path(pattern, path) for pattern in patterns)) if patterns else None
 
     def denial(self, approval: ApprovalRequest) -> PermissionRule | None:
         """Return a rule that denies this call, even if other rules allow it. Return None if there is none."""
@@ -324,7 +331,7 @@ class PermissionPolicy:
     def is_hidden(self, tool: str, path: str) -> bool:
         """Return whether a rule denies ``tool`` this path. Listings and search results then omit the path."""
         return any(
-            rule.verdict == "deny" and rule.tool in ("*", tool) and _matches_path(rule.pattern, path)
+            rule.verdict == "deny" and rule.tool in ("*", tool) and _restricts_path(rule.pattern, path)
             for rule in self.rules
             if rule.pattern
         )

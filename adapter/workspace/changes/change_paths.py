@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 
@@ -11,6 +10,7 @@ from adapter.core.errors import ToolError
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.workspace.changes.journal import ChangeRecord, ChangeStep, lock, sync_directory
 from adapter.workspace.paths import tree_ops
+from adapter.workspace.paths.directory_calls import calls
 from adapter.workspace.paths.resolved_path import ResolvedPath, missing_sentence
 from adapter.workspace.paths.resolver import RootGoneError, WorkspaceRoot, check_not_git
 
@@ -64,11 +64,9 @@ class ChangePaths:
         with ExitStack() as stack:
             for parts in self._directories():
                 with suppress(ToolError), self._root.open_directory("/".join((".", *parts))) as (descriptor, resolved):
-                    reopened = os.open(
-                        ".", os.O_RDONLY | os.O_CLOEXEC, dir_fd=descriptor
-                    )  # each open() has its own lock
-                    stack.callback(os.close, reopened)
-                    status = os.fstat(reopened)
+                    reopened = calls.open_lock_file(descriptor)
+                    stack.callback(calls.close, reopened)
+                    status = calls.fstat(reopened)
                     opened.append((status.st_dev, status.st_ino, reopened, resolved.display_path))
             for _, _, descriptor, shown in sorted(opened):  # all processes lock in this order, which avoids deadlock
                 lock(descriptor, shown)
@@ -84,7 +82,7 @@ class ChangePaths:
 def remove_empty(resolved: ResolvedPath) -> None:
     """Remove a directory that the change created, unless it has entries by now."""
     try:
-        os.rmdir(resolved.name, dir_fd=resolved.dirfd)
+        calls.rmdir(resolved.name, resolved.dirfd)
     except OSError as error:
         if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ENOTEMPTY, errno.EEXIST):
             raise
@@ -93,14 +91,14 @@ def remove_empty(resolved: ResolvedPath) -> None:
 def transfer(name: str, dirfd: int, stored: str, store: int) -> None:
     """Move ``name`` into the store as ``stored``. Across file systems, copy it under a temporary name first."""
     try:
-        os.rename(name, stored, src_dir_fd=dirfd, dst_dir_fd=store)
+        calls.rename(name, dirfd, stored, store)
     except OSError as error:
         if error.errno not in tree_ops.NO_HARD_LINKS:
             raise
         part = f"{stored}.part"
         tree_ops.remove(part, store)
         tree_ops.clone(name, dirfd, part, store)
-        os.rename(part, stored, src_dir_fd=store, dst_dir_fd=store)
+        calls.rename(part, store, stored, store)
 
 
 def missing_directories(root: WorkspaceRoot, parents: Sequence[tuple[str, ...]]) -> list[ChangeStep]:

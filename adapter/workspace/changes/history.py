@@ -6,7 +6,6 @@ to revert still occurs exactly once. Otherwise the undo is refused and changes n
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -24,7 +23,7 @@ from adapter.workspace.changes.journal import (
     ChangeRecord,
     ChangeStep,
     list_changes,
-    lock,
+    locked_directory,
     read_bytes,
     read_record,
     sync_directory,
@@ -34,6 +33,7 @@ from adapter.workspace.changes.net_diff import net_diff
 from adapter.workspace.changes.transactions import StagedContent, perform, repair
 from adapter.workspace.changes.undo_plan import UndoPlan
 from adapter.workspace.paths import tree_ops
+from adapter.workspace.paths.directory_calls import calls
 from adapter.workspace.paths.name_rules import temp_name
 from adapter.workspace.paths.resolver import WorkspaceRoot
 
@@ -124,14 +124,12 @@ class History:
             resolved = stack.enter_context(self._root.locate(f"./{path}", follow=False, write=True))
             if "/".join(resolved.parts) != path:
                 raise ToolError(f"{escape_for_display(path)} was replaced by a link meanwhile; try again")
-            descriptor = os.open(".", os.O_RDONLY | os.O_CLOEXEC, dir_fd=resolved.dirfd)  # each open() has its own lock
-            stack.callback(os.close, descriptor)
-            lock(descriptor, resolved.display_path)
+            stack.enter_context(locked_directory(resolved.dirfd, resolved.display_path))
             doomed = resolved.name
             if resolved.is_directory:  # hidden at once by a rename, then removed entry by entry
                 doomed = temp_name(resolved.name, "new")
                 tree_ops.remove(doomed, resolved.dirfd)
-                os.rename(resolved.name, doomed, src_dir_fd=resolved.dirfd, dst_dir_fd=resolved.dirfd)
+                calls.rename(resolved.name, resolved.dirfd, doomed, resolved.dirfd)
             tree_ops.remove(doomed, resolved.dirfd)
 
     def changes(self, session: str | None = None) -> tuple[RecordedChange, ...]:

@@ -32,12 +32,12 @@ from typing import Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from adapter.core.errors import ToolError
+from adapter.core.file_lock import try_lock
 from adapter.workspace.paths import tree_ops
+from adapter.workspace.paths.directory_calls import calls
+from adapter.workspace.paths.open_flags import NEW_FILE
 from adapter.workspace.paths.os_errors import FULL
-from adapter.workspace.paths.resolved_path import NEW_FILE, OPEN_DIRECTORY, closing_descriptor
-
-if sys.platform != "win32":  # where WorkspaceRoot raises a clear error
-    import fcntl
+from adapter.workspace.paths.resolved_path import closing_descriptor
 
 LOCK_WAIT_S = 5.0
 """Maximum wait for another process that is changing the same workspace, in seconds."""
@@ -101,6 +101,8 @@ class ChangeRecord(BaseModel):
 
 def state_home() -> str:
     """Return the directory for persistent state of this user."""
+    if sys.platform == "win32" and (local := os.environ.get("LOCALAPPDATA", "")):
+        return os.path.join(local, "toolcall-adapter")  # noqa: PTH118
     home = os.environ.get("XDG_STATE_HOME", "")
     return os.path.join(home if os.path.isabs(home) else os.path.expanduser("~/.local/state"), "toolcall-adapter")  # noqa: PTH111, PTH117, PTH118
 
@@ -143,8 +145,7 @@ class ChangeJournal:
             parent = self._directory
             while not os.path.isdir(parent):  # noqa: PTH112
                 parent = os.path.dirname(parent)  # noqa: PTH120
-            free = os.statvfs(parent)
-            return free.f_bavail * free.f_frsize >= ROOM_BYTES
+            return shutil.disk_usage(parent).free >= ROOM_BYTES
         with self.locked() as store_fd:
             try:
                 write_bytes(store_fd, "room", bytes(ROOM_BYTES))
@@ -170,15 +171,15 @@ class ChangeJournal:
                 return
             self._store_fd = self._open()
             try:
-                lock(self._store_fd, "the workspace")
-                yield self._store_fd
+                with locked_directory(self._store_fd, "the workspace"):
+                    yield self._store_fd
             finally:
                 store_fd, self._store_fd = self._store_fd, -1
-                os.close(store_fd)
+                calls.close(store_fd)
 
     def folder(self, name: str) -> str:
         """Create and return a folder for other data of this workspace. It is removed together with the records."""
-        os.close(self._open())
+        calls.close(self._open())
         os.utime(self.directory)  # its new time prevents removal
         path = os.path.join(self.directory, name)  # noqa: PTH118
         os.makedirs(path, 0o700, exist_ok=True)  # noqa: PTH103
@@ -187,7 +188,7 @@ class ChangeJournal:
     def _open(self) -> int:
         if not self.exists:
             self._make()
-        return os.open(self.directory, OPEN_DIRECTORY)
+        return calls.open_root(self.directory)
 
     def _make(self) -> None:
         try:
@@ -214,29 +215,36 @@ def remove_expired(home: str, current: str) -> None:
         for entry in scan:
             if entry.path == current or time.time() - entry.stat(follow_symlinks=False).st_mtime < MAX_AGE_S:
                 continue
-            with suppress(OSError), closing_descriptor(os.open(entry.path, OPEN_DIRECTORY)) as descriptor:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(entry.path, ignore_errors=True)
+            with (
+                suppress(OSError),
+                closing_descriptor(calls.open_root(entry.path)) as directory,
+                closing_descriptor(calls.open_lock_file(directory)) as lock_file,
+            ):
+                if try_lock(lock_file):
+                    shutil.rmtree(entry.path, ignore_errors=True)
 
 
 def lock(descriptor: int, shown: str) -> None:
     """Lock an open file or directory until it is closed. Raises ToolError if that takes more than ``LOCK_WAIT_S``."""
     deadline = time.monotonic() + LOCK_WAIT_S
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                raise ToolError(f"{shown} is being written by another program; try again later") from None
-            time.sleep(0.01)
-        else:
-            return
+    while not try_lock(descriptor):
+        if time.monotonic() > deadline:
+            raise ToolError(f"{shown} is being written by another program; try again later")
+        time.sleep(0.01)
+
+
+@contextmanager
+def locked_directory(dirfd: int, shown: str) -> Iterator[None]:
+    """Lock an open directory against other processes during the ``with`` body. Raises ToolError as `lock` does."""
+    with closing_descriptor(calls.open_lock_file(dirfd)) as lock_file:
+        lock(lock_file, shown)
+        yield
 
 
 def sync_directory(dirfd: int) -> None:
     """Make renames in the directory durable, if the file system supports it."""
     with suppress(OSError):
-        os.fsync(dirfd)
+        calls.fsync(dirfd)
 
 
 # ------------------------------------------------------------------------- records
@@ -246,7 +254,7 @@ def write_record(store: int, state: str, record: ChangeRecord, durable: bool) ->
     """Write the record of ``store/state`` atomically."""
     with open_subdirectory(store, state) as descriptor:
         write_bytes(descriptor, RECORD + ".new", record.model_dump_json().encode(), durable)
-        os.rename(RECORD + ".new", RECORD, src_dir_fd=descriptor, dst_dir_fd=descriptor)
+        calls.rename(RECORD + ".new", descriptor, RECORD, descriptor)
         if durable:
             sync_directory(descriptor)
 
@@ -266,7 +274,7 @@ def read_record(store: int, name: str) -> ChangeRecord | None:
 
 def write_bytes(dirfd: int, name: str, data: bytes, durable: bool = False) -> None:
     tree_ops.remove(name, dirfd)
-    with closing_descriptor(os.open(name, NEW_FILE, 0o600, dir_fd=dirfd)) as descriptor:
+    with closing_descriptor(calls.open_file(name, dirfd, NEW_FILE, 0o600)) as descriptor:
         tree_ops.write_all(descriptor, data)
         if durable:
             os.fsync(descriptor)
@@ -282,7 +290,7 @@ def read_bytes(dirfd: int, name: str) -> bytes | None:
 
 @contextmanager
 def open_subdirectory(store: int, name: str) -> Iterator[int]:
-    with closing_descriptor(os.open(name, OPEN_DIRECTORY, dir_fd=store)) as descriptor:
+    with closing_descriptor(calls.open_directory(name, store)) as descriptor:
         yield descriptor
 
 

@@ -14,7 +14,9 @@ from collections.abc import Mapping
 from adapter.core.errors import ToolError
 from adapter.workspace.changes.transactions import StagedContent
 from adapter.workspace.paths import tree_ops
-from adapter.workspace.paths.resolved_path import NEW_FILE, ResolvedPath, closing_descriptor
+from adapter.workspace.paths.directory_calls import calls
+from adapter.workspace.paths.open_flags import NEW_FILE
+from adapter.workspace.paths.resolved_path import ResolvedPath, closing_descriptor
 
 _OWNER_WRITE = stat.S_IWUSR
 
@@ -23,11 +25,11 @@ def new_file(data: bytes, old: os.stat_result | None, attributes: Mapping[str, b
     """Stage a file with the content ``data``, and the mode, owner and extended attributes of the old file."""
 
     def make(dirfd: int, name: str) -> None:
-        with closing_descriptor(os.open(name, NEW_FILE, 0o666, dir_fd=dirfd)) as descriptor:
+        with closing_descriptor(calls.open_file(name, dirfd, NEW_FILE, 0o666)) as descriptor:
             tree_ops.write_all(descriptor, data)
             if old is not None:
                 tree_ops.adopt_owner(descriptor, old)
-                os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
+                calls.fchmod(descriptor, stat.S_IMODE(old.st_mode))
                 tree_ops.adopt_attributes(descriptor, attributes or {})
             os.fsync(descriptor)
 

@@ -14,7 +14,6 @@ a link.
 
 from __future__ import annotations
 
-import os
 import stat
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
@@ -39,6 +38,7 @@ from adapter.workspace.changes.journal import (
     write_record,
 )
 from adapter.workspace.paths import tree_ops
+from adapter.workspace.paths.directory_calls import calls
 from adapter.workspace.paths.name_rules import temp_name
 from adapter.workspace.paths.resolved_path import ResolvedPath, check_directory_writable
 from adapter.workspace.paths.resolver import WorkspaceRoot
@@ -120,7 +120,7 @@ class _FileChange:
 
     def begin(self) -> None:
         """Write the record, then create the directories. In this order, a crash leaves nothing unrecorded."""
-        os.mkdir("staging", 0o700, dir_fd=self._store)
+        calls.mkdir("staging", self._store, 0o700)
         self._state = "staging"
         write_record(self._store, "staging", self._record, durable=True)
         if self._durable:
@@ -129,7 +129,7 @@ class _FileChange:
             if step.kind == "directory":
                 with self.paths.resolve(step.path) as resolved, suppress(FileExistsError):
                     check_directory_writable(resolved.dirfd, resolved.parts)
-                    os.mkdir(resolved.name, dir_fd=resolved.dirfd)
+                    calls.mkdir(resolved.name, resolved.dirfd)
 
     def stage(self, stages: Mapping[int, StagedContent]) -> None:
         for index, step in enumerate(self._record.steps):
@@ -170,7 +170,7 @@ class _FileChange:
         with self.paths.resolve(step.path) as resolved:
             new, old = temp_name(resolved.name, "new"), temp_name(resolved.name, "old")
             if step.kind == "take":
-                os.rename(resolved.name, old, src_dir_fd=resolved.dirfd, dst_dir_fd=resolved.dirfd)
+                calls.rename(resolved.name, resolved.dirfd, old, resolved.dirfd)
             elif step.kind == "move":
                 with self.paths.resolve(step.destination) as destination:
                     tree_ops.rename_to_free(resolved.name, resolved.dirfd, destination.name, destination.dirfd)
@@ -179,7 +179,7 @@ class _FileChange:
             else:
                 if tree_ops.status_of(resolved.name, resolved.dirfd) is None:
                     raise ToolError(f"{resolved.display_path} was removed meanwhile and was not written")
-                os.rename(new, resolved.name, src_dir_fd=resolved.dirfd, dst_dir_fd=resolved.dirfd)
+                calls.rename(new, resolved.dirfd, resolved.name, resolved.dirfd)
 
     def close(self) -> None:
         """Store or drop the old content, and drop the change that this change undoes."""
@@ -198,7 +198,7 @@ class _FileChange:
         if undone:
             tree_ops.remove(undone, self._store)
         if name:
-            os.rename("closing", name, src_dir_fd=self._store, dst_dir_fd=self._store)
+            calls.rename("closing", self._store, name, self._store)
             drop_oldest(self._store)
         else:
             tree_ops.remove("closing", self._store)
@@ -289,7 +289,7 @@ class _FileChange:
                 self._restore(resolved, is_free=tree_ops.status_of(name, dirfd) is None)
         elif tree_ops.status_of(new, dirfd) is not None:
             if step.before is None and tree_ops.same_file(new, dirfd, name, dirfd):
-                os.unlink(name, dir_fd=dirfd)
+                calls.unlink(name, dirfd)
             self._remove_staged(resolved)
         elif step.before is None:
             if step.after is None or tree_ops.fingerprint(name, dirfd) == step.after:
@@ -305,16 +305,16 @@ class _FileChange:
         if tree_ops.status_of(source.name, source.dirfd) is None:
             tree_ops.rename_to_free(destination.name, destination.dirfd, source.name, source.dirfd)
         elif tree_ops.same_file(source.name, source.dirfd, destination.name, destination.dirfd):
-            os.unlink(destination.name, dir_fd=destination.dirfd)
+            calls.unlink(destination.name, destination.dirfd)
 
     def _restore(self, resolved: ResolvedPath, is_free: bool) -> None:
         """Rename the ``.old`` file to its original name, or store it in ``rescued`` if that name is taken."""
         old = temp_name(resolved.name, "old")
         if is_free:
-            os.rename(old, resolved.name, src_dir_fd=resolved.dirfd, dst_dir_fd=resolved.dirfd)
+            calls.rename(old, resolved.dirfd, resolved.name, resolved.dirfd)
             return
         with suppress(FileExistsError):
-            os.mkdir("rescued", 0o700, dir_fd=self._store)
+            calls.mkdir("rescued", self._store, 0o700)
         with open_subdirectory(self._store, "rescued") as rescued:
             name = f"{len(tree_ops.names_in(rescued))}-{resolved.name}"[:200]
             transfer(old, resolved.dirfd, name, rescued)
@@ -332,7 +332,7 @@ class _FileChange:
         if self._durable:
             with open_subdirectory(self._store, self._state) as descriptor:
                 sync_directory(descriptor)
-        os.rename(self._state, state, src_dir_fd=self._store, dst_dir_fd=self._store)
+        calls.rename(self._state, self._store, state, self._store)
         self._state = state
         if is_durable:
             sync_directory(self._store)

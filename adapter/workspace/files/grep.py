@@ -22,9 +22,11 @@ from adapter.core.text.lines import line_texts, to_lf
 from adapter.core.text.safe_regex import compile_for_text, compile_pattern, required_texts, searched_part
 from adapter.tools.operations import Grep, GrepMatch, GrepResult
 from adapter.workspace.changes.text_codec import PROBE_BYTES, decode, is_binary
+from adapter.workspace.paths.directory_calls import calls
 from adapter.workspace.paths.gitignore import COMMON_DIRECTORIES
 from adapter.workspace.paths.globs import GlobMatcher
-from adapter.workspace.paths.resolved_path import OPEN_FILE, ResolvedPath, open_regular
+from adapter.workspace.paths.open_flags import OPEN_FILE
+from adapter.workspace.paths.resolved_path import ResolvedPath, open_regular, read_at
 from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.paths.walk import Walk
 
@@ -84,7 +86,7 @@ def grep(root: WorkspaceRoot, operation: Grep) -> GrepResult:
 
 def _is_binary(resolved: ResolvedPath) -> bool:
     with open_regular(resolved) as descriptor:
-        head = os.pread(descriptor, PROBE_BYTES, 0)
+        head = read_at(descriptor, PROBE_BYTES, 0)
         return is_binary(head) and not head.startswith(_MARKS)
 
 
@@ -135,7 +137,7 @@ class _GrepSearch:
     def search_entry(self, name: str, dirfd: int, path: str) -> None:
         """Search the entry ``name`` of an open directory, unless it is not a regular file or was deleted."""
         try:
-            descriptor = os.open(name, OPEN_FILE, dir_fd=dirfd)
+            descriptor = calls.open_file(name, dirfd, OPEN_FILE)
         except OSError as error:
             if error.errno not in (errno.ENOENT, errno.ELOOP):  # deleted, or replaced by a link meanwhile
                 self.notes.append(

@@ -16,10 +16,11 @@ from adapter.workspace.changes.plan import Plan
 from adapter.workspace.changes.transactions import StagedContent
 from adapter.workspace.context import WorkspaceContext
 from adapter.workspace.paths import tree_ops
+from adapter.workspace.paths.directory_calls import calls
 from adapter.workspace.paths.name_rules import is_git
+from adapter.workspace.paths.open_flags import NEW_FILE
 from adapter.workspace.paths.os_errors import os_errors_as_tool_errors
 from adapter.workspace.paths.resolved_path import (
-    NEW_FILE,
     ResolvedPath,
     closing_descriptor,
     open_child_directory,
@@ -204,25 +205,25 @@ class _TreeCopy:
         self.entries += 1
 
     def _add_directory(self, source: ResolvedPath, name: str, dirfd: int) -> None:
-        os.mkdir(name, dir_fd=dirfd)
+        calls.mkdir(name, dirfd)
         with (
             closing_descriptor(open_child_directory(source.name, source.dirfd)) as original,
             closing_descriptor(open_child_directory(name, dirfd)) as copied,
         ):
             for child in tree_ops.names_in(original):
-                status = os.stat(child, dir_fd=original, follow_symlinks=False)
+                status = calls.stat(child, original)
                 self.add(ResolvedPath(original, child, (*source.parts, child), status), child, copied)
-            os.fchmod(copied, stat.S_IMODE(os.fstat(original).st_mode))
+            calls.fchmod(copied, stat.S_IMODE(calls.fstat(original).st_mode))
 
     def _add_file(self, source: ResolvedPath, name: str, dirfd: int) -> None:
         with open_regular(source) as original:
             self._check_size(os.fstat(original).st_size)
-            with closing_descriptor(os.open(name, NEW_FILE, 0o600, dir_fd=dirfd)) as copied:
+            with closing_descriptor(calls.open_file(name, dirfd, NEW_FILE, 0o600)) as copied:
                 while chunk := os.read(original, tree_ops.CHUNK_BYTES):
                     self._check_size(len(chunk))
                     self._bytes += len(chunk)
                     tree_ops.write_all(copied, chunk)
-                os.fchmod(copied, stat.S_IMODE(os.fstat(original).st_mode) & 0o777)
+                calls.fchmod(copied, stat.S_IMODE(calls.fstat(original).st_mode) & 0o777)
                 os.fsync(copied)
 
     def _check_size(self, more: int) -> None:

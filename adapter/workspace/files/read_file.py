@@ -13,7 +13,7 @@ from adapter.tools.operations import FileText, Listing, Media, ReadText, Tree
 from adapter.workspace.changes.text_codec import MAX_TEXT_BYTES, PROBE_BYTES, DecodedText, decode
 from adapter.workspace.context import WorkspaceContext
 from adapter.workspace.files import listing, media
-from adapter.workspace.paths.resolved_path import ResolvedPath
+from adapter.workspace.paths.resolved_path import ResolvedPath, read_at
 from adapter.workspace.paths.resolver import WorkspaceRoot
 
 BYTE_ORDER_MARK = "\ufeff"
@@ -61,7 +61,7 @@ def _read(
         raise ToolError(f"the limit must be at least 1 line, got {operation.max_lines}")
     with root.open_file(operation.path) as (descriptor, resolved):
         size = os.fstat(descriptor).st_size
-        found = media.detect_media_type(os.pread(descriptor, 64, 0))
+        found = media.detect_media_type(read_at(descriptor, 64, 0))
         if found is not None:
             kind, mime = found
             if kind in operation.media:
@@ -69,7 +69,7 @@ def _read(
                     resolved.display_path, kind, mime, _bytes(descriptor, resolved, size, media.MAX_MEDIA_BYTES)
                 )
             if kind != "pdf":
-                raise media.refusal(resolved.display_path, kind, mime, size, os.pread(descriptor, media.HEAD_BYTES, 0))
+                raise media.refusal(resolved.display_path, kind, mime, size, read_at(descriptor, media.HEAD_BYTES, 0))
             text, notes = media.pdf_text(_bytes(descriptor, resolved, size, media.MAX_PDF_BYTES), resolved.display_path)
             return _select_lines(operation, split_lines(text), resolved.display_path, notes)
         if size > MAX_TEXT_BYTES:
@@ -154,7 +154,7 @@ def _stream_lines(
     if operation.start_line is None and operation.end_line is None and operation.max_lines is None:
         raise ToolError(f"{large} and cannot be read whole (limit {MAX_TEXT_BYTES} bytes); read a range of its lines")
     _check_range(operation, large)
-    head = os.pread(descriptor, PROBE_BYTES, 0)
+    head = read_at(descriptor, PROBE_BYTES, 0)
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in head:
         raise ToolError(f"{large} and is not UTF-8 text; use a command on it")
     start = 1 if operation.start_line is None else operation.start_line
@@ -213,7 +213,7 @@ def _line_bytes(descriptor: int, first: int, count: int | None) -> tuple[bytes, 
             break
         data += block
         found += _line_ends(block)
-    at_end = at_end or not os.pread(descriptor, 1, os.lseek(descriptor, 0, os.SEEK_CUR))
+    at_end = at_end or not read_at(descriptor, 1, os.lseek(descriptor, 0, os.SEEK_CUR))
     if not at_end:  # return whole lines, unless the first line is too long
         final = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
         del data[final or MAX_TEXT_BYTES :]

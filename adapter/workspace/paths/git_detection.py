@@ -19,6 +19,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 
+from adapter.workspace.paths.open_flags import OPEN_ANY_FILE
+
 MAX_ENTRIES = 5_000
 """Maximum number of entries checked in a folder to move or copy; a larger folder counts as a repository."""
 MAX_SEEN = 10_000
@@ -53,8 +55,8 @@ def is_git_data(top: str, parts: Sequence[str]) -> bool:
     if parts and parts[-1].casefold() in SETTINGS:
         return True
     for index, name in enumerate(parts):
-        below = f"{'/'.join(parts[index:])}/"
-        if is_repository(folder, name) or any(below.startswith(f"{path}/") for path in paths_run_by_git(folder)):
+        below = _comparable("/".join(parts[index:]))
+        if is_repository(folder, name) or any(f"{below}/".startswith(f"{path}/") for path in paths_run_by_git(folder)):
             return True
         folder = f"{folder}/{name}"
     return is_repository(folder)
@@ -120,14 +122,20 @@ def paths_run_by_git(top: str) -> Iterator[str]:
     if folder is None:
         return
     common = os.path.join(folder, _read(f"{folder}/commondir").strip())  # noqa: PTH118 - for linked worktrees
+    above = f"{_comparable(top)}/"
     for file in (f"{common}/config", f"{folder}/config.worktree"):
         text = _read(file)
         for value in _RUNS.findall(text):
             for word in _words(value):
                 for start in (top, common):  # a program from the work tree, an included file from the config
-                    path = os.path.normpath(os.path.join(start, word))  # noqa: PTH118
-                    if path.startswith(f"{top}/"):
-                        yield os.path.relpath(path, top)
+                    path = _comparable(os.path.join(start, word))  # noqa: PTH118
+                    if path.startswith(above):
+                        yield path.removeprefix(above)
+
+
+def _comparable(path: str) -> str:
+    """Return the path in one spelling: without ``..``, and on Windows with slashes and in lower case."""
+    return os.path.normcase(os.path.normpath(path)).replace(os.sep, "/")
 
 
 def _words(value: str) -> Iterator[str]:
@@ -153,7 +161,7 @@ def git_folder(top: str) -> str | None:
 def _read(file: str) -> str:
     """Return the start of a regular file; "" if ``file`` is anything else."""
     with suppress(OSError):
-        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(file, OPEN_ANY_FILE)
         with os.fdopen(descriptor, "rb") as opened:
             if stat.S_ISREG(os.fstat(descriptor).st_mode):
                 return opened.read(MAX_CONFIG_BYTES).decode("utf-8", "replace")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import unicodedata
 from itertools import islice
@@ -12,6 +11,7 @@ from rapidfuzz import fuzz, process
 
 from adapter.core.errors import ToolError
 from adapter.core.text.display_escaping import escape_for_display
+from adapter.workspace.paths.directory_calls import calls
 
 MAX_PATH_BYTES = 4_096
 """Maximum length of a path in bytes, as on Linux and macOS (PATH_MAX)."""
@@ -21,7 +21,7 @@ MAX_NAME_BYTES = 255
 _IGNORED_BY_HFS = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 """Code points that HFS+ ignores when it compares names (git CVE-2014-9390)."""
 OWN_PREFIX = ".adapter-"
-_OWN_NAME = re.compile(r"\.adapter-[0-9a-f]{16}\.(?:new|old)")
+_OWN_NAME = re.compile(r"\.adapter-[0-9a-f]{16}\.(?:new|old)", re.IGNORECASE)
 _RESERVED = re.compile(
     r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9\u00b9\u00b2\u00b3])(?:\..*)?", re.IGNORECASE
 )
@@ -82,18 +82,18 @@ def temp_name(name: str, suffix: str) -> str:
 
 def is_own_temp_file(name: str) -> bool:
     """Return whether ``name`` is a temporary file of a change, which tools neither see nor open."""
-    return name.startswith(OWN_PREFIX) and _OWN_NAME.fullmatch(name) is not None
+    return name[: len(OWN_PREFIX)].casefold() == OWN_PREFIX and _OWN_NAME.fullmatch(name) is not None
 
 
 def nearest_name(name: str, dirfd: int) -> str | None:
     """Return the name in the directory that is most similar to ``name``; None if none is similar."""
     try:
-        own = os.open(".", os.O_RDONLY, dir_fd=dirfd)  # a scan moves the descriptor's position
+        own = calls.open_directory(".", dirfd)  # a scan moves the descriptor's position
         try:
-            with os.scandir(own) as entries:
+            with calls.scandir(own) as entries:
                 names = sorted(entry.name for entry in islice(entries, 2_000))
         finally:
-            os.close(own)
+            calls.close(own)
     except OSError:
         return None
     found = process.extractOne(name, names, scorer=fuzz.ratio, score_cutoff=70)

@@ -30,6 +30,8 @@ _REASONS: dict[int, tuple[str, str]] = {
     errno.ENAMETOOLONG: ("The name is too long", "Choose a shorter one."),
 }
 
+_HELD_OPEN = {32, 33}
+"""Windows' error codes for a file that another program has open (ERROR_SHARING_VIOLATION, ERROR_LOCK_VIOLATION)."""
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """Error numbers that mean that the storage is full."""
 
@@ -37,7 +39,8 @@ FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 def explain_os_error(error: OSError, consequence: str) -> ToolError:
     """Format the error as ``<reason>: <consequence>. <next step>``."""
     fallback = (error.strerror or type(error).__name__, "Check the path, then try again.")
-    reason, next_step = _REASONS.get(error.errno or 0, fallback)
+    number = errno.EBUSY if getattr(error, "winerror", None) in _HELD_OPEN else error.errno
+    reason, next_step = _REASONS.get(number or 0, fallback)
     return ToolError(f"{reason}: {consequence}. {next_step}")
 
 

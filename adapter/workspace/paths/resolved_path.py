@@ -4,27 +4,16 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from adapter.core.errors import ToolError
 from adapter.core.text.display_escaping import escape_for_display
+from adapter.workspace.paths.directory_calls import calls
 from adapter.workspace.paths.name_rules import nearest_name
-
-OPEN_DIRECTORY = (
-    os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-)
-OPEN_FILE = (
-    os.O_RDONLY
-    | getattr(os, "O_NOFOLLOW", 0)
-    | getattr(os, "O_NONBLOCK", 0)  # a FIFO would block the open
-    | getattr(os, "O_NOCTTY", 0)
-    | getattr(os, "O_CLOEXEC", 0)
-)
-NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-"""Flags to create a file. Flags that the system lacks are left out, so that this module can be imported there;
-`WorkspaceRoot` reports the lack."""
+from adapter.workspace.paths.open_flags import OPEN_FILE
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +50,7 @@ def closing_descriptor(descriptor: int) -> Iterator[int]:
     try:
         yield descriptor
     finally:
-        os.close(descriptor)
+        calls.close(descriptor)
 
 
 @contextmanager
@@ -80,7 +69,7 @@ def regular_descriptor(resolved: ResolvedPath) -> int:
         raise ToolError(
             f"{resolved.display_path} is not a regular file (a device, pipe or socket) , which tools do not open"
         )
-    descriptor = os.open(resolved.name, OPEN_FILE, dir_fd=resolved.dirfd)
+    descriptor = calls.open_file(resolved.name, resolved.dirfd, OPEN_FILE)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise ToolError(f"{resolved.display_path} changed while it was being opened; try again")
@@ -93,7 +82,7 @@ def regular_descriptor(resolved: ResolvedPath) -> int:
 def open_child_directory(name: str, dirfd: int) -> int:
     """Open the directory ``name`` in ``dirfd``, without following a link that has replaced it."""
     try:
-        return os.open(name, OPEN_DIRECTORY, dir_fd=dirfd)
+        return calls.open_directory(name, dirfd)
     except NotADirectoryError:
         raise ToolError(f"{escape_for_display(name)} is a file, not a directory; check the path") from None
 
@@ -117,10 +106,23 @@ def missing_sentence(resolved: ResolvedPath) -> str:
 def check_directory_writable(dirfd: int, parts: tuple[str, ...]) -> None:
     """Raise ToolError if the open directory that contains ``parts`` is read-only.
 
-    Only the owner's mode bit is checked, so that a read-only directory is also respected for root.
+    Only the owner's mode bit is checked, so that a read-only directory is also respected for root. On Windows the bit
+    does not protect a directory.
     """
-    if not os.fstat(dirfd).st_mode & stat.S_IWUSR:
+    if sys.platform != "win32" and not calls.fstat(dirfd).st_mode & stat.S_IWUSR:
         raise ToolError(
             f"{escape_for_display('/'.join(parts))} was not changed: its directory is read-only. "
             "Choose another path, or ask the user to make it writable"
         )
+
+
+def read_at(descriptor: int, size: int, offset: int) -> bytes:
+    """Read ``size`` bytes at ``offset`` without moving the position, also where the system has no pread."""
+    if hasattr(os, "pread"):
+        return os.pread(descriptor, size, offset)
+    position = os.lseek(descriptor, 0, os.SEEK_CUR)
+    os.lseek(descriptor, offset, os.SEEK_SET)
+    try:
+        return os.read(descriptor, size)
+    finally:
+        os.lseek(descriptor, position, os.SEEK_SET)

@@ -20,10 +20,9 @@ from typing import Literal, TypeAlias
 
 from adapter.core.errors import ToolError, UsageError
 from adapter.core.text.display_escaping import escape_for_display
+from adapter.workspace.paths.directory_calls import calls
 from adapter.workspace.paths.name_rules import OWN_PREFIX, check_creatable, check_path, is_git, is_own_temp_file
-from adapter.workspace.paths.openat2 import open_beneath
 from adapter.workspace.paths.resolved_path import (
-    OPEN_DIRECTORY,
     ResolvedPath,
     check_directory_writable,
     closing_descriptor,
@@ -32,6 +31,8 @@ from adapter.workspace.paths.resolved_path import (
     regular_descriptor,
     require_existing,
 )
+from adapter.workspace.paths.tree_ops import names_in
+from adapter.workspace.paths.windows_paths import IS_WINDOWS, WindowsPath, is_below, is_short_name, split_windows_path
 
 MAX_LINKS = 40
 """Maximum number of links followed in one path, as in Linux."""
@@ -50,21 +51,16 @@ class WorkspaceRoot:
     """An open workspace directory. Close it, or use it in a ``with`` statement."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        if os.open not in os.supports_dir_fd or os.stat not in os.supports_dir_fd or not hasattr(os, "O_NOFOLLOW"):
-            raise UsageError(
-                "a workspace needs directory descriptors (openat), which this system lacks; "
-                "run on Linux, macOS or in WSL"
-            )
         if not os.fspath(path):
             raise UsageError("the workspace path is empty; give a directory, or '.' for the current one")
         spelling = os.path.abspath(os.fspath(path))  # noqa: PTH100 - keeps links
         self.path = os.path.realpath(spelling)
         """Real path for display; never opened by name after this line."""
-        self._spellings = tuple(tuple(_split(each)) for each in dict.fromkeys((spelling, self.path)))
+        self._spellings = tuple(_split(each) for each in dict.fromkeys((spelling, self.path)))
         self._fd = -1
         try:
-            self._fd = os.open(self.path, OPEN_DIRECTORY)
-            self._identity = _identity(os.fstat(self._fd))
+            self._fd = calls.open_root(self.path)
+            self._identity = _identity(calls.fstat(self._fd))
         except OSError as error:
             self.close()
             raise UsageError(f"cannot use {spelling!r} as a workspace: {error.strerror}; give a directory") from error
@@ -73,7 +69,7 @@ class WorkspaceRoot:
     def close(self) -> None:
         if self._fd >= 0:
             descriptor, self._fd = self._fd, -1  # never closed twice, even if closing fails
-            os.close(descriptor)
+            calls.close(descriptor)
 
     def __enter__(self) -> WorkspaceRoot:
         return self
@@ -134,13 +130,20 @@ class WorkspaceRoot:
 
     def components(self, path: str) -> tuple[str, ...]:
         """Split ``path`` into components below the root. Raises ToolError if it is absolute and outside the root."""
-        parts = tuple(_split(path))
-        if not path.startswith("/"):
+        anchor, parts = _split(path)
+        if not anchor:
             return parts
-        for spelling in self._spellings:
-            if parts[: len(spelling)] == spelling:
-                return parts[len(spelling) :]
+        for own_anchor, own in self._spellings:
+            if anchor == own_anchor and (is_below(parts, own) if IS_WINDOWS else parts[: len(own)] == own):
+                return parts[len(own) :]
         raise _outside(path)
+
+    def parts_of(self, other: WorkspaceRoot) -> tuple[str, ...] | None:
+        """Return the components of another root below this one; None if it is outside."""
+        try:
+            return self.components(other.path)
+        except ToolError:
+            return None
 
     @property
     def inode(self) -> int:
@@ -148,9 +151,8 @@ class WorkspaceRoot:
 
     def hide(self, path: str) -> None:
         """Hide a directory from tools if it is below the root. ``path``: its real path."""
-        own, parts = _split(self.path), _split(path)
-        if parts[: len(own)] == own:
-            self._hidden = tuple(parts[len(own) :])
+        with suppress(ToolError):  # outside
+            self._hidden = self.components(path)
 
     @property
     def hidden(self) -> str | None:
@@ -174,7 +176,7 @@ class WorkspaceRoot:
         return self._fd
 
     def duplicate(self) -> int:
-        return os.dup(self._fd)
+        return calls.dup(self._fd)
 
     def _check_still_there(self) -> None:
         try:
@@ -207,16 +209,16 @@ class _Walk:
         *parents, name = self._pending or ("",)
         if not parents or ".." in self._pending or len(parents) > MAX_DEPTH:
             return None
-        descriptor = open_beneath(self._open[0], "/".join(parents), OPEN_DIRECTORY)
+        descriptor = calls.open_beneath(self._open[0], "/".join(parents))
         if descriptor is None:
             return None
         self._open.append(descriptor)
         status = self._status(name)
         if follow and status is not None and stat.S_ISLNK(status.st_mode):
-            os.close(self._open.pop())
+            calls.close(self._open.pop())
             return None
         self._names = parents
-        if OWN_PREFIX in self._path and any(map(is_own_temp_file, parents)):
+        if OWN_PREFIX in self._path.casefold() and any(map(is_own_temp_file, parents)):
             raise _not_for_tools(self._path)
         return self._resolve_name(name, status)
 
@@ -248,24 +250,32 @@ class _Walk:
         """Remove the directories that the walk created, unless files were added to them."""
         for parent, name in reversed(self._made):
             with suppress(OSError):
-                os.rmdir(name, dir_fd=parent)
+                calls.rmdir(name, parent)
 
     def close(self) -> None:
         while len(self._open) > 1:
             with suppress(OSError):  # the descriptor is closed even then, and the rest must be closed too
-                os.close(self._open.pop())
+                calls.close(self._open.pop())
 
     def _status(self, name: str) -> os.stat_result | None:
+        if IS_WINDOWS:
+            check_creatable(name)
+            self._check_not_alias(name)
         try:
-            return os.stat(name, dir_fd=self._open[-1], follow_symlinks=False)
+            return calls.stat(name, self._open[-1])
         except FileNotFoundError:
             return None
+
+    def _check_not_alias(self, name: str) -> None:
+        """Raise ToolError for an 8.3 name that no entry of the directory is listed under."""
+        if is_short_name(name) and not any(is_below((name,), (entry,)) for entry in names_in(self._open[-1])):
+            raise ToolError(f"{_quoted(name)} may be the short form of another name; give the full name")
 
     def _leave(self) -> None:
         if not self._names:
             raise _outside(self._path)
         self._names.pop()
-        os.close(self._open.pop())
+        calls.close(self._open.pop())
 
     def _enter(self, name: str) -> None:
         if len(self._names) >= MAX_DEPTH:
@@ -278,8 +288,8 @@ class _Walk:
         self._links += 1
         if self._links > MAX_LINKS:
             raise ToolError(f"{_quoted(self._path)} leads through more than {MAX_LINKS} links; probably a loop")
-        target = os.readlink(name, dir_fd=self._open[-1])
-        if target.startswith("/"):
+        target = calls.readlink(name, self._open[-1])
+        if _split(target)[0]:
             try:
                 parts = self._root.components(target)
             except ToolError:
@@ -287,7 +297,7 @@ class _Walk:
             while self._names:
                 self._leave()
         else:
-            parts = tuple(_split(target))
+            parts = _split(target)[1]
         self._pending.extendleft(reversed(parts))
 
     def _make(self, name: str) -> None:
@@ -297,7 +307,7 @@ class _Walk:
         check_not_git(parts)
         check_creatable(name)
         check_directory_writable(self._open[-1], parts)
-        os.mkdir(name, dir_fd=self._open[-1])
+        calls.mkdir(name, self._open[-1])
         self._made.append((self._open[-1], name))
 
     def _imagine(self, first_missing: str) -> ResolvedPath:
@@ -322,8 +332,8 @@ class _Walk:
     def _resolve_directory(self) -> ResolvedPath:
         """Return the directory entered last, for a path that ends in ``..``, ``.`` or a link to a parent directory."""
         if not self._names:
-            return ResolvedPath(self._open[-1], ".", (), os.fstat(self._open[-1]))
-        status = os.fstat(self._open[-1])
+            return ResolvedPath(self._open[-1], ".", (), calls.fstat(self._open[-1]))
+        status = calls.fstat(self._open[-1])
         return ResolvedPath(self._open[-2], self._names[-1], tuple(self._names), status)
 
 
@@ -365,8 +375,11 @@ def _quoted(path: str) -> str:
     return repr(escape_for_display(path if len(path) <= 200 else path[:200] + "..."))
 
 
-def _split(path: str) -> list[str]:
-    return [part for part in path.split("/") if part not in ("", ".")]
+def _split(path: str) -> WindowsPath:
+    if IS_WINDOWS:
+        return split_windows_path(path)
+    parts = tuple(part for part in path.split("/") if part not in ("", "."))
+    return WindowsPath("/" if path.startswith("/") else "", parts)
 
 
 def _identity(status: os.stat_result) -> tuple[int, int]:

@@ -9,7 +9,9 @@ import stat
 from collections.abc import Mapping
 from contextlib import suppress
 
-from adapter.workspace.paths.resolved_path import NEW_FILE, OPEN_FILE, closing_descriptor, open_child_directory
+from adapter.workspace.paths.directory_calls import calls
+from adapter.workspace.paths.open_flags import NEW_FILE, OPEN_FILE
+from adapter.workspace.paths.resolved_path import closing_descriptor, open_child_directory
 
 CHUNK_BYTES = 1024 * 1024
 """Number of bytes copied at a time."""
@@ -24,20 +26,20 @@ _OF_CONTENT = {"security.capability", "security.ima", "security.evm"}
 def status_of(name: str, dirfd: int) -> os.stat_result | None:
     """Return the status of the name, without following a link; None if it does not exist."""
     try:
-        return os.stat(name, dir_fd=dirfd, follow_symlinks=False)
+        return calls.stat(name, dirfd)
     except FileNotFoundError:
         return None
 
 
 def names_in(dirfd: int) -> list[str]:
     """Return the sorted names in an open directory."""
-    with os.scandir(dirfd) as scan:
+    with calls.scandir(dirfd) as scan:
         return sorted(entry.name for entry in scan)
 
 
 def read_file(name: str, dirfd: int) -> bytes:
     with (
-        closing_descriptor(os.open(name, OPEN_FILE, dir_fd=dirfd)) as descriptor,
+        closing_descriptor(calls.open_file(name, dirfd, OPEN_FILE)) as descriptor,
         open(descriptor, "rb", closefd=False) as file,
     ):
         return file.read()
@@ -73,7 +75,7 @@ def _lines(name: str, dirfd: int, prefix: str) -> list[str]:
     lines: list[str] = []
     with closing_descriptor(open_child_directory(name, dirfd)) as descriptor:
         for child in names_in(descriptor):
-            status = os.stat(child, dir_fd=descriptor, follow_symlinks=False)
+            status = calls.stat(child, descriptor)
             path = f"{prefix}/{child}"
             if stat.S_ISDIR(status.st_mode):
                 lines += [path + "/", *_lines(child, descriptor, path)]
@@ -84,13 +86,13 @@ def _lines(name: str, dirfd: int, prefix: str) -> list[str]:
 
 def _looks(name: str, dirfd: int, status: os.stat_result) -> str:
     if stat.S_ISLNK(status.st_mode):
-        return "link:" + os.readlink(name, dir_fd=dirfd)
+        return "link:" + calls.readlink(name, dirfd)
     return f"looks:{stat.S_IFMT(status.st_mode)}:{status.st_size}:{status.st_mtime_ns}"
 
 
 def size_of(name: str, dirfd: int) -> int:
     """Return the total size of the regular files in ``name``, in bytes."""
-    status = os.stat(name, dir_fd=dirfd, follow_symlinks=False)
+    status = calls.stat(name, dirfd)
     if not stat.S_ISDIR(status.st_mode):
         return status.st_size if stat.S_ISREG(status.st_mode) else 0
     with closing_descriptor(open_child_directory(name, dirfd)) as descriptor:
@@ -104,7 +106,7 @@ def remove(name: str, dirfd: int) -> int:
         return 0
     if not stat.S_ISDIR(status.st_mode):
         with suppress(FileNotFoundError):
-            os.unlink(name, dir_fd=dirfd)
+            calls.unlink(name, dirfd)
         return 0
     return _remove_directory(name, dirfd)
 
@@ -112,21 +114,21 @@ def remove(name: str, dirfd: int) -> int:
 def _remove_directory(name: str, dirfd: int) -> int:
     removed = 0
     with closing_descriptor(open_child_directory(name, dirfd)) as descriptor:
-        with os.scandir(descriptor) as scan:
+        with calls.scandir(descriptor) as scan:
             entries = sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in scan)
         for child, is_directory in entries:
             if is_directory:
                 removed += _remove_directory(child, descriptor)
             else:
-                os.unlink(child, dir_fd=descriptor)
+                calls.unlink(child, descriptor)
             removed += 1
-    os.rmdir(name, dir_fd=dirfd)
+    calls.rmdir(name, dirfd)
     return removed
 
 
 def count(name: str, dirfd: int) -> int:
     """Return the number of entries in the directory ``name``; 0 if it is not a directory."""
-    status = os.stat(name, dir_fd=dirfd, follow_symlinks=False)
+    status = calls.stat(name, dirfd)
     if not stat.S_ISDIR(status.st_mode):
         return 0
     with closing_descriptor(open_child_directory(name, dirfd)) as descriptor:
@@ -138,19 +140,19 @@ def clone(name: str, dirfd: int, copy: str, copy_dirfd: int) -> None:
 
     Because of the hard links, remove either ``name`` or ``copy`` soon. Sockets and devices are left out.
     """
-    status = os.stat(name, dir_fd=dirfd, follow_symlinks=False)
+    status = calls.stat(name, dirfd)
     if stat.S_ISDIR(status.st_mode):
         _clone_directory(name, dirfd, copy, copy_dirfd, status)
     elif stat.S_ISREG(status.st_mode):
         _clone_file(name, dirfd, copy, copy_dirfd, status)
     elif stat.S_ISLNK(status.st_mode):
-        os.symlink(os.readlink(name, dir_fd=dirfd), copy, dir_fd=copy_dirfd)
+        calls.symlink(calls.readlink(name, dirfd), copy, copy_dirfd)
     elif stat.S_ISFIFO(status.st_mode):
-        os.mkfifo(copy, stat.S_IMODE(status.st_mode), dir_fd=copy_dirfd)
+        calls.mkfifo(copy, stat.S_IMODE(status.st_mode), copy_dirfd)
 
 
 def _clone_directory(name: str, dirfd: int, copy: str, copy_dirfd: int, status: os.stat_result) -> None:
-    os.mkdir(copy, 0o700, dir_fd=copy_dirfd)
+    calls.mkdir(copy, copy_dirfd, 0o700)
     with (
         closing_descriptor(open_child_directory(name, dirfd)) as source,
         closing_descriptor(open_child_directory(copy, copy_dirfd)) as target,
@@ -162,14 +164,14 @@ def _clone_directory(name: str, dirfd: int, copy: str, copy_dirfd: int, status: 
 
 def _clone_file(name: str, dirfd: int, copy: str, copy_dirfd: int, status: os.stat_result) -> None:
     try:
-        os.link(name, copy, src_dir_fd=dirfd, dst_dir_fd=copy_dirfd, follow_symlinks=False)
+        calls.link(name, dirfd, copy, copy_dirfd)
         return
     except OSError as error:
         if error.errno not in NO_HARD_LINKS:
             raise
     with (
-        closing_descriptor(os.open(name, OPEN_FILE, dir_fd=dirfd)) as source,
-        closing_descriptor(os.open(copy, NEW_FILE, 0o600, dir_fd=copy_dirfd)) as target,
+        closing_descriptor(calls.open_file(name, dirfd, OPEN_FILE)) as source,
+        closing_descriptor(calls.open_file(copy, copy_dirfd, NEW_FILE, 0o600)) as target,
     ):
         while chunk := os.read(source, CHUNK_BYTES):
             write_all(target, chunk)
@@ -181,8 +183,8 @@ def _clone_file(name: str, dirfd: int, copy: str, copy_dirfd: int, status: os.st
 
 def _adopt(descriptor: int, status: os.stat_result) -> None:
     adopt_owner(descriptor, status)
-    os.fchmod(descriptor, stat.S_IMODE(status.st_mode))
-    os.utime(descriptor, ns=(status.st_atime_ns, status.st_mtime_ns))
+    calls.fchmod(descriptor, stat.S_IMODE(status.st_mode))
+    calls.utime(descriptor, (status.st_atime_ns, status.st_mtime_ns))
 
 
 def attributes_of(descriptor: int) -> dict[str, bytes]:
@@ -199,7 +201,7 @@ def attributes_of(descriptor: int) -> dict[str, bytes]:
 
 def attributes(name: str, dirfd: int) -> dict[str, bytes]:
     """Return the extended attributes of the regular file ``name``."""
-    with closing_descriptor(os.open(name, OPEN_FILE, dir_fd=dirfd)) as descriptor:
+    with closing_descriptor(calls.open_file(name, dirfd, OPEN_FILE)) as descriptor:
         return attributes_of(descriptor)
 
 
@@ -222,8 +224,8 @@ def adopt_attributes(descriptor: int, old: Mapping[str, bytes]) -> None:
 
 def adopt_owner(descriptor: int, old: os.stat_result) -> None:
     """Set the owner of the open file to the owner of ``old``, if permitted."""
-    new = os.fstat(descriptor)
-    if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
+    new = calls.fstat(descriptor)
+    if hasattr(os, "fchown") and (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
         with suppress(PermissionError):
             os.fchown(descriptor, old.st_uid, old.st_gid)
 
@@ -240,20 +242,19 @@ def rename_to_free(name: str, dirfd: int, new: str, new_dirfd: int) -> None:
     A file is hard linked and then unlinked, because a hard link fails if the name is taken. If the process is killed in
     between, both names are the same file. A directory is renamed, which replaces at most an empty directory.
     """
-    fds = {"src_dir_fd": dirfd, "dst_dir_fd": new_dirfd}
-    status = os.stat(name, dir_fd=dirfd, follow_symlinks=False)
+    status = calls.stat(name, dirfd)
     if not stat.S_ISDIR(status.st_mode):
         try:
-            os.link(name, new, follow_symlinks=False, **fds)
+            calls.link(name, dirfd, new, new_dirfd)
         except OSError as error:
             if error.errno not in NO_HARD_LINKS - {errno.EXDEV}:
                 raise
             if status_of(new, new_dirfd) is not None:
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)) from None
         else:
-            os.unlink(name, dir_fd=dirfd)
+            calls.unlink(name, dirfd)
             return
-    os.rename(name, new, **fds)  # noqa: PTH104 - pathlib takes no descriptors
+    calls.rename(name, dirfd, new, new_dirfd)
 
 
 def same_file(name: str, dirfd: int, other: str, other_dirfd: int) -> bool:

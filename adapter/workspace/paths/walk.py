@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeAlias
 
 from adapter.core.errors import ToolError
 from adapter.core.text.display_escaping import escape_for_display
+from adapter.workspace.paths.directory_calls import calls
 from adapter.workspace.paths.gitignore import MAX_IGNORE_BYTES, IgnoreFile, is_ignored, parse_ignore_file
 from adapter.workspace.paths.globs import GlobMatcher
 from adapter.workspace.paths.name_rules import is_own_temp_file
@@ -46,7 +47,7 @@ class Node(NamedTuple):  # made for every entry of a tree: three times as fast a
 
     def status(self) -> os.stat_result:
         """Return the current status."""
-        return os.stat(self.name, dir_fd=self.dirfd, follow_symlinks=False)
+        return calls.stat(self.name, self.dirfd)
 
     def resolve(self, above: tuple[str, ...]) -> ResolvedPath:
         """Return the node as a path below the root, with its current status. ``above``: components of the start."""
@@ -108,18 +109,18 @@ class Walk:
             self.parts = resolved.parts
             rules = self._rules_above() if self._gitignore else ()
             try:
-                self._descend(os.dup(descriptor), "", rules)
+                self._descend(calls.dup(descriptor), "", rules)
                 yield from self._nodes(deadline)
             finally:
                 while self._levels:
-                    os.close(self._levels.pop().descriptor)
+                    calls.close(self._levels.pop().descriptor)
 
     def _nodes(self, deadline: float) -> Iterator[Node]:
         while self._levels:
             level = self._levels[-1]
             entry = next(level.entries, None)
             if entry is None:
-                os.close(self._levels.pop().descriptor)
+                calls.close(self._levels.pop().descriptor)
                 continue
             name, is_directory, is_file = entry
             path = level.prefix + name
@@ -149,7 +150,7 @@ class Walk:
         try:
             entries = self._entries(descriptor)
         except OSError:
-            os.close(descriptor)
+            calls.close(descriptor)
             raise
         if self._gitignore:
             rules = (*rules, *_ignore_files(descriptor, self._below_root(prefix), self.notes))
@@ -157,7 +158,7 @@ class Walk:
 
     def _entries(self, descriptor: int) -> list[_Entry]:
         accept_name = self._accept_name or _anything
-        with os.scandir(descriptor) as scan:
+        with calls.scandir(descriptor) as scan:
             named = (
                 (entry.name, entry.is_dir(follow_symlinks=False), entry.is_file(follow_symlinks=False))
                 for entry in islice(scan, self._limits.names)
@@ -220,7 +221,7 @@ def files_below(root: WorkspaceRoot, start: str = ".", limit: int = 1_000) -> li
 def _ignore_files(descriptor: int, base: str, notes: list[str]) -> list[IgnoreFile]:
     """Parse the ``.gitignore`` of an open directory; empty if it has no readable one."""
     try:
-        status = os.stat(".gitignore", dir_fd=descriptor, follow_symlinks=False)
+        status = calls.stat(".gitignore", descriptor)
         with open_regular(ResolvedPath(descriptor, ".gitignore", (".gitignore",), status)) as file:
             text = os.read(file, MAX_IGNORE_BYTES).decode("utf-8", "replace")
         if status.st_size > MAX_IGNORE_BYTES:

@@ -13,4 +13,5 @@ __all__ = [
     "seccomp",
     "shell",
     "supervisor",
+    "system_support",
 ]

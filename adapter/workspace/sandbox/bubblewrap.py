@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from adapter.workspace.paths.resolved_path import OPEN_DIRECTORY
+from adapter.workspace.paths.open_flags import OPEN_DIRECTORY
 from adapter.workspace.sandbox.toolchains import is_below, outermost
 
 SYSTEM_BINARY = "/usr/bin/bwrap"

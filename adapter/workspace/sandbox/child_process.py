@@ -25,8 +25,10 @@ from typing import Literal
 
 from adapter.core.errors import ToolError
 from adapter.core.text.redaction import SECRET_NAME
+from adapter.workspace.paths.directory_calls import calls
 from adapter.workspace.paths.os_errors import explain_os_error
 from adapter.workspace.sandbox import supervisor
+from adapter.workspace.sandbox.system_support import check_system
 
 MAX_PROCESSES = 1_000
 """Maximum number of processes of a command at a time. A command with more is ended as a fork bomb."""
@@ -108,6 +110,7 @@ class ChildProcess:
     """
 
     def __init__(self, job: ProcessSpec, directory: int, *sinks: Sink) -> None:
+        check_system()
         if any("\0" in word for word in job.argv):
             raise ToolError("the command contains a NUL character, which programs cannot receive; nothing was run")
         self.ending: ProcessExit | None = None
@@ -251,6 +254,7 @@ def _start(descriptors: Sequence[int], directory: int, environment: Mapping[str,
 
         for descriptor in descriptors[1:]:
             fcntl.fcntl(descriptor, _F_SETPIPE_SZ, _PIPE_BYTES)
+    path = calls.path_of(directory)
     return subprocess.Popen(
         [*supervisor.COMMAND, *map(str, descriptors)],
         stdin=subprocess.DEVNULL,
@@ -261,8 +265,8 @@ def _start(descriptors: Sequence[int], directory: int, environment: Mapping[str,
         pass_fds=descriptors,
         # Change to the descriptor, since the path may lead to another directory by now. Python 3.12 warns of
         # preexec_fn in a process with threads, so it is used only without /proc.
-        cwd=f"/proc/self/fd/{directory}" if supervisor.HAS_PROC else None,
-        preexec_fn=None if supervisor.HAS_PROC else lambda: os.fchdir(directory),
+        cwd=path or (f"/proc/self/fd/{directory}" if supervisor.HAS_PROC else None),
+        preexec_fn=None if path or supervisor.HAS_PROC else lambda: os.fchdir(directory),
     )
 
 

@@ -26,8 +26,8 @@ from typing import Literal, TypeAlias, get_args
 from adapter.core.errors import ToolError, UsageError
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.tools.operations.permissions import NO_SANDBOX
+from adapter.workspace.paths.directory_calls import calls
 from adapter.workspace.paths.git_detection import repositories_in
-from adapter.workspace.paths.resolved_path import OPEN_DIRECTORY
 from adapter.workspace.sandbox import landlock
 from adapter.workspace.sandbox.bubblewrap import (
     MAX_HIDDEN,
@@ -158,7 +158,7 @@ def _try_level(level: Level, bwrap: str | None) -> str | None:
     output: list[bytes] = []
     with tempfile.TemporaryDirectory(prefix="adapter-") as folder:
         confinement = ActiveSandbox(SandboxSettings(), os.path.realpath(folder), level=level, bwrap=bwrap)
-        descriptor = os.open(folder, OPEN_DIRECTORY)
+        descriptor = calls.open_root(folder)
         try:
             job = confinement.job(["/bin/sh", "-c", "exit 0"], ())
             with ChildProcess(job, descriptor, output.append) as command:
@@ -166,7 +166,7 @@ def _try_level(level: Level, bwrap: str | None) -> str | None:
         except (OSError, ToolError) as error:
             return str(error)
         finally:
-            os.close(descriptor)
+            calls.close(descriptor)
             confinement.close()
     if command.ending is not None and command.ending.exit_code == 0:
         return None

@@ -437,3 +437,12 @@ def test_a_rule_or_an_approver_that_is_none_is_refused_at_once(root):
         Workspace(root, rules=["deny read_file"])  # type: ignore[list-item]
     with pytest.raises(UsageError, match=r"unknown approve mode 5; expected ask, auto-edit, yolo, plan"):
         Workspace(root, approve=5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("path", ["Secrets/key", "SECRETS/KEY", "secrets/key"])
+def test_rules_that_restrict_ignore_case(path):
+    """On macOS and Windows all of these are one file. A rule that allows covers only its own spelling."""
+    assert verdict(read(path), "deny Read(secrets/**)") == "deny"
+    assert verdict(read(path), "deny Read(SECRETS/)") == "deny"
+    assert verdict(write(path), "ask Write(secrets/**)", mode="auto-edit") == "ask"
+    assert (verdict(write(path), "allow Write(secrets/**)") == "allow") is (path == "secrets/key")

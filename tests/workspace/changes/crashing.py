@@ -35,7 +35,7 @@ from adapter.workspace.paths.os_errors import os_errors_as_tool_errors
 from adapter.workspace.planner import plan_operation
 
 CALLS = (
-    *("open", "write", "read", "fsync", "rename", "link", "unlink", "mkdir", "rmdir", "symlink"),
+    *("open", "write", "read", "fsync", "rename", "replace", "link", "unlink", "mkdir", "rmdir", "symlink"),
     *("stat", "fstat", "fchmod", "utime", "scandir", "readlink", "makedirs"),
 )
 """The functions of `os` that the file tools use; each is one system call or a few."""
@@ -170,7 +170,7 @@ def write_forever(directory: Path, pause_s: float) -> None:
     """Change five files to the next version, again and again; each rename is followed by a pause."""
 
     def before(name: str) -> None:
-        if name in ("rename", "link", "unlink", "mkdir"):
+        if name in ("rename", "replace", "link", "unlink", "mkdir"):
             time.sleep(pause_s)
 
     with open_context(directory) as desk, intercepted(before):

@@ -60,6 +60,14 @@ def outcomes(folder, scenario):
     return old, content_of(directory)
 
 
+def count_calls(folder, scenario):
+    """Return the number of system calls that the scenario makes."""
+    directory, counting = fresh(folder, "counted"), Failing(set(), 5)
+    assert perform(directory, scenario, counting) is None
+    shutil.rmtree(directory)
+    return counting.count
+
+
 def reopened(directory):
     """The tree after the next start, how many changes are recorded, and what was said."""
     with open_context(directory) as desk:
@@ -141,7 +149,7 @@ def kill_before_calls(folder, scenario, step=1):
 @apart
 def test_kill_before_system_call_is_repaired(quick, scenario):
     """After the next start: one version, and nothing else in the tree."""
-    versions = kill_before_calls(quick, scenario, step=7 if scenario == "files" else 11)
+    versions = kill_before_calls(quick, scenario, step=7)
     assert versions["old"] > 0
     assert versions["new"] > 0
 
@@ -169,9 +177,9 @@ def test_kill_during_repair_is_repaired(quick):
         with intercepted(Killing({number}, 5)), open_context(directory):
             pass
 
-    cut_off = 0
-    for first in range(60, 400, 67):
-        for second in range(3, 150, 37):
+    cut_off, calls = 0, count_calls(quick, "files")
+    for first in range(60, calls, max(calls // 6, 1)):
+        for second in range(3, calls // 3, max(calls // 12, 1)):
             directory = fresh(quick, f"{first}-{second}")
             killed(partial(perform, directory, "files", Killing({first}, 5)))
             cut_off += killed(partial(repair, directory, second))
@@ -189,7 +197,8 @@ def test_concurrent_starts_repair_once(quick):
             assert (directory / "a.txt").read_text() in ("a1\na2\na3\n", "a1\nA2\na3\n")
             plan_operation(desk, WriteText(name, "here\n")).commit()
 
-    for number in (150, 200, 250):
+    calls = count_calls(quick, "files")
+    for number in (calls // 3, calls // 2, calls * 2 // 3):
         directory = fresh(quick, number)
         assert killed(partial(perform, directory, "files", Killing({number}, 5)))
         children = []

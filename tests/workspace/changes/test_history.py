@@ -12,6 +12,7 @@ from adapter.core.turn import Turn
 from adapter.tools.operations import Delete, FileEdit, FilesPatched, Move, Patch, PatchFiles
 from adapter.workspace import Workspace
 from tests.workspace.changes.crashing import SCENARIOS, content_of, lay_out
+from tests.workspace.conditions import needs_descriptors
 
 
 @pytest.fixture
@@ -348,6 +349,7 @@ def test_undo_in_a_later_session_names_the_earlier_change(stocked):
             workspace.undo()
 
 
+@needs_descriptors
 @pytest.mark.parametrize("name", ["one-edit", "new-file", "deleted-file", "several-files"])
 def test_undo_record_is_on_the_disk_before_the_file_changes(stocked, monkeypatch, name):
     """The record, its folder and the journal are synchronised before the first rename in the workspace."""

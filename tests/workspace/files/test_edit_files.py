@@ -245,6 +245,8 @@ def test_failing_system_call_keeps_old_file(refusal, directory, monkeypatch, cal
 
     with monkeypatch.context() as patch:
         patch.setattr(os, call, failing)
+        if call == "rename":
+            patch.setattr(os, "replace", failing)
         message = refusal("write_file", path="notes.txt", content="new")
     assert said in message
     assert (directory / "notes.txt").read_text() == "old"

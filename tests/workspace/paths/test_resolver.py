@@ -16,6 +16,7 @@ from adapter.workspace import Workspace
 from adapter.workspace.paths import openat2
 from adapter.workspace.paths.resolver import WorkspaceRoot
 from tests.effort import examples
+from tests.workspace.conditions import needs_descriptors
 
 OUTSIDE = [
     "../secret/key",
@@ -327,6 +328,7 @@ NAMES = st.sampled_from(
 )
 
 
+@needs_descriptors
 @given(st.lists(NAMES, max_size=7), st.booleans(), st.booleans(), st.sampled_from(["exist", "imagine"]))
 @examples(400)
 def test_openat2_and_walk_agree(maze, names, follow, write, parents):
@@ -342,7 +344,7 @@ def test_openat2_and_walk_agree(maze, names, follow, write, parents):
 
     quick = found()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("adapter.workspace.paths.resolver.open_beneath", lambda *_: None)
+        patch.setattr("adapter.workspace.paths.directory_calls.open_beneath", lambda *_: None)
         assert found() == quick
 
 
@@ -360,6 +362,7 @@ def maze(tmp_path_factory):
         yield root
 
 
+@needs_descriptors
 @pytest.mark.skipif(not openat2.is_available(), reason="needs Linux 5.6, and to be allowed openat2")
 def test_openat2_is_used_if_possible(directory, root, monkeypatch):
     """Or the test before this one would compare the walk with itself; it never follows a link by itself."""
@@ -372,7 +375,7 @@ def test_openat2_is_used_if_possible(directory, root, monkeypatch):
         given.append(openat2.open_beneath(*args))
         return given[-1]
 
-    monkeypatch.setattr("adapter.workspace.paths.resolver.open_beneath", open_beneath)
+    monkeypatch.setattr("adapter.workspace.paths.directory_calls.open_beneath", open_beneath)
     for path in ("a/b/f", "a/up/a/b/f"):
         with root.open_file(path):
             pass
@@ -403,13 +406,6 @@ def test_replaced_workspace_is_detected(directory, root):
     directory.mkdir()
     with pytest.raises(ToolError, match="moved, replaced or closed"), root.locate("x"):
         pass
-
-
-def test_missing_directory_descriptors_are_reported(directory, monkeypatch):
-    """Windows gets a sentence, not an AttributeError."""
-    monkeypatch.setattr(os, "supports_dir_fd", set())
-    with pytest.raises(UsageError, match="WSL"):
-        WorkspaceRoot(directory)
 
 
 def test_missing_workspace_is_a_usage_error(tmp_path):

@@ -1,0 +1,172 @@
+"""System calls on a name in an open directory, in one of two ways.
+
+`DescriptorCalls` uses directory descriptors (openat and its relatives): the system resolves a name in the directory
+that was opened, even if another process moves or replaces it. `CheckedPaths`, for systems without them, uses paths and
+checks every directory of the path before and after each call. The environment variable ``ADAPTER_PATHS`` chooses
+between ``descriptors`` and ``portable``; the default is descriptors where the system has them.
+
+The methods are named after the functions of `os` that they replace, and raise OSError like them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from adapter.core.errors import UsageError
+from adapter.workspace.paths.checked_paths import CheckedPaths
+from adapter.workspace.paths.open_flags import OPEN_DIRECTORY
+from adapter.workspace.paths.openat2 import open_beneath
+
+
+class DirectoryCalls(Protocol):
+    """The calls. ``dirfd``: an open directory, from `open_root`, `open_directory`, `open_beneath` or `dup`."""
+
+    def open_root(self, path: str) -> int:
+        """Open the directory with the absolute ``path``, whose last name must not be a link."""
+
+    def open_directory(self, name: str, dirfd: int) -> int:
+        """Open the directory ``name``, which must not be a link. ``.`` opens ``dirfd`` again."""
+
+    def open_beneath(self, dirfd: int, path: str) -> int | None:
+        """Open the directory ``path`` in one call that meets no link; None if it must be walked."""
+
+    def open_file(self, name: str, dirfd: int, flags: int, mode: int = 0o777) -> int:
+        """Open or create the file ``name``, which must not be a link, and return an ordinary file descriptor."""
+
+    def dup(self, dirfd: int) -> int: ...
+
+    def close(self, descriptor: int) -> None:
+        """Close a directory or an ordinary descriptor."""
+
+    def stat(self, name: str, dirfd: int) -> os.stat_result:
+        """Return the status of the name, without following a link."""
+
+    def fstat(self, descriptor: int) -> os.stat_result:
+        """Return the status of an open directory or file."""
+
+    def scandir(self, dirfd: int) -> AbstractContextManager[Iterator[os.DirEntry[str]]]: ...
+
+    def mkdir(self, name: str, dirfd: int, mode: int = 0o777) -> None: ...
+
+    def rmdir(self, name: str, dirfd: int) -> None: ...
+
+    def unlink(self, name: str, dirfd: int) -> None: ...
+
+    def rename(self, name: str, dirfd: int, new: str, new_dirfd: int) -> None:
+        """Rename the name, replacing a file that has the new name."""
+
+    def link(self, name: str, dirfd: int, new: str, new_dirfd: int) -> None:
+        """Make a hard link, to a link itself rather than its target."""
+
+    def symlink(self, target: str, name: str, dirfd: int) -> None: ...
+
+    def readlink(self, name: str, dirfd: int) -> str: ...
+
+    def mkfifo(self, name: str, mode: int, dirfd: int) -> None: ...
+
+    def fchmod(self, descriptor: int, mode: int) -> None:
+        """Set the mode of an open directory or file, where the system can."""
+
+    def utime(self, descriptor: int, ns: tuple[int, int]) -> None:
+        """Set the times of an open directory or file in nanoseconds, where the system can."""
+
+    def fsync(self, dirfd: int) -> None:
+        """Make renames in the directory durable, where the system can."""
+
+    def open_lock_file(self, dirfd: int) -> int:
+        """Return a new file descriptor that stands for the directory when it is locked."""
+
+    def path_of(self, dirfd: int) -> str | None:
+        """Return the path by which another process enters the directory; None if it can use the descriptor."""
+
+
+class DescriptorCalls:
+    """Calls on directory descriptors."""
+
+    def open_root(self, path: str) -> int:
+        return os.open(path, OPEN_DIRECTORY)
+
+    def open_directory(self, name: str, dirfd: int) -> int:
+        return os.open(name, OPEN_DIRECTORY, dir_fd=dirfd)
+
+    def open_beneath(self, dirfd: int, path: str) -> int | None:
+        return open_beneath(dirfd, path, OPEN_DIRECTORY)
+
+    def open_file(self, name: str, dirfd: int, flags: int, mode: int = 0o777) -> int:
+        return os.open(name, flags, mode, dir_fd=dirfd)
+
+    def dup(self, dirfd: int) -> int:
+        return os.dup(dirfd)
+
+    def close(self, descriptor: int) -> None:
+        os.close(descriptor)
+
+    def stat(self, name: str, dirfd: int) -> os.stat_result:
+        return os.stat(name, dir_fd=dirfd, follow_symlinks=False)
+
+    def fstat(self, descriptor: int) -> os.stat_result:
+        return os.fstat(descriptor)
+
+    def scandir(self, dirfd: int) -> AbstractContextManager[Iterator[os.DirEntry[str]]]:
+        return os.scandir(dirfd)
+
+    def mkdir(self, name: str, dirfd: int, mode: int = 0o777) -> None:
+        os.mkdir(name, mode, dir_fd=dirfd)
+
+    def rmdir(self, name: str, dirfd: int) -> None:
+        os.rmdir(name, dir_fd=dirfd)
+
+    def unlink(self, name: str, dirfd: int) -> None:
+        os.unlink(name, dir_fd=dirfd)
+
+    def rename(self, name: str, dirfd: int, new: str, new_dirfd: int) -> None:
+        os.rename(name, new, src_dir_fd=dirfd, dst_dir_fd=new_dirfd)
+
+    def link(self, name: str, dirfd: int, new: str, new_dirfd: int) -> None:
+        os.link(name, new, src_dir_fd=dirfd, dst_dir_fd=new_dirfd, follow_symlinks=False)
+
+    def symlink(self, target: str, name: str, dirfd: int) -> None:
+        os.symlink(target, name, dir_fd=dirfd)
+
+    def readlink(self, name: str, dirfd: int) -> str:
+        return os.readlink(name, dir_fd=dirfd)
+
+    def mkfifo(self, name: str, mode: int, dirfd: int) -> None:
+        os.mkfifo(name, mode, dir_fd=dirfd)
+
+    def fchmod(self, descriptor: int, mode: int) -> None:
+        os.fchmod(descriptor, mode)
+
+    def utime(self, descriptor: int, ns: tuple[int, int]) -> None:
+        os.utime(descriptor, ns=ns)
+
+    def fsync(self, dirfd: int) -> None:
+        os.fsync(dirfd)
+
+    def open_lock_file(self, dirfd: int) -> int:
+        return os.open(".", os.O_RDONLY | os.O_CLOEXEC, dir_fd=dirfd)  # each open file has its own lock
+
+    def path_of(self, dirfd: int) -> None:  # noqa: ARG002
+        return None
+
+
+def has_descriptors() -> bool:
+    """Return whether the system can open, inspect and rename names relative to a directory descriptor."""
+    needed = {os.open, os.stat, os.rename}
+    return needed <= os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
+
+
+def _choose() -> DirectoryCalls:
+    choice = os.environ.get("ADAPTER_PATHS", "")
+    if choice not in ("", "descriptors", "portable"):
+        raise UsageError(f"ADAPTER_PATHS is {choice!r}; give descriptors or portable, or leave it out")
+    if choice == "descriptors" and not has_descriptors():
+        raise UsageError("ADAPTER_PATHS is descriptors, which this system lacks; give portable, or leave it out")
+    return CheckedPaths() if choice == "portable" or not has_descriptors() else DescriptorCalls()
+
+
+calls: DirectoryCalls = _choose()
+"""The calls that this process uses."""

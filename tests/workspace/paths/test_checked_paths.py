@@ -1,0 +1,165 @@
+"""Directories checked by path: a directory that was replaced is noticed, whatever call comes next."""
+
+import errno
+import os
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from adapter.core.file_lock import try_lock
+from adapter.workspace.paths.checked_paths import CheckedPaths, leads_elsewhere
+from adapter.workspace.paths.directory_calls import DescriptorCalls
+from adapter.workspace.paths.open_flags import NEW_FILE, OPEN_FILE
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """``top/inner/f`` and, outside of ``top``, ``secret/f``."""
+    for name, text in (("top/inner/f", "mine"), ("secret/f", "secret")):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+@pytest.fixture
+def paths():
+    return CheckedPaths()
+
+
+@pytest.fixture
+def inner(tree, paths):
+    top = paths.open_root(str(tree / "top"))
+    return paths.open_directory("inner", top)
+
+
+def replace_inner(tree, by):
+    """Replace ``inner`` by a link to the secret, or by another directory."""
+    (tree / "top" / "inner").rename(tree / "top" / "moved")
+    if by == "link":
+        (tree / "top" / "inner").symlink_to(tree / "secret")
+    else:
+        (tree / "secret").rename(tree / "top" / "inner")
+
+
+EVERY_CALL = {
+    "open_directory": lambda paths, inner: paths.open_directory("f", inner),
+    "open_file": lambda paths, inner: paths.open_file("f", inner, OPEN_FILE),
+    "new file": lambda paths, inner: paths.open_file("new", inner, NEW_FILE, 0o600),
+    "stat": lambda paths, inner: paths.stat("f", inner),
+    "fstat": lambda paths, inner: paths.fstat(inner),
+    "scandir": lambda paths, inner: paths.scandir(inner).__enter__(),
+    "mkdir": lambda paths, inner: paths.mkdir("new", inner),
+    "rmdir": lambda paths, inner: paths.rmdir("f", inner),
+    "unlink": lambda paths, inner: paths.unlink("f", inner),
+    "rename": lambda paths, inner: paths.rename("f", inner, "new", inner),
+    "link": lambda paths, inner: paths.link("f", inner, "new", inner),
+    "symlink": lambda paths, inner: paths.symlink("f", "new", inner),
+    "readlink": lambda paths, inner: paths.readlink("f", inner),
+    "mkfifo": lambda paths, inner: paths.mkfifo("new", 0o600, inner),
+    "fchmod": lambda paths, inner: paths.fchmod(inner, 0o700),
+    "utime": lambda paths, inner: paths.utime(inner, (1, 1)),
+    "path_of": lambda paths, inner: paths.path_of(inner),
+}
+
+
+def test_every_call_is_tried():
+    """Of the same names as with descriptors."""
+    names = {name for name in vars(DescriptorCalls) if not name.startswith("_")}
+    untouched = {"open_root", "open_beneath", "dup", "close", "fsync", "open_lock_file"}
+    assert {name.split()[0] for name in EVERY_CALL} - {"new"} == names - untouched
+    assert names == {name for name in vars(CheckedPaths) if not name.startswith("_")}
+
+
+@pytest.mark.parametrize("by", ["link", "directory"])
+@pytest.mark.parametrize("name", EVERY_CALL)
+def test_call_in_replaced_directory_is_refused(tree, paths, inner, name, by):
+    """And what lies in the directory that replaced it stays as it is."""
+    replace_inner(tree, by)
+    with pytest.raises(OSError, match="replaced") as raised:
+        EVERY_CALL[name](paths, inner)
+    assert raised.value.errno == errno.ELOOP
+    secret = tree / "secret" if by == "link" else tree / "top" / "inner"
+    assert [path.name for path in secret.iterdir()] == ["f"]
+    assert (secret / "f").read_text() == "secret"
+
+
+def test_directory_above_is_checked(tree, paths, inner):
+    """Not only the last one."""
+    deep = tree / "top" / "inner" / "deep"
+    deep.mkdir()
+    opened = paths.open_directory("deep", inner)
+    replace_inner(tree, "link")
+    (tree / "secret" / "deep").mkdir()
+    with pytest.raises(OSError, match="replaced"):
+        paths.scandir(opened).__enter__()
+
+
+def test_swap_during_open_is_noticed(tree, paths, inner, monkeypatch):
+    """The directory is replaced after the check, just before the file is opened: the descriptor is closed again."""
+    real, opened = os.open, []
+
+    def swapping(path, flags, mode=0o777):
+        replace_inner(tree, "link")
+        opened.append(real(path, flags, mode))
+        return opened[-1]
+
+    monkeypatch.setattr(os, "open", swapping)
+    with pytest.raises(OSError, match="replaced"):
+        paths.open_file("f", inner, OPEN_FILE)
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(opened[0])
+
+
+def test_link_is_not_opened(tree, paths, inner):
+    """Neither as a file nor as a directory."""
+    (tree / "top" / "inner" / "to-file").symlink_to(tree / "secret" / "f")
+    (tree / "top" / "inner" / "to-folder").symlink_to(tree / "secret")
+    with pytest.raises(OSError, match=r"link|loop|Too many levels"):
+        paths.open_file("to-file", inner, OPEN_FILE)
+    with pytest.raises(OSError, match="link"):
+        paths.open_directory("to-folder", inner)
+    with pytest.raises(NotADirectoryError):
+        paths.open_directory("f", inner)
+
+
+@pytest.mark.parametrize("name", ["", "..", "a/b", "../secret/f", "/etc/passwd"])
+def test_only_single_names_are_taken(paths, inner, name):
+    """The walk takes a path apart; a name that is a path is a mistake of ours."""
+    with pytest.raises(OSError, match="not the name of an entry"):
+        paths.stat(name, inner)
+
+
+def test_closed_directory_is_refused(paths, inner):
+    """As a closed descriptor is."""
+    again = paths.dup(inner)
+    paths.close(inner)
+    for use in (paths.close, paths.fstat, paths.dup):
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            use(inner)
+    assert paths.stat("f", again).st_size == 4
+
+
+def test_directory_is_locked_through_a_file(tree, paths, inner, tmp_path, monkeypatch):
+    """The same for every program, and none in the workspace."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    first, other = paths.open_lock_file(inner), CheckedPaths()
+    directory = other.open_root(paths.path_of(inner))
+    second = other.open_lock_file(directory)
+    assert try_lock(first)
+    assert not try_lock(second)
+    os.close(first)
+    assert try_lock(second)
+    os.close(second)
+    assert [path.name for path in (tree / "top" / "inner").iterdir()] == ["f"]
+
+
+@pytest.mark.parametrize(
+    ("tag", "expected"),
+    [(0xA0000003, True), (0xA000000C, True), (0x9000001A, False), (0, False)],
+    ids=["junction", "symbolic link", "file in a cloud", "none"],
+)
+def test_reparse_points_that_lead_elsewhere(tag, expected):
+    """The tags are of winnt.h: only name surrogates stand for another file."""
+    status = SimpleNamespace(st_mode=0o40755, st_reparse_tag=tag)
+    assert leads_elsewhere(cast(os.stat_result, status)) is expected
