@@ -112,7 +112,7 @@ def test_a_flood_that_gives_nothing_of_use_is_missed():
 )
 def test_a_failing_call_is_said_and_harms_nothing(name, code, tmp_path):
     """Every call of the operation fails once: old or new, no descriptor kept, nothing less without a word."""
-    calls = ("open", "stat", "dup", "close")
+    calls = ("open", "stat", "lstat", "dup", "close")
     row = fault_sweep.sweep(name, tmp_path / "sweep", [code], calls)
     assert row.faults > 2
     assert row.bad == []
