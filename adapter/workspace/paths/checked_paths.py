@@ -110,28 +110,28 @@ class CheckedPaths:
             yield entries
 
     def mkdir(self, name: str, dirfd: int, mode: int = 0o777) -> None:
-        with self._check_around(dirfd) as directory:
+        with self._change_in(dirfd) as directory:
             os.mkdir(directory.join(name), mode)
 
     def rmdir(self, name: str, dirfd: int) -> None:
-        with self._check_around(dirfd) as directory:
+        with self._change_in(dirfd) as directory:
             os.rmdir(directory.join(name))
 
     def unlink(self, name: str, dirfd: int) -> None:
-        with self._check_around(dirfd) as directory:
+        with self._change_in(dirfd) as directory:
             os.unlink(directory.join(name))
 
     def rename(self, name: str, dirfd: int, new: str, new_dirfd: int) -> None:
-        with self._check_around(dirfd) as directory, self._check_around(new_dirfd) as target:
+        with self._change_in(dirfd) as directory, self._change_in(new_dirfd) as target:
             os.replace(directory.join(name), target.join(new))
 
     def link(self, name: str, dirfd: int, new: str, new_dirfd: int) -> None:
         follow = {"follow_symlinks": False} if os.link in os.supports_follow_symlinks else {}
-        with self._check_around(dirfd) as directory, self._check_around(new_dirfd) as target:
+        with self._change_in(dirfd) as directory, self._change_in(new_dirfd) as target:
             os.link(directory.join(name), target.join(new), **follow)
 
     def symlink(self, target: str, name: str, dirfd: int) -> None:
-        with self._check_around(dirfd) as directory:
+        with self._change_in(dirfd) as directory:
             os.symlink(target, directory.join(name))
 
     def readlink(self, name: str, dirfd: int) -> str:
@@ -139,19 +139,19 @@ class CheckedPaths:
             return os.readlink(directory.join(name))
 
     def mkfifo(self, name: str, mode: int, dirfd: int) -> None:
-        with self._check_around(dirfd) as directory:
+        with self._change_in(dirfd) as directory:
             os.mkfifo(directory.join(name), mode)
 
     def fchmod(self, descriptor: int, mode: int) -> None:
         if descriptor >= _FIRST:
-            with self._check_around(descriptor) as directory:
+            with self._change_in(descriptor) as directory:
                 os.chmod(directory.path, mode)
         elif hasattr(os, "fchmod"):
             os.fchmod(descriptor, mode)
 
     def utime(self, descriptor: int, ns: tuple[int, int]) -> None:
         if descriptor >= _FIRST:
-            with self._check_around(descriptor) as directory:
+            with self._change_in(descriptor) as directory:
                 os.utime(directory.path, ns=ns)
         elif os.utime in os.supports_fd:
             os.utime(descriptor, ns=ns)
@@ -193,6 +193,19 @@ class CheckedPaths:
         directory.check()
         yield directory
         directory.check()
+
+    @contextmanager
+    def _change_in(self, dirfd: int) -> Iterator[_OpenDirectory]:
+        """Like `_check_around`, for a ``with`` body that changes the directory. Raise ESTALE if the directory was
+        replaced meanwhile: the change may have been made elsewhere."""
+        directory = self._directory(dirfd)
+        directory.check()
+        yield directory
+        try:
+            directory.check()
+        except OSError as error:
+            if error.errno in (errno.ELOOP, errno.ENOENT, errno.ENOTDIR):
+                raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), directory.path) from error
 
     def _add(self, above: tuple[tuple[str, _Identity], ...], path: str) -> int:
         status = os.lstat(path)

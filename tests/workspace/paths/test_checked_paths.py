@@ -7,10 +7,12 @@ from typing import cast
 
 import pytest
 
+from adapter.core.errors import ToolError
 from adapter.core.file_lock import try_lock
 from adapter.workspace.paths.checked_paths import CheckedPaths, leads_elsewhere
 from adapter.workspace.paths.directory_calls import DescriptorCalls
 from adapter.workspace.paths.open_flags import NEW_FILE, OPEN_FILE
+from adapter.workspace.paths.os_errors import os_errors_as_tool_errors
 
 
 @pytest.fixture
@@ -109,6 +111,39 @@ def test_swap_during_open_is_noticed(tree, paths, inner, monkeypatch):
         paths.open_file("f", inner, OPEN_FILE)
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(opened[0])
+
+
+def test_swap_during_a_change_is_said(tree, paths, inner, monkeypatch):
+    """The change was made in the folder that replaced the other one: never an error that says nothing of it."""
+    real = os.replace
+
+    def swapping(source, target):
+        replace_inner(tree, "link")
+        real(source, target)
+
+    monkeypatch.setattr(os, "replace", swapping)
+    with (
+        pytest.raises(ToolError, match=r"replaced a folder .* f was not renamed\. Something may have been changed"),
+        os_errors_as_tool_errors("f was not renamed"),
+    ):
+        paths.rename("f", inner, "g", inner)
+
+
+def test_unreadable_status_after_a_change_is_no_failure(paths, inner, monkeypatch):
+    """The change was made, and says so."""
+    real, seen = os.lstat, []
+
+    def failing(path):
+        seen.append(path)
+        if len(seen) > 4:
+            raise OSError(errno.EIO, "Input/output error")
+        return real(path)
+
+    monkeypatch.setattr(os, "lstat", failing)
+    paths.rename("f", inner, "g", inner)
+    assert len(seen) > 4
+    monkeypatch.undo()
+    assert paths.stat("g", inner).st_size == 4
 
 
 def test_link_is_not_opened(tree, paths, inner):
