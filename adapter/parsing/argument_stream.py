@@ -2,7 +2,7 @@
 
 Emitted text cannot be withdrawn. A fragment is therefore emitted only if no damage to the rest of the call can change
 it: a complete member under one of the tool's parameter names, or the inside of a string that no repair would touch,
-once the call's reader has recognized the JSON and its tool. All other text is buffered until the call ends.
+after the call's reader has recognized the JSON and its tool. All other text is buffered until the call ends.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ WAIT_LIMIT = 1000
 _PROBE = "C:\n"
 """A string that every normalization changes: as a path, it gets a backslash in place of the line break.
 
-No parameter accepts it except one that accepts strings.
+Only a parameter that accepts any string leaves it unchanged.
 """
 
 _ABOUT = rf"(?:\"(?:{'|'.join(ABOUT_KEYS)})\"\s*:\s*[^,{{]*,\s*)?"
@@ -102,18 +102,18 @@ class ArgumentStream:
             self._has_stopped = len(self._text) > WAIT_LIMIT
             return False
         start = json_call.start - self._start
-        found = (_BRACE if json_call.name else _HEAD).match(self._text, start)
-        if found is None:
+        match = (_BRACE if json_call.name else _HEAD).match(self._text, start)
+        if match is None:
             self._has_stopped = len(self._text) - start > WAIT_LIMIT
             return False
-        name = json_call.name or found["name"].strip()
+        name = json_call.name or match["name"].strip()
         self._tool = self._context.tools.match(name)
         is_known = self._tool is not None or not self._context.tools
-        if not is_known or (json_call.name is None and found["key"] != json_call.arguments_key):
+        if not is_known or (json_call.name is None and match["key"] != json_call.arguments_key):
             self._has_stopped = True
             return False
         self.name = self._tool.name if self._tool is not None else name
-        self._text = self._text[found.end() :]
+        self._text = self._text[match.end() :]
         return True
 
     def _next_member(self) -> str | None:
@@ -121,20 +121,20 @@ class ArgumentStream:
 
         Returns "" for a member that must wait for the call's end, and None if more text is needed.
         """
-        found = _MEMBER.match(self._text)
-        if found is None or found.end() >= len(self._text):
+        match = _MEMBER.match(self._text)
+        if match is None or match.end() >= len(self._text):
             self._has_stopped = bool(re.match(r"\s*[^\s,\"]", self._text))  # the end of the object, or not a member
             return None
-        key = json.loads(found["key"])
-        if (not found["comma"]) == bool(self._emitted or self._postponed) or key in self._emitted:
+        key = json.loads(match["key"])
+        if (not match["comma"]) == bool(self._emitted or self._postponed) or key in self._emitted:
             self._has_stopped = True
             return None
         lead = f"{', ' if self._emitted else ''}{_dumps(key)}: "
-        if self._is_verbatim(key) and _BEGINS_STRING.match(self._text, found.end()):
-            self._text = self._text[found.end() + 1 :]
+        if self._is_verbatim(key) and _BEGINS_STRING.match(self._text, match.end()):
+            self._text = self._text[match.end() + 1 :]
             self._open = (key, [])
             return f'{lead}"'
-        value = decode_strict(self._text, found.end())
+        value = decode_strict(self._text, match.end())
         if value is None or not _VALUE_ENDS.match(self._text, value.end):  # `0` may become `0.5`
             self._has_stopped = len(self._text) > WAIT_LIMIT
             return None
@@ -169,10 +169,10 @@ class ArgumentStream:
         """Return the next part of the open string, with its closing quote; None if more text is needed."""
         assert self._open is not None
         key, parts = self._open
-        found = _STRING_TEXT.match(self._text)
-        if found is not None:
-            self._text = self._text[found.end() :]
-            parts.append(found.group().translate(_RAW))
+        match = _STRING_TEXT.match(self._text)
+        if match is not None:
+            self._text = self._text[match.end() :]
+            parts.append(match.group().translate(_RAW))
             return parts[-1]
         ends = _STRING_ENDS.match(self._text)
         if ends is None:

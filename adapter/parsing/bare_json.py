@@ -79,7 +79,7 @@ class UntaggedJson:
     def _take_values(
         self, source: StreamBuffer, span: list[str], context: ReadContext
     ) -> Reader[tuple[list[Value], str | None]]:
-        """Parse values that semicolons or commas separate, up to the first that cannot be parsed.
+        """Parse values separated by semicolons or commas, up to the first that cannot be parsed.
 
         Returns the parsed values and the error of the value that cannot be parsed; the error is None if the text was
         only cut.
@@ -130,15 +130,15 @@ class UntaggedJson:
         return values, self._end_at_break(source, piece, span)
 
     def _find_break(self, text: str) -> int | None:
-        """Return where a value whose quotes do not pair most likely ends: at a marker, or else at a blank line."""
-        found = find_break(text, self._ends) if self._ends else None
-        if found is not None:
-            return found[0]
+        """Return the offset at which a value with unbalanced quotes probably ends: a marker, or else a blank line."""
+        marker = find_break(text, self._ends) if self._ends else None
+        if marker is not None:
+            return marker[0]
         blank = _BLANK_LINE.search(text)
         return blank.end() if blank else None
 
     def _end_at_break(self, source: StreamBuffer, piece: list[str], span: list[str]) -> str | None:
-        """End a value that cannot be parsed, and give back the text after it. Return the error; None if the text was
+        """End a value that cannot be parsed, and give back the text after it. Return the error, or None if the text was
         cut."""
         text = "".join(piece)
         end = None if source.was_cut else self._find_break(text)
@@ -156,15 +156,15 @@ class UntaggedJson:
         """Give back the marker that ended a value, even if a stray quote hid the marker from the bracket count."""
         source.push_back(marker)
         text = "".join(piece)
-        found = None if marker or self._ends is None else self._ends.search(text, 0)
-        if found is None:
+        span = None if marker or self._ends is None else self._ends.search(text, 0)
+        if span is None:
             return
         try:
-            decode_json(text[: found[0]], closed=False)
+            decode_json(text[: span[0]], closed=False)
         except FormatError:
             return  # the marker is inside a string that was cut off
-        piece[:] = [text[: found[0]]]
-        source.push_back(text[found[0] :])
+        piece[:] = [text[: span[0]]]
+        source.push_back(text[span[0] :])
 
     def _begins_call(self, source: StreamBuffer, context: ReadContext) -> Reader[bool]:
         """Return whether the first key may begin a call. If not, the JSON is an answer and may be shown at once."""

@@ -23,7 +23,7 @@ _PLACEHOLDER = re.compile(r"<([\w -]+)>|\.\.\.|…|\{\{.*\}\}")
 
 
 class CallEventFactory:
-    """Build the call events of one turn. ``id_seed`` makes its call ids differ from those of other turns."""
+    """Build the call events of one turn. Call ids depend on ``id_seed``, so that they differ between turns."""
 
     def __init__(
         self, format: Format, tools: ToolSet, normalise: Normalise, policy: ParsePolicy, *, id_seed: str
@@ -114,7 +114,7 @@ class CallEventFactory:
 def make_call_id(seed: str, number: int, raw: str) -> str:
     """Return ``call_`` and 24 letters or digits, like OpenAI's ids. Equal seed, number and text give an equal id.
 
-    Of a long text, only its two ends and its length are used.
+    For a long text, only its length and its two ends are hashed.
     """
     if len(raw) > 4096:
         raw = f"{raw[:2048]}{len(raw)}{raw[-2048:]}"
@@ -144,5 +144,5 @@ def _is_placeholder(key: str, value: str) -> bool:
 
     ``<path>`` is a placeholder for ``file_path``; ``<br>`` is only a tag.
     """
-    found = _PLACEHOLDER.fullmatch(value)
-    return found is not None and (found[1] is None or " " in found[1] or found[1].lower() in key.lower())
+    match = _PLACEHOLDER.fullmatch(value)
+    return match is not None and (match[1] is None or " " in match[1] or match[1].lower() in key.lower())

@@ -16,8 +16,9 @@ UNMARKED = "unmarked"
 def detect_call_format(turn: Turn, names: tuple[str, ...], fixed_format: Format | None = None) -> str:
     """Return the format of the first call.
 
-    If several formats have the marker that begins the call, this is the one whose prefix is most similar to the call's.
-    If no marker begins the call, returns the name of ``fixed_format`` or ``unmarked``. Returns "" if there is no call.
+    If several formats share the marker that begins the call, returns the one whose prefix is most similar to the
+    call's. If no marker begins the call, returns the name of ``fixed_format`` or ``unmarked``. Returns "" if there is
+    no call.
     """
     first = next((event for event in turn.events if isinstance(event, ToolCall | InvalidToolCall)), None)
     if first is None:

@@ -66,8 +66,8 @@ class CallProgress:
         """Return the events for ``text``, the next part of the call."""
         if self._name is None and self._size < HEAD_LIMIT:
             self._head += text
-            found = self._name_pattern.search(self._head)
-            self._name = found[found.lastindex or 0] if found else None
+            match = self._name_pattern.search(self._head)
+            self._name = match[match.lastindex or 0] if match else None
         self._size += len(text)
         progress = ToolCallProgress(text, self._name, self._size)
         if self._stream is None:

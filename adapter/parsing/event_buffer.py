@@ -113,7 +113,7 @@ class EventBuffer:
         self.state.leave_reasoning()
 
     def close_unopened_reasoning(self, marker: str) -> None:
-        """Handle a closing marker whose opening marker was in the prompt: the text so far becomes reasoning."""
+        """Treat the text so far as reasoning, because the opening marker of ``marker`` was in the prompt."""
         state = self.state
         self.rollback_held()
         self.flush_whitespace(as_text=False)

@@ -8,7 +8,7 @@ from adapter.parsing.format import BodyReader, BodyResult, CallOpener, ReadConte
 from adapter.parsing.stream_buffer import Reader, StreamBuffer, give_back, take_again
 
 MAX_GIVEN_BACK = 100_000
-"""Maximum number of characters that fallback readers may take and give back in one answer, to keep the cost linear."""
+"""Maximum number of characters per answer that fallback readers may take and give back, which keeps the cost linear."""
 
 
 class FallbackReader:

@@ -153,9 +153,9 @@ def peek_call(
     `ReadContext.may_be_text` is set while the function waits for more text.
     """
     may_be_text, context.may_be_text = context.may_be_text, True
-    found = yield from peek_match(source, pattern, limit, may_continue)
+    match = yield from peek_match(source, pattern, limit, may_continue)
     context.may_be_text = may_be_text
-    return None if found is None or (found[1] and context.tools.match(found[1]) is None) else found
+    return None if match is None or (match[1] and context.tools.match(match[1]) is None) else match
 
 
 def end_in_head(source: StreamBuffer, span: list[str], limit: int) -> BodyResult:

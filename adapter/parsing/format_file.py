@@ -9,7 +9,7 @@
     tail = "\n</call>"
     indent = 2
 
-A file may come from a stranger: its size is limited, its values are only texts and numbers, and nothing in it is run.
+Format files are untrusted: their size is limited, values are only texts and numbers, and nothing in them is executed.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def read_format_file(path: object, known: Container[str] = ()) -> Format:
         spec = parse_format_file(content.decode("utf-8"))
         if spec.name in known:
             raise ValueError(
-                f"{_place(content.decode(), 'name')}: {spec.name!r} is a built-in format; choose another name"
+                f"{_locate(content.decode(), 'name')}: {spec.name!r} is a built-in format; choose another name"
             )
         return compile_format(spec)
     except UnsupportedLayoutError as error:
@@ -74,14 +74,13 @@ def parse_format_file(text: str) -> FormatSpec:
     except ValidationError as error:
         raise ValueError(_explain(text, error)) from error
     if not _NAME.fullmatch(spec.name):
-        raise ValueError(
-            f"{_place(text, 'name')}: expected at most 61 lower-case letters, digits and underscores, got {spec.name!r}"
-        )
+        where = _locate(text, "name")
+        raise ValueError(f"{where}: expected at most 61 lower-case letters, digits and underscores, got {spec.name!r}")
     if (spec.pairs is not None) != (spec.body in _NEEDS_PAIRS):
         needs = "needs a table [pairs]" if spec.pairs is None else "takes no table [pairs]"
-        raise ValueError(f"{_place(text, 'body')}: body {spec.body!r} {needs}")
+        raise ValueError(f"{_locate(text, 'body')}: body {spec.body!r} {needs}")
     if spec.pairs is not None and "string" not in spec.pairs.openings:
-        raise ValueError(f"{_place(text, 'pairs.openings')}: expected the key 'string', the text before a value")
+        raise ValueError(f"{_locate(text, 'pairs.openings')}: expected the key 'string', the text before a value")
     return spec
 
 
@@ -133,7 +132,7 @@ def _check_sizes(text: str, values: Mapping[str, Any], prefix: str = "") -> None
         items = value if isinstance(value, list) else [value]
         if len(items) > MAX_ITEMS or any(isinstance(item, str) and len(item) > MAX_TEXT for item in [key, *items]):
             raise ValueError(
-                f"{_place(text, f'{prefix}{key}'[:60])}: at most {MAX_ITEMS} texts of {MAX_TEXT:,} characters allowed"
+                f"{_locate(text, f'{prefix}{key}'[:60])}: at most {MAX_ITEMS} texts of {MAX_TEXT:,} characters allowed"
             )
 
 
@@ -142,12 +141,12 @@ def _explain(text: str, error: ValidationError) -> str:
     for detail in error.errors(include_url=False)[:5]:
         key = ".".join(str(part) for part in detail["loc"])
         if detail["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
-            problems.append(f"{_place(text, key)}: unknown key; {_expected_keys(key)}")
+            problems.append(f"{_locate(text, key)}: unknown key; {_expected_keys(key)}")
         elif detail["type"] in ("missing", "missing_argument"):
             problems.append(f"the key {key!r} is missing")
         else:
             message = detail["msg"][:1].lower() + detail["msg"][1:]
-            problems.append(f"{_place(text, key)}: {message}, got {str(detail['input'])[:60]!r}")
+            problems.append(f"{_locate(text, key)}: {message}, got {str(detail['input'])[:60]!r}")
     return "; ".join(problems)
 
 
@@ -159,9 +158,9 @@ def _expected_keys(key: str) -> str:
     return f"did you mean {near[0]!r}?" if near else f"expected one of: {', '.join(known)}"
 
 
-def _place(text: str, path: str) -> str:
+def _locate(text: str, path: str) -> str:
     """Return the line and the key of an error: ``line 3: head``."""
     key = next((part for part in reversed(path.split(".")) if not part.isdigit()), path)
-    found = re.search(rf"^\s*\[?(?:[\w.]*\.)?[\"']?{re.escape(key)}[\"']?\s*[=\]]", text, re.MULTILINE)
-    line = "" if found is None else f"line {text.count(chr(10), 0, found.end()) + 1}: "
+    match = re.search(rf"^\s*\[?(?:[\w.]*\.)?[\"']?{re.escape(key)}[\"']?\s*[=\]]", text, re.MULTILINE)
+    line = "" if match is None else f"line {text.count(chr(10), 0, match.end()) + 1}: "
     return f"{line}{path}"

@@ -14,12 +14,12 @@ from adapter.core.errors import FormatError
 from adapter.core.json.strict import DecodedJson as Value
 from adapter.core.json.strict import decode_strict
 from adapter.parsing.format import BodyResult, ReadContext
-from adapter.parsing.marker_set import Found, MarkerSet
+from adapter.parsing.marker_set import MarkerSet, MarkerSpan
 from adapter.parsing.stream_buffer import Reader, StreamBuffer, ValueSink, read_until
 from adapter.tools.call_shapes import DecodedCall, extract_calls, looks_like_call, parse_arguments
 
 MAX_SALVAGED = 100
-"""Maximum number of calls that are searched among damaged ones."""
+"""Maximum number of calls to search for intact ones if one of them is damaged."""
 
 _BETWEEN_CALLS = re.compile(r"(?<=\})\s*[,\n]\s*(?=\{\s*\")")
 
@@ -27,7 +27,7 @@ MAX_ATTEMPTS = 8
 """Maximum number of attempts to parse one malformed body. The cost of an attempt is linear in the body's length."""
 
 ESCAPED_QUOTE = '\\"'
-"""A quote that some models write as a delimiter, having escaped the whole object as if it were in a string."""
+"""A delimiter that some models write because they escape the whole object as if it were inside a string."""
 
 QUOTES = ('"', "'", ESCAPED_QUOTE)
 BRACKETS = {"{": 1, "[": 1, "}": -1, "]": -1}
@@ -58,8 +58,8 @@ def skip_string(source: StreamBuffer, span: list[str], quote: str) -> Reader[Non
             sink.take(source.rest())
             yield from sink.wait(source)
             continue
-        found = pattern.match(source.text, source.position)
-        end = found.end() if found is not None else source.position
+        match = pattern.match(source.text, source.position)
+        end = match.end() if match is not None else source.position
         closes = source.text.startswith(quote, end)
         end += len(quote) if closes else 0
         span.append(source.text[source.position : end])
@@ -94,20 +94,20 @@ def scan_json_value(source: StreamBuffer, span: list[str], tokens: MarkerSet) ->
             return marker
 
 
-def find_break(text: str, ends: MarkerSet, start: int = 0) -> Found | None:
-    """Return the marker of ``ends`` at which a value with unpaired quotes most likely ends; None without such a marker.
+def find_break(text: str, ends: MarkerSet, start: int = 0) -> MarkerSpan | None:
+    """Return the marker of ``ends`` at which a value with unbalanced quotes probably ends, or None.
 
-    The marker follows a closing bracket or a line break, or a line break, another marker or the end follows it.
+    Before this marker is a closing bracket or a line break, or after it is a line break, another marker or the end.
     """
-    found = ends.search(text, start)
-    while found is not None:
-        begin, end = found
+    marker = ends.search(text, start)
+    while marker is not None:
+        begin, end = marker
         following = ends.search(text, end)
         gap = text[end : following[0] if following else end + _LOOKBEHIND]
         before = text[max(0, begin - _LOOKBEHIND) : begin + (text[begin] == "\n")]
         if _BEFORE_BREAK.search(before) or _AFTER_BREAK.match(gap):
-            return found
-        found = following
+            return marker
+        marker = following
     return None
 
 
@@ -116,17 +116,17 @@ def calls_from_json(values: Sequence[Value], arguments_key: str, context: ReadCo
     calls: list[DecodedCall] = []
     fixes: list[str] = []
     for value in values:
-        found = extract_calls(value.value, arguments_key, context.tools)
-        if found:
-            name, arguments, more, _ = found[-1]
-            found[-1] = DecodedCall(name, arguments, more, offset + value.end)
-        calls += found
+        decoded = extract_calls(value.value, arguments_key, context.tools)
+        if decoded:
+            name, arguments, more, _ = decoded[-1]
+            decoded[-1] = DecodedCall(name, arguments, more, offset + value.end)
+        calls += decoded
         fixes += value.fixes
     return BodyResult(calls=tuple(calls), fixes=tuple(fixes))
 
 
 def salvage_calls(text: str, error: str, arguments_key: str, context: ReadContext) -> BodyResult:
-    """Return the valid calls among several of which one is damaged, with its ``error``; else only the error."""
+    """Return ``error``, and the valid calls of a text in which another call is damaged."""
     bodies = _BETWEEN_CALLS.split(text.strip().removeprefix("[").removesuffix("]"))
     calls: list[DecodedCall] = []
     for body in bodies[:MAX_SALVAGED] if len(bodies) > 1 else ():

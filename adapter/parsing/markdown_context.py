@@ -164,11 +164,11 @@ class MarkdownContext:
         at = 0
         while True:
             first, later = _next_border(self._fence)
-            found = (first.match(text, at) if self._is_blank else None) or later.search(text, at)
-            if found is None:
+            match = (first.match(text, at) if self._is_blank else None) or later.search(text, at)
+            if match is None:
                 return at
-            self._fence = "" if self._fence else TILDE_FENCE if found["tilde"] else FENCE + found["more"]
-            at = found.end()
+            self._fence = "" if self._fence else TILDE_FENCE if match["tilde"] else FENCE + match["more"]
+            at = match.end()
             self._is_blank, self._is_quote, self._head = text[at - 1] == "\n", False, ""
             self._forget_ticks()
 

@@ -24,7 +24,7 @@ the characters around anchors, which takes longer than parsing a short answer.""
 _KELVIN = "\u212a"
 """KELVIN SIGN, the only character outside ASCII whose lower case is an ASCII letter."""
 
-Found: TypeAlias = tuple[int, int]
+MarkerSpan: TypeAlias = tuple[int, int]
 """Start and end of a marker in a text."""
 
 
@@ -44,8 +44,8 @@ class MarkerSet:
         self._parent: MarkerSet | None = None
         self._searched = 0
 
-    def part(self, *literals: str) -> MarkerSet:
-        """Return a set of some of these markers, which shares this set's pattern."""
+    def subset(self, *literals: str) -> MarkerSet:
+        """Return a set of only ``literals``, which shares this set's pattern."""
         some = MarkerSet(*literals)
         some._parent, some.overlap, some.nests = self, self.overlap, self.nests
         return some
@@ -94,7 +94,7 @@ class MarkerSet:
 
     @cached_property
     def stop_pattern(self) -> re.Pattern[str]:
-        """Pattern that matches at the beginning of every text that contains a marker or a part of a marker."""
+        """Pattern that matches at the beginning of every text that contains a marker or a subset of a marker."""
         characters = re.escape("".join({*self.starts, *self._offsets}))
         return re.compile(f"[^{characters}]*+[{characters}]" if characters else _NEVER)
 
@@ -152,24 +152,24 @@ class MarkerSet:
             return sign.start()
         return self.partial_start(text, 0) if self.search(text, 0) is None else -1
 
-    def search(self, text: str, start: int, end: int = sys.maxsize) -> Found | None:
+    def search(self, text: str, start: int, end: int = sys.maxsize) -> MarkerSpan | None:
         """Return the first marker that begins at ``start`` or later and ends by ``end``."""
         search, at = self._anchor_pattern(min(end, len(text)) - start).search, start
         while (anchor := search(text, at, end)) is not None:
-            place = anchor.start()
-            if (found := self._match_anchor(text, place, start, end)) is not None:
-                return found
-            at = place + 1
+            index = anchor.start()
+            if (marker := self._match_anchor(text, index, start, end)) is not None:
+                return marker
+            at = index + 1
         return None
 
-    def _match_anchor(self, text: str, place: int, start: int, end: int) -> Found | None:
-        """Return the first marker whose anchor is at ``place``."""
-        for offset in self._offsets[text[place]]:
-            if place - offset >= start and (found := self.match(text, place - offset, end)) is not None:
-                return found
+    def _match_anchor(self, text: str, index: int, start: int, end: int) -> MarkerSpan | None:
+        """Return the first marker whose anchor is at ``index``."""
+        for offset in self._offsets[text[index]]:
+            if index - offset >= start and (marker := self.match(text, index - offset, end)) is not None:
+                return marker
         return None
 
-    def match(self, text: str, start: int, end: int = sys.maxsize) -> Found | None:
+    def match(self, text: str, start: int, end: int = sys.maxsize) -> MarkerSpan | None:
         """Return the longest marker that begins at ``start`` and ends by ``end``."""
         ahead = text[start : start + self.longest]
         is_ascii, ahead = ahead.isascii(), ahead.lower()
@@ -186,17 +186,17 @@ class MarkerSet:
         if not text or len(text) >= self.longest:
             return False
         begun = text.lower()
-        place = bisect_right(self._sorted, begun)
-        return place < len(self._sorted) and self._sorted[place].startswith(begun)
+        index = bisect_right(self._sorted, begun)
+        return index < len(self._sorted) and self._sorted[index].startswith(begun)
 
     def partial_start(self, text: str, start: int) -> int:
         """Return the offset from which the text may be an incomplete marker; the text's length by default."""
-        place = max(start, len(text) - self.longest + 1)
-        while (found := self._start.search(text, place)) is not None:
-            place = found.start()
-            if self.may_start_with(text[place:]):
-                return place
-            place += 1
+        index = max(start, len(text) - self.longest + 1)
+        while (match := self._start.search(text, index)) is not None:
+            index = match.start()
+            if self.may_start_with(text[index:]):
+                return index
+            index += 1
         return len(text)
 
 
@@ -213,15 +213,15 @@ class WeakMarkerSet(MarkerSet):
         strong = _by_anchor(literal for literal in self.literals if literal not in self._weak)
         return [*starmap(_at_anchor, strong.items()), *starmap(_unless_followed, self._weak.items())]
 
-    def _match_anchor(self, text: str, place: int, start: int, end: int) -> Found | None:
+    def _match_anchor(self, text: str, index: int, start: int, end: int) -> MarkerSpan | None:
         """Return the first marker that is not weak, or else the first weak one that is not ignored."""
         weak = None
-        for offset in self._offsets[text[place]]:
-            if place - offset >= start and (found := self.match(text, place - offset, end)) is not None:
-                idle = self._idle.get(text[found[0] : found[1]].lower())
+        for offset in self._offsets[text[index]]:
+            if index - offset >= start and (marker := self.match(text, index - offset, end)) is not None:
+                idle = self._idle.get(text[marker[0] : marker[1]].lower())
                 if idle is None:
-                    return found
-                weak = weak or (None if idle.match(text, found[1], end) else found)
+                    return marker
+                weak = weak or (None if idle.match(text, marker[1], end) else marker)
         return weak
 
 

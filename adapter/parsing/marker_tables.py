@@ -88,8 +88,8 @@ def build_marker_tables(
     return plain._replace(
         openers=openers,
         text_markers=text_markers,
-        reasoning_markers=text_markers.part(*plain.reasoning_markers.literals, *openers),
-        opening_markers=text_markers.part(*openers),
+        reasoning_markers=text_markers.subset(*plain.reasoning_markers.literals, *openers),
+        opening_markers=text_markers.subset(*openers),
     )
 
 
@@ -129,7 +129,7 @@ def _build_tables(formats: tuple[Format, ...], fallback: tuple[Format, ...]) -> 
     bare = _bare_readers(formats, fallback)
     return MarkerTables(
         openers=openers,
-        # Only of expected formats: such a header may be any word, so fallback formats would delay every answer.
+        # Only for expected formats: a header may be any word, so fallback formats would delay every answer.
         header_readers=distinct_readers(entry.read_header for entry in formats),
         markerless_readers=_markerless_readers(formats, fallback),
         bare=try_readers(*bare, _read_loose_json),
@@ -143,8 +143,8 @@ def _build_tables(formats: tuple[Format, ...], fallback: tuple[Format, ...]) -> 
         result_markers=result_markers,
         text_markers=text_markers,
         reasoning_ends=markers_for(*reasoning.values(), *channels),
-        reasoning_markers=text_markers.part(*openers, *reasoning.values(), *channels),
-        opening_markers=text_markers.part(*openers),
+        reasoning_markers=text_markers.subset(*openers, *reasoning.values(), *channels),
+        opening_markers=text_markers.subset(*openers),
     )
 
 

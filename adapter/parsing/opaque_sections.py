@@ -1,4 +1,4 @@
-"""Parse opaque sections, in which quoted calls do not count: text after a header, echoed results and invented turns."""
+"""Parse sections whose content is never parsed for calls: text after a header, echoed results and invented turns."""
 
 from __future__ import annotations
 

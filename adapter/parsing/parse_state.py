@@ -23,7 +23,7 @@ class Mode(Enum):
 UNDECIDED, IN_CONTENT, IN_REASONING, IN_CALL = Mode.UNDECIDED, Mode.IN_CONTENT, Mode.IN_REASONING, Mode.IN_CALL
 
 
-class Last(Enum):
+class LastKind(Enum):
     """The kind of the last text that was not markup. The event buffer sets it."""
 
     NOTHING = "nothing"
@@ -32,7 +32,7 @@ class Last(Enum):
     CALL = "a call, or reasoning after one"
 
 
-NOTHING, CONTENT, REASONING, CALL = Last.NOTHING, Last.CONTENT, Last.REASONING, Last.CALL
+NOTHING, CONTENT, REASONING, CALL = LastKind.NOTHING, LastKind.CONTENT, LastKind.REASONING, LastKind.CALL
 
 
 class HeldCalls(NamedTuple):
@@ -49,7 +49,7 @@ class ParseState:
     """State that the segmenter, which classifies text, shares with the event buffer, which records it."""
 
     mode: Mode = UNDECIDED
-    last: Last = NOTHING
+    last: LastKind = NOTHING
     line: MarkdownContext = field(default_factory=MarkdownContext)
     space: list[str] = field(default_factory=list)
     """Whitespace that is content only if more content follows."""

@@ -56,11 +56,11 @@ these), or the words of Harmony's headers."""
 class Segmenter:
     """Turn text into events. Never raises on any text; the cost is linear in the text.
 
-    ``normalise`` matches a decoded call to the session's tools. ``id_seed`` makes the ids of this turn differ from
-    those of other turns. ``assumes_reasoning``: the text begins in reasoning by the format's default, and not because
-    the prompt opened it. ``drafts_count``: accept calls at the end of unclosed reasoning. ``stream_arguments``: emit a
-    call's arguments while the model writes them. ``fallback``: formats whose calls are also parsed, at their own
-    markers.
+    ``normalise`` matches a decoded call to the session's tools. ``id_seed``: distinguishes the call ids of this turn
+    from those of other turns. ``assumes_reasoning``: the text begins in reasoning by the format's default, and not
+    because the prompt opened it. ``accepts_drafts``: accept calls at the end of unclosed reasoning.
+    ``stream_arguments``: emit a call's arguments while the model writes them. ``fallback``: formats whose calls are
+    also parsed, at their own markers.
     """
 
     def __init__(
@@ -73,11 +73,11 @@ class Segmenter:
         id_seed: str,
         in_reasoning: bool,
         assumes_reasoning: bool = False,
-        drafts_count: bool = True,
+        accepts_drafts: bool = True,
         stream_arguments: bool = False,
         fallback: tuple[Format, ...] = (),
     ) -> None:
-        self._policy, self._drafts_count = policy, drafts_count
+        self._policy, self._accepts_drafts = policy, accepts_drafts
         self._streams_arguments, self._assumes_reasoning = stream_arguments, assumes_reasoning
         self._new_segmenter = partial(  # for calls drafted in reasoning
             Segmenter, formats, tools, normalise, policy, id_seed=f"{id_seed}/reasoning", fallback=fallback
@@ -287,7 +287,7 @@ class Segmenter:
         held = [opener]
         closing = yield from read_until(self._source, self._tables.reasoning_ends, held)
         text = "".join(held)
-        is_draft = closing or self._source.was_cut or not self._drafts_count
+        is_draft = closing or self._source.was_cut or not self._accepts_drafts
         calls = [] if is_draft else self._parse_only_calls(text)
         if calls:
             self._output.add_calls(calls, keeps_space=False)
@@ -299,7 +299,7 @@ class Segmenter:
 
     def _parse_only_calls(self, text: str) -> list[Event]:
         """Return the events of ``text`` if it consists of calls of tools that only read, or else an empty list."""
-        inner = self._new_segmenter(in_reasoning=False, drafts_count=False)
+        inner = self._new_segmenter(in_reasoning=False, accepts_drafts=False)
         events = [*inner.feed(text), *inner.close(None)]
         only_calls = all(isinstance(event, ToolCall | MarkupDelta | ToolCallProgress) for event in events)
         tools = [self._context.tools.match(event.name) for event in events if isinstance(event, ToolCall)]

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Generator
 from typing import TypeAlias, TypeVar
 
-from adapter.parsing.marker_set import Found, MarkerSet
+from adapter.parsing.marker_set import MarkerSet, MarkerSpan
 
 T = TypeVar("T")
 Reader: TypeAlias = Generator[None, None, T]
@@ -106,19 +106,19 @@ class StreamBuffer:
 
     def scan(self, markers: MarkerSet) -> tuple[str, str]:
         """Take the text up to the next marker, and the marker. Return both; the marker may be ""."""
-        found = markers.search(self.text, self.position)
+        marker = markers.search(self.text, self.position)
         start = self.position
-        if found is not None and (
+        if marker is not None and (
             self.final
-            or len(self.text) - found[0] >= markers.longest
-            or not (self.may_continue(found, markers) or self.is_within(found, markers))
+            or len(self.text) - marker[0] >= markers.longest
+            or not (self.may_continue(marker, markers) or self.is_within(marker, markers))
         ):
-            begin, self.position = found
+            begin, self.position = marker
             return self.text[start:begin], self.text[begin : self.position]
         self.position = len(self.text) if self.final else markers.partial_start(self.text, start)
         return self.text[start : self.position], ""
 
-    def search(self, markers: MarkerSet, end: int) -> Found | None:
+    def search(self, markers: MarkerSet, end: int) -> MarkerSpan | None:
         """Return the next marker that ends by ``end``. Takes nothing.
 
         Ranges that were already searched are remembered, so that a row of opening markers does not search all following
@@ -128,21 +128,21 @@ class StreamBuffer:
         begin, clear = self._searched.get(markers, (here, here))
         if not begin <= here <= clear:
             begin = clear = here
-        found = markers.search(self.text, clear - self._before, end)
-        if found is None:
+        marker = markers.search(self.text, clear - self._before, end)
+        if marker is None:
             looked_to = self._before + min(len(self.text), end)
             self._searched[markers] = begin, max(clear, looked_to - markers.longest + 1)
-        return found
+        return marker
 
-    def may_continue(self, found: Found, markers: MarkerSet) -> bool:
+    def may_continue(self, marker: MarkerSpan, markers: MarkerSet) -> bool:
         """Return whether ``found`` may be the beginning of a longer marker that is still arriving."""
-        if self.final or len(self.text) - found[0] >= markers.longest or not markers.overlap:
+        if self.final or len(self.text) - marker[0] >= markers.longest or not markers.overlap:
             return False
-        return markers.may_start_with(self.text[found[0] :])
+        return markers.may_start_with(self.text[marker[0] :])
 
-    def is_within(self, found: Found, markers: MarkerSet) -> bool:
+    def is_within(self, marker: MarkerSpan, markers: MarkerSet) -> bool:
         """Return whether ``found`` may be inside a longer marker that began earlier and is still arriving."""
-        return markers.nests and markers.partial_start(self.text, self.position) < found[0]
+        return markers.nests and markers.partial_start(self.text, self.position) < marker[0]
 
     @property
     def is_empty(self) -> bool:
@@ -185,10 +185,10 @@ def skip_to(source: StreamBuffer, markers: MarkerSet, span: list[str]) -> Reader
 def skip_space(source: StreamBuffer, span: list[str]) -> Reader[str]:
     """Take whitespace into ``span``. Return the next character, which is not taken; "" at the end."""
     while True:
-        found = _spaces.match(source.text, source.position)
-        if found is not None:
-            span.append(found.group())
-            source.position = found.end()
+        match = _spaces.match(source.text, source.position)
+        if match is not None:
+            span.append(match.group())
+            source.position = match.end()
         if source.position < len(source.text):
             return source.text[source.position]
         if source.final:
@@ -205,9 +205,9 @@ def wait_for_character(source: StreamBuffer) -> Reader[None]:
 def take_marker(source: StreamBuffer, markers: MarkerSet, span: list[str] | None = None) -> Reader[str]:
     """Take the marker that begins here, and add it to ``span`` if that is a list. Return the marker, or ""."""
     while True:
-        found = markers.match(source.text, source.position)
-        if found is not None and not source.may_continue(found, markers):
-            begin, source.position = found
+        marker = markers.match(source.text, source.position)
+        if marker is not None and not source.may_continue(marker, markers):
+            begin, source.position = marker
             if span is not None:
                 span.append(source.text[begin : source.position])
             return source.text[begin : source.position]
@@ -256,16 +256,16 @@ def peek_match(
     """
     while True:
         ahead = source.text[source.position : source.position + limit]
-        found = pattern.match(ahead)
-        if found is not None or source.final or len(ahead) == limit or not may_continue(ahead):
-            return found
+        match = pattern.match(ahead)
+        if match is not None or source.final or len(ahead) == limit or not may_continue(ahead):
+            return match
         yield
 
 
-def take_match(source: StreamBuffer, found: re.Match[str], span: list[str]) -> None:
+def take_match(source: StreamBuffer, match: re.Match[str], span: list[str]) -> None:
     """Take the text of a match that `peek_match` found."""
-    span.append(found.group())
-    source.position += len(found.group())
+    span.append(match.group())
+    source.position += len(match.group())
 
 
 def take_cut_marker(source: StreamBuffer, literal: str, span: list[str]) -> bool:
@@ -309,9 +309,9 @@ def take_until(source: StreamBuffer, stop: str, limit: int, span: list[str]) -> 
 def peek_marker(source: StreamBuffer, markers: MarkerSet, limit: int) -> Reader[str]:
     """Return the marker that begins within ``limit`` characters, or "". Takes nothing."""
     while True:
-        found = source.search(markers, source.position + limit + markers.longest)
-        if found is not None:
-            begin, end = found
+        marker = source.search(markers, source.position + limit + markers.longest)
+        if marker is not None:
+            begin, end = marker
             return source.text[begin:end] if begin - source.position <= limit else ""
         if source.final or len(source.text) - source.position >= limit + markers.longest:
             return ""

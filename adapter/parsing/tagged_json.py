@@ -210,10 +210,10 @@ class TaggedJson:
         body = "".join(span[start:])
         end = 0
         for _ in range(MAX_ATTEMPTS):
-            found = self._ends.search(body, end)
-            if found is None:
+            marker = self._ends.search(body, end)
+            if marker is None:
                 break
-            begin, end = found
+            begin, end = marker
             result = self._decode([body[:begin]], 0, False, context)  # without adding brackets
             if "unescaped-quote" in result.fixes and source.was_cut:
                 break  # the string may have continued
@@ -226,10 +226,10 @@ class TaggedJson:
     def _end_at_break(self, source: StreamBuffer, span: list[str], start: int, context: ReadContext) -> BodyResult:
         """End a body that cannot be parsed, so that the text after it is parsed as if the body were not there."""
         body = "".join(span[start:])
-        found = None if source.was_cut else find_break(body, self._ends)
-        if found is None:
+        marker = None if source.was_cut else find_break(body, self._ends)
+        if marker is None:
             return CUT if source.final and source.is_empty else self._decode(span, start, True, context)
-        begin, end = found
+        begin, end = marker
         result = self._decode([body[:begin]], 0, False, context)
         error = result.error or self._explain(FormatError("its quotes do not pair"))
         is_close = self._is_close(body[begin:end])

@@ -1,4 +1,4 @@
-"""Find text that looks like a call although no format reads it, so that a user learns why there is no call.
+"""Find text that looks like a call in no known format, to explain to the user why it was not parsed.
 
 Nothing is parsed as a call here: the text remains content, and gets a reason.
 """
@@ -57,17 +57,19 @@ def find_unread_calls(turn: Turn, tools: ToolSet) -> tuple[RejectedCall, ...]:
     if turn.calls or turn.invalid or not any(mark in turn.content for mark in _STRUCTURE):
         return ()
     names = tools.all_names
-    found: list[RejectedCall] = []
+    rejected: list[RejectedCall] = []
     for span in turn.explain():
         if span.kind != "content":
             continue
         if len(span.text) <= 2 * SEARCHED:
-            found += _search(span.text, names, span.start)
+            rejected += _search(span.text, names, span.start)
         else:
-            found += _search(span.text[:SEARCHED], names, span.start)
-            found += _search(span.text[-SEARCHED:], names, span.end - SEARCHED)
+            rejected += _search(span.text[:SEARCHED], names, span.start)
+            rejected += _search(span.text[-SEARCHED:], names, span.end - SEARCHED)
     known = turn.rejected
-    return tuple(call for call in found if not any(call.start < each.end and each.start < call.end for each in known))
+    return tuple(
+        call for call in rejected if not any(call.start < each.end and each.start < call.end for each in known)
+    )
 
 
 def _search(text: str, names: tuple[str, ...], offset: int) -> Iterator[RejectedCall]:

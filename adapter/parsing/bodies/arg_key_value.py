@@ -207,8 +207,8 @@ class KeyValueReader:
     def _peek_key(self, source: StreamBuffer) -> Reader[str]:
         """Return the next key if its closing tag follows, or "". Takes nothing."""
         limit = NAME_LIMIT + len(self._key_end) + 1
-        found = yield from peek_match(source, self._key_before_close, limit, lambda _: True)
-        return found[1].strip() if found else ""
+        match = yield from peek_match(source, self._key_before_close, limit, lambda _: True)
+        return match[1].strip() if match else ""
 
     def _read_pairs(self, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[BodyResult]:
         while True:
@@ -320,8 +320,8 @@ class KeyValueReader:
 
 def _take_word(source: StreamBuffer) -> Reader[str]:
     while True:
-        found = _NAME.match(source.text, source.position)
-        word = found.group() if found else ""
+        match = _NAME.match(source.text, source.position)
+        word = match.group() if match else ""
         if source.final or len(word) >= NAME_LIMIT or source.position + len(word) < len(source.text):
             source.position += len(word)
             return word

@@ -121,10 +121,10 @@ class CallSection:
     def _read_other_content(self, source: StreamBuffer, span: list[str], at_line_start: bool) -> Reader[BodyResult]:
         if not at_line_start:
             return TEXT
-        found = yield from peek_marker(source, self._inner, ERROR_LIMIT)
-        if not found and take_cut_tags(source, ERROR_LIMIT, span):
+        marker = yield from peek_marker(source, self._inner, ERROR_LIMIT)
+        if not marker and take_cut_tags(source, ERROR_LIMIT, span):
             return CUT
-        if not self._closes.match(found, 0):
+        if not self._closes.match(marker, 0):
             return TEXT
         text, _ = yield from take_through(source, self._inner, span)
         return self._end_without_call(text, at_line_start)

@@ -60,10 +60,10 @@ class DescribedCall:
 
     def __call__(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         yield from skip_space(source, span)
-        found = yield from peek_match(source, self._head, HEAD_LIMIT, lambda _: True)
-        if found is None:
+        match = yield from peek_match(source, self._head, HEAD_LIMIT, lambda _: True)
+        if match is None:
             return end_in_head(source, span, HEAD_LIMIT) if context.at_line_start or source.was_cut else TEXT
-        name = found["name"]
+        name = match["name"]
         span.append(name)
         source.position += len(name)
         return (yield from self._read_body(name, source, span, context))
@@ -115,8 +115,8 @@ def yaml_body(middle: str) -> DecodeBody:
     label = re.compile(loosen(middle.strip())) if middle.strip() else None
 
     def decode(body: str, call: PendingCall) -> None:
-        found = label.match(body.lstrip()) if label else None
-        text = body.lstrip()[found.end() :] if found else body
+        match = label.match(body.lstrip()) if label else None
+        text = body.lstrip()[match.end() :] if match else body
         arguments = decode_yaml(text.strip("\r\n")) if text.strip() else None
         if arguments is None:
             arguments = {}
@@ -165,16 +165,16 @@ def pairs_body(before_first: str, before_key: str, opening: str, value_close: st
         if body.strip() in ("", none):
             return
         if begins is not None:
-            found = begins.match(body.lstrip())
-            position = len(body) - len(body.lstrip()) + found.end() if found else 0
+            match = begins.match(body.lstrip())
+            position = len(body) - len(body.lstrip()) + match.end() if match else 0
         while position < len(body):
-            found = pair.match(body, position)
-            if found is None:
+            match = pair.match(body, position)
+            if match is None:
                 raise FormatError(
                     f"expected {before_key.strip()!r}, a key and {opening!r}, got {body[position:].strip()[:60]!r}"
                 )
-            call.add_text(found["key"], _decode_text(found["value"]))
-            position = found.end()
+            call.add_text(match["key"], _decode_text(match["value"]))
+            position = match.end()
 
     return decode
 

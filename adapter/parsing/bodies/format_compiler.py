@@ -165,13 +165,13 @@ def json_around(text: str, word: str) -> tuple[int, int, Json]:
     """
     decoder = json.JSONDecoder()
     name_start = text.index(word)
-    for found in islice(re.finditer(r"[{\[]", text[:name_start]), MAX_BRACKETS):
+    for match in islice(re.finditer(r"[{\[]", text[:name_start]), MAX_BRACKETS):
         try:
-            value, end = decoder.raw_decode(text, found.start())
+            value, end = decoder.raw_decode(text, match.start())
         except (ValueError, RecursionError):
             continue
         if end > name_start:
-            return found.start(), end, value
+            return match.start(), end, value
     raise UnsupportedLayoutError("the name is not inside JSON")
 
 
@@ -236,8 +236,8 @@ def _compile_named_json(spec: FormatSpec) -> CompiledReaders:
 
 def _marker_and_prefix(head: str) -> tuple[str, str]:
     """Split ``head`` into the marker before a name and the prefix of the name (``functions.``)."""
-    found = re.fullmatch(r"(.*\W)?([A-Za-z_]+\.)", head, re.DOTALL)
-    return (found[1].rstrip(), found[2]) if found and found[1] and found[1].strip() else (head, "")
+    match = re.fullmatch(r"(.*\W)?([A-Za-z_]+\.)", head, re.DOTALL)
+    return (match[1].rstrip(), match[2]) if match and match[1] and match[1].strip() else (head, "")
 
 
 def _compile_labels(spec: FormatSpec) -> CompiledReaders:

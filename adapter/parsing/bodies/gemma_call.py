@@ -103,12 +103,12 @@ class GemmaCall:
         If ``call:`` is missing as well, the name must be exactly the tool's, and the first argument one of its
         parameters.
         """
-        found = yield from peek_call(source, context, _BARE_HEAD, NAME_LIMIT, _MAY_BE_HEAD.fullmatch)
-        if found is None:
+        match = yield from peek_call(source, context, _BARE_HEAD, NAME_LIMIT, _MAY_BE_HEAD.fullmatch)
+        if match is None:
             may_continue = partial(_may_be_named, context=context)
-            found = yield from peek_call(source, context, _NAMED_HEAD, NAME_LIMIT, may_continue)
-            tool = context.tools.get(found[1]) if found is not None else None
-            if found is None or tool is None or found[2] not in tool.properties:
+            match = yield from peek_call(source, context, _NAMED_HEAD, NAME_LIMIT, may_continue)
+            tool = context.tools.get(match[1]) if match is not None else None
+            if match is None or tool is None or match[2] not in tool.properties:
                 return TEXT
         return (yield from self(source, span, context)).repaired("missing-open-tag")
 

@@ -153,12 +153,12 @@ def read_rest_of_header(source: StreamBuffer, span: list[str], context: ReadCont
 
 
 def _read_without_message(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Parse ``to=NAME {...}`` at the very beginning if all tokens were stripped, for a tool of the session."""
-    found = yield from peek_match(source, _STRIPPED, HEADER_LIMIT, _MAY_BE_STRIPPED.fullmatch)
-    if found is None or context.tools.match(found[1]) is None:
+    """Parse ``to=NAME {...}`` at the very beginning, for a tool of the session, if all tokens were stripped."""
+    match = yield from peek_match(source, _STRIPPED, HEADER_LIMIT, _MAY_BE_STRIPPED.fullmatch)
+    if match is None or context.tools.match(match[1]) is None:
         return TEXT
-    take_match(source, found, span)
-    return (yield from UntaggedJson("arguments", after_marker=True, name=found[1])(source, span, context)).repaired(
+    take_match(source, match, span)
+    return (yield from UntaggedJson("arguments", after_marker=True, name=match[1])(source, span, context)).repaired(
         "missing-open-tag"
     )
 
@@ -171,15 +171,15 @@ def read_without_tokens(source: StreamBuffer, span: list[str], context: ReadCont
     """
     if HEADER_WORDS not in context.body_variants:
         return TEXT
-    found = yield from peek_call(source, context, _WITHOUT_TOKENS, HEADER_LIMIT, _may_be_without_tokens)
-    if found is None:
+    match = yield from peek_call(source, context, _WITHOUT_TOKENS, HEADER_LIMIT, _may_be_without_tokens)
+    if match is None:
         return TEXT
-    take_match(source, found, span)
-    if found["reasoning"]:
+    take_match(source, match, span)
+    if match["reasoning"]:
         return BodyResult(section=_REASONING_WITHOUT_TOKENS)
-    if found["final"]:
+    if match["final"]:
         return BodyResult()
-    read = UntaggedJson("arguments", after_marker=True, name=found["name"])
+    read = UntaggedJson("arguments", after_marker=True, name=match["name"])
     return (yield from read(source, span, context)).repaired("missing-open-tag")
 
 

@@ -110,12 +110,12 @@ class NestedElements:
         opening = span[-1]
         head: list[str] = []
         attributes = yield from take_until(source, ">", TAG_LIMIT, head)
-        found = _TAG.fullmatch(f"<invoke{attributes}") if attributes is not None else None
-        if found is None or not found[3]:
+        match = _TAG.fullmatch(f"<invoke{attributes}") if attributes is not None else None
+        if match is None or not match[3]:
             source.push_back("".join(head))
             return self._cut(source, span) if attributes is None else TEXT
         span.extend(head)
-        name = found[3].strip()
+        name = match[3].strip()
         if (yield from skip_space(source, span)) == "{":
             read_json = TaggedJson(opening, f"{self.token}</invoke>", name=name)
             return (yield from read_json(source, span, context))
@@ -135,15 +135,15 @@ class NestedElements:
                 return CUT
             taken: list[str] = []
             tag = yield from take_until(source, ">", TAG_LIMIT, taken)
-            found = _TAG.fullmatch(tag) if tag is not None else None
-            if found is None:
+            match = _TAG.fullmatch(tag) if tag is not None else None
+            if match is None:
                 source.push_back("".join(taken))
                 span.append(token)
                 if tag is None and (cut := self._cut(source, span)).error:
                     return cut
                 nested[-1].text.append(token)  # a stray token
                 continue
-            closes, word, key = found[1], found[2], (found[3] or found[2]).strip()
+            closes, word, key = match[1], match[2], (match[3] or match[2]).strip()
             ends_call = word in ("invoke", "tool_call")
             if ends_call and len(nested) > 1 and (yield from self._closes_next(source, nested[-1].key)):
                 span.extend([token, *taken])
@@ -178,8 +178,8 @@ class NestedElements:
 
     def _closes_next(self, source: StreamBuffer, key: str) -> Reader[bool]:
         """Return whether the next tag closes the element ``key``. Takes nothing."""
-        found = yield from peek_match(source, self._next_tag, VALUE_LIMIT + TAG_LIMIT + 1, lambda _: True)
-        return found is not None and found[1] == f"/{key}"
+        match = yield from peek_match(source, self._next_tag, VALUE_LIMIT + TAG_LIMIT + 1, lambda _: True)
+        return match is not None and match[1] == f"/{key}"
 
     def _cut(self, source: StreamBuffer, span: list[str]) -> BodyResult:
         """Take the rest and return an error if the text ends within a tag. Otherwise the token is not part of a tag."""
@@ -199,8 +199,8 @@ def _close(nested: list[_Element]) -> str:
 def _guess_value(text: str) -> Json:
     """Convert a value without a schema. Text that is exactly a number, true, false or null becomes that value."""
     bare = text.strip()
-    found = decode_strict(bare) if bare[:1] not in ("", '"', "{", "[") else None
-    return found.value if found is not None and found.end == len(bare) else text
+    decoded = decode_strict(bare) if bare[:1] not in ("", '"', "{", "[") else None
+    return decoded.value if decoded is not None and decoded.end == len(bare) else text
 
 
 def encode_call(token: str, name: str, arguments: JsonObject) -> str:

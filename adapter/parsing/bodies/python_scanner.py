@@ -48,10 +48,10 @@ _WITH_ARGUMENTS = re.compile(r"([\w.-]+) with (?:the )?arguments:?\s*", re.IGNOR
 
 def read_list(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """Parse a list of calls, which ends where its brackets balance. Takes nothing if the text is not such a list."""
-    found = yield from peek_match(
+    match = yield from peek_match(
         source, _LIST_BEGINS, OPENING_LIMIT, lambda ahead: not ahead or _LIST_MAY_BEGIN.fullmatch(ahead)
     )
-    if found is None or (context.tools and not context.tools.match(found[1])):
+    if match is None or (context.tools and not context.tools.match(match[1])):
         return TEXT
     start = len(span)
     result = yield from _read_balanced(source, span, context)
@@ -105,15 +105,15 @@ class PythonBlock:
         self, text: str, source: StreamBuffer, span: list[str], start: int, context: ReadContext
     ) -> BodyResult | None:
         """Parse the calls before a marker that a stray quote hid; None if they cannot be parsed."""
-        found = self._close.search(text, 0)
-        if found is None:
+        marker = self._close.search(text, 0)
+        if marker is None:
             return None
         try:
-            result = self._read(text[: found[0]], context, start)
+            result = self._read(text[: marker[0]], context, start)
         except FormatError:
             return None
-        span[:] = ["".join(span)[: start + found[1]]]
-        source.push_back(text[found[1] :])
+        span[:] = ["".join(span)[: start + marker[1]]]
+        source.push_back(text[marker[1] :])
         return result
 
     def _read(self, text: str, context: ReadContext, start: int) -> BodyResult:
@@ -122,10 +122,10 @@ class PythonBlock:
 
     def _reject(self, error: str, text: str, context: ReadContext) -> BodyResult:
         """Return an error if a call was intended. Otherwise the block is unrelated code."""
-        found = _FIRST_CALL.search(text)
-        if found is None and not context.at_line_start:
+        match = _FIRST_CALL.search(text)
+        if match is None and not context.at_line_start:
             return TEXT  # the marker was only mentioned
-        is_intended = found is None or not context.tools or context.tools.match(found.group(1).removeprefix("print"))
+        is_intended = match is None or not context.tools or context.tools.match(match.group(1).removeprefix("print"))
         return BodyResult(error=error) if is_intended else TEXT
 
 
@@ -147,8 +147,8 @@ def read_one_call(source: StreamBuffer, span: list[str], context: ReadContext) -
 
 def peek_call_name(source: StreamBuffer) -> Reader[str]:
     """Return the name if the text continues with a call, or "". Takes nothing."""
-    found = yield from peek_match(source, _FIRST_CALL, OPENING_LIMIT, _MAY_CALL.fullmatch)
-    return found.group(1) if found else ""
+    match = yield from peek_match(source, _FIRST_CALL, OPENING_LIMIT, _MAY_CALL.fullmatch)
+    return match.group(1) if match else ""
 
 
 read_after_python_tag = try_readers(read_list, UntaggedJson("parameters", after_marker=True), read_method)

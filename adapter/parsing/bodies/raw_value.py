@@ -115,7 +115,7 @@ class RawValue:
 
 
 def has_ambiguous_end(value: str, opens: Sequence[str], closes: Sequence[str]) -> str:
-    """Return the closing tag at the end of ``value``, which the value's actual closing tag follows; "" if it is data.
+    """Return the closing tag at the end of ``value`` if it may be a duplicate of the value's actual closing tag, or "".
 
     A model that closes a value twice writes the second tag on a new line, or the first on a line of its own. The value
     may also contain the tag in that position. This cannot be distinguished, unless the value contains the opening tag

@@ -26,9 +26,9 @@ def take_name(
     ``any_name``: also accept names that are not tools of this session.
     """
     while True:
-        found = _NAME.match(source.text, source.position)
-        assert found is not None
-        name, end = found.group(1), found.end()
+        match = _NAME.match(source.text, source.position)
+        assert match is not None
+        name, end = match.group(1), match.end()
         rest = source.text[end : end + endings.longest]
         marker = endings.match(source.text, end)
         if marker is not None and name and (any_name or name in context.tools):
@@ -44,8 +44,8 @@ def take_name(
 
 def cut_name(source: StreamBuffer, span: list[str]) -> BodyResult | None:
     """Take a name within which the text ends, and return an error. Return None if the text continues after the name."""
-    found = _NAME.match(source.text, source.position)
-    if not source.final or found is None or found.end() < len(source.text):
+    match = _NAME.match(source.text, source.position)
+    if not source.final or match is None or match.end() < len(source.text):
         return None
     span.append(source.rest())
     return CUT

@@ -125,9 +125,9 @@ def _close(result: BodyResult, source: StreamBuffer, span: list[str]) -> Reader[
     """Take the envelope's closing tag after a function, even after a few words. Return the result."""
     if not result.calls or span[-1].lower() == CLOSE or "missing-close-tag" in result.fixes:
         return result
-    found = yield from peek_match(source, _CLOSE_BEHIND_WORDS, WORDS_LIMIT, _MAY_BE_WORDS.fullmatch)
-    if found is not None:
-        take_match(source, found, span)
+    match = yield from peek_match(source, _CLOSE_BEHIND_WORDS, WORDS_LIMIT, _MAY_BE_WORDS.fullmatch)
+    if match is not None:
+        take_match(source, match, span)
         return result.adding("text-in-tag")
     if source.was_cut and source.is_empty:
         return CUT

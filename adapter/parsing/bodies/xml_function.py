@@ -227,8 +227,8 @@ def _read_arguments(
                 start = len(span)
                 yield from skip_to(source, _TAGS, span)
                 function.fix("text-in-tag")
-                if found := _UNKNOWN_ELEMENT.match("".join(span[start:])):
-                    wrong = f"{found.group()!r} in the call of {function.name!r}"
+                if match := _UNKNOWN_ELEMENT.match("".join(span[start:])):
+                    wrong = f"{match.group()!r} in the call of {function.name!r}"
                     function.problem = f"{wrong} is not a parameter: expected <parameter=NAME>"
                 if (yield from is_next(source, _PARAMETER_CLOSE)):
                     function.problem = f"a parameter of {function.name!r} has no opening tag: expected <parameter=NAME>"
@@ -351,8 +351,8 @@ def _take_name(source: StreamBuffer, span: list[str]) -> Reader[str | None]:
 
 def find_open_name(source: StreamBuffer, context: ReadContext) -> Reader[re.Match[str] | None]:
     """Return the match of a tool's name whose tag is unclosed or missing, before the first parameter. Takes nothing."""
-    found = yield from peek_match(source, _OPEN_NAME, NAME_LIMIT, _MAY_BE_OPEN_NAME.fullmatch)
-    return found if found is not None and context.tools.match(found[1]) is not None else None
+    match = yield from peek_match(source, _OPEN_NAME, NAME_LIMIT, _MAY_BE_OPEN_NAME.fullmatch)
+    return match if match is not None and context.tools.match(match[1]) is not None else None
 
 
 def _take_close(source: StreamBuffer, span: list[str]) -> Reader[None]:

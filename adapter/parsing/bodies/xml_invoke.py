@@ -184,12 +184,12 @@ class XmlInvokeReader:
         """
         taken: list[str] = []
         yield from take_until(source, ">", ATTRIBUTES_LIMIT, taken)
-        found = _ELEMENT.fullmatch("".join(taken))
-        if found is None or not call.has_parameter(found[1]):
+        match = _ELEMENT.fullmatch("".join(taken))
+        if match is None or not call.has_parameter(match[1]):
             source.push_back("".join(taken))
             return ""
         span.extend(taken)
-        return found[1]
+        return match[1]
 
     def _read_element(
         self, source: StreamBuffer, span: list[str], call: PendingCall, key: str, *closes: str

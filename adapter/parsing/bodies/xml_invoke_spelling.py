@@ -18,7 +18,7 @@ ATTRIBUTES_LIMIT = 400
 """Maximum number of characters of attributes in one tag; longer text is prose."""
 
 Describe = Callable[[Json], str]
-"""Function that returns the attributes that declare a value's type. They follow the key's attribute."""
+"""Function that returns the attributes that declare a value's type, which follow the key's attribute."""
 
 
 class XmlInvokeTags(NamedTuple):

@@ -75,9 +75,9 @@ def read_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Re
 
 
 def _name_in_id(id_text: str, tools: ToolSet) -> tuple[str, list[str]]:
-    found = _ID.fullmatch(id_text)
-    name = found["name"] if found else id_text
-    if name in tools or (found and found["index"] is not None):
+    match = _ID.fullmatch(id_text)
+    name = match["name"] if match else id_text
+    if name in tools or (match and match["index"] is not None):
         return name, []
     sanitised = _SANITISED_ID.fullmatch(id_text)
     if sanitised is None or (sanitised["other"] and sanitised["other"] not in tools):

@@ -89,11 +89,11 @@ def read_tool_calls(source: StreamBuffer, span: list[str], context: ReadContext)
 def read_stripped(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """Parse ``NAME[ARGS]{...}`` of a known tool at the very beginning, if the server stripped ``[TOOL_CALLS]``."""
     may_continue = partial(_may_be_stripped, context=context)
-    found = yield from peek_call(source, context, _STRIPPED, HEAD_LIMIT, may_continue)
-    if found is None:
+    match = yield from peek_call(source, context, _STRIPPED, HEAD_LIMIT, may_continue)
+    if match is None:
         return TEXT
-    take_match(source, found, span)
-    read = UntaggedJson("arguments", after_marker=True, name=found[1], ends=_ENDS)
+    take_match(source, match, span)
+    read = UntaggedJson("arguments", after_marker=True, name=match[1], ends=_ENDS)
     return (yield from read(source, span, context)).adding("missing-open-tag")
 
 

@@ -40,9 +40,9 @@ def read_calls(source: StreamBuffer, span: list[str], context: ReadContext) -> R
     if not char:
         span.extend(ahead)
         return CUT if context.at_line_start or source.was_cut else TEXT
-    found = yield from peek_match(source, _CALL_BEGINS, NAME_LIMIT, _CALL_MAY_BEGIN.fullmatch)
+    match = yield from peek_match(source, _CALL_BEGINS, NAME_LIMIT, _CALL_MAY_BEGIN.fullmatch)
     source.push_back("".join(ahead))
-    if found is None or (found[1] and not context.at_line_start and context.tools.match(found[1]) is None):
+    if match is None or (match[1] and not context.at_line_start and context.tools.match(match[1]) is None):
         return (yield from _read_invokes(source, span, context))
     result = yield from _read_calls(source, span, context)
     # JSON's true, false and null are this format's own.

@@ -134,20 +134,20 @@ def _read_value(key: str, tool: Tool, source: StreamBuffer, span: list[str], cal
 
 
 def _is_key(name: str) -> bool:
-    found = _KEY.fullmatch(f"<{name}>")
-    return found is not None and found[1] == name
+    match = _KEY.fullmatch(f"<{name}>")
+    return match is not None and match[1] == name
 
 
 def _take_key(source: StreamBuffer, span: list[str], tool: Tool) -> Reader[str]:
     """Take ``<KEY>``, or ``<KEY/>`` if KEY is a parameter. Return KEY. Otherwise take nothing and return ""."""
     taken: list[str] = []
     yield from take_until(source, ">", KEY_LIMIT, taken)
-    found = _KEY.fullmatch("".join(taken))
-    if found is None or (found[2] and found[1] not in tool.properties):
+    match = _KEY.fullmatch("".join(taken))
+    if match is None or (match[2] and match[1] not in tool.properties):
         source.push_back("".join(taken))
         return ""
     span.extend(taken)
-    return found[1]
+    return match[1]
 
 
 @lru_cache(maxsize=64)
@@ -171,7 +171,7 @@ def _split_other_parameters(text: str, keys: Set[str]) -> tuple[str, str]:
 
     Returns the value and the elements, which must begin a line.
     """
-    begins = next((found for found in _BEGINS_LINE.finditer(text) if found[1] in keys), None)
+    begins = next((match for match in _BEGINS_LINE.finditer(text) if match[1] in keys), None)
     if begins is None or not text.rstrip().endswith(tuple(f"</{key}>" for key in keys)):
         return text, ""
     return text[: begins.start()], text[begins.start() :]
