@@ -227,12 +227,12 @@ def _apply_in_sequence(
 def _resolve_jointly(
     search: DocumentIndex, patches: Sequence[Patch], names: ParameterNames, empty_old_text: EmptyOldText
 ) -> Sequence[Resolution]:
-    """Resolve each patch alone, then once more where the places of the others show that it belongs elsewhere."""
-    found = [_resolve(search, patch, names, empty_old_text) for patch in patches]
-    for index, line in place_jointly(patches, found).items():
+    """Resolve each patch alone, then again each patch that the matches of the others move to another line."""
+    resolutions = [_resolve(search, patch, names, empty_old_text) for patch in patches]
+    for index, line in place_jointly(patches, resolutions).items():
         placed = replace(patches[index], start_line=None if line is None else line + 1, end_line=None)
-        found[index] = _resolve(search, placed, names, empty_old_text)
-    return found
+        resolutions[index] = _resolve(search, placed, names, empty_old_text)
+    return resolutions
 
 
 def _resolve(search: DocumentIndex, patch: Patch, names: ParameterNames, empty_old_text: EmptyOldText) -> Resolution:
@@ -251,7 +251,7 @@ def _applied_patch(edits: Sequence[ResolvedEdit]) -> AppliedPatch:
 
 
 def _describe_dependence(index: int, patches: Sequence[Patch], names: ParameterNames) -> str:
-    """Return advice if another patch inserts the old text of this patch, else an empty string."""
+    """Return advice if another patch inserts the old text of this patch, or an empty string."""
     old = to_lf(patches[index].old_text).strip("\n")
     for other, patch in enumerate(patches):
         if other != index and old and old in to_lf(patch.new_text):
@@ -289,7 +289,8 @@ def _trim_context(document: TextDocument, edit: ResolvedEdit, patch: int, order:
 
 
 def _differ_in_line(before: _LineEdit, after: _LineEdit, patches: Sequence[Patch]) -> bool:
-    """Return whether the patches of two changes are equal but for their line number, so that two places are meant."""
+    """Return whether two changes come from patches that differ only in their line number, so that two places are
+    meant."""
     first, second = patches[before.patch], patches[after.patch]
     return first.old_text == second.old_text and first.start_line != second.start_line
 
@@ -335,18 +336,18 @@ def _change_offsets(spliced: Sequence[_LineEdit]) -> Iterator[int]:
 
 def _changed_lines(text: str, spliced: Sequence[_LineEdit]) -> list[LineChange]:
     """Return the line ranges of each change, before and after it."""
-    stretches: list[LineChange] = []
+    changes: list[LineChange] = []
     position = line = shift = 0
     for change in spliced:
         line += text.count("\n", position, change.start)
         end = line + text.count("\n", change.start, change.end)
         new_end = line + shift + change.replacement.count("\n")
-        if stretches and line < stretches[-1].end:
-            stretches[-1] = stretches[-1]._replace(end=end + 1, new_end=new_end + 1)
+        if changes and line < changes[-1].end:
+            changes[-1] = changes[-1]._replace(end=end + 1, new_end=new_end + 1)
         else:
-            stretches.append(LineChange(line, end + 1, line + shift, new_end + 1))
+            changes.append(LineChange(line, end + 1, line + shift, new_end + 1))
         position, line, shift = change.end, end, new_end - end
-    return stretches
+    return changes
 
 
 # -------------------------------------------------------------------------- errors

@@ -34,7 +34,8 @@ def join_sources(notebook: str) -> str | None:
 
 
 def replace_sources(notebook: str, joined: str) -> str | None:
-    """Return the notebook with other sources, joined by `SEPARATOR`. None: their number differs from that of cells."""
+    """Return the notebook with other sources, joined by `SEPARATOR`. Returns None if their number is not the number of
+    cells."""
     cells, sources = list(_cells(notebook)), joined.split(SEPARATOR)
     if len(cells) != len(sources):
         return None

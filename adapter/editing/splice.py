@@ -32,7 +32,7 @@ INDENT_REACH = 200
 MAX_CLOSING = 4
 """Maximum letters of a word that closes or continues a block: ``end``, ``else``, ``done``."""
 
-_Found: TypeAlias = tuple[int, str, str]
+_MatchedLine: TypeAlias = tuple[int, str, str]
 """The index of an old line, the line itself, and the document's line."""
 
 
@@ -86,14 +86,14 @@ class _Merge:
         self.hunks = changes(old, new)
         self.hunk_of = {line: hunk for hunk in self.hunks for line in range(hunk.start, hunk.end)}
         self.pairs = {step.old_start: step.line_start for step in steps if step.is_pair}
-        found = [(index, old[index], document.lines[line]) for index, line in self.pairs.items()]
+        samples = [(index, old[index], document.lines[line]) for index, line in self.pairs.items()]
         first = steps[0].line_start
         nearby = document.lines[max(first - INDENT_REACH, 0) : first + INDENT_REACH]
-        self.indents = IndentMapper(_indent_samples(found), (old, new), nearby)
-        self.is_indented_otherwise = any(indent_of(written) != indent_of(actual) for _, written, actual in found)
+        self.indents = IndentMapper(_indent_samples(samples), (old, new), nearby)
+        self.is_indented_otherwise = any(indent_of(written) != indent_of(actual) for _, written, actual in samples)
         self.above = nearby[: first - max(first - INDENT_REACH, 0)]
-        self.depth = min((indent_width(actual) for _, _, actual in found if actual.strip()), default=0)
-        ended = [(written, actual) for _, written, actual in found if written != written.rstrip()]
+        self.depth = min((indent_width(actual) for _, _, actual in samples if actual.strip()), default=0)
+        ended = [(written, actual) for _, written, actual in samples if written != written.rstrip()]
         self.strips = bool(ended) and all(actual == actual.rstrip() for _, actual in ended)
         """True if the model wrote trailing spaces that the document does not have."""
         bodies = ((old[index].strip(), document.lines[line].strip()) for index, line in self.pairs.items())
@@ -130,7 +130,8 @@ class _Merge:
     def _ends_before_blank(self, position: int) -> bool:
         """Return whether lines added at an unmentioned blank line belong above it, as most lines do.
 
-        Those below it end with a blank line, a decorator or comment, or are indented only like the line below.
+        Added lines belong below it if they end with a blank line, a decorator or a comment, or only the line below has
+        their indentation.
         """
         hunk = self.pending[-1] if self.pending else None
         if hunk is None or not hunk.start == hunk.end == position:
@@ -216,12 +217,12 @@ class _Merge:
         return indent_of(moved) + merge_text(written, actual, text.strip()) + tail
 
 
-def _indent_samples(found: Sequence[_Found]) -> Sequence[_Found]:
+def _indent_samples(matched: Sequence[_MatchedLine]) -> Sequence[_MatchedLine]:
     """Return the matched lines that show the document's indentation: those with the same shape on both sides.
 
     A line like ``end`` or ``}`` is left out if only such lines are indented differently: it may match the wrong line.
     """
-    alike = [pair for pair in found if _has_same_shape(*pair[1:])] or found
+    alike = [pair for pair in matched if _has_same_shape(*pair[1:])] or matched
     kept = [pair for pair in alike if indent_width(pair[1]) == indent_width(pair[2])]
     moved = set(alike).difference(kept)
     is_other = all(_is_short_line(pair[1]) for pair in moved) and not all(_is_short_line(pair[1]) for pair in kept)

@@ -36,8 +36,8 @@ class SyntaxProblem(NamedTuple):
 _Finder: TypeAlias = Callable[[str], SyntaxProblem | None]
 
 
-class _Unknown(Exception):
-    """It is unknown whether the text is valid."""
+class _UncheckableError(Exception):
+    """The text cannot be checked."""
 
 
 def find_new_syntax_error(before: str, after: str, path: str) -> SyntaxProblem | None:
@@ -49,7 +49,7 @@ def find_new_syntax_error(before: str, after: str, path: str) -> SyntaxProblem |
             problem = find(after.removeprefix("\ufeff"))
             if problem is None or find(before.removeprefix("\ufeff")) is None:
                 return problem
-        except (_Unknown, RecursionError, MemoryError):
+        except (_UncheckableError, RecursionError, MemoryError):
             return None
     return None
 
@@ -69,7 +69,7 @@ def _find_python_error(text: str) -> SyntaxProblem | None:
     except SyntaxError as error:
         return SyntaxProblem(error.lineno or 1, error.msg or "")
     except ValueError:
-        raise _Unknown from None
+        raise _UncheckableError from None
     return None
 
 
@@ -127,9 +127,9 @@ def _find_with_tree_sitter(text: str, path: str) -> SyntaxProblem | None:
 
     language = language_of(path, text)
     if language is None:
-        raise _Unknown
+        raise _UncheckableError
     try:
         line = first_syntax_error(text, language, MAX_SECONDS)
     except ToolError:  # no grammar here, or it takes too long
-        raise _Unknown from None
+        raise _UncheckableError from None
     return None if line is None else SyntaxProblem(line, "")

@@ -31,7 +31,8 @@ from adapter.editing.repairs.reindent import indent_width
 MIN_SCORES = ((4, 0.72), (2, 0.80), (1, 0.86), (0, 0.96))
 """Minimum score of a match, by the number of distinctive lines that were found."""
 SURE_LETTERS = 16
-"""Minimum letters of a changed line that is located even if its neighbours differ; ``address_family:`` is too short."""
+"""Minimum number of letters of a changed line that is located even if its neighbours differ; ``address_family:`` is too
+short."""
 MIN_DISTINCTIVE_SIMILARITY = 0.85
 MAX_DISTINCTIVE_PLACES = 2
 """Maximum number of occurrences of a line that identifies a location."""
@@ -176,15 +177,19 @@ class _Features:
 
     def difference(self, row: int) -> str:
         """Describe how a context row differs from the file; empty if it matches."""
-        found = self.compared.get(row)
-        if is_elision(self.old[row]) or (found and not found.conflicts):
+        comparison = self.compared.get(row)
+        if is_elision(self.old[row]) or (comparison and not comparison.conflicts):
             return ""
-        return "does not match the file" if found else "is not in the file"
+        return "does not match the file" if comparison else "is not in the file"
 
     def is_located(self, row: int) -> bool:
         """Return whether a matched row is distinctive enough to identify its location."""
-        found = self.compared[row]
-        if found.conflicts or found.similarity < MIN_DISTINCTIVE_SIMILARITY or not is_distinctive(self.keys[row]):
+        comparison = self.compared[row]
+        if (
+            comparison.conflicts
+            or comparison.similarity < MIN_DISTINCTIVE_SIMILARITY
+            or not is_distinctive(self.keys[row])
+        ):
             return False
         return max(len(self.places(row)), len(self.search.lines_with_key(self.actual(row)))) <= MAX_DISTINCTIVE_PLACES
 
@@ -258,7 +263,7 @@ def _marks(key: str) -> str:
 
 
 def _is_moved_alone(match: _Features, row: int) -> bool:
-    """Return whether a line like a closing bracket is indented differently although all distinctive lines are not."""
+    """Return whether only lines like a closing bracket, and no distinctive line, are indented differently."""
     if row not in match.lines or is_distinctive(match.keys[row]) or not match.is_moved(row):
         return False
     distinctive = [row for row in match.lines if is_distinctive(match.keys[row])]
@@ -286,8 +291,8 @@ def _check_displaced(match: _Features) -> str:
     near = range(match.best.first_line - NEAR, match.best.last_line + NEAR + 1)
     for row in match.shown:
         places = match.places(row)
-        found = match.compared.get(row)
-        fits = found is not None and not found.conflicts and (found.similarity >= WRAPPED or not places)
+        comparison = match.compared.get(row)
+        fits = comparison is not None and not comparison.conflicts and (comparison.similarity >= WRAPPED or not places)
         if fits or not is_distinctive(match.keys[row]) or any(line in near for line in places):
             continue
         if 0 < len(places) <= MAX_DISTINCTIVE_PLACES:

@@ -1,7 +1,7 @@
 """Detect patches that have already been applied.
 
 If the new text contains the old text (wrapped in a block, indented, prefixed), the patch matches its own result. A
-tolerant search also finds lines that closely resemble the changed lines. So each patch is checked before it is applied.
+tolerant search also finds lines that resemble the changed lines. Each patch is therefore checked before it is applied.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from adapter.editing.repairs.reindent import indent_of, indent_width
 MIN_VISIBLE = 8
 """Minimum number of visible characters of a string whose occurrence elsewhere is significant; ``}`` is everywhere."""
 MIN_ALIKE = 60.0
-"""Minimum similarity, in percent, of old and new text for which the new one shows where the old one was."""
+"""Minimum similarity, in percent, of the old and the new text for which the place of one shows the place of the other.
+"""
 MAX_OFFSETS = 20
 """Maximum number of occurrences to check."""
 
@@ -117,7 +118,7 @@ def _matches_new_text(search: DocumentIndex, rows: Sequence[int], old: str, new:
 
 
 def _are_moved(before: Sequence[str], after: Sequence[str], current: Sequence[str]) -> bool:
-    """Return whether all reindented lines have the new indentation, and most of the remaining lines the old one."""
+    """Return whether all reindented lines have the new indentation, and most other lines the old one."""
     rows = list(zip(before, after, current, strict=True))
     moved = [(target, actual) for prior, target, actual in rows if indent_of(prior) != indent_of(target)]
     unmoved = [
@@ -158,28 +159,29 @@ def _nonblank_lines(text: str) -> list[str]:
 
 
 def find_applied_place(search: DocumentIndex, old: str, new: str, hint: int | None) -> tuple[int, bool] | None:
-    """Return the first line of ``new`` if it occurs where ``old`` would be, and whether other lines show that place.
+    """Return the first line of ``new`` if it occurs where ``old`` would be, and whether there is evidence for that
+    place.
 
     ``hint``: the 0-based line to expect. The place of ``old`` is where most of its lines are unchanged.
     """
-    found = find_applied_lines(search, old, new)
-    if not found and (start := find_inline_copy(search, old, new)) >= 0:
-        found = [(search.document.line_at(start), search.document.line_at(start + len(new.strip("\n")) - 1))]
-    if not found:
+    ranges = find_applied_lines(search, old, new)
+    if not ranges and (start := find_inline_copy(search, old, new)) >= 0:
+        ranges = [(search.document.line_at(start), search.document.line_at(start + len(new.strip("\n")) - 1))]
+    if not ranges:
         return None
     before, after = (" ".join(map(normalized_line, _nonblank_lines(text))) for text in (old, new))
     is_alike = fuzz.ratio(before, after) >= MIN_ALIKE
-    evidence = dict.fromkeys(found, 0)
+    evidence = dict.fromkeys(ranges, 0)
     elsewhere = 0
     rows = split_view_lines(old)
     for candidate in find_fuzzy_matches(search, rows, hint):
-        places = [place for place in found if candidate.is_at(*place)]
+        places = [place for place in ranges if candidate.is_at(*place)]
         exact = (rows[row] for row, compared in candidate.compared.items() if compared.similarity == 1)
         letters = sum(map(count_letters, exact))
         evidence |= {place: max(evidence[place], letters) for place in places}
         elsewhere = elsewhere if places else max(elsewhere, letters)
-    best = max(found, key=lambda place: evidence[place])
-    is_tie = any(evidence[place] == evidence[best] for place in found if place != best)
+    best = max(ranges, key=lambda place: evidence[place])
+    is_tie = any(evidence[place] == evidence[best] for place in ranges if place != best)
     if is_tie or evidence[best] < elsewhere:
         return None
     return best[0], is_alike or evidence[best] > 0
@@ -234,8 +236,8 @@ def find_roughly_applied(
 
     The result counts as present if its additions, its spacing, or most of its lines are.
     """
-    found = (find(search, best, old, new) for find in (_find_insertion, _find_respaced, _find_better_fit))
-    return next((line for line in found if line is not None), None)
+    lines = (find(search, best, old, new) for find in (_find_insertion, _find_respaced, _find_better_fit))
+    return next((line for line in lines if line is not None), None)
 
 
 def _find_insertion(search: DocumentIndex, best: MatchCandidate, old: Sequence[str], new: Sequence[str]) -> int | None:
@@ -248,8 +250,8 @@ def _find_insertion(search: DocumentIndex, best: MatchCandidate, old: Sequence[s
         target = new[row + sum(hunk.new_end - hunk.new_start for hunk in hunks if hunk.start <= row)].rstrip()
         if prior.rstrip() != target and (row not in at or search.document.lines[at[row]].rstrip() != target):
             return None
-    found = [_find_between(search, best, hunk.start, new[hunk.new_start : hunk.new_end]) for hunk in hunks]
-    return None if None in found else found[0]
+    lines = [_find_between(search, best, hunk.start, new[hunk.new_start : hunk.new_end]) for hunk in hunks]
+    return None if None in lines else lines[0]
 
 
 def _find_between(search: DocumentIndex, best: MatchCandidate, row: int, added: Sequence[str]) -> int | None:
@@ -272,12 +274,12 @@ def _find_respaced(search: DocumentIndex, best: MatchCandidate, old: Sequence[st
     if [normalized_line(old[row]) for row in before] != [normalized_line(new[row]) for row in after]:
         return None
     pairs = list(zip(before, after, strict=True))
-    found = [(prior, row, at[prior]) for prior, row in pairs if prior in at]
+    mapped = [(prior, row, at[prior]) for prior, row in pairs if prior in at]
     is_found = all(prior in at or indent_of(old[prior]) == indent_of(new[row]) for prior, row in pairs)
-    is_indented = all(indent_of(new[row]) == indent_of(lines[line]) for _, row, line in found)
-    gaps = zip(*(_distances(rows) for rows in zip(*found, strict=True)), strict=True) if found else ()
+    is_indented = all(indent_of(new[row]) == indent_of(lines[line]) for _, row, line in mapped)
+    gaps = zip(*(_distances(rows) for rows in zip(*mapped, strict=True)), strict=True) if mapped else ()
     is_spaced = all(target == actual for prior, target, actual in gaps if prior != target)
-    return best.first_line if found and is_found and is_indented and is_spaced else None
+    return best.first_line if mapped and is_found and is_indented and is_spaced else None
 
 
 def _find_better_fit(search: DocumentIndex, best: MatchCandidate, old: Sequence[str], new: Sequence[str]) -> int | None:
@@ -286,9 +288,13 @@ def _find_better_fit(search: DocumentIndex, best: MatchCandidate, old: Sequence[
     added = set(after) - set(before)
     if not all(map(search.lines_with_key, added)) or (not added and not _adds_content(before, after)):
         return None
-    found = next(iter(find_fuzzy_matches(search, new, best.first_line)), None)
-    if found is None or found.score < best.score or (found.is_apart_from(best) and not have_common_lines(old, new)):
+    candidate = next(iter(find_fuzzy_matches(search, new, best.first_line)), None)
+    if (
+        candidate is None
+        or candidate.score < best.score
+        or (candidate.is_apart_from(best) and not have_common_lines(old, new))
+    ):
         return None
-    between = (step for step in found.steps if step.is_unmentioned or step.is_elided)
+    between = (step for step in candidate.steps if step.is_unmentioned or step.is_elided)
     has_more = any(any(search.keys[step.line_start : step.line_stop]) for step in between)
-    return None if not added and (found.flaws or has_more) else found.first_line
+    return None if not added and (candidate.flaws or has_more) else candidate.first_line

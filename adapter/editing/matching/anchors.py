@@ -96,12 +96,12 @@ def find_anchored_changes(search: DocumentIndex, old: Sequence[str], new: Sequen
         return []
     context = ContextScorer(search, old)
     anchors = _Anchors(context)
-    found = [anchor for hunk in hunks if (anchor := anchors.find(hunk)) is not None]
+    located = [anchor for hunk in hunks if (anchor := anchors.find(hunk)) is not None]
     if any(anchors.is_applied(hunk, new) for hunk in hunks):
         return []
-    if len(found) < len(hunks) or any(after.first <= before.last for before, after in pairwise(found)):
+    if len(located) < len(hunks) or any(after.first <= before.last for before, after in pairwise(located)):
         return []
-    return [_anchored_change(context, new, hunk, anchor) for hunk, anchor in zip(hunks, found, strict=True)]
+    return [_anchored_change(context, new, hunk, anchor) for hunk, anchor in zip(hunks, located, strict=True)]
 
 
 def _anchored_change(context: ContextScorer, new: Sequence[str], hunk: LineChange, anchor: _Anchor) -> AnchoredChange:
@@ -178,15 +178,15 @@ class ContextScorer:
 
     def _block(self, lines: range, depth: int, count: int) -> list[str]:
         """Return the next ``count`` non-blank lines, up to a line that is indented less than ``depth``."""
-        found: list[str] = []
+        block: list[str] = []
         for line in lines:
             key = self.search.keys[line]
             if not key:
                 continue
-            if len(found) == count or indent_width(self.search.document.lines[line]) < depth:
+            if len(block) == count or indent_width(self.search.document.lines[line]) < depth:
                 break
-            found.append(key)
-        return found
+            block.append(key)
+        return block
 
     def _gain(self, context_line: str, key: str) -> float:
         if context_line == key:
@@ -218,10 +218,10 @@ class _Anchors:
             or len(locations) * context.cost(rows) > MAX_COMPARISONS
         ):
             return None
-        found = sorted(
+        scored = sorted(
             ((context.score_location(rows, *span), span) for span in locations), key=lambda one: -one[0].bits
         )
-        (best, span), others = found[0], found[1:]
+        (best, span), others = scored[0], scored[1:]
         lead = best.bits - max((other.bits for other, _ in others), default=0.0)
         is_alone = lead >= MIN_LEAD_BITS and lead >= MIN_LEAD * best.bits
         is_only = not others and is_distinctive("".join(self.keys[rows.start : rows.stop]), MIN_LETTERS)

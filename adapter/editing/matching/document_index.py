@@ -59,10 +59,10 @@ class DocumentIndex:
             return ()
         if first == last:
             return (first,)
-        found = self._places.get(key)
-        if found is None:
-            found = self._places[key] = list(self._between(key, first, last))
-        return found
+        lines = self._places.get(key)
+        if lines is None:
+            lines = self._places[key] = list(self._between(key, first, last))
+        return lines
 
     def _between(self, key: str, first: int, last: int) -> Iterator[int]:
         line = first
@@ -81,17 +81,17 @@ class DocumentIndex:
 
     def similar(self, key: str) -> list[tuple[str, float, int]]:
         """Return the lines most similar to ``key``, best first, in one pass: (line, similarity in percent, index)."""
-        found = self._similar.get(key)
-        if found is None:
-            found = self._similar[key] = process.extract(
+        lines = self._similar.get(key)
+        if lines is None:
+            lines = self._similar[key] = process.extract(
                 key, self.keys, scorer=fuzz.ratio, score_cutoff=MIN_LIKENESS, limit=MAX_SIMILAR
             )
-        return found
+        return lines
 
     def lines_with(self, word: str, limit: int) -> list[int] | None:
         """Return the indexes of the lines that contain ``word``, or None if it occurs more than ``limit`` times."""
-        found = list(islice(occurrences(self.document.view, word), limit + 1))
-        return None if len(found) > limit else list(dict.fromkeys(map(self.document.line_at, found)))
+        offsets = list(islice(occurrences(self.document.view, word), limit + 1))
+        return None if len(offsets) > limit else list(dict.fromkeys(map(self.document.line_at, offsets)))
 
     @cached_property
     def comparer(self) -> LineComparer:
@@ -122,7 +122,8 @@ class DocumentIndex:
     def verbatim(self, wanted_lines: Sequence[str], reach: int, apart_from: range) -> int | None:
         """Return a line at which ``wanted_lines`` occur in order within ``reach`` lines, or None.
 
-        There must be at least two wanted lines; of three or more, one may be missing. Trailing whitespace is ignored.
+        At least two lines are required; if there are three or more, one of them may be missing. Trailing whitespace is
+        ignored.
         """
         needed = len(wanted_lines) - (len(wanted_lines) > 2)
         view = self.document.view

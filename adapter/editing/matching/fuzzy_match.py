@@ -217,10 +217,10 @@ class _Matcher:
     def _similar(self, key: str) -> list[int]:
         if not MIN_SEED_CHARACTERS <= len(key) <= MAX_COMPARED:
             return []
-        found = self._similar_with_shared_word(key) if len(self.rows) == 1 else None
-        if found is None:
-            found = self.search.similar(key)
-        return [line for _, likeness, line in found if likeness >= MIN_SEED_LIKENESS]
+        lines = self._similar_with_shared_word(key) if len(self.rows) == 1 else None
+        if lines is None:
+            lines = self.search.similar(key)
+        return [line for _, likeness, line in lines if likeness >= MIN_SEED_LIKENESS]
 
     def _similar_with_shared_word(self, key: str) -> list[tuple[str, float, int]] | None:
         """Like ``search.similar``, but only for lines that share a number or a known word with ``key``. All remaining
@@ -260,8 +260,8 @@ class _Matcher:
             first, last = nonblank_lines[match.at], nonblank_lines[match.at_stop - 1]
             steps.append(LineMapping(rows[0].old_line, rows[-1].old_line + 1, first, last + 1))
             is_pair = len(rows) == 1 == match.at_stop - match.at
-            found = self.search.comparer.compare(rows[0].key, keys[first]) if is_pair else LineComparison(WRAPPED)
-            compared |= {row.old_line: found for row in rows}
+            comparison = self.search.comparer.compare(rows[0].key, keys[first]) if is_pair else LineComparison(WRAPPED)
+            compared |= {row.old_line: comparison for row in rows}
         missing = len(self.rows) - len(compared)
         return MatchCandidate(tuple(add_gaps(self.search, self.old, steps)), score / self.total, compared, missing)
 
@@ -407,7 +407,7 @@ class _Gap:
         return wraps
 
     def _trace_back(self, moves: Sequence[Sequence[int]], end: int) -> list[RowMatch]:
-        found: list[RowMatch] = []
+        matches: list[RowMatch] = []
         number, column = len(self.rows), end
         while number > 0:
             move = moves[number][column]
@@ -418,9 +418,9 @@ class _Gap:
             else:
                 up, left = (1, 1) if move == _PAIR else divmod(move, 16)
                 row, at = self.rows.start + number, self.columns_range.start + column
-                found.append(RowMatch(row - up, row, at - left, at))
+                matches.append(RowMatch(row - up, row, at - left, at))
                 number, column = number - up, column - left
-        return found[::-1]
+        return matches[::-1]
 
 
 def _without_spaces(key: str) -> str:

@@ -29,12 +29,12 @@ def locate_hunk(search: DocumentIndex, hunk: Hunk, names: ParameterNames) -> Res
     if exact := [division for division in divisions if _is_verbatim(search, division)]:
         # A verbatim match up to a later divider cannot be a coincidence.
         return _locate(search, max(exact, key=lambda division: len(division.old_text)), names)
-    found = [_locate(search, division, names) for division in divisions]
-    resolved = [edits for edits in found if not isinstance(edits, Rejection)]
+    resolutions = [_locate(search, division, names) for division in divisions]
+    resolved = [edits for edits in resolutions if not isinstance(edits, Rejection)]
     if len(resolved) == 1:
         return resolved[0]
-    if found and not resolved:
-        return found[-1]
+    if resolutions and not resolved:
+        return resolutions[-1]
     return Rejection(
         "ambiguous",
         "the block has several ======= lines, and it is unclear which one divides it: "
@@ -79,7 +79,7 @@ def _locate(search: DocumentIndex, hunk: Hunk, names: ParameterNames) -> Resolut
 
 
 def _line_below(search: DocumentIndex, hunk: Hunk) -> int | Rejection | None:
-    """Return the 0-based line of a hunk below its headers. None: use its remaining hints."""
+    """Return the 0-based line of a hunk below its headers, or None if only its other hints can locate it."""
     anchors = _anchors(search, hunk.below)
     matches = [first for first, _ in search.find_lines(_keys(hunk.old_text))]
     has_line_number = hunk.start_line is not None
@@ -164,10 +164,10 @@ def _locate_insertion(search: DocumentIndex, hunk: Hunk, names: ParameterNames) 
             return Rejection("ambiguous" if anchors else "not found", message)
         at = anchors[0] + 2
     if at is None or not search.document.view:
-        found = locate(search, hunk, names, "create")
+        resolution = locate(search, hunk, names, "create")
     else:
-        found = locate(search, replace(hunk, start_line=at), names, "insert")
-    match found:
+        resolution = locate(search, replace(hunk, start_line=at), names, "insert")
+    match resolution:
         case Rejection() as rejection:
             return rejection
         case edits:
@@ -177,8 +177,8 @@ def _locate_insertion(search: DocumentIndex, hunk: Hunk, names: ParameterNames) 
 def _change_final_newline(search: DocumentIndex, hunk: Hunk) -> Resolution:
     """Resolve a hunk that only adds or removes the final newline."""
     document = search.document
-    found = search.find_lines(_keys(hunk.old_text))
-    if not found or found[-1][1] != search.nonblank_lines[-1]:
+    spans = search.find_lines(_keys(hunk.old_text))
+    if not spans or spans[-1][1] != search.nonblank_lines[-1]:
         message = f"{hunk.old_text[:80]!r} is not the end of the file, so its final newline cannot be changed"
         return Rejection("not found", message)
     if hunk.final_newline == (not document.lines[-1]):

@@ -1,4 +1,4 @@
-"""Choose the places of all patches of a call together, where a patch alone matches several.
+"""Resolve a patch that matches several places with the help of the other patches of the call.
 
 The hunks of a diff are in file order, equal patches are applied to different places, and the line numbers of one call
 are off by the same number of lines. A patch that could still be applied to two places remains ambiguous.
@@ -15,20 +15,20 @@ from adapter.editing.rejection import Rejection, Resolution
 from adapter.tools.operations import Hunk, Patch
 
 ROUNDS = 3
-"""Number of times that the places found so far are used to find others."""
+"""Number of passes; each uses the places that the previous one has ruled out."""
 
 _Places: TypeAlias = dict[int, Sequence[int]]
 """The possible first lines (0-based, ascending) of each patch that matches the document."""
 
 
-def place_jointly(patches: Sequence[Patch], found: Sequence[Resolution]) -> dict[int, int | None]:
-    """Return the first line (0-based) of each patch that belongs elsewhere than ``found`` has it.
+def place_jointly(patches: Sequence[Patch], resolutions: Sequence[Resolution]) -> dict[int, int | None]:
+    """Return the first line (0-based) of each patch whose resolution must change.
 
-    The line is None if the line number of the patch and those of other patches lead to different places.
+    The line is None if the line number of the patch contradicts those of the other patches.
     """
-    if not any(map(_rivals, found)):
+    if not any(map(_rivals, resolutions)):
         return {}
-    pairs = enumerate(zip(patches, found, strict=True))
+    pairs = enumerate(zip(patches, resolutions, strict=True))
     places: _Places = {index: some for index, pair in pairs if (some := _possible_places(*pair))}
     numbers = {index: line - 1 for index in places if (line := patches[index].start_line) is not None}
     chains = list(_chains(patches, places))
@@ -37,14 +37,14 @@ def place_jointly(patches: Sequence[Patch], found: Sequence[Resolution]) -> dict
         for chain in chains:
             _narrow(places, chain)
         contradicted = _apply_offsets(places, numbers)
-    placed: dict[int, int | None] = {}
+    moved: dict[int, int | None] = {}
     for index, possible in places.items():
-        chosen = _chosen_line(found[index])
+        chosen = _chosen_line(resolutions[index])
         if len(possible) == 1 and possible[0] != chosen:
-            placed[index] = possible[0]
+            moved[index] = possible[0]
         elif len(possible) > 1 and chosen is not None and (chosen not in possible or index in contradicted):
-            placed[index] = None
-    return placed
+            moved[index] = None
+    return moved
 
 
 def _rivals(resolution: Resolution) -> Sequence[int]:
@@ -66,7 +66,7 @@ def _possible_places(patch: Patch, resolution: Resolution) -> Sequence[int]:
 
 
 def _chains(patches: Sequence[Patch], places: _Places) -> Iterator[list[int]]:
-    """Yield the patches whose places ascend: the hunks of a diff, and patches that are equal but for their number."""
+    """Yield the patches whose places ascend: the hunks of a diff, and patches that differ only in their line number."""
     equal: dict[tuple[str, str], list[int]] = defaultdict(list)
     for index in places:
         equal[patches[index].old_text, patches[index].new_text].append(index)
@@ -85,14 +85,14 @@ def _narrow(places: _Places, chain: Sequence[int]) -> None:
 
 
 def _first_ascending(places: Sequence[Sequence[int]]) -> list[int]:
-    """Return the first place of each patch that is greater than the one before it, as far as there is one."""
-    chosen: list[int] = []
+    """Return the first place of each patch that is greater than the place of the previous patch, as far as possible."""
+    ascending: list[int] = []
     for possible in places:
-        line = next((line for line in possible if not chosen or line > chosen[-1]), None)
+        line = next((line for line in possible if not ascending or line > ascending[-1]), None)
         if line is None:
             break
-        chosen.append(line)
-    return chosen
+        ascending.append(line)
+    return ascending
 
 
 # --------------------------------------------------------------------------- offsets

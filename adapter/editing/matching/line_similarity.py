@@ -60,10 +60,10 @@ class LineComparer:
         """Compare the model's line ``written`` with the document's line ``actual``."""
         if written == actual:
             return SAME
-        found = self._compared.get((written, actual))
-        if found is None:
-            found = self._compared[written, actual] = self._compare(written, actual)
-        return found
+        comparison = self._compared.get((written, actual))
+        if comparison is None:
+            comparison = self._compared[written, actual] = self._compare(written, actual)
+        return comparison
 
     def _compare(self, written: str, actual: str) -> LineComparison:
         if not written or not actual or max(len(written), len(actual)) > MAX_COMPARED:
@@ -94,7 +94,7 @@ class LineComparer:
         if _is_one_letter_off(written, actual):
             return True
         left, right = _SUB_WORD.findall(written), _SUB_WORD.findall(actual)
-        if len(left) == len(right) and all(_is_slip(a, b) for a, b in zip(left, right, strict=True)):
+        if len(left) == len(right) and all(_is_typo(a, b) for a, b in zip(left, right, strict=True)):
             return True
         # Two letters may be swapped where two sub-words meet, or the underscore between them may be missing.
         if _DIGITS.findall(written) != _DIGITS.findall(actual):
@@ -148,7 +148,7 @@ def _is_one_letter_off(written: str, actual: str) -> bool:
     return bool(OSA.distance(written, actual, score_cutoff=1) <= 1)
 
 
-def _is_slip(written: str, actual: str) -> bool:
+def _is_typo(written: str, actual: str) -> bool:
     """Return whether at most two letters, and at most a third of the word, differ after the first letter.
 
     A word with a prefix or suffix is a different name: ``close`` and ``myclose``.

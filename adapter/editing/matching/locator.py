@@ -30,7 +30,7 @@ from adapter.editing.matching.document_index import MAX_PLACES, DocumentIndex
 from adapter.editing.matching.fuzzy_match import MatchCandidate, find_fuzzy_matches
 from adapter.editing.matching.normalize import is_distinctive, normalized_line
 from adapter.editing.matching.strategies import (
-    STAGES,
+    STRATEGIES,
     TextMatch,
     are_whole_lines,
     match_from_lines,
@@ -118,23 +118,23 @@ class _Locator:
         if plain is not None:
             self.new = plain[0]
         written = Interpretation(self.old, self.new, plain[1:] if plain else (), is_whole_lines=is_hunk)
-        for stage in STAGES:  # text that matches as written needs no interpretation
+        for stage in STRATEGIES:  # text that matches as written needs no interpretation
             if matches := list(stage(self.search, written)):
                 return self._resolve(matches, written)
-        found = interpretations(written)
-        others = sorted(found[1:], key=self._unfamiliarity)
-        for stage in STAGES:
+        alternatives = interpretations(written)
+        others = sorted(alternatives[1:], key=self._unfamiliarity)
+        for stage in STRATEGIES:
             for interpretation in others:
                 if matches := list(stage(self.search, interpretation)):
                     return self._resolve(matches, interpretation)
-        for interpretation in found:
+        for interpretation in alternatives:
             if have_common_lines(split_view_lines(interpretation.old), split_view_lines(interpretation.new)) and (
                 rejection := self._find_applied(interpretation)
             ):
                 return rejection
-        match self._resolve_fuzzily(found):
+        match self._resolve_fuzzily(alternatives):
             case Rejection() as rejection:
-                return self._find_applied(found[0]) or rejection
+                return self._find_applied(alternatives[0]) or rejection
             case edits:
                 return edits
 
@@ -338,8 +338,8 @@ class _Locator:
         view = self.document.view
         if match.is_exact_layout and are_whole_lines(view, match.start, view[match.start : match.end]):
             return None
-        found = find_applied_lines(self.search, interpretation.old, interpretation.new)
-        lines = [first + 1 for first, last in found if first > match.last_line or last < match.first_line]
+        ranges = find_applied_lines(self.search, interpretation.old, interpretation.new)
+        lines = [first + 1 for first, last in ranges if first > match.last_line or last < match.first_line]
         if not lines:
             return None
         return Rejection(
@@ -389,10 +389,12 @@ class _Locator:
 
     # ------------------------------------------------------------------- fuzzy matches
 
-    def _resolve_fuzzily(self, found: Sequence[Interpretation]) -> Resolution:
+    def _resolve_fuzzily(self, alternatives: Sequence[Interpretation]) -> Resolution:
         """Resolve the best alignment of all interpretations, or reject it and show the most similar lines."""
         tried: list[tuple[Interpretation, list[str], list[MatchCandidate]]] = []
-        for interpretation in map(self._with_plain_elisions, dict.fromkeys((*found[: MAX_ALIGNED - 1], found[-1]))):
+        for interpretation in map(
+            self._with_plain_elisions, dict.fromkeys((*alternatives[: MAX_ALIGNED - 1], alternatives[-1]))
+        ):
             hint, old = self._hint(interpretation), split_view_lines(interpretation.old)
             if candidates := find_fuzzy_matches(self.search, old, None if hint is None else hint - 1):
                 tried.append((interpretation, old, candidates))

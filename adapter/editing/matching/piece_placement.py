@@ -1,8 +1,9 @@
-"""Place the pieces of a file, between which a model omitted lines, all at once.
+"""Locate the pieces of a file between which a model omitted lines, all at once.
 
-Each piece has several possible spans in the file. A span scores what its equal lines say about the place, a rare line
-more than a common one, minus what it would delete. The spans are chosen together, in the order of the pieces and
-without overlap. A piece that could be elsewhere in an almost equally good choice is in doubt.
+Each piece has several possible spans in the file. The score of a span is the information in its equal lines (a rare
+line counts more than a common one), minus that in the lines it would delete. The spans are chosen together, in the
+order of the pieces and without overlap. If an almost equally good choice has another span for a piece, the piece is in
+doubt.
 """
 
 from __future__ import annotations
@@ -276,7 +277,7 @@ def _best_totals(candidates: Sequence[Sequence[Placement]]) -> list[list[float]]
 
 
 def _key_of(line: str) -> tuple[str, ...]:
-    """Return the depth and the first words of a line, which tell what it declares; empty for fewer than three words."""
+    """Return the depth and the first words of a line, which identify its declaration; () for fewer than three words."""
     words = () if line.lstrip().startswith("@") else _NAME.findall(line)[:KEY_WORDS]
     return (indent_of(line), *words) if len(words) > 2 else ()
 

@@ -188,11 +188,11 @@ def match_within_lines(search: DocumentIndex, interpretation: Interpretation) ->
         return
     view, folded_old = search.folded_view, fold_typography(interpretation.old)
     if not (interpretation.old.isascii() and search.document.view.isascii()):
-        found = False
+        has_match = False
         for start in occurrences(view, folded_old):
-            found = True
+            has_match = True
             yield _inline_match(search.document, interpretation, start, start + len(folded_old), "typography")
-        if found:
+        if has_match:
             return
     words = folded_old.split()
     if "\n" in interpretation.old or len(folded_old) > MAX_LINE_PATTERN or len(words) < 2:
@@ -244,7 +244,7 @@ def _match_part(
     return TextMatch(start, end, first, document.line_at(end - 1), replacement, strictness, strictness != "whitespace")
 
 
-STAGES: tuple[MatchStrategy, ...] = (match_exact, match_whole_lines, match_within_lines)
+STRATEGIES: tuple[MatchStrategy, ...] = (match_exact, match_whole_lines, match_within_lines)
 """All strategies, the strictest first."""
 
 

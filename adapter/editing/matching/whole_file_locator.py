@@ -1,4 +1,4 @@
-"""Locate the rewrite of a whole file as a list of changes.
+"""Convert the rewrite of a whole file to a list of changes.
 
 A model that returns only part of a file, or forgets some of it, would delete the rest. A rewrite is therefore accepted
 only if it keeps most of the file and both its ends. If omission comments (``# ... existing code ...``) replace lines,
@@ -92,17 +92,17 @@ def _nonblank_span(lines: Sequence[str]) -> range:
 def _match_pieces(old: Sequence[str], pieces: Sequence[Piece]) -> tuple[list[LineChange], str]:
     """Return the changes of the pieces, and the reason why a piece cannot be placed, if any."""
     spans, reason = PiecePlacer(old, pieces).place()
-    found: list[LineChange] = []
+    changed: list[LineChange] = []
     written = 0
     for piece, (start, end, _) in zip(pieces, spans, strict=False):
         for change in changes(old[start:end], piece.lines):
-            found.append(
+            changed.append(
                 LineChange(
                     start + change.start, start + change.end, written + change.new_start, written + change.new_end
                 )
             )
         written += len(piece.lines)
-    return found, reason
+    return changed, reason
 
 
 def _edit(document: TextDocument, change: LineChange, new: Sequence[str]) -> ResolvedEdit:

@@ -102,14 +102,14 @@ def _find_end(lines: Sequence[str], start: int, is_search: bool) -> int:
 def _parse_block(body: Sequence[str], line: int) -> Hunk:
     """Convert the lines of a block, except the last, to a hunk with all possible divisions."""
     divisions = _divisions(body[1:], has_base=_SEARCH.fullmatch(body[0]) is None)
-    found = list(islice(divisions, MAX_DIVISIONS + 1))
-    if not found:
+    hunks = list(islice(divisions, MAX_DIVISIONS + 1))
+    if not hunks:
         raise FormatError(f"a SEARCH block at line {line} has no ======= line between the old and the new text")
-    if len(found) > MAX_DIVISIONS:
+    if len(hunks) > MAX_DIVISIONS:
         raise FormatError(
             f"the block at line {line} has too many ======= lines; give its texts as old_text and new_text"
         )
-    return replace(found[0], others=tuple(found[1:])) if len(found) > 1 else found[0]
+    return replace(hunks[0], others=tuple(hunks[1:])) if len(hunks) > 1 else hunks[0]
 
 
 def _divisions(body: Sequence[str], has_base: bool) -> Iterator[Hunk]:

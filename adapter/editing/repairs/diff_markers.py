@@ -204,14 +204,16 @@ def strip_line_numbers(text: str) -> dict[bool, str]:
     if not _NUMBERED.fullmatch(next((line for line in lines if line.strip()), "")):
         return {}
     matches = [(_NUMBERED.fullmatch(line) if line.strip() else None) for line in lines]
-    found = [match for match in matches if match is not None]
+    numbered = [match for match in matches if match is not None]
     count = sum(1 for line in lines if line.strip())
-    if not found or len(found) < count or not any(match[2] or match[3] for match in found):
+    if not numbered or len(numbered) < count or not any(match[2] or match[3] for match in numbered):
         return {}
-    numbers = [int(match[1]) for match in found]
+    numbers = [int(match[1]) for match in numbered]
     if any(after <= before for before, after in pairwise(numbers)):
         return {}
-    has_blank = all(match[2] or match[4][:1] in ("", " ") for match in found) and not all(match[2] for match in found)
+    has_blank = all(match[2] or match[4][:1] in ("", " ") for match in numbered) and not all(
+        match[2] for match in numbered
+    )
     ways = (True, False) if has_blank else (False,)
     return {strips: "\n".join(_without_number(match, strips) if match else "" for match in matches) for strips in ways}
 

@@ -1,7 +1,7 @@
-"""Recognise lines that stand for lines a model did not repeat: ``...``, ``# ... existing code ...``, ``// unchanged``.
+"""Detect lines that stand for lines a model did not repeat: ``...``, ``# ... existing code ...``, ``// unchanged``.
 
-A comment may say the same of its code and mean it. Without dots it is therefore an omission only if real lines would
-be lost where it is.
+Such a comment may also be meant literally. Without dots, it is therefore an omission only if lines would be lost in its
+place.
 """
 
 from __future__ import annotations

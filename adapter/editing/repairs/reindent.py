@@ -125,7 +125,8 @@ class IndentMapper:
 
 
 def _steps(lines: Iterable[str]) -> Iterator[tuple[int, bool]]:
-    """Yield by how many columns a line is indented more than the line above, and whether that opens a block."""
+    """Yield the number of columns by which a line is indented more than the line above, and whether the line above
+    opens a block."""
     for above, below in pairwise(line for line in lines if line.strip()):
         step = indent_width(below) - indent_width(above)
         if step > 0:
@@ -134,12 +135,12 @@ def _steps(lines: Iterable[str]) -> Iterator[tuple[int, bool]]:
 
 def enclosing_widths(above: Sequence[str], depth: int) -> set[int]:
     """Return the indentation widths of the lines of ``above`` that enclose a line indented by ``depth`` below them."""
-    found: set[int] = set()
+    widths: set[int] = set()
     for line in reversed(above):
         if line.strip() and (width := indent_width(line)) < depth:
             depth = width
-            found.add(width)
-    return found
+            widths.add(width)
+    return widths
 
 
 def indent_unit(indents: Iterable[str]) -> int:

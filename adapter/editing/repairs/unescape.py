@@ -17,9 +17,10 @@ _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _KIND = {"n": "break", "r": "break", "t": "tab", '"': "quote", "'": "quote", "`": "quote", "\\": "slash", "/": "slant"}
 _PLAIN = {"n": "\n", "r": "", "t": "\t"}
 _OF_JSON = frozenset(_KIND.values()) - {"slant"}
-"""Escapes that JSON encoders write. They leave slashes alone, unlike the authors of regular expressions."""
+"""Escapes that JSON encoders write. Escaped slashes are kept, because regular expressions contain them."""
 MAX_KINDS = 3
-"""Maximum number of kinds of escapes of which all subsets are tried. Above it: only single kinds, and all of them."""
+"""Maximum number of kinds of escapes of which all subsets are tried. Above it, each kind is tried alone, and all
+together."""
 MAX_PARTS = 3
 """Maximum number of line breaks in a string if its closing quote may also open another string."""
 
@@ -102,7 +103,7 @@ def _breaks_in_strings(text: str, kinds: frozenset[str], known_lines: frozenset[
 
     A string has an odd number of quotes before the offset, and an end after it.
     """
-    found = {at for pattern in _PATTERN.finditer(text) for at in range(*pattern.span())}
+    offsets = {at for pattern in _PATTERN.finditer(text) for at in range(*pattern.span())}
     start = 0
     for line in text.split("\n"):
         breaks = [match.start() for match in _ESCAPE.finditer(line) if match[1] in "nr"]
@@ -110,9 +111,9 @@ def _breaks_in_strings(text: str, kinds: frozenset[str], known_lines: frozenset[
         is_known_line = [bool(part.strip()) and part in known_lines for part in parts]
         ends = [at for number, at in enumerate(breaks) if is_known_line[number] or is_known_line[number + 1]]
         for first, last in pairwise([0, *ends, len(line)]):
-            found.update(start + first + at for at in _in_strings(line[first:last], kinds) if at or not first)
+            offsets.update(start + first + at for at in _in_strings(line[first:last], kinds) if at or not first)
         start += len(line) + 1
-    return found
+    return offsets
 
 
 def _in_strings(line: str, kinds: frozenset[str]) -> Iterator[int]:
