@@ -29,6 +29,7 @@ def updates() -> Iterator[tuple[Path, Callable[[str], str]]]:
         test_readme,
     )
     from tests.dialects import test_lazy_definitions
+    from tests.evaluation.probe import test_shared_result
     from tests.parsing.formats import test_catalogue
     from tests.tools.operations import test_autorun_files
 
@@ -39,6 +40,7 @@ def updates() -> Iterator[tuple[Path, Callable[[str], str]]]:
     yield test_catalogue.README, test_catalogue.with_table
     yield test_autorun_files.SECURITY, test_autorun_files.with_table
     yield test_fields.PAGE, test_fields.with_tables
+    yield test_shared_result.PAGE, test_shared_result.with_table
     yield test_engines_page.PAGE, test_engines_page.with_tables
     yield test_readme.README_FILE, test_readme.with_count
     for name, (page, _) in test_readme.TABLES.items():

@@ -10,6 +10,7 @@ __all__ = [
     "control_token_discovery",
     "embedded_server",
     "endpoint_discovery",
+    "engine_details",
     "native_tools_chat",
     "profiles",
     "prompt_discovery",

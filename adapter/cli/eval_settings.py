@@ -79,6 +79,9 @@ class ProbeSettings:
     page: Annotated[
         Path | None, _basic("FILE", "Write the report to this HTML file.", show_default="next to the profile")
     ] = None
+    share: Annotated[
+        Path | None, _basic("FILE", "Write the scores to this .json file, without names and paths, to publish them.")
+    ] = None
     record: Annotated[
         Path | None,
         _basic("FILE", "Append every response to this .jsonl file for `adapter view`; API keys are removed."),

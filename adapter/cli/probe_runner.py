@@ -14,6 +14,7 @@ from rich.table import Table
 
 from adapter.backends import profiles
 from adapter.backends.chat_client import ChatClient, constraint_fields
+from adapter.backends.engine_details import engine_details
 from adapter.backends.profiles import Model, Profile, ProfileSetup
 from adapter.cli.conversation_display import Console, task_progress
 from adapter.cli.eval_settings import ProbeSettings
@@ -23,6 +24,7 @@ from adapter.core.errors import TransportError, UsageError
 from adapter.core.events import JsonObject
 from adapter.core.text.redaction import Redactor
 from adapter.evaluation.probe.report_page import page
+from adapter.evaluation.probe.shared_result import check_shareable, shared_result
 from adapter.evaluation.probe.successive_halving import RUNGS, STOPPED, Probe, SetupTrial, candidates, probe_model
 from adapter.evaluation.probe.task_runner import TaskRunner
 from adapter.evaluation.probe.tasks import TASKS, TOOLS
@@ -44,14 +46,17 @@ def run_probe(settings: ProbeSettings) -> int:
         model = profiles.model_of(chat.endpoint, chat.model)
         guessed = guess_format(model.name, profiles.template_of(chat.endpoint)) or guess_format(model.file)
         format = get_format(unless_auto(settings.format) or guessed or DEFAULT_FORMAT).name
+        engine = engine_details(chat.endpoint, model) if settings.share else None
+        if engine:
+            check_shareable(engine, settings.format)
         for note in _notes(chat):
             console.note(note)
         can_constrain = bool(constraint_fields(chat.endpoint.kind, ToolSet(TOOLS)))
         prompt = chat.own_prompt()
         console.note(f"prompt: {prompt.explanation}")
         setups = candidates(format, can_constrain=can_constrain, can_own=prompt.own is not None)
-        minutes = settings.time_limit / 60
-        console.note(f"trying {len(setups)} setups with up to {len(TASKS)} tasks each, for at most {minutes:g} minutes")
+        limit = _format_duration(settings.time_limit)
+        console.note(f"trying {len(setups)} setups with up to {len(TASKS)} tasks each, for at most {limit}")
         with _ProbeProgress(len(setups)) as display:
             found = probe_model(
                 TaskRunner(chat, own=prompt.own, observe=log), setups, time_limit_s=settings.time_limit, observe=display
@@ -63,17 +68,18 @@ def run_probe(settings: ProbeSettings) -> int:
     profile = _profile(model, found, settings.format)
     if profile is not None:
         profiles.save(profile, output)
-    try:
-        html.parent.mkdir(parents=True, exist_ok=True)
-        html.write_text(page(model, profile, found), encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot write {html}: {error.strerror}. Choose another path with --page.") from error
+    _write(page(model, profile, found), html, "--page")
+    if settings.share and engine:
+        result = shared_result(found, engine, model.template, time.strftime("%Y-%m-%d"))
+        _write(result.to_json(), settings.share, "--share")
     if settings.as_json:
         print(json.dumps({"profile": profile and str(output), "page": str(html), **_rows(found)}, indent=2))
     else:
         _print(found)
     print(profile.summary() if profile else NO_RIGHT_CALL, file=sys.stderr)
     print(f"profile: {output if profile else 'not written'}\npage: {html}", file=sys.stderr)
+    if settings.share:
+        print(f"scores to publish: {settings.share}", file=sys.stderr)
     return 130 if found.ended == STOPPED else 0 if profile else 1
 
 
@@ -81,6 +87,14 @@ NO_RIGHT_CALL = (
     "no setup produced a correct call, so no profile was written. Raise --time-limit, check the responses on the page, "
     "or use a larger model."
 )
+
+
+def _write(text: str, path: Path, option: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}. Choose another path with {option}.") from error
 
 
 def _profile(model: Model, found: Probe, format: str) -> Profile | None:

@@ -8,4 +8,4 @@
     report_page.py          the results as one HTML file
 """
 
-__all__ = ["report_page", "successive_halving", "task_runner", "tasks"]
+__all__ = ["report_page", "shared_result", "successive_halving", "task_runner", "tasks"]

@@ -24,6 +24,9 @@ from adapter.protocols.translation_options import ConstraintSettings, PromptSett
 MAX_TOKENS = 160
 """Maximum number of tokens per response. The longest correct response has about 100 in the most verbose format."""
 
+TEMPERATURE, SEED = 0.0, 1
+"""Sampling settings of every request."""
+
 MAX_STRING = 120
 """Maximum length of a string in a constrained call. Without a limit, small models never end a string."""
 
@@ -106,7 +109,7 @@ class TaskRunner:
         extra = {key: value for key, value in request.body.items() if key not in ("messages", "stop")}
         return self._client.stream(
             request.body["messages"], stop=request.body.get("stop", ()),
-            max_tokens=self._max_tokens, temperature=0.0, seed=1, extra=extra,
+            max_tokens=self._max_tokens, temperature=TEMPERATURE, seed=SEED, extra=extra,
         )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from jsonschema import Draft202012Validator
 
@@ -64,6 +65,9 @@ HOUSE: list[JsonObject] = [
 TOOL_SETS = (TOOLS, SHOP, HOUSE)
 
 
+TaskKind: TypeAlias = Literal["one call", "nested values", "several calls", "after a result", "no call"]
+
+
 @dataclass(frozen=True, slots=True)
 class ProbeCall:
     """A call. If it is an expected call, ``arguments`` are those that a correct call must contain."""
@@ -80,6 +84,18 @@ class ProbeTask:
     messages: tuple[JsonObject, ...]
     expected: tuple[ProbeCall, ...] = ()
     tools: Sequence[JsonObject] = tuple(TOOLS)
+
+    @property
+    def kind(self) -> TaskKind:
+        """The kind of task, for scores by kind."""
+        if not self.expected:
+            return "no call"
+        if len(self.messages) > 1:
+            return "after a result"
+        if len(self.expected) > 1:
+            return "several calls"
+        has_nested_value = any(isinstance(value, dict | list) for value in self.expected[0].arguments.values())
+        return "nested values" if has_nested_value else "one call"
 
     def is_right(self, calls: Sequence[ProbeCall], content: str) -> bool:
         if not self.expected:
