@@ -109,6 +109,10 @@ def serve(
         int | None,
         _model("N", "Describe only the N most relevant tools, and a tool that searches the rest.", min=1),
     ] = None,
+    context_budget: Annotated[
+        str,
+        _model("TOKENS", shared.CONTEXT_BUDGET_HELP),
+    ] = "off",
     profile: Annotated[str, _model("NAME", shared.PROFILE_HELP)] = "auto",
     guardrails: Annotated[str, _retry("NAMES", shared.GUARDRAILS_HELP)] = "on",
     retries: Annotated[int, _retry("N", "Maximum number of retries per request.", min=0)] = 2,
@@ -152,10 +156,11 @@ def serve(
     from adapter.backends.endpoint_discovery import api_url, find_endpoint
     from adapter.backends.profiles import validate_profile_name
     from adapter.backends.template_files import load_chat_template
-    from adapter.cli.serve_config import read_model_setups
+    from adapter.cli.serve_config import read_model_budgets, read_model_setups
     from adapter.conversation.guardrails.registry import parse_guardrails
     from adapter.core.text.redaction import Redactor
     from adapter.grammars.constraint_mode import parse_constraint_mode
+    from adapter.protocols.budgets import Budgets, parse_context_budget
     from adapter.protocols.guarded_exchange import RetryPolicy
     from adapter.protocols.recorded_exchange import Observation
     from adapter.protocols.translation_options import (
@@ -183,6 +188,8 @@ def serve(
         ),
         constraints=ConstraintSettings(mode=parse_constraint_mode(unless_auto(constraint)), grounded=grounded),
         observation=Observation(observe=ExchangeLog(record, Redactor(os.environ, [api_key])) if record else None),
+        budgets=Budgets(parse_context_budget(context_budget)),
+        model_budgets=read_model_budgets(config),
         setups=read_model_setups(config),
         policy=policy,
         stream_arguments=stream_arguments,

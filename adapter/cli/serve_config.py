@@ -12,6 +12,7 @@
     constraint = "arguments"       # off by default
     style = "compact"              # a generated prompt of this style; without it, the chat template
     native = false                 # true: the model server describes the tools and parses the calls
+    context-budget = 16384         # as the option, for this model
 
 Options on the command line, then ``ADAPTER_*`` variables, take precedence over the file.
 """
@@ -19,16 +20,17 @@ Options on the command line, then ``ADAPTER_*`` variables, take precedence over 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import typer
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
 from adapter.cli.config import read_toml
 from adapter.grammars.constraint_mode import Constraint
 from adapter.parsing.formats import get_format
 from adapter.prompting.calling_setup import CallingSetup
 from adapter.prompting.system_prompt import Style
+from adapter.protocols.budgets import MIN_CONTEXT, Budgets
 
 _NOT_IN_FILE = ("config", "help_all")
 
@@ -38,13 +40,23 @@ class ModelSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    format: str
+    format: str | None = None
     constraint: Constraint = "off"
     style: Style | None = None
     native: bool = False
 
-    def to_setup(self) -> CallingSetup:
-        """Return the setup. Raises UsageError for an unknown format."""
+    context_budget: int | None = Field(default=None, alias="context-budget", ge=MIN_CONTEXT)
+
+    @model_validator(mode="after")
+    def _require_format(self) -> Self:
+        if self.format is None and (self.constraint != "off" or self.style is not None or self.native):
+            raise ValueError("constraint, style and native require format")
+        return self
+
+    def to_setup(self) -> CallingSetup | None:
+        """Return the setup; None if the settings name no format. Raises UsageError for an unknown format."""
+        if self.format is None:
+            return None
         name, style = get_format(self.format).name, self.style or "trained"
         return CallingSetup(name, style, self.constraint, self.native, uses_template=self.style is None)
 
@@ -63,5 +75,15 @@ def use_config_file(context: typer.Context, path: Path) -> None:
 
 
 def read_model_setups(path: Path | None) -> dict[str, CallingSetup]:
-    """Return the setup of each model in the file; empty without a file. Raises UsageError."""
-    return {} if path is None else {name: each.to_setup() for name, each in read_toml(path, _Models).models.items()}
+    """Return the setup of each model in the file that names a format; empty without a file. Raises UsageError."""
+    setups = {name: each.to_setup() for name, each in _read_models(path).items()}
+    return {name: setup for name, setup in setups.items() if setup is not None}
+
+
+def read_model_budgets(path: Path | None) -> dict[str, Budgets]:
+    """Return the budgets of each model in the file; empty without a file. Raises UsageError."""
+    return {name: Budgets(each.context_budget) for name, each in _read_models(path).items()}
+
+
+def _read_models(path: Path | None) -> dict[str, ModelSettings]:
+    return {} if path is None else read_toml(path, _Models).models

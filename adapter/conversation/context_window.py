@@ -121,22 +121,28 @@ def _shorten(entry: HistoryEntry, size: int, encode: Callable[[str, str, str], s
     """Shorten each result, and add a note that names its call. Return the entry and the number of shortened results."""
     about = entry.about or tuple(name for name, _, _ in entry.results)
     cut = tuple(
-        (name, _cut(text, size, call or name or "the tool", COMMANDS_TAIL if _COMMANDS.search(name) else TAIL), call_id)
+        (name, shorten_result(text, size, call or name or "the tool", name), call_id)
         for (name, text, call_id), call in zip(entry.results, about, strict=True)
     )
     content = "\n".join(encode(*result) for result in cut)
     return (entry, 0) if len(content) >= len(str(entry.content)) else (replace(entry, content=content, results=cut), 1)
 
 
-def _cut(content: str, size: int, call: str, tail_share: float) -> str:
-    """Return the first and last lines of ``content``, or its first and last characters if the lines are too long."""
-    tail = int(size * tail_share)
-    first, last = content[: size - tail], content[len(content) - tail :]
-    first, last = first[: first.rfind("\n") if "\n" in first else None], last[last.find("\n") + 1 :]
-    lines = content.count("\n") + 1
-    size_note = f"{len(content)} characters in {pluralize(lines, 'line')}"
+def shorten_result(content: str, size: int, call: str, tool: str) -> str:
+    """Return the ends of a tool's result around a note that names its call; see `keep_ends`."""
+    size_note = f"{len(content)} characters in {pluralize(content.count(chr(10)) + 1, 'line')}"
     note = f"\n[shortened: {call} returned {size_note}; call it again to see all]\n"
-    return content if len(content) <= size + len(note) else first + note + last
+    return keep_ends(content, size, note, COMMANDS_TAIL if _COMMANDS.search(tool) else TAIL)
+
+
+def keep_ends(text: str, size: int, note: str, tail_share: float = TAIL) -> str:
+    """Return ``note`` between the first and last lines of ``text``, or its first and last characters if the lines are
+    too long. A text that is not longer than ``size`` characters and the note is unchanged."""
+    if len(text) <= size + len(note):
+        return text
+    tail = int(size * tail_share)
+    first, last = text[: size - tail], text[len(text) - tail :]
+    return first[: first.rfind("\n") if "\n" in first else None] + note + last[last.find("\n") + 1 :]
 
 
 def _parts(content: Content) -> list[Json]:

@@ -22,7 +22,7 @@ from contextlib import AsyncExitStack, aclosing
 from hashlib import blake2b
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from ray import serve
@@ -40,6 +40,7 @@ from adapter.core.events import Json
 from adapter.core.validation import explain
 from adapter.grammars.constraint_mode import parse_constraint_mode
 from adapter.integrations.asgi_host import Head, call_app, run_lifespan
+from adapter.protocols.budgets import Budgets
 from adapter.protocols.guarded_exchange import RetryPolicy
 from adapter.protocols.openai_errors import RequestError, error_object, refusal
 from adapter.protocols.translation_options import (
@@ -81,6 +82,7 @@ class RayServeConfig(BaseModel):
     constraint: str = "auto"
     guide: str = "auto"
     max_tools: int | None = None
+    context_budget: int | Literal["auto"] | None = None
     guardrails: str = "on"
     retries: int = 2
     profile: str = "auto"
@@ -109,6 +111,7 @@ class RayServeConfig(BaseModel):
             ),
             policy=self.policy,
             stream_arguments=self.stream_arguments,
+            budgets=Budgets(self.context_budget),
             guide=self.guide,
             retry_policy=RetryPolicy(parse_guardrails(self.guardrails), self.retries, clock=monotonic),
         )

@@ -7,18 +7,20 @@
     answer.feed(chunk), answer.close()                              a streamed answer
     BufferedCompletion(request).feed(completion)                    a buffered answer
 
-`adapter.server` uses it in an HTTP server, and `adapter.integrations.openai_client.wrap` in an OpenAI client. A
-request passes through these modules: `anthropic_request`, `openai_responses_request` or `ollama` (from the client's API
-to a chat), `translation_options`, `tool_request` (tools and format), `translate` (prompt and constraint),
-`translated_request` (the result), `template_prompt` (how it is sent), `exchange` (bytes to chunks and back),
-`openai_chat_response` (chunks to choices), `openai_choice` (text to deltas, with `held_answer` recording it,
-`tool_call_deltas` numbering calls, `cut_calls` and `native_calls`), and the writer of the client's API
-(`anthropic_response`, `ollama`, `openai_responses_stream`), which encodes the parts of the answer (`answer_parts`).
+`adapter.server` uses it in an HTTP server, and `adapter.integrations.openai_client.wrap` in an OpenAI client. A request
+passes through these modules: `anthropic_request`, `openai_responses_request` or `ollama` (from the client's API to a
+chat), `translation_options`, `tool_request` (tools and format), `translate`, with `budgets` (long conversations),
+`request_prompt` and `request_constraint`, `translated_request` (the result), `template_prompt` (how it is sent),
+`exchange` (bytes to chunks and back), `openai_chat_response` (chunks to choices), `openai_choice` (text to deltas, with
+`held_answer` recording it, `tool_call_deltas` numbering calls, `cut_calls` and `native_calls`), and the writer of the
+client's API (`anthropic_response`, `ollama`, `openai_responses_stream`), which encodes the parts of the answer
+(`answer_parts`).
 """
 
 __all__ = [
     "anthropic_request",
     "anthropic_response",
+    "budgets",
     "dropped_fields",
     "exchange",
     "grounding",

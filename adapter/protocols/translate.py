@@ -5,42 +5,29 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from dataclasses import replace
+from functools import partial
 
 from adapter.conversation.guardrails.call_history import call_key
-from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
-from adapter.grammars.constraint_mode import Constraint
-from adapter.grammars.reply_tool import add_reply_tool
-from adapter.grammars.schema_ir import Choices
-from adapter.parsing.format import Format
 from adapter.parsing.formats import DEFAULT_FORMAT, get_format
 from adapter.parsing.formats.hermes import encode_calls
 from adapter.parsing.parse_policy import APPROVED
 from adapter.prompting.intent.assist import Assist, AssistSettings, plan_assist, plan_next_call
-from adapter.prompting.system_prompt import new_prompt_session, system_prompt
-from adapter.protocols.grounding import ground_conversation
 from adapter.protocols.guarded_exchange import EXTENSION, ResponseGuard
 from adapter.protocols.llama_cpp import has_lazy_grammar
 from adapter.protocols.media_parts import adapt_media
-from adapter.protocols.openai_chat_fields import passthrough_fields
-from adapter.protocols.openai_errors import RequestError, require_type
-from adapter.protocols.plain_messages import has_misplaced_system, last_calls, last_request, plain_messages
+from adapter.protocols.openai_errors import RequestError
+from adapter.protocols.plain_messages import has_misplaced_system, last_calls, last_request
+from adapter.protocols.request_constraint import Enforcement, build_enforcement, lazy_constraint_fields
 from adapter.protocols.request_limits import check_size
-from adapter.protocols.template_messages import template_messages, template_tool_definitions
-from adapter.protocols.template_prompt import NOT_OWN, TemplatePrompt, template_prompt_for, with_template_marks
-from adapter.protocols.tool_definitions import CACHE_SIZE
+from adapter.protocols.request_prompt import build_prompt
+from adapter.protocols.template_prompt import TemplatePrompt
 from adapter.protocols.tool_request import ToolRequest, apply_shortlist, parse_tool_request, request_format
 from adapter.protocols.tool_types import FUNCTIONS, tools_as_functions
 from adapter.protocols.translated_request import ClientSettings, FollowUp, ParserSettings, TranslatedRequest
-from adapter.protocols.translation_options import CLIENTS_TOOLS, CONSTRAINTS, TranslationOptions
-from adapter.tools.tool import Tool, ToolSet
-
-SESSION = new_prompt_session()
-"""The prompt session of all requests. It is shared because the prompt of a conversation must always begin with the same
-text."""
+from adapter.protocols.translation_options import CONSTRAINTS, TranslationOptions
+from adapter.tools.tool import ToolSet
 
 MAX_ANSWERS = 128
 """Maximum number of answers to one request (``n``), as in OpenAI's API."""
@@ -84,7 +71,8 @@ def passthrough_request(body: JsonObject, options: TranslationOptions) -> Transl
     translated = _as_request(request, options)
     generation_prompt = options.prompt.generation_prompt
     parsing = replace(translated.parsing, format=request.format.name, generation_prompt=generation_prompt)
-    return replace(translated, turn=_turn(request.messages), parsing=parsing)
+    body, shortened = options.budgets_for(body).fit_body(translated.body)
+    return replace(translated, body=body, turn=_turn(request.messages), parsing=parsing, shortened=shortened)
 
 
 def translate_chat_request(body: JsonObject, options: TranslationOptions) -> TranslatedRequest:
@@ -98,31 +86,6 @@ def translate_chat_request(body: JsonObject, options: TranslationOptions) -> Tra
     return _translate(parse_tool_request(functions, kinds, options), options)
 
 
-@dataclass(frozen=True, slots=True)
-class _Enforcement:
-    """The constraint on the answer to a request.
-
-    ``fields``: request fields that enforce a call. ``reply``: the tool for replying in words. ``may_reply``: the reply
-    tool may be called in this answer.
-    """
-
-    constraint: Constraint
-    choices: Choices
-    fields: JsonObject
-    reply: Tool | None
-    may_reply: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _PromptedRequest:
-    """The request body with its prompt. ``messages``: also in ``body``. ``own``: the template prompt; None for a text
-    prompt."""
-
-    body: JsonObject
-    messages: list[JsonObject]
-    own: TemplatePrompt | None
-
-
 def _translate(request: ToolRequest, options: TranslationOptions) -> TranslatedRequest:
     if options.native:
         return _native(request, options)
@@ -130,16 +93,17 @@ def _translate(request: ToolRequest, options: TranslationOptions) -> TranslatedR
         return _assisted(request, options, options.assists)
     as_text = partial(_translate, request, options.with_prompt(own=None))
     request = apply_shortlist(request, options)
-    enforcement = _build_enforcement(request, options)
-    prompted = _build_prompt(request, options, enforcement)
+    enforcement = build_enforcement(request, options)
+    prompted = build_prompt(request, options, enforcement)
     body = prompted.body | enforcement.fields
     is_plain = prompted.own is not None or all(isinstance(each["content"], str) for each in prompted.messages)
     if enforcement.constraint == "arguments" and options.constraints.waits_for_calls and is_plain:
-        body |= _lazy_constraint_fields(request, options, enforcement)
+        body |= lazy_constraint_fields(request, options, enforcement)
     translated = _as_request(request, options)
     return replace(
         translated,
         body=body,
+        shortened=prompted.shortened,
         turn=_turn(prompted.messages),
         parsing=replace(
             translated.parsing,
@@ -163,7 +127,7 @@ def _generation_prompt(body: JsonObject, options: TranslationOptions, own: Templ
     return own.traits.generation_prompt
 
 
-def _follow_up(request: ToolRequest, options: TranslationOptions, enforcement: _Enforcement) -> FollowUp:
+def _follow_up(request: ToolRequest, options: TranslationOptions, enforcement: Enforcement) -> FollowUp:
     return FollowUp(
         guard=_response_guard(request, options, enforcement),
         constraint=enforcement.constraint if request.is_single_choice else "off",
@@ -179,7 +143,7 @@ def _follow_up(request: ToolRequest, options: TranslationOptions, enforcement: _
 
 
 def _response_guard(
-    request: ToolRequest, options: TranslationOptions, enforcement: _Enforcement
+    request: ToolRequest, options: TranslationOptions, enforcement: Enforcement
 ) -> ResponseGuard | None:
     enforces = options.constraints.enforce is not None
     return options.retry_policy.make_guard(
@@ -224,8 +188,12 @@ def _native(request: ToolRequest, options: TranslationOptions) -> TranslatedRequ
         request.described,
         encode_calls,
     )
+    as_request = _as_request(request, options)
+    body, shortened = options.budgets_for(request.body).fit_body(as_request.body)
     return replace(
-        _as_request(request, options),
+        as_request,
+        body=body,
+        shortened=shortened,
         turn=_turn(request.messages),
         is_native=True,
         follow_up=FollowUp(guard=guard),
@@ -274,94 +242,6 @@ def _next_call(
     return _as_planned(request, options, assist, user_text) if assist.tools else None
 
 
-def _build_enforcement(request: ToolRequest, options: TranslationOptions) -> _Enforcement:
-    allowed = request.allowed
-    constraint = _constraint(request.body, options, request.must_call) if allowed else "off"
-    settings = options.constraints
-    reply = add_reply_tool(request.described)[1] if settings.mode == "prefer" and settings.enforce else None
-    may_reply = reply is not None and constraint == "prefer"
-    choices: Choices = {}
-    if constraint != "off" and (settings.grounded or settings.ground):
-        try:
-            choices = ground_conversation(allowed, request.messages or [], settings.ground)
-        except UsageError as error:  # raised by ``ground``
-            raise RequestError(str(error)) from error
-    choices = {**choices, **(settings.choices or {})}
-    fields: JsonObject = {}
-    if settings.enforce and constraint in ("prefer", "required"):
-        # One call per answer is enough in a loop, and small models that may make several calls do not stop.
-        several = may_reply and request.body.get("parallel_tool_calls") is True
-        reply_tool, format = reply if may_reply else None, request.format.name
-        try:
-            fields = settings.enforce(request.prompted_tools, choices, format=format, reply=reply_tool, several=several)
-        except UsageError as error:
-            raise RequestError(str(error), "tools") from error
-    return _Enforcement(constraint, choices, fields, reply, may_reply)
-
-
-def _lazy_constraint_fields(request: ToolRequest, options: TranslationOptions, enforcement: _Enforcement) -> JsonObject:
-    """Return the request fields for a constraint that applies only after the model begins a call."""
-    if options.constraints.enforce is not None:
-        with suppress(UsageError):  # too large, or without an allowed value: the call is not constrained
-            return options.constraints.enforce(
-                request.prompted_tools, enforcement.choices, format=request.format.name, waits=True
-            )
-    return {}
-
-
-def _build_prompt(request: ToolRequest, options: TranslationOptions, enforcement: _Enforcement) -> _PromptedRequest:
-    """Add the conversation and the tools to the request, for the chat template or as plain text."""
-    # Describe all tools even if only some may be called now: an unchanged prompt prefix is cached.
-    shown = ToolSet([*request.described.values(), enforcement.reply]) if enforcement.reply else request.described
-    # The request itself must directly precede the answer if values are taken from it.
-    instruction = "" if options.constraints.choices is not None else _instruction(request)
-    template = options.prompt.own if options.prompt.may_be_own else None
-    own = template_prompt_for(request.body, template) if template is not None else None
-    if own is not None:
-        prompted = _build_template_prompt(request, options, enforcement, own, shown, instruction)
-    elif options.prompt.mode == "own":
-        raise RequestError(NOT_OWN, "tools")
-    else:
-        system = _prompt(shown, request.format, options.style_used, options.prompt.prompts) if request.allowed else ""
-        messages = plain_messages(
-            request.messages, request.format, system, instruction, request.described, options.memory
-        )
-        prompted = _PromptedRequest(
-            {**options.fields, **passthrough_fields(request.body), "messages": messages}, messages, None
-        )
-    if request.allowed and request.format.stop_sequences:
-        prompted.body["stop"] = _merge_stops(request.body.get("stop"), request.format.stop_sequences)
-    return prompted
-
-
-def _build_template_prompt(
-    request: ToolRequest,
-    options: TranslationOptions,
-    enforcement: _Enforcement,
-    own: TemplatePrompt,
-    shown: ToolSet,
-    instruction: str,
-) -> _PromptedRequest:
-    # Add an instruction that is not part of the template only if the call is not enforced anyway.
-    is_free = not request.must_call and not request.is_restricted
-    closing = "" if is_free or (enforcement.fields and enforcement.constraint == "required") else instruction
-    rendered = template_messages(
-        request.messages,
-        own.traits,
-        request.format,
-        request.described,
-        closing=closing,
-        memory=options.memory,
-    )
-    plain = passthrough_fields(request.body)
-    if request.allowed:
-        plain["tools"] = template_tool_definitions(request.body.get("tools"), shown, request.format)
-    if "llama.cpp" in (own.transport, own.server):
-        plain["preserved_tokens"] = list(request.format.special_tokens)
-    body = with_template_marks({**options.fields, **plain, "messages": rendered.messages}, own, rendered.written)
-    return _PromptedRequest(body, rendered.messages, own)
-
-
 def _answers(body: JsonObject) -> int:
     number = body.get("n")
     if number is None:
@@ -373,33 +253,3 @@ def _answers(body: JsonObject) -> int:
 
 def _turn(messages: Json) -> str:
     return hashlib.sha256(json.dumps(messages, default=str).encode("utf-8", "replace")).hexdigest()
-
-
-def _constraint(body: JsonObject, options: TranslationOptions, must_call: bool) -> Constraint:
-    """Return the constraint mode of a request. If the client constrains the answer, the mode is "off"."""
-    if options.constraints.mode == "off" or body.keys() & CONSTRAINTS:
-        return "off"
-    return "required" if must_call else options.constraints.mode or "off"
-
-
-def _instruction(request: ToolRequest) -> str:
-    """Describe which tools must or may be called, as text at the end of the prompt. The rest of the prompt stays
-    unchanged."""
-    which = " or ".join(request.allowed) if request.is_restricted else "one of the tools"
-    one = "" if request.is_parallel else " Make one call only."
-    if request.must_call:
-        return f"Answer with a tool call of {which}.{one}"
-    if request.allowed and request.is_restricted:
-        return f"You may call {which} now, no other tool.{one}"
-    return one.strip() if request.allowed else ""
-
-
-def _merge_stops(stop: Json, formats: tuple[str, ...]) -> list[str]:
-    own = [stop] if isinstance(stop, str) else require_type(list, stop, "stop")
-    return own + [each for each in formats if each not in own]
-
-
-@lru_cache(CACHE_SIZE)
-def _prompt(tools: ToolSet, format: Format, style: str, prompts: str | None) -> str:
-    """Build the text prompt. Equal arguments always give equal prompts, so that the server can use its cache."""
-    return system_prompt(CLIENTS_TOOLS, format, style, tools=tools, prompts=prompts, session=SESSION).strip()

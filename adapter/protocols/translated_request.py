@@ -107,6 +107,8 @@ class TranslatedRequest:
     body: JsonObject
     tools: ToolSet
     turn: str = ""
+    shortened: str = ""
+    """The cuts that made the conversation fit into its budget, as a header's value."""
     client: ClientSettings = field(default_factory=ClientSettings)
     parsing: ParserSettings = field(default_factory=ParserSettings)
     follow_up: FollowUp = field(default_factory=FollowUp)

@@ -18,6 +18,7 @@ from adapter.parsing.parse_policy import get_policy
 from adapter.prompting.calling_setup import CallingSetup
 from adapter.prompting.intent.assist import AssistSettings
 from adapter.prompting.system_prompt import system_prompt
+from adapter.protocols.budgets import Budgets, validate_context_budget
 from adapter.protocols.grounding import Ground
 from adapter.protocols.guarded_exchange import RetryPolicy
 from adapter.protocols.recorded_exchange import Observation
@@ -130,6 +131,9 @@ class TranslationOptions:
     """Media that the model cannot take, as the server reports: ``image``, ``audio``."""
     setups: Mapping[str, CallingSetup] = field(default_factory=dict)
     """The user's setup for each model name. They take precedence over ``setup_of``."""
+    budgets: Budgets = field(default_factory=Budgets)
+    model_budgets: Mapping[str, Budgets] = field(default_factory=dict)
+    """The user's budgets for each model name, which take precedence over ``budgets``."""
     guide: str = "auto"
     """When small models get help in choosing tools, one of `GUIDE_MODES`."""
     assists: AssistSettings | None = None
@@ -162,6 +166,10 @@ class TranslationOptions:
             native=setup.native and prompt.format is None and constraints.mode is None,
         )
 
+    def budgets_for(self, body: JsonObject) -> Budgets:
+        """Return the budgets for a request."""
+        return self.budgets.override(self.model_budgets.get(str(body.get("model") or "")))
+
     def with_prompt(self, **changes: Any) -> TranslationOptions:
         """Return a copy with changed fields of `PromptSettings`."""
         return replace(self, prompt=replace(self.prompt, **changes))
@@ -177,6 +185,7 @@ def validate_options(options: TranslationOptions) -> TranslationOptions:
     get_policy(options.policy)
     parse_constraint_mode(options.constraints.mode)
     validate_guide_mode(options.guide)
+    validate_context_budget(options.budgets.context)
     if prompt.max_tools is not None and (not isinstance(prompt.max_tools, int) or prompt.max_tools < 1):
         raise UsageError(f"max_tools must be at least 1, got {prompt.max_tools!r}")
     validate_retries(options.retry_policy.retries)

@@ -324,10 +324,14 @@ async def _chat(upstream: ModelServer, keep_alive_s: float, http: HttpRequest) -
             options = await upstream.options_for(body)
             request = await upstream.work.run(len(content), partial(translate_chat_request, body, options))
         elif await upstream.leaves_markup(body):
-            request = await upstream.work.run(len(content), partial(passthrough_request, body, upstream.options))
+            options = await upstream.with_budgets(upstream.options)
+            request = await upstream.work.run(len(content), partial(passthrough_request, body, options))
         else:
             writer = OpenAIWriter() if body.get("stream") is True else None
-            return PassedThrough(upstream, "POST", CHAT, content, http.headers, identity, keep_alive_s, writer)
+            content, shortened = await upstream.fit(content, body)
+            return PassedThrough(
+                upstream, "POST", CHAT, content, http.headers, identity, keep_alive_s, writer, shortened=shortened
+            )
     except RequestError as error:
         return JSONResponse(refusal(error), error.status)
     return respond(upstream, request, keep_alive_s)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from adapter.backends.chat_client import constraint_fields
-from adapter.backends.context_size import query_context_size
+from adapter.backends.context_size import ContextSize, query_context_size
 from adapter.backends.control_token_discovery import discover_control_tokens
 from adapter.backends.endpoint_discovery import Endpoint, Kind, detect_server_kind, first_model, get_json
 from adapter.backends.profiles import setup_lookup
@@ -22,6 +22,7 @@ from adapter.core.errors import TransportError
 from adapter.core.events import Json, JsonObject
 from adapter.prompting.deriving.detect import DetectedFormat
 from adapter.prompting.intent.assist import AssistSettings
+from adapter.protocols.budgets import AUTO
 from adapter.protocols.media_parts import AUDIO, IMAGE
 from adapter.protocols.model_descriptions import ModelDescription, describe_models
 from adapter.protocols.openai_errors import error_text, relay_error
@@ -54,11 +55,12 @@ _SHAPES_PROMPT = ("chat_template_kwargs", "reasoning_effort")
 
 @dataclass(frozen=True, slots=True)
 class ServerInfo:
-    """``has_images``: llama.cpp reports that its model can see."""
+    """``has_images``: llama.cpp reports that its model can see. ``context_tokens``: context size; None if unknown."""
 
     kind: Kind | None
     options: TranslationOptions
     has_images: bool = False
+    context_tokens: int | None = None
 
 
 class ModelServer(UpstreamConnection):
@@ -105,7 +107,7 @@ class ModelServer(UpstreamConnection):
     async def options_for(self, body: Json) -> TranslationOptions:
         """Return the options for a request: the user's options, completed by the settings detected for the model."""
         info = await self.server_info()
-        options = info.options
+        options = await self.with_budgets(info.options)
         model = body.get("model") if isinstance(body, dict) else None
         if options.prompt.may_be_own and info.kind is not None:
             name = str(model or "")
@@ -129,6 +131,21 @@ class ModelServer(UpstreamConnection):
             # request raw text: otherwise llama.cpp may split off reasoning by its own rules
             options = replace(options.with_prompt(generation_prompt=prompt), fields={"reasoning_format": "none"})
         return options
+
+    async def with_budgets(self, options: TranslationOptions) -> TranslationOptions:
+        """Return the options with the server's context size, if it is the budget."""
+        if options.budgets.context != AUTO:
+            return options
+        info = await self.server_info()
+        return replace(options, budgets=options.budgets.with_context_size(info.context_tokens))
+
+    async def fit(self, content: bytes, body: JsonObject) -> tuple[bytes, str]:
+        """Fit a request that is passed on into its budget. Return its content, and the cuts as a header's value."""
+        budgets = (await self.with_budgets(self.options)).budgets_for(body)
+        if budgets.context is None:
+            return content, ""
+        fitted, shortened = await self.work.run(len(content), partial(budgets.fit_body, body))
+        return (encode_json(fitted), shortened) if shortened else (content, "")
 
     async def leaves_markup(self, body: JsonObject) -> bool:
         """Return whether the answer to an untranslated request must be parsed; see `needs_reading`."""
@@ -253,7 +270,7 @@ class ModelServer(UpstreamConnection):
 
     def _detect(self, before: ServerInfo | None) -> ServerInfo:
         kind = (before.kind if before else None) or detect_server_kind(self.endpoint.base_url)
-        options, props = self.options, None
+        options, props, size = self.options, None, ContextSize()
         if kind is not None:
             options = options.with_constraints(enforce=partial(constraint_fields, kind))
         options = options.with_constraints(waits_for_calls=kind == "llama.cpp")
@@ -277,13 +294,13 @@ class ModelServer(UpstreamConnection):
             setup_of, notes = setup_lookup(self._profile, endpoint)
             tokens = discover_control_tokens(endpoint, self._template, props)
             options = replace(options.with_prompt(control_tokens=tokens), setup_of=setup_of)
-            advice = query_context_size(endpoint).advice
-            self._log_new([*notes, advice] if advice else notes)
+            size = query_context_size(endpoint)
+            self._log_new([*notes, size.advice] if size.advice else notes)
         modalities = (props or {}).get("modalities")
         reported = modalities if isinstance(modalities, dict) else {}
         unsupported = {each for each, key in ((IMAGE, "vision"), (AUDIO, "audio")) if reported.get(key) is False}
         options = replace(options, unsupported_media=frozenset(unsupported))
-        return ServerInfo(kind, options, reported.get("vision") is True)
+        return ServerInfo(kind, options, reported.get("vision") is True, size.tokens)
 
     def _log_new(self, notes: list[str]) -> None:
         """Log the notes that the last detection did not produce."""

@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 import aiohttp
 from starlette.types import Send
 
+from adapter.protocols.budgets import shortened_header
 from adapter.protocols.exchange import AnswerWriter
 from adapter.protocols.openai_errors import relay_error
 from adapter.server.model_server import ModelServer
@@ -37,7 +38,8 @@ class PassedThrough(StreamingProxy):
     """Sends the model server's answer unchanged, except that its API key is redacted.
 
     ``writer``: encodes keepalives that are sent before the answer begins. ``instead``: called with the status and body
-    of an error; it returns a response to send instead, or None to pass the error through.
+    of an error; it returns a response to send instead, or None to pass the error through. ``shortened``: value of the
+    header about cuts in the conversation, or "".
     """
 
     def __init__(
@@ -51,14 +53,16 @@ class PassedThrough(StreamingProxy):
         keep_alive_s: float = math.inf,
         writer: AnswerWriter | None = None,
         instead: Callable[[int, bytes], ProxiedResponse | None] | None = None,
+        shortened: str = "",
     ) -> None:
         super().__init__(upstream, as_error, keep_alive_s, writer)
         self._method, self._path, self._content = method, path, content
         passed = {name: value for name, value in headers.items() if name not in HOP_BY_HOP}
-        self._headers = {name: value for name, value in passed.items() if not is_private(name)}
+        self._request_headers = {name: value for name, value in passed.items() if not is_private(name)}
+        self._headers = shortened_header(shortened)
         self._is_work = method == "POST" and path.partition("?")[0].endswith(WORK)
         if upstream.has_key:
-            self._headers["accept-encoding"] = "identity"  # the key cannot be redacted in a compressed body
+            self._request_headers["accept-encoding"] = "identity"  # the key cannot be redacted in a compressed body
         self._find_instead = instead
         self._instead: ProxiedResponse | None = None
 
@@ -78,7 +82,7 @@ class PassedThrough(StreamingProxy):
 
     async def relay(self, send: Send) -> None:
         response = await self._upstream.send(
-            self._method, self._path, self._content, self._headers, has_own_timeout=True, retries=self._is_work
+            self._method, self._path, self._content, self._request_headers, has_own_timeout=True, retries=self._is_work
         )
         try:
             if response.status >= 400:
@@ -120,5 +124,5 @@ class PassedThrough(StreamingProxy):
                     for name, value in response.headers.items()
                     if name.lower() not in HOP_BY_HOP and not name.lower().startswith("access-control-")
                 }
-                await send_start(send, response.status, headers)
+                await send_start(send, response.status, headers | self._headers)
                 self._has_begun = True

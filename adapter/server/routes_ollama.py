@@ -67,9 +67,11 @@ async def _chat(upstream: ModelServer, keep_alive_s: float, http: HttpRequest) -
         content, body = await read_json_body(http, upstream.work)
         writer = _writer(body)
         pinging = writer if body.get("stream") is not False else None
+        fitted, shortened = await upstream.fit(content, body) if is_native else (content, "")
         pass_on = partial(
-            PassedThrough, upstream, "POST", CHAT, content, http.headers, ollama.as_error, keep_alive_s, pinging
-        )
+            PassedThrough, upstream, "POST", CHAT, fitted, http.headers, ollama.as_error, keep_alive_s, pinging,
+            shortened=shortened,
+        )  # fmt: skip
         if is_native and not needs_translation(body):
             return pass_on()
         options = replace(await upstream.options_for(body), stream_arguments=False)

@@ -14,6 +14,7 @@ import aiohttp
 from starlette.types import Receive, Scope, Send
 
 from adapter.core.events import JsonObject
+from adapter.protocols.budgets import shortened_header
 from adapter.protocols.exchange import AnswerWriter, BufferedExchange, OpenAIWriter, StreamedExchange
 from adapter.protocols.guarded_exchange import guard_headers
 from adapter.protocols.openai_errors import error_object, error_text, relay_error
@@ -47,6 +48,7 @@ class ProxiedResponse:
     def __init__(self, upstream: ModelServer, as_error: AsError) -> None:
         self._upstream, self._as_error = upstream, as_error
         self._request_info = current_request()
+        self._headers: dict[str, str] = {}
 
     async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -178,7 +180,8 @@ class StreamingProxy(ProxiedResponse):
 
     async def _begin(self, send: Send) -> None:
         if not self._has_begun and self._writer:
-            await send_start(send, 200, {"content-type": self._writer.content_type, "cache-control": "no-cache"})
+            own = {"content-type": self._writer.content_type, "cache-control": "no-cache"}
+            await send_start(send, 200, own | self._headers)
             self._has_begun = True
 
 
@@ -249,6 +252,7 @@ class TranslatedStream(_Translated, StreamingProxy):
         super().__init__(upstream, as_error, keep_alive_s, streamed.writer)
         self._path, self._request, self._exchange = path, request, streamed
         self._streamed = streamed
+        self._headers = shortened_header(request.shortened)
         self._counts = request.observation.counts_tokens and path.endswith("/chat/completions")
         self._request_info.set_translation(request)
 
@@ -297,6 +301,7 @@ class TranslatedResponse(_Translated):
         super().__init__(upstream, as_error)
         self._path, self._request, self._exchange = path, request, completed
         self._completed, self._writer = completed, writer
+        self._headers = shortened_header(request.shortened)
         self._request_info.set_translation(request)
 
     async def exchange(self, send: Send) -> None:
@@ -318,7 +323,7 @@ class TranslatedResponse(_Translated):
         if status != 200:
             self.on_disconnect(error_text(completion))
         answer = self._writer.answer(completion) if status == 200 else self._as_error(completion, status)
-        await send_json(send, status, answer, guard_headers(completion))
+        await send_json(send, status, answer, self._headers | guard_headers(completion))
 
 
 def respond(

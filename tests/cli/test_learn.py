@@ -103,7 +103,9 @@ def test_parser_takes_the_path_as_text_or_path(format_file):
 def test_serve_takes_a_format_file_for_all_or_one_model(format_file):
     options = validate_options(TranslationOptions(prompt=PromptSettings(format=str(format_file))))
     assert get_format(str(options.prompt.format)).encode_calls([("read_file", {"path": "a.py"})]) == TEXT
-    assert ModelSettings(format=str(format_file)).to_setup().format == "made_up"
+    setup = ModelSettings(format=str(format_file)).to_setup()
+    assert setup is not None
+    assert setup.format == "made_up"
 
 
 def test_a_profile_takes_a_format_file(format_file):

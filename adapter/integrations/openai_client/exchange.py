@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 from adapter.core.events import JsonObject
+from adapter.protocols.budgets import shortened_header
 from adapter.protocols.dropped_fields import HEADER, as_header
 from adapter.protocols.exchange import BufferedExchange, StreamedExchange
 from adapter.protocols.guarded_exchange import guard_headers
@@ -52,6 +53,7 @@ class OpenAIExchange:
         self._response: ResponsesRequest | None = None
         self._dropped_fields: list[str] = []
         self._streamed: StreamedExchange | None = None
+        self._shortened = ""
         if not is_chat(http_request):
             return
         url = http_request.url
@@ -65,10 +67,15 @@ class OpenAIExchange:
                 self.request = translate_chat_request(body, options)
             elif needs_reading(body, options, splits=splits_reasoning):
                 self.request = passthrough_request(body, options)
+            else:
+                fitted, self._shortened = options.budgets_for(body).fit_body(body)
+                if self._shortened:
+                    self.http_request = self._with_body(url, fitted)
         except RequestError as error:
             self.error_response = http.Response(error.status, json=refusal(error), request=http_request)
         if self.request is not None:
             self._completed = BufferedExchange(self.request, int(time.time()))
+            self._shortened = self.request.shortened
             self.http_request = self._with_body(url, self.request.body)
 
     def fall_back_to_words(self, error: TemplatePromptError) -> JsonObject | None:
@@ -119,7 +126,8 @@ class OpenAIExchange:
         )
 
     def pass_through(self, response: Any, chunks: Iterator[bytes] | AsyncIterator[bytes]) -> Any:
-        return self._streaming_response(response, response.headers, chunks)
+        headers = [*response.headers.multi_items(), *shortened_header(self._shortened).items()]
+        return self._streaming_response(response, headers, chunks)
 
     def stream(self, response: Any, chunks: Iterator[bytes] | AsyncIterator[bytes]) -> Any:
         return self._streaming_response(response, self._response_headers(response), chunks)
@@ -149,6 +157,7 @@ class OpenAIExchange:
         """Return the headers that are valid for a translated body, and a header that lists dropped request fields."""
         removed = ("content-length", "content-encoding", "transfer-encoding")
         headers = {name: value for name, value in response.headers.items() if name not in removed}
+        headers |= shortened_header(self._shortened)
         return headers | ({HEADER: as_header(self._dropped_fields)} if self._dropped_fields else {})
 
     def _on_close(self) -> None:

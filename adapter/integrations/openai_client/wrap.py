@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from adapter.backends.chat_client import constraint_fields
+from adapter.backends.context_size import query_context_size
 from adapter.backends.control_token_discovery import discover_control_tokens
 from adapter.backends.endpoint_discovery import Endpoint, detect_server_kind
 from adapter.backends.profiles import setup_lookup, validate_profile_name
@@ -37,6 +38,7 @@ from adapter.core.text.redaction import Redactor
 from adapter.grammars.constraint_mode import Constraint
 from adapter.integrations.openai_client.exchange import OpenAIExchange, is_chat
 from adapter.prompting.chat_template import ChatTemplateError
+from adapter.protocols.budgets import AUTO, Budgets, ContextBudget
 from adapter.protocols.grounding import Ground
 from adapter.protocols.guarded_exchange import RetryPolicy
 from adapter.protocols.openai_errors import relay_error
@@ -83,6 +85,7 @@ def wrap(
     guardrails: str = "on",
     retries: int = RETRIES,
     max_calls: int = MAX_CALLS,
+    context_budget: ContextBudget = None,
 ) -> Client:
     """Return a copy of an ``OpenAI`` or ``AsyncOpenAI`` client whose chat completions and responses support tools,
     regardless of the server's capabilities.
@@ -102,9 +105,11 @@ def wrap(
     prompt describes. If a request has more, the prompt describes only those that best match it, and a tool that finds
     the others. ``guardrails``: faults that trigger a retry before you see the answer: ``"on"``, ``"off"``, ``"all"`` or
     names (see docs/reliability.md). ``retries``: maximum number of retries per request. ``max_calls``: maximum number
-    of calls in one answer. ``profile``: settings found by `adapter probe`, which apply to arguments that are not set:
-    ``"auto"`` for the profile of the requested model, or the name or file of a profile. ``record``: a file to which
-    each exchange is appended, without credentials (see `adapter.protocols.recorded_exchange`).
+    of calls in one answer. ``context_budget``: number of tokens beyond which a conversation is shortened, or ``"auto"``
+    for the context size of the server (see `adapter.conversation.context_budget`). ``profile``: settings found by
+    `adapter probe`, which apply to arguments that are not set: ``"auto"`` for the profile of the requested model, or
+    the name or file of a profile. ``record``: a file to which each exchange is appended, without credentials (see
+    `adapter.protocols.recorded_exchange`).
     The copy shares the connections of ``client``, which stays unchanged. Raises UsageError for an unknown format,
     style, policy or profile, for a ``record`` file that cannot be written, and for any other kind of client.
     """
@@ -126,6 +131,7 @@ def wrap(
         observation=Observation(
             observe=ExchangeLog(Path(record), Redactor(os.environ, [client.api_key])) if record is not None else None
         ),
+        budgets=Budgets(context_budget),
         guide=guide,
         policy=policy,
         stream_arguments=stream_arguments,
@@ -158,7 +164,8 @@ class _UpstreamInfo:
         self._prompts: PromptDiscoverer | None = None
         self._small_models: SmallModelCheck | None = None
         self._splits_reasoning = False  # the server separates reasoning from content
-        self._is_known = options.constraints.mode == "off" and profile == "none" and not options.prompt.may_be_own
+        is_set = options.constraints.mode == "off" and profile == "none" and not options.prompt.may_be_own
+        self._is_known = is_set and options.budgets.context != AUTO
 
     def exchange(self, http: Any, http_request: Any, options: TranslationOptions) -> OpenAIExchange:
         return OpenAIExchange(http, http_request, options, lambda: self._store, splits_reasoning=self._splits_reasoning)
@@ -182,6 +189,9 @@ class _UpstreamInfo:
                 setup_of, notes = setup_lookup(self._profile, endpoint)
                 tokens = discover_control_tokens(endpoint, self.template)
                 self._options = replace(self._options.with_prompt(control_tokens=tokens), setup_of=setup_of)
+                if self._options.budgets.context == AUTO:
+                    budgets = self._options.budgets.with_context_size(query_context_size(endpoint).tokens)
+                    self._options = replace(self._options, budgets=budgets)
                 self._prompts = PromptDiscoverer(endpoint, self.template) if self._options.prompt.may_be_own else None
                 self._small_models = SmallModelCheck(endpoint, self._options.guide)
                 for note in notes:

@@ -1,0 +1,338 @@
+"""Fit a client's conversation into a token budget, with cuts that later requests of the conversation repeat.
+
+A client sends the whole conversation with each request, and the model server caches the beginning of the prompt. Cuts
+are therefore made in steps to well below the budget, at the same messages whatever follows: the conversation is read
+from its beginning, and cut wherever a request would have exceeded the budget. Reading takes linear time; the token
+counts of texts are cached.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+from adapter.conversation.context_window import CUT_TO, PER_IMAGE, PER_MESSAGE, SHORT, keep_ends, shorten_result
+from adapter.conversation.context_window import usable_tokens as tokens_without_answer
+from adapter.conversation.message_content import Content, concat_content
+from adapter.conversation.token_estimate import estimate_tokens
+from adapter.core.events import Json, JsonObject
+from adapter.core.text.plurals import pluralize
+from adapter.core.text.truncate import shorten
+
+ACCURACY = 0.9
+"""Share of the budget that estimated tokens may fill, because models with small vocabularies need more tokens."""
+LONG_TEXT = 1_000
+"""Number of characters that remain of an old message of the user or the model."""
+MAX_NOTED, NOTED_PER_TOKEN = 20, 1 / 250
+"""Maximum number of summarised calls that a note lists, also for each token of the limit; it counts the others."""
+MAX_COUNTS = 16_384
+"""Maximum number of texts whose token counts are cached."""
+
+_RESULTS = ("tool", "function")
+_counts: dict[bytes, int] = {}
+
+
+def prompt_limit(context_tokens: int) -> int:
+    """Return the number of estimated tokens that a prompt may have, so that an answer fits into the context."""
+    return int(tokens_without_answer(context_tokens) * ACCURACY)
+
+
+@dataclass(frozen=True, slots=True)
+class FittedMessages:
+    """The messages to send. ``cuts``: numbers of shortened ``results``, summarised ``turns``, and shortened or omitted
+    ``messages``."""
+
+    messages: Sequence[Json]
+    cuts: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def summary(self) -> str:
+        """Name what was cut, as a header's value: ``results=3, turns=1``; "" if nothing was."""
+        return ", ".join(f"{name}={self.cuts[name]}" for name in ("results", "turns", "messages") if self.cuts[name])
+
+
+def fit_messages(messages: Json, limit: int) -> FittedMessages:
+    """Shorten messages in OpenAI's or Ollama's format to ``limit`` tokens, as far as possible.
+
+    Old tool results are shortened first. Then old turns with calls are summarised, old texts shortened, and old
+    messages omitted. System messages, the first and the last message of the user, and the last turn remain; its
+    results are shortened if nothing else helps. Invalid messages are returned unchanged.
+    """
+    if not isinstance(messages, list) or not all(isinstance(each, dict) for each in messages):
+        return FittedMessages(messages)
+    if 2 * sum(map(_count_characters, messages)) + PER_MESSAGE * len(messages) <= limit:
+        return FittedMessages(messages)  # a character is at most two tokens
+    fitting = _Fitting(messages, limit)
+    for index, message in enumerate(messages):
+        if message.get("role") == "assistant":
+            fitting.cut()
+        fitting.add(index)
+    fitting.cut()
+    if not fitting.cuts:
+        return FittedMessages(messages)
+    return FittedMessages([each for each in fitting.messages if each is not None], fitting.cuts)
+
+
+def count_tokens(message: Json) -> int:
+    """Estimate the number of tokens of a message."""
+    if not isinstance(message, dict):
+        return 0
+    return PER_MESSAGE + sum(_count(each) for each in _texts(message)) + PER_IMAGE * len(_media(message))
+
+
+def count_json_tokens(value: Json) -> int:
+    """Estimate the number of tokens of a JSON value, such as tool definitions."""
+    return _count(json.dumps(value, ensure_ascii=False, default=str)) if value else 0
+
+
+@dataclass(slots=True)
+class _Note:
+    """Text in place of what was cut. ``lines``: the last summarised calls. ``calls``: the number of all of them.
+    ``messages``: the number of omitted messages."""
+
+    lines: deque[str]
+    calls: int = 0
+    messages: int = 0
+
+    def text(self) -> str:
+        omitted = [f"{pluralize(self.messages, 'earlier message')} omitted"] if self.messages else []
+        if self.calls:
+            calls = pluralize(self.calls, "earlier call")
+            omitted.append(f"{calls} not shown{'; the last of them:' if self.calls > len(self.lines) else ':'}")
+        return "\n".join([f"[shortened: {', '.join(omitted)}", *self.lines]) + "]"
+
+
+class _Fitting:
+    """The conversation up to a message, with its cuts. A summarised message is None.
+
+    Each kind of cut has a position, before which it has been made everywhere and which only moves forward.
+    """
+
+    def __init__(self, originals: Sequence[JsonObject], limit: int) -> None:
+        self.messages: list[JsonObject | None] = []
+        self.cuts: Counter[str] = Counter()
+        self._originals, self._limit = originals, limit
+        self._tokens: list[int] = []
+        self._total = 0
+        self._calls: dict[str, tuple[str, str]] = {}  # tool name and summary of each call, by id
+        self._call_of: dict[int, tuple[str, str]] = {}  # the same by position of the result
+        self._notes: dict[int, _Note] = {}
+        self._home = -1  # the last message before the position of `_summarise_turn` that is not summarised
+        self._first_user = self._last_user = self._last_turn = -1
+        self._steps: list[Callable[[int], int]] = [
+            self._shorten_result, self._summarise_turn, self._shorten_text, self._omit_message,
+        ]  # fmt: skip
+        self._positions = [0] * len(self._steps)
+
+    def add(self, index: int) -> None:
+        message = self._originals[index]
+        self.messages.append(message)
+        self._tokens.append(count_tokens(message))
+        self._total += self._tokens[-1]
+        match message.get("role"):
+            case "user":
+                self._first_user = index if self._first_user < 0 else self._first_user
+                self._last_user = index
+            case "assistant":
+                self._last_turn = index
+                self._calls |= {call_id: (name, summary) for call_id, name, summary in _calls(message)}
+            case "tool" | "function":
+                name = str(message.get("tool_name") or message.get("name") or "")
+                key = str(message.get("tool_call_id") or name)
+                self._call_of[index] = self._calls.get(key, (name, name or "the tool"))
+
+    def cut(self) -> None:
+        """Cut the conversation to well below the limit if it exceeds the limit."""
+        if self._total <= self._limit:
+            return
+        end = self._last_turn if self._last_turn >= 0 else len(self.messages)
+        for number, step in enumerate(self._steps):
+            while self._total > self._limit * CUT_TO and self._positions[number] < end:
+                self._positions[number] = step(self._positions[number])
+        if self._total > self._limit:
+            self._shorten_last_results(end)
+
+    def _shorten_result(self, index: int) -> int:
+        message = self.messages[index]
+        if message is not None and message.get("role") in _RESULTS:
+            self._shorten_result_to(index, SHORT)
+        return index + 1
+
+    def _shorten_result_to(self, index: int, size: int) -> None:
+        original = self._originals[index]
+        tool, call = self._call_of[index]
+        self._replace(index, _without_media(original, lambda text: shorten_result(text, size, call, tool)), "results")
+
+    def _shorten_last_results(self, end: int) -> None:
+        """Shorten the results of the last turn in proportion to their lengths."""
+        results = [index for index in range(end, len(self.messages)) if index in self._call_of]
+        total = sum(self._tokens[index] for index in results)
+        share = max(0.0, 1 - (self._total - self._limit * CUT_TO) / max(total, 1))
+        for index in results:
+            length = _count_characters(self._originals[index])
+            self._shorten_result_to(index, max(SHORT, int(length * share)))
+
+    def _summarise_turn(self, index: int) -> int:
+        """Replace an answer with calls, and their results, by a line in the note of the message before them."""
+        message = self.messages[index]
+        if message is None:
+            return index + 1
+        if message.get("role") != "assistant" or not _calls(message):
+            self._home = index
+            return index + 1
+        end = index + 1
+        while end < len(self.messages) and end in self._call_of:
+            end += 1
+        note = self._note_at(self._home, instead=index)
+        note.calls += len(_calls(message))
+        note.lines.extend(self._lines_about(index, end))
+        for position in range(index, end):
+            self._set(position, None)
+        if self._notes.get(index) is note:
+            self._home = index
+        self._write_note(self._home)
+        self.cuts["turns"] += 1
+        return end
+
+    def _lines_about(self, index: int, end: int) -> Iterator[str]:
+        said = _text_of(self._originals[index].get("content")).strip()
+        if said:
+            yield f"- you said: {shorten(said.partition(chr(10))[0], 120)}"
+        results = {str(self._originals[each].get("tool_call_id")): each for each in range(index + 1, end)}
+        for call_id, _, summary in _calls(self._originals[index]):
+            position = results.get(call_id)
+            text = "" if position is None else _text_of(self._originals[position].get("content"))
+            yield f"- {summary}" + (f" returned {pluralize(text.count(chr(10)) + 1, 'line')}" if text else "")
+
+    def _shorten_text(self, index: int) -> int:
+        message = self.messages[index]
+        is_text = message is not None and (message.get("role") == "user" or _is_plain_answer(message))
+        if is_text and index not in (self._first_user, self._last_user, self._home) and index not in self._notes:
+            note = f"\n[shortened: this message has {_count_characters(self._originals[index])} characters]\n"
+            shortened = _without_media(self._originals[index], lambda text: keep_ends(text, LONG_TEXT, note))
+            self._replace(index, shortened, "messages")
+        return index + 1
+
+    def _omit_message(self, index: int) -> int:
+        message = self.messages[index]
+        is_text = message is not None and (message.get("role") == "user" or _is_plain_answer(message))
+        if not is_text or index in (self._first_user, self._last_user):
+            return index + 1
+        home = self._first_user if 0 <= self._first_user < index else index
+        old = self._notes.pop(index, None) or self._new_note()
+        note = self._note_at(home, instead=index)
+        note.messages += old.messages + 1
+        note.calls += old.calls
+        note.lines.extend(old.lines)
+        self._set(index, None)
+        self._write_note(home)
+        self.cuts["messages"] += 1
+        return index + 1
+
+    def _note_at(self, home: int, *, instead: int) -> _Note:
+        """Return the note at ``home`` if that is a message of the user, otherwise one at ``instead``."""
+        message = self.messages[home] if home >= 0 else None
+        is_user = message is not None and message.get("role") == "user"
+        return self._notes.setdefault(home if is_user else instead, self._new_note())
+
+    def _new_note(self) -> _Note:
+        return _Note(deque(maxlen=max(1, min(MAX_NOTED, int(self._limit * NOTED_PER_TOKEN)))))
+
+    def _write_note(self, index: int) -> None:
+        """Put the note after the user's text, or in a message of its own if it replaces another message."""
+        original, note = self._originals[index], self._notes[index].text()
+        if original.get("role") != "user" or self.messages[index] is None:
+            self._set(index, {"role": "user", "content": note})
+            return
+        content = original.get("content")
+        own: Content = content if isinstance(content, str | list) else ""
+        self._set(index, {**original, "content": concat_content(own, note, "\n\n")})
+
+    def _replace(self, index: int, message: JsonObject, kind: str) -> None:
+        if count_tokens(message) < self._tokens[index]:
+            self.cuts[kind] += self.messages[index] is self._originals[index]
+            self._set(index, message)
+
+    def _set(self, index: int, message: JsonObject | None) -> None:
+        tokens = 0 if message is None else count_tokens(message)
+        self._total += tokens - self._tokens[index]
+        self.messages[index], self._tokens[index] = message, tokens
+
+
+def _is_plain_answer(message: JsonObject) -> bool:
+    return message.get("role") == "assistant" and not _calls(message)
+
+
+def _calls(message: JsonObject) -> list[tuple[str, str, str]]:
+    """Return the id, the name and a summary of each call. Ollama's calls have no id; the name takes its place."""
+    calls = message.get("tool_calls") or message.get("function_call")
+    found = []
+    for call in calls if isinstance(calls, list) else [calls]:
+        function = call.get("function", call) if isinstance(call, dict) else None
+        if isinstance(call, dict) and isinstance(function, dict):
+            name = str(function.get("name") or "")
+            found.append((str(call.get("id") or name), name, f"{name}({shorten(_arguments(function), 120)})"))
+    return found
+
+
+def _arguments(function: JsonObject) -> str:
+    arguments = function.get("arguments")
+    return arguments if isinstance(arguments, str) else json.dumps(arguments or {}, ensure_ascii=False, default=str)
+
+
+def _texts(message: JsonObject) -> Iterator[str]:
+    yield _text_of(message.get("content"))
+    reasoning = message.get("reasoning_content") or message.get("reasoning") or message.get("thinking")
+    if isinstance(reasoning, str):
+        yield reasoning
+    calls = message.get("tool_calls")
+    for call in calls if isinstance(calls, list) else ():
+        function = call.get("function") if isinstance(call, dict) else None
+        if isinstance(function, dict):
+            yield str(function.get("name") or "")
+            yield _arguments(function)
+
+
+def _count_characters(message: JsonObject) -> int:
+    return sum(map(len, _texts(message))) + PER_IMAGE * len(_media(message))
+
+
+def _text_of(content: Json) -> str:
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else ()
+    texts = (part.get("text") if isinstance(part, dict) else part for part in parts)
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def _media(message: JsonObject) -> list[str]:
+    """Return the type of each part that is not text."""
+    content, images = message.get("content"), message.get("images")
+    parts = content if isinstance(content, list) else ()
+    kinds = [
+        str(part.get("type")) for part in parts if isinstance(part, dict) and not isinstance(part.get("text"), str)
+    ]
+    return kinds + ["image"] * (len(images) if isinstance(images, list) else 0)
+
+
+def _without_media(message: JsonObject, change: Callable[[str], str]) -> JsonObject:
+    """Return the message with changed text, and with a note in place of each part that is not text."""
+    notes = [f"[{kind} left out]" for kind in _media(message)]
+    text = change(_text_of(message.get("content")))
+    fields = {key: value for key, value in message.items() if key != "images"}
+    return {**fields, "content": "\n".join([*([text] if text else []), *notes])}
+
+
+def _count(text: str) -> int:
+    if not text:
+        return 0
+    key = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    tokens = _counts.get(key)
+    if tokens is None:
+        if len(_counts) >= MAX_COUNTS:
+            _counts.clear()
+        tokens = _counts[key] = estimate_tokens(text)
+    return tokens

@@ -1,0 +1,73 @@
+"""Limits on the tokens of a conversation, and their application to requests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from adapter.conversation.context_budget import FittedMessages, count_json_tokens, fit_messages, prompt_limit
+from adapter.core.errors import UsageError
+from adapter.core.events import Json, JsonObject
+
+SHORTENED = "adapter-shortened"
+"""Response header with the numbers of shortened results, summarised turns and shortened messages."""
+
+AUTO: Literal["auto"] = "auto"
+"""Context budget that is the context size of the model server, if it reports one."""
+
+MIN_CONTEXT = 256
+"""Minimum context budget, in tokens. Less has no room for a system prompt and an answer."""
+
+ContextBudget: TypeAlias = int | Literal["auto"] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Budgets:
+    """``context``: maximum number of tokens of a prompt and its answer; None is unlimited. Longer conversations are
+    shortened; see `fit_messages`."""
+
+    context: ContextBudget = None
+
+    def override(self, other: Budgets | None) -> Budgets:
+        """Return these budgets, replaced by those that ``other`` sets."""
+        return self if other is None else Budgets(self.context if other.context is None else other.context)
+
+    def with_context_size(self, tokens: int | None) -> Budgets:
+        """Replace `AUTO` by the context size of the model server; None if it reports none."""
+        return replace(self, context=tokens) if self.context == AUTO else self
+
+    def fit(self, messages: Json, other_tokens: int) -> FittedMessages:
+        """Shorten ``messages``. ``other_tokens``: length of the rest of the prompt, such as tool definitions."""
+        if not isinstance(self.context, int):
+            return FittedMessages(messages)
+        return fit_messages(messages, prompt_limit(self.context) - other_tokens)
+
+    def fit_body(self, body: JsonObject) -> tuple[JsonObject, str]:
+        """Shorten the messages of a request that is sent as it is. Return it, and the value of `SHORTENED`."""
+        if not isinstance(self.context, int):
+            return body, ""
+        fitted = self.fit(body.get("messages"), count_json_tokens(body.get("tools")))
+        return ({**body, "messages": fitted.messages}, fitted.summary) if fitted.summary else (body, "")
+
+
+def shortened_header(shortened: str) -> dict[str, str]:
+    """Return the header `SHORTENED`; empty if nothing was cut."""
+    return {SHORTENED: shortened} if shortened else {}
+
+
+def parse_context_budget(text: str | None) -> ContextBudget:
+    """Parse the value of ``--context-budget``. Raises UsageError."""
+    if text is None or text == "off":
+        return None
+    return AUTO if text == AUTO else validate_context_budget(int(text) if text.isdecimal() else text)
+
+
+def validate_context_budget(value: Json) -> ContextBudget:
+    """Return ``value``. Raises UsageError if it is not a context budget."""
+    is_number = isinstance(value, int) and not isinstance(value, bool) and value >= MIN_CONTEXT
+    if value is not None and value != AUTO and not is_number:
+        raise UsageError(
+            f"context_budget must be a number of tokens from {MIN_CONTEXT} on, or 'auto' for the context size of the "
+            f"model server, got {value!r}"
+        )
+    return value  # type: ignore[no-any-return]

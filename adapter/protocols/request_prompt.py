@@ -1,0 +1,114 @@
+"""Describe the tools and the conversation of a request to the model: with its chat template, or as plain text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from adapter.conversation.context_budget import count_json_tokens
+from adapter.core.events import Json, JsonObject
+from adapter.parsing.format import Format
+from adapter.prompting.system_prompt import new_prompt_session, system_prompt
+from adapter.protocols.openai_chat_fields import passthrough_fields
+from adapter.protocols.openai_errors import RequestError, require_type
+from adapter.protocols.plain_messages import plain_messages
+from adapter.protocols.request_constraint import Enforcement
+from adapter.protocols.template_messages import template_messages, template_tool_definitions
+from adapter.protocols.template_prompt import NOT_OWN, TemplatePrompt, template_prompt_for, with_template_marks
+from adapter.protocols.tool_definitions import CACHE_SIZE
+from adapter.protocols.tool_request import ToolRequest
+from adapter.protocols.translation_options import CLIENTS_TOOLS, TranslationOptions
+from adapter.tools.tool import ToolSet
+
+SESSION = new_prompt_session()
+"""The prompt session of all requests. It is shared because the prompt of a conversation must always begin with the same
+text."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptedRequest:
+    """The request body with its prompt. ``messages``: also in ``body``. ``own``: the template prompt; None for a text
+    prompt. ``shortened``: see `TranslatedRequest`."""
+
+    body: JsonObject
+    messages: list[JsonObject]
+    own: TemplatePrompt | None
+    shortened: str = ""
+
+
+def build_prompt(request: ToolRequest, options: TranslationOptions, enforcement: Enforcement) -> PromptedRequest:
+    """Add the conversation and the tools to the request, for the chat template or as plain text."""
+    # Describe all tools even if only some may be called now: an unchanged prompt prefix is cached.
+    shown = ToolSet([*request.described.values(), enforcement.reply]) if enforcement.reply else request.described
+    # The request itself must directly precede the answer if values are taken from it.
+    instruction = "" if options.constraints.choices is not None else _instruction(request)
+    template = options.prompt.own if options.prompt.may_be_own else None
+    own = template_prompt_for(request.body, template) if template is not None else None
+    if own is not None:
+        prompted = _build_template_prompt(request, options, enforcement, own, shown, instruction)
+    elif options.prompt.mode == "own":
+        raise RequestError(NOT_OWN, "tools")
+    else:
+        system = _prompt(shown, request.format, options.style_used, options.prompt.prompts) if request.allowed else ""
+        fitted = options.budgets_for(request.body).fit(request.messages, count_json_tokens(system))
+        messages = plain_messages(
+            fitted.messages, request.format, system, instruction, request.described, options.memory
+        )
+        prompted = PromptedRequest(
+            {**options.fields, **passthrough_fields(request.body), "messages": messages}, messages, None, fitted.summary
+        )
+    if request.allowed and request.format.stop_sequences:
+        prompted.body["stop"] = _merge_stops(request.body.get("stop"), request.format.stop_sequences)
+    return prompted
+
+
+def _build_template_prompt(
+    request: ToolRequest,
+    options: TranslationOptions,
+    enforcement: Enforcement,
+    own: TemplatePrompt,
+    shown: ToolSet,
+    instruction: str,
+) -> PromptedRequest:
+    # Add an instruction that is not part of the template only if the call is not enforced anyway.
+    is_free = not request.must_call and not request.is_restricted
+    closing = "" if is_free or (enforcement.fields and enforcement.constraint == "required") else instruction
+    plain = passthrough_fields(request.body)
+    if request.allowed:
+        plain["tools"] = template_tool_definitions(request.body.get("tools"), shown, request.format)
+    fitted = options.budgets_for(request.body).fit(request.messages, count_json_tokens(plain.get("tools")))
+    rendered = template_messages(
+        fitted.messages,
+        own.traits,
+        request.format,
+        request.described,
+        closing=closing,
+        memory=options.memory,
+    )
+    if "llama.cpp" in (own.transport, own.server):
+        plain["preserved_tokens"] = list(request.format.special_tokens)
+    body = with_template_marks({**options.fields, **plain, "messages": rendered.messages}, own, rendered.written)
+    return PromptedRequest(body, rendered.messages, own, fitted.summary)
+
+
+def _instruction(request: ToolRequest) -> str:
+    """Describe which tools must or may be called, as text at the end of the prompt. The rest of the prompt stays
+    unchanged."""
+    which = " or ".join(request.allowed) if request.is_restricted else "one of the tools"
+    one = "" if request.is_parallel else " Make one call only."
+    if request.must_call:
+        return f"Answer with a tool call of {which}.{one}"
+    if request.allowed and request.is_restricted:
+        return f"You may call {which} now, no other tool.{one}"
+    return one.strip() if request.allowed else ""
+
+
+def _merge_stops(stop: Json, formats: tuple[str, ...]) -> list[str]:
+    own = [stop] if isinstance(stop, str) else require_type(list, stop, "stop")
+    return own + [each for each in formats if each not in own]
+
+
+@lru_cache(CACHE_SIZE)
+def _prompt(tools: ToolSet, format: Format, style: str, prompts: str | None) -> str:
+    """Build the text prompt. Equal arguments always give equal prompts, so that the server can use its cache."""
+    return system_prompt(CLIENTS_TOOLS, format, style, tools=tools, prompts=prompts, session=SESSION).strip()
