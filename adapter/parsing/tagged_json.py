@@ -107,7 +107,8 @@ class TaggedJson:
         if not context.close_at_first_marker:
             complete, marker = yield from self._take_values(source, span)
             if complete or marker:
-                result = self._decode(span, start, complete or self._is_close(marker), context)
+                values = [*span[:start], self._without_cut_marker("".join(span[start:]))] if complete else span
+                result = self._decode(values, start, complete or self._is_close(marker), context)
                 if self._swallows_a_call(span, start, result):
                     source.push_back(marker)
                     return self._fall_back(source, span, start, context)
@@ -186,6 +187,12 @@ class TaggedJson:
             return False
         text = "".join(span[start:])
         return self._opens.search(text, 0) is not None and self._next_call.search(text) is not None
+
+    def _without_cut_marker(self, text: str) -> str:
+        """Remove the beginning of the closing marker with which ``text`` ends."""
+        sizes = range(len(self.closing) - 1, 1, -1)
+        cut = next((self.closing[:size] for size in sizes if text.endswith(self.closing[:size])), "")
+        return text.removesuffix(cut)
 
     def _is_close(self, marker: str) -> bool:
         return marker.lower() == self.closing.lower()
