@@ -76,9 +76,11 @@ class CallSection:
         fixes = self._spelling_fixes(opening)
         at_line_start = context.at_line_start
         while char := (yield from skip_space(source, span)):
-            if not (yield from take_marker(source, self._opens, span)):
+            marker = yield from take_marker(source, self._opens, span)
+            if not marker:
                 break
-            fixes.append("text-in-tag")  # doubled marker
+            if marker.lower() == opening.lower():
+                fixes.append("text-in-tag")  # doubled marker
         if not char:
             return CUT if at_line_start or source.was_cut else TEXT
         if char in "{[" and opening.lower() in self._close_of:

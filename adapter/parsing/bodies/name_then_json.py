@@ -50,6 +50,7 @@ class NameThenJsonReader:
         self.opening, self.closing, self._prefix, self._is_numbered = opening, closing, prefix, is_numbered
         self._ends = tuple(dict.fromkeys((opening, *ends)))
         self._first = MarkerSet(*(separators or ("\n",)), "{")
+        self._separators = MarkerSet(*separators) if separators else None
         self._left_out = separators[-1:] if len(separators) > 1 else ()
         self._last = MarkerSet(separators[-1]) if len(separators) > 1 else None
         self._brace = MarkerSet("{")
@@ -63,6 +64,9 @@ class NameThenJsonReader:
             return (yield from self._whole(source, span, context)).adding("foreign-body")
         head: list[str] = []
         if not (yield from peek_marker(source, self._brace, HEAD_LIMIT)):
+            if self._ends_before_arguments(source):
+                span.append(source.rest())
+                return CUT if source.was_cut else BodyResult(error=f"the call after {self.opening} has no arguments")
             return end_in_head(source, span, HEAD_LIMIT)
         marker = yield from read_until(source, self._first, head)
         name = self._name("".join(head))
@@ -84,6 +88,14 @@ class NameThenJsonReader:
             return TEXT
         span.extend([*head, *space])
         return (yield from self._json(name)(source, span, context))
+
+    def _ends_before_arguments(self, source: StreamBuffer) -> bool:
+        """Return whether all that is left is a name and a separator, perhaps with an id."""
+        rest = source.text[source.position : source.position + HEAD_LIMIT + 1]
+        if self._separators is None or not source.final or len(rest) > HEAD_LIMIT:
+            return False
+        found = self._separators.search(rest, 0)
+        return found is not None and self._name(rest[: found[0]]) != ""
 
     def _json(self, name: str | None) -> BodyReader:
         if self.closing:
