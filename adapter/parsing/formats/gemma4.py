@@ -43,7 +43,7 @@ FORMAT = Format(
     read_without_markers=_read_call.read_bare,
     encode_calls=calls_encoder(partial(encode_call, quote=QUOTE), OPEN, CLOSE),
     encode_result=result_encoder(f"{RESULT}response:{{name}}{{value:{QUOTE}", f"{QUOTE}}}<tool_response|>"),
-    reasoning={"<|channel>thought": "<channel|>"},
+    reasoning={"<|channel>thought": "<channel|>", "<|channel><|channel>thought": "<channel|>"},
     stray_closers=(CLOSE,),
     end_tokens=(END, "<eos>"),
     other_role_markers=(TURN,),
