@@ -54,7 +54,7 @@ _after_prose = MarkerSet(OPEN, CLOSE, "<function=", "\n\n")
 _function = MarkerSet("<function=")
 _CLOSE_BEHIND_WORDS = re.compile(r"[^<\n]+</tool_call>", re.IGNORECASE)
 _MAY_BE_WORDS = re.compile(r"[^<\n]*+(?:<[/a-z_]*)?", re.IGNORECASE)
-_inner = MarkerSet(OPEN, CLOSE, "<function=", "<function ", "<parameter=", "```json", "```")
+_inner = MarkerSet(OPEN, CLOSE, "<function=", "<function ", "<parameter=", "```json", "```", "function\n")
 
 
 def read_tool_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
@@ -86,7 +86,7 @@ def read_tool_call(source: StreamBuffer, span: list[str], context: ReadContext) 
             case "<tool_call>":
                 fixes.append("text-in-tag")  # doubled opening marker
             case _:
-                continue  # a code fence; its end is reported later
+                continue  # a code fence, whose end is reported later, or Step-Audio 2's word before the name
 
 
 def _foreign_fixes(body: str, context: ReadContext) -> list[str]:

@@ -7,7 +7,6 @@
     <tool name="NAME">{...}</tool>
     <tool_use><tool_name>NAME</tool_name><parameters><KEY>value</KEY></parameters></tool_use>
     <Call><Function>NAME</Function><Parameters><KEY>value</KEY></Parameters></Call>
-    <use_mcp_tool><server_name>...</server_name><tool_name>NAME</tool_name><arguments>{...}</arguments></use_mcp_tool>
     <tool_use><NAME>{...}</NAME></tool_use>                also in <TOOLCALL>
     <function_invocation><function=NAME>...</function></function_invocation>
 
@@ -34,7 +33,6 @@ TAGS = (
     "tool-call",
     "function-call",
     "call",
-    "use_mcp_tool",
 )
 
 HEAD_LIMIT = 200
@@ -42,7 +40,6 @@ HEAD_LIMIT = 200
 
 NAME_ATTRIBUTE = re.compile(r"(?:^|\s)name\s*=\s*[\"']([^\"']+)[\"']")
 _name_tags = MarkerSet("<name>", "<tool_name>", "<function>")
-_server = MarkerSet("<server_name>")
 _function = MarkerSet("<function=")
 _ELEMENT = re.compile(r"\s*<([\w.-]+)>(.*?)</\1>", re.DOTALL)
 _ELEMENTS = re.compile(r"(?:\s*+<([\w.-]+)>(?:(?!</\1>).)*+</\1>)*+\s*+", re.DOTALL)
@@ -79,6 +76,8 @@ def _reader(tag: str, *, has_attributes: bool) -> BodyReader:
             result = yield from read_elements(source, span, context, closing)
         else:
             return TEXT
+        if result is CUT and char != "{" and source.is_empty:
+            return CUT  # after the name of a tool of the session
         return result.adding("misspelt-open-tag") if result.calls_known_tools(context.tools) else TEXT
 
     return read
@@ -87,9 +86,6 @@ def _reader(tag: str, *, has_attributes: bool) -> BodyReader:
 def read_elements(source: StreamBuffer, span: list[str], context: ReadContext, closing: str) -> Reader[BodyResult]:
     """Parse ``<name>NAME</name><input>{...}</input>``, or ``<NAME>{...}</NAME>``."""
     ahead: list[str] = []
-    if (yield from take_marker(source, _server, ahead)):
-        yield from take_until(source, ">", HEAD_LIMIT, ahead)
-        yield from skip_space(source, ahead)
     opened = yield from take_marker(source, _name_tags, ahead)
     name = yield from take_until(source, "<" if opened else ">", HEAD_LIMIT, ahead)
     name = (name or "").lstrip("<").strip()

@@ -41,7 +41,8 @@ ORDER = (
     "olmo3", "minimax_m2", "minimax_m3", "anthropic", "dots", "muse_glimmer", "seed_oss", "step3", "step3p5",
     "longcat", "longcat2", "hunyuan_a13b", "hy_v3", "hy_v4", "apriel", "nemotron", "tool_elements", "cohere", "lfm2",
     "minicpm", "minicpm5", "solar_open2", "ling3", "react", "qwen_agent", "xlam", "apertus", "k2_horizon",
-    "gigachat3", "gigachat31", "gigachat35", "inkling", "functionary_v2", "functionary_v31", "functionary",
+    "gigachat3", "gigachat31", "gigachat35", "inkling", "functionary_v2", "functionary_v31", "functionary", "plamo3",
+    "openpangu", "cwm", "step_audio2", "mirothinker",
 )  # fmt: skip
 """Priority of the formats. If several formats can parse a text or match a model's name, the first one wins. If the
 fingerprints of several formats occur in a template, the last one wins. Formats that are not listed come last."""

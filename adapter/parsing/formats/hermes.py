@@ -53,6 +53,7 @@ FORMAT = Format(
         r"smollm",
         r"mimo-?7b",
         r"trinity",
+        r"iquest-?_?coder.*40b-?_?(?:loop-?_?)?instruct",  # the smaller ones write Qwen3-Coder's format
         r"cogito(?!.*(?:671b|2\.1))",
     ),
     template_fingerprints=('<tool_call>\\n{"name"', '<tool_call>\n{"name"', "<tool_call></tool_call> XML tags"),

@@ -65,6 +65,13 @@ FORMAT = Format(
     stray_closers=STRAYS,
     stop_sequences=("<|im_end|>",),
     special_tokens=(OPEN, CLOSE, "<think>", "</think>"),
-    model_patterns=(r"qwen-?3.*coder", r"qwen-?3\.[5-9]", r"nemotron-?3", r"nanbeige-?_?4", r"ornith"),
+    model_patterns=(
+        r"qwen-?3.*coder",
+        r"qwen-?3\.[5-9]",
+        r"nemotron-?3",
+        r"nanbeige-?_?4",
+        r"ornith",
+        r"iquest-?_?coder",
+    ),
     template_fingerprints=("<function=", "<parameter="),
 )

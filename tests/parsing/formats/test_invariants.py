@@ -112,6 +112,8 @@ SECTIONED = {
     "k2_horizon": "</ifm|tool_call>",
     "seed_oss": "</function>",
     "step3": "</steptml:invoke>",
+    "plamo3": "<|plamo:end_tool_arguments:plamo|>",
+    "mirothinker": "</arguments>",
 }
 """Closing marker of one call, for formats with a section around several: the call is complete before the section."""
 

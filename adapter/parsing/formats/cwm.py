@@ -1,0 +1,94 @@
+"""Code World Model: the tool's name in a tag, and its arguments by position, one a line.
+
+Format: the model card of facebook/cwm. The system prompt shows each tool as the model shall write it::
+
+    <tool: bash>                   <tool: create>
+    [command(s)]                   [path]
+    </tool>                        [content]
+                                   </tool>
+
+Each line is the next parameter of the tool, in the order of its required parameters, and then of the others; the last
+one gets all lines that are left. Results are returned in a message of the role ``tool: NAME``.
+"""
+
+from __future__ import annotations
+
+import re
+
+from adapter.core.events import JsonObject
+from adapter.parsing.bodies.argument_collection import PendingCall
+from adapter.parsing.encoding import calls_encoder, json_arguments, result_encoder
+from adapter.parsing.format import CUT, TEXT, BodyResult, CallOpener, Format, ReadContext
+from adapter.parsing.marker_set import MarkerSet
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_match, take_match, take_through
+from adapter.parsing.tagged_json import TaggedJson
+from adapter.tools.tool import Tool
+
+OPEN, CLOSE, END = "<tool:", "</tool>", "<|eot_id|>"
+
+NAME_LIMIT = 200
+"""Maximum length of a name; longer text is prose."""
+
+_NAME = re.compile(r"[ \t]*([\w.:-]+)[ \t]*>")
+_MAY_BE_NAME = re.compile(r"[ \t]*+[\w.:-]*+[ \t]*+")
+_JSON = re.compile(r"\s*\{\s*[\"}]")
+_MAY_BE_JSON = re.compile(r"\s*+(?:\{\s*+)?+")
+_closing = MarkerSet(CLOSE)
+
+
+def read_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    """Parse the call after ``<tool:``."""
+    if not (context.at_line_start or context.after_call):
+        return TEXT
+    context.may_be_text = True
+    found = yield from peek_match(source, _NAME, NAME_LIMIT, _MAY_BE_NAME.fullmatch)
+    tool = context.tools.match(found[1]) if found else None
+    if found is None or (tool is None and context.tools):
+        return TEXT
+    take_match(source, found, span)
+    context.may_be_text = False
+    if (yield from peek_match(source, _JSON, NAME_LIMIT, _MAY_BE_JSON.fullmatch)) is not None:
+        return (yield from TaggedJson(f"{OPEN} {found[1]}>", CLOSE, name=found[1])(source, span, context))
+    text, closing = yield from take_through(source, _closing, span)
+    return _build_call(found[1], tool, text.removeprefix("\n")) if closing else CUT
+
+
+def _build_call(name: str, tool: Tool | None, text: str) -> BodyResult:
+    parameters = _parameters(tool) if tool else []
+    call = PendingCall(name, tool)
+    lines = text.rstrip("\n").split("\n", len(parameters) - 1) if parameters and text.strip() else []
+    for key, value in zip(parameters, lines, strict=False):
+        call.add_text(key, value)
+    if not parameters and text.strip():
+        return BodyResult(
+            error=f"the call of {name!r} has arguments, but no parameters are known for it: {text[:60]!r}"
+        )
+    return call.result()
+
+
+def _parameters(tool: Tool) -> list[str]:
+    """Return the parameters that lines are assigned to: the required ones, or the only one."""
+    return list(tool.required) or list(tool.properties)[:1]
+
+
+def _encode_call(name: str, arguments: JsonObject) -> str:
+    """Write a single text as the model does. The order of several parameters is not known here: they are JSON."""
+    body = json_arguments(name, arguments)
+    if len(arguments) == 1:
+        (value,) = arguments.values()
+        is_plain = isinstance(value, str) and value == value.strip() != "" and CLOSE not in value
+        body = value if is_plain and not value.startswith("{") else body
+    return f"{OPEN} {name}>\n{body}\n{CLOSE}"
+
+
+FORMAT = Format(
+    name="cwm",
+    openers=(CallOpener(OPEN, read_call),),
+    encode_calls=calls_encoder(_encode_call, between="\n"),
+    encode_result=result_encoder("<|start_header_id|>tool: {name}<|end_header_id|>\n\n", END),
+    reasoning={"<think>": "</think>"},
+    end_tokens=(END,),
+    stop_sequences=(END,),
+    model_patterns=(r"\bcwm\b",),
+    template_fingerprints=("<tool: ",),
+)

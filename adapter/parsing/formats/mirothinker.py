@@ -1,0 +1,72 @@
+"""MiroThinker: the call of an MCP server's tool, with JSON arguments, as elements.
+
+Format: the prompts of MiroMindAI/MiroThinker, which offer the tools of several servers::
+
+    <use_mcp_tool>
+    <server_name>SERVER</server_name>
+    <tool_name>NAME</tool_name>
+    <arguments>
+    {...}
+    </arguments>
+    </use_mcp_tool>
+
+The server is ignored: a tool is found by its name. Results are returned as the user's turn.
+"""
+
+from __future__ import annotations
+
+import re
+
+from adapter.core.events import JsonObject
+from adapter.parsing.encoding import calls_encoder, json_arguments
+from adapter.parsing.format import CUT, TEXT, BodyResult, CallOpener, Format, ReadContext
+from adapter.parsing.marker_set import MarkerSet
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_marker, peek_match, skip_space, take_match
+from adapter.parsing.tagged_json import TaggedJson
+
+OPEN, CLOSE, ARGUMENTS, END_ARGUMENTS = "<use_mcp_tool>", "</use_mcp_tool>", "<arguments>", "</arguments>"
+
+HEAD_LIMIT = 400
+"""Maximum number of characters before the arguments; longer text is prose."""
+
+_HEAD = re.compile(
+    r"\s*(?:<server_name>[^<>]*</server_name>\s*)?<tool_name>\s*([\w.:/-]+)\s*</tool_name>\s*<(?:arguments|input)>",
+    re.I,
+)
+_arguments = MarkerSet(ARGUMENTS, "<input>")
+
+
+def read_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    """Parse the call after ``<use_mcp_tool>``."""
+    if not (context.at_line_start or context.after_call):
+        return TEXT
+    if not (yield from peek_marker(source, _arguments, HEAD_LIMIT)):
+        rest = source.text[source.position :]
+        if not source.was_cut or len(rest) > HEAD_LIMIT or not rest.lstrip().startswith("<"):
+            return TEXT
+        span.append(source.rest())
+        return CUT
+    found = yield from peek_match(source, _HEAD, HEAD_LIMIT, lambda _: True)
+    if found is None:
+        return TEXT
+    take_match(source, found, span)
+    yield from skip_space(source, span)
+    return (yield from TaggedJson(ARGUMENTS, END_ARGUMENTS, name=found[1])(source, span, context))
+
+
+def encode_call(name: str, arguments: JsonObject) -> str:
+    head = f"{OPEN}\n<server_name>default</server_name>\n<tool_name>{name}</tool_name>\n{ARGUMENTS}\n"
+    return f"{head}{json_arguments(name, arguments)}\n{END_ARGUMENTS}\n{CLOSE}"
+
+
+FORMAT = Format(
+    name="mirothinker",
+    aliases=("mcp",),
+    openers=(CallOpener(OPEN, read_call),),
+    encode_calls=calls_encoder(encode_call, between="\n"),
+    stray_closers=(CLOSE, END_ARGUMENTS),
+    stop_sequences=("<|im_end|>",),
+    special_tokens=("<think>", "</think>"),
+    model_patterns=(r"mirothinker",),
+    template_fingerprints=(OPEN,),
+)

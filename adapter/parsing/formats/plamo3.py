@@ -1,0 +1,57 @@
+"""PLaMo 3: a name and JSON arguments, each between tokens of its own.
+
+Format: the parsers for pfnet's PLaMo 3 in vLLM (tool_parsers/plamo3_tool_parser.py) and SGLang::
+
+    <|plamo:begin_tool_requests:plamo|>
+    <|plamo:begin_tool_request:plamo|>
+    <|plamo:begin_tool_name:plamo|>NAME<|plamo:end_tool_name:plamo|>
+    <|plamo:begin_tool_arguments:plamo|><|plamo:constrain|>json<|plamo:msg|>{...}<|plamo:end_tool_arguments:plamo|>
+    <|plamo:end_tool_request:plamo|>
+    <|plamo:end_tool_requests:plamo|>
+
+The tokens are ordinary text for the tokenizer, so a stream may cut them anywhere. Some answers leave out
+``<|plamo:constrain|>json`` and the line breaks.
+"""
+
+from adapter.parsing.bodies.call_section import CallSection
+from adapter.parsing.bodies.name_then_json import NameThenJsonReader
+from adapter.parsing.encoding import calls_encoder, json_arguments
+from adapter.parsing.format import Format
+
+
+def _token(name: str) -> str:
+    return f"<|plamo:{name}:plamo|>"
+
+
+REQUESTS, END_REQUESTS = _token("begin_tool_requests"), _token("end_tool_requests")
+REQUEST, END_REQUEST = _token("begin_tool_request"), _token("end_tool_request")
+NAME, END_NAME = _token("begin_tool_name"), _token("end_tool_name")
+ARGUMENTS, END_ARGUMENTS, MESSAGE = _token("begin_tool_arguments"), _token("end_tool_arguments"), "<|plamo:msg|>"
+THINK, END_THINK, END = _token("begin_think"), _token("end_think"), "<|plamo:tag|>"
+
+_section = CallSection(
+    opens=(REQUESTS, REQUEST),
+    closes=(END_REQUESTS, END_REQUEST),
+    call_opens=(NAME,),
+    read_call=NameThenJsonReader(NAME, END_ARGUMENTS, separators=(END_NAME, MESSAGE)),
+)
+
+FORMAT = Format(
+    name="plamo3",
+    aliases=("plamo",),
+    openers=_section.openers,
+    encode_calls=calls_encoder(
+        json_arguments,
+        f"{REQUEST}\n{NAME}{{name}}{END_NAME}\n{ARGUMENTS}<|plamo:constrain|>json{MESSAGE}",
+        f"{END_ARGUMENTS}\n{END_REQUEST}\n",
+        opening=f"{REQUESTS}\n",
+        closing=END_REQUESTS,
+    ),
+    reasoning={THINK: END_THINK},
+    stray_closers=(END_REQUESTS, END_REQUEST, END_ARGUMENTS),
+    end_tokens=(END,),
+    stop_sequences=(END,),
+    special_tokens=(REQUESTS, END_REQUESTS, REQUEST, NAME, END_NAME, ARGUMENTS, END_ARGUMENTS, THINK, END_THINK),
+    model_patterns=(r"plamo-?_?3",),
+    template_fingerprints=(REQUESTS, "begin_tool_requests"),
+)
