@@ -15,6 +15,7 @@ __all__ = [
     "harmony_messages",
     "invoke_tags",
     "json_tag",
+    "name_then_json",
     "nested_elements",
     "python_encoder",
     "python_parser",
