@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperOption
 
+from adapter.cli.completion import complete_values
 from adapter.cli.options import HELP_ALL_HINT, show_hidden_options
 from adapter.core.version import __version__
 
@@ -47,6 +48,8 @@ class _Command(TyperCommand):
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
+        for param in self.params:
+            complete_values(param)
         if any(getattr(param, "hidden", False) for param in self.params):
             self.epilog = HELP_ALL_HINT
 

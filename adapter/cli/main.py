@@ -17,6 +17,7 @@ import sys
 from contextlib import suppress
 from typing import NoReturn
 
+from adapter.cli.completion import words_to_complete
 from adapter.cli.fast_path import parse_fast_arguments
 from adapter.cli.terminal_output import print_escaped
 from adapter.core.errors import AdapterError, TransportError, UsageError
@@ -63,7 +64,9 @@ def _run(arguments: list[str]) -> None:
         return
     from adapter.cli.app import make_app, requested_command
 
-    make_app(requested_command(arguments))()
+    if words := words_to_complete(os.environ):
+        os.environ["TERMINAL_WIDTH"] = "1000"  # Typer wraps descriptions, and fish takes each line for a candidate
+    make_app(requested_command(words or arguments))()
 
 
 def _reopen_closed_streams() -> None:

@@ -1,0 +1,81 @@
+"""Completes commands in bash, zsh, fish and PowerShell.
+
+Typer's scripts for these shells run ``adapter`` with the unfinished command line in environment variables. So that an
+answer comes at once, only the command in that line is imported. Values of options are completed where a list of them
+is cheap; elsewhere the shell completes files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typer._click.core import Context, Parameter
+    from typer._click.shell_completion import CompletionItem
+
+REQUESTS = ("_ADAPTER_COMPLETE", "_TOOLCALL_ADAPTER_COMPLETE")
+"""Variables that are set while a shell completes a command, for both names of the program."""
+
+CHOICES: dict[tuple[str, str], tuple[str, ...]] = {
+    ("approve", "MODE"): ("ask", "auto-edit", "yolo", "plan"),
+    ("constraint", "MODE"): ("auto", "off", "arguments", "prefer", "required"),
+    ("edits", "MODE"): ("auto", "exact", "tolerant"),
+    ("guardrails", "NAMES"): ("on", "off", "all"),
+    ("guide", "MODE"): ("auto", "on", "off"),
+    ("policy", "NAME"): ("strict", "safe", "approved", "lenient"),
+    ("prompt", "MODE"): ("auto", "own", "words"),
+    ("sandbox", "NAME"): ("auto", "bwrap", "landlock", "require", "none"),
+    ("search", "NAME"): ("exa", "brave", "searxng"),
+    ("shape", "NAME"): ("openai", "sharegpt", "text"),
+    ("style", "NAME"): ("compact", "args", "full", "trained"),
+    ("ways", "NAME"): ("bare", "ours", "agent"),
+}
+"""The values of options, by name and metavar. They are the values that the option's help names."""
+
+
+def words_to_complete(environ: Mapping[str, str]) -> list[str]:
+    """Return the words of the command line that a shell completes, or an empty list if none does."""
+    if not any(name in environ for name in REQUESTS):
+        return []
+    return (environ.get("_TYPER_COMPLETE_ARGS") or environ.get("COMP_WORDS", "")).split()
+
+
+def complete_values(option: Parameter) -> None:
+    """Let shells complete the values of ``option``, if they are known."""
+    key = (option.name or "", str(option.metavar))
+    values = (lambda: CHOICES[key]) if key in CHOICES else _LISTS.get(key)
+    if values is not None:
+        option.shell_complete = partial(_complete, values)  # type: ignore[method-assign]
+
+
+def _complete(values: Callable[[], Iterable[str]], _: Context, incomplete: str) -> list[CompletionItem]:
+    from typer._click.shell_completion import CompletionItem
+
+    return [CompletionItem(value) for value in values() if value.startswith(incomplete)]
+
+
+def _list_formats() -> Iterable[str]:
+    from adapter.parsing.formats import FORMATS
+
+    return ("auto", "from-template", *sorted(FORMATS))
+
+
+def _list_dialects() -> Iterable[str]:
+    from adapter.dialects import NO_TOOLS, dialect_names
+
+    return (*dialect_names(), NO_TOOLS.name)
+
+
+def _list_profiles() -> Iterable[str]:
+    from adapter.backends.profiles import folder
+
+    return ("auto", "none", *sorted(path.stem for path in folder().glob("*.toml")))
+
+
+_LISTS: dict[tuple[str, str], Callable[[], Iterable[str]]] = {
+    ("format", "NAME"): _list_formats,
+    ("dialect", "NAME"): _list_dialects,
+    ("profile", "NAME"): _list_profiles,
+}
