@@ -51,6 +51,7 @@ class HeldAnswer:
         self._rejected: list[RejectedCall] = []
         self._has_reasoned = self._has_invented = self._is_closed = False
         self._facts: JsonObject = {}
+        self._calls_s: list[float] = []
         observation = request.observation
         self._is_observed = observation.is_active
         self._began = request.clock() if self._is_observed else 0.0
@@ -67,6 +68,7 @@ class HeldAnswer:
         self._begin()
         if self._is_observed:
             self._server_reasoning.append(text)
+            self._facts["reasoning_s"] = self._elapsed_s()
         if self._listener is not None:
             self._listener.take([ReasoningDelta(text, "")])
 
@@ -98,6 +100,8 @@ class HeldAnswer:
                     )
                 case _:
                     pass
+        if self._is_observed:
+            self._record_times(events)
         if self._listener is not None:
             self._listener.take(events)
 
@@ -157,8 +161,8 @@ class HeldAnswer:
         self._is_closed = True
         exchange = None
         if self.has_outcome:
-            text = {"text": str(self._raw), "reasoning": "".join(self._server_reasoning)}
-            exchange = self._request_record.model_copy(update=text | self._facts)
+            texts = {"text": str(self._raw), "reasoning": "".join(self._server_reasoning)}
+            exchange = self._request_record.model_copy(update=texts | {"calls_s": tuple(self._calls_s)} | self._facts)
             if self.request.observation.observe is not None:
                 self.request.observation.observe(exchange)
         if self._listener is not None:
@@ -182,6 +186,19 @@ class HeldAnswer:
             retry=self.retry,
             text="",
         )
+
+    def _record_times(self, events: Sequence[Event]) -> None:
+        """Record when reasoning and calls end."""
+        for event in events:
+            match event:
+                case ReasoningDelta() | ContentReclassified():
+                    self._facts["reasoning_s"] = self._elapsed_s()
+                case ReasoningReclassified():
+                    self._facts.pop("reasoning_s", None)
+                case ToolCall():
+                    self._calls_s.append(self._elapsed_s())
+                case _:
+                    pass
 
     def _begin(self) -> None:
         if self._is_observed and "first_s" not in self._facts:

@@ -4,7 +4,7 @@ r"""Exchanges with a model, recorded as JSON lines: the request, the model's tex
 
     {"kind": "exchange", "time": "2026-11-21T09:30:00+00:00", "model": "qwen3", "format": "hermes", "sent": {...},
      "tools": [...], "text": "<tool_call>...", "finish_reason": "stop", "calls": [{"name": ..., "arguments": ...}],
-     "first_s": 0.8, "duration_s": 2.1, "prompt_tokens": 912, "written_tokens": 45}
+     "first_s": 0.8, "calls_s": [2.0], "duration_s": 2.1, "prompt_tokens": 912, "written_tokens": 45}
 
 `adapter serve --record` and ``wrap(client, record=...)`` write exchanges. `adapter parse --exchange` explains an
 exchange, and `adapter replay` parses it again.
@@ -88,6 +88,10 @@ class RecordedExchange(BaseModel):
     """Number of earlier attempts at the client's request."""
     first_s: float | None = None
     """Seconds from the request to the first part of the answer."""
+    reasoning_s: float | None = None
+    """Seconds from the request to the last part of the reasoning; None without reasoning."""
+    calls_s: tuple[float, ...] = ()
+    """Seconds from the request to the end of each call in the text, including calls that the client did not get."""
     duration_s: float | None = None
     """Seconds from the request to the end of the answer."""
     prompt_tokens: int | None = None

@@ -90,7 +90,8 @@ def test_the_server_adds_a_line_for_each_answer(scripted, tmp_path, monkeypatch,
             given = client.chat.completions.create(model="qwen3", messages=ASK, tools=TOOLS, stream=stream)
             _ = list(given) if stream else given
     first, second = written(file)
-    assert second.model_copy(update={key: getattr(first, key) for key in ("time", "first_s", "duration_s")}) == first
+    times = ("time", "first_s", "reasoning_s", "calls_s", "duration_s")
+    assert second.model_copy(update={key: getattr(first, key) for key in times}) == first
     assert 0 < (first.first_s or 0) <= (first.duration_s or 0)
     assert first.time < second.time
     assert (first.prompt_tokens, first.written_tokens) == ((None, None) if stream else (5, 2))
@@ -166,9 +167,27 @@ def test_figures_are_the_clocks_and_the_servers(last, after):
     answer.cancel()
     (exchange,) = heard
     assert (exchange.first_s, exchange.retry) == (0.5, 0)
-    assert exchange.duration_s == 1.0
+    assert (exchange.calls_s, exchange.duration_s) == ((1.0,), 1.5)
     tokens = (90, 7) if last or after else (None, None)
     assert (exchange.prompt_tokens, exchange.written_tokens) == tokens
+
+
+@pytest.mark.parametrize("in_field", [False, True], ids=["in the text", "in a field"])
+def test_times_of_reasoning_and_calls_are_recorded(in_field):
+    """On a clock that goes on by a second with each chunk. Both calls are timed, although the second is repeated."""
+    now = [100.0]
+    request, heard = asked(retry_policy=RetryPolicy(clock=lambda: now[0]))
+    answer = StreamedCompletion(request)
+    thought = [{"reasoning_content": "Hm."}] if in_field else [{"content": "<think>Hm."}]
+    texts = [*(() if in_field else ("</think>",)), CALL, CALL]
+    for piece in [*thought, *({"content": text} for text in texts)]:
+        now[0] += 1
+        answer.feed({"choices": [{"index": 0, "delta": piece}]})
+    answer.feed({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+    answer.close()
+    (exchange,) = heard
+    assert (exchange.first_s, exchange.reasoning_s) == (1.0, 1.0)
+    assert exchange.calls_s == ((2.0, 3.0) if in_field else (3.0, 4.0))
 
 
 class Heard:
@@ -219,6 +238,7 @@ def test_a_line_of_before_has_no_figures():
     line = '{"kind": "exchange", "format": "hermes", "policy": "safe", "sent": {}, "tools": [], "text": "No."}'
     (exchange,) = read_exchanges(line, "f")
     assert (exchange.first_s, exchange.duration_s, exchange.prompt_tokens, exchange.retry) == (None, None, None, 0)
+    assert (exchange.reasoning_s, exchange.calls_s) == (None, ())
 
 
 def test_an_answer_that_broke_off_is_recorded_as_such():

@@ -1,0 +1,59 @@
+"""Find the user's question in a request, and the conversation that the request continues."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+
+from adapter.core.events import Json, JsonObject
+
+MAX_PROMPTS = 20_000
+"""Maximum number of prompts that are remembered. The oldest are forgotten first."""
+
+
+class Conversations:
+    """Assigns exchanges to conversations, in the order in which they were sent.
+
+    An exchange continues the conversation of the longest earlier prompt that its own prompt begins with. A retry
+    repeats a prompt; otherwise, an equal prompt begins another conversation.
+    """
+
+    def __init__(self) -> None:
+        self._prompts: OrderedDict[int, int] = OrderedDict()
+        self._ids: dict[str, int] = {}
+
+    def assign(self, number: int, messages: Sequence[JsonObject], *, id: str = "", is_retry: bool = False) -> int:
+        """Return the number of the first exchange in the conversation of the exchange ``number``. ``id``: the recorded
+        id of the conversation, if any."""
+        if id:
+            return self._ids.setdefault(id, number)
+        prefixes = list(accumulate(map(_hash_message, messages), lambda before, last: hash((before, last))))
+        if not prefixes:
+            return number
+        earlier = prefixes if is_retry else prefixes[:-1]
+        first = next((self._prompts[each] for each in reversed(earlier) if each in self._prompts), number)
+        self._prompts[prefixes[-1]] = first
+        self._prompts.move_to_end(prefixes[-1])
+        if len(self._prompts) > MAX_PROMPTS:
+            self._prompts.popitem(last=False)
+        return first
+
+
+def find_question(messages: Iterable[JsonObject]) -> str:
+    """Return the text of the last user message; "" if there is none."""
+    questions = [message for message in messages if message.get("role") == "user"]
+    return _text(questions[-1].get("content")) if questions else ""
+
+
+def _hash_message(message: JsonObject) -> int:
+    return hash((str(message.get("role")), _text(message.get("content"))))
+
+
+def _text(content: Json) -> str:
+    """Return the text of a message, without images and other parts."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    texts = [part.get("text") for part in parts if isinstance(part, dict)]
+    return "\n".join(text for text in texts if isinstance(text, str))
