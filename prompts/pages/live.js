@@ -41,12 +41,10 @@ function ask() { // which answers hold it: their texts are not here
 
 function update() { // what is looked at stays where it is, unless the newest is wanted
   const number = found[chosen]?.number ?? named;
-  const top = Math.floor(rows.scrollTop / rowHeight);
-  const anchor = top ? found[top]?.number : undefined;
-  found = fitting();
+  const anchor = rows.scrollTop > 0 ? lines[lineAt(rows.scrollTop)] : undefined;
   measure();
-  const moved = anchor === undefined ? -1 : placeOf(anchor);
-  if (moved >= 0) rows.scrollTop += (moved - top) * rowHeight;
+  const moved = anchor && lines.find((line) => idOf(line) === idOf(anchor));
+  if (moved) rows.scrollTop += moved.top - anchor.top;
   const place = follow.checked ? placeOf(Math.max(...found.map((each) => each.number))) : placeOf(number);
   if (place >= 0 ? found[place].number !== looked?.number : !looked) {
     choose(place);
@@ -128,7 +126,6 @@ follow.addEventListener("change", update);
 for (const select of Object.values(again)) {
   select.addEventListener("change", () => { if (looked) { looked = { ...looked, version: -1, prompt: undefined }; look(); } });
 }
-sort.value = "newest";
 follow.checked = !(named > 0);
 nothing = "No request with tools has come yet.";
 find();

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from adapter.protocols.recorded_exchange import RecordedExchange
 from adapter.recording.transcript import Transcript
 from adapter.recording.view.page import page
 from adapter.recording.view.page_data import PageData, ReparseOptions, view_exchanges, view_transcript
@@ -87,6 +88,78 @@ def test_five_thousand_are_found_by_keys_and_words(chrome, tmp_path):
     assert texts(chrome, "#shown h2") == ["77. Done."]
 
 
+def conversation(question: str, length: int) -> list[RecordedExchange]:
+    messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": question}]
+    exchanges = []
+    for number in range(length):
+        text = f"{question} {number}"
+        exchanges.append(exchange(text, sent={"messages": list(messages)}, first_s=0.5, duration_s=1.0))
+        messages += [{"role": "assistant", "content": text}, {"role": "user", "content": f"More {number}"}]
+    return exchanges
+
+
+def shown_lines(chrome: Any) -> list[str]:
+    return [f"{text[:8]}" for text in texts(chrome, ".group .question, .row .title")]
+
+
+def test_conversations_are_folded_and_unfolded_by_keys_and_clicks(chrome, tmp_path):
+    first, second = conversation("First", 3), conversation("Second", 2)
+    mixed = [first[0], second[0], *first[1:], exchange("Done.", said="Alone"), second[1]]
+    opened(chrome, tmp_path, view_exchanges(mixed, "f"))
+    assert shown_lines(chrome) == ["First", "First 0", "First 1", "First 2", "Second", "Done."]
+    assert texts(chrome, ".row:not(.inside) .question:not([hidden])") == ["Alone"]
+    chrome.execute_script("document.getElementById('rows').focus()")
+    press(chrome, "\ue011", "\ue012")  # Home: the first head; Left folds it
+    assert shown_lines(chrome) == ["First", "Second", "Done."]
+    active = "return document.getElementById(document.getElementById('rows').getAttribute('aria-activedescendant')).id"
+    assert chrome.execute_script(active) == "group1"
+    press(chrome, "\ue015", "\ue014", "\ue015")  # Down, Right: the second unfolds; Down: its first exchange
+    assert shown_lines(chrome) == ["First", "Second", "Second 0", "Second 1", "Done."]
+    assert texts(chrome, "#shown h2") == ["2. Second 0"]
+    press(chrome, "\ue012")  # Left: from an exchange to the head
+    assert chrome.execute_script(active) == "group2"
+    chrome.find_element("id", "group1").click()
+    assert len(shown_lines(chrome)) == 8
+    chrome.find_element("id", "group2").click()
+    press(chrome, "/", "second 1", "\ue00c")
+    assert shown_lines(chrome) == ["Second 1"]
+    assert texts(chrome, "#shown h2") == ["6. Second 1"]
+    assert "2 messages as in exchange 2" in texts(chrome, "summary")
+
+
+def test_address_holds_the_search(chrome, tmp_path):
+    """And the filters. A link with them shows the same."""
+    opened(chrome, tmp_path, view_exchanges([*conversation("First", 3), *conversation("Second", 3)], "f"))
+    wait = pytest.importorskip("selenium.webdriver.support.wait").WebDriverWait(chrome, 30)
+    press(chrome, "/", "second & 1")
+    chrome.find_element("id", "search").clear()
+    press(chrome, "/", "second")
+    chrome.find_element("id", "mark").send_keys("no")
+    press(chrome, "\ue00c", "j")
+    wait.until(lambda _: chrome.current_url.endswith("#5&search=second&mark=no+call"))
+    link = chrome.current_url
+    chrome.get("about:blank")
+    chrome.get(link)
+    assert texts(chrome, "#count") == ["3 of 6"]
+    assert texts(chrome, "#shown h2") == ["5. Second 1"]
+    chrome.execute_script("location.hash = '#1&search=first&tool=gone'")
+    wait.until(lambda _: texts(chrome, "#count") == ["0 of 6"])
+    chrome.execute_script("location.hash = '#2'")
+    wait.until(lambda _: texts(chrome, "#shown h2") == ["2. First 1"])
+    assert chrome.get_log("browser") == []
+
+
+def test_timeline_shows_each_phase(chrome, tmp_path):
+    took = exchange(CALL, calls=(READ,), first_s=0.5, reasoning_s=1.0, calls_s=(1.5,), duration_s=2.0)
+    opened(chrome, tmp_path, view_exchanges([took, exchange()], "f"))
+    assert texts(chrome, ".phase") == ["until the first part", "reasoning", "call read_file", "until the end"]
+    assert texts(chrome, ".seconds")[2] == "1.00 to 1.50 s"
+    widths = "return [...document.querySelectorAll('.bar')].map((bar) => Math.round(bar.offsetWidth / 10))"
+    assert len(set(chrome.execute_script(widths))) == 1
+    press(chrome, "j")
+    assert texts(chrome, ".timeline") == []
+
+
 def test_marks_tools_and_models_are_filters(chrome, tmp_path):
     """Each says how many it leaves; one that has nothing to choose is not there."""
     opened(chrome, tmp_path, view_exchanges([exchange(), exchange(BARE), exchange("Done.", model="other")], "f"))
@@ -94,7 +167,7 @@ def test_marks_tools_and_models_are_filters(chrome, tmp_path):
     assert "rejected (1)" in texts(chrome, "#mark option")
     press(chrome, "\ue004")  # Tab
     chrome.find_element("id", "model").send_keys("o")
-    assert texts(chrome, ".row div:nth-child(2)") == ["Done."]
+    assert texts(chrome, ".row .title") == ["Done."]
     opened(chrome, tmp_path, view_exchanges([exchange("Done.")], "f"))
     assert not chrome.find_element("id", "tool").is_displayed()
     assert not chrome.find_element("id", "model").is_displayed()
@@ -107,8 +180,8 @@ def test_a_transcript_has_its_diffs_and_what_is_new_in_each_prompt(chrome, tmp_p
         chrome, tmp_path, view_transcript(Transcript.from_text(text), "f", ReparseOptions.from_names(None, "strict"))
     )
     press(chrome, "j")
-    assert "4 messages as in the exchange before" not in texts(chrome, "summary")
-    assert "2 messages as in the exchange before" in texts(chrome, "summary")
+    assert "4 messages as in exchange 2" not in texts(chrome, "summary")
+    assert "2 messages as in exchange 1" in texts(chrome, "summary")
     assert texts(chrome, ".diff .removed")[-1:] == ["-port = 8000\n"]
     assert texts(chrome, ".readings h3") == ["As recorded", "Parsed again: strict"]
 

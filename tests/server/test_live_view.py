@@ -296,7 +296,7 @@ def test_running_exchange_is_streamed(open_one, stream):
         assert (ended["number"], ended["is_over"], ended["title"]) == (row["number"], True, f"To {name}.")
     shown = get(url, f"/view/exchanges/{row['number']}", known)
     assert [piece["text"] for piece in shown["readings"][0]["spans"]] == [f"To {name}."]
-    assert ("first piece" in dict(shown["about"]), "took" in dict(shown["about"])) == (True, True)
+    assert ("first part" in dict(shown["about"]), "took" in dict(shown["about"])) == (True, True)
     again = get(url, f"/view/exchanges/{row['number']}?format=hermes&policy=strict", known)
     assert [each["name"] for each in again["readings"]] == ["As recorded", "Parsed again: hermes, strict"]
 

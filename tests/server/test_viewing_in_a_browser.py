@@ -133,7 +133,7 @@ def test_only_visible_rows_are_rendered(chrome, live):
         press(chrome, "\ue010")  # End
         eventually(lambda: texts(chrome, "#shown h2")[0].startswith("1001. "))
         over(bounded, "One more. ")
-        eventually(lambda: "One more." in texts(chrome, ".row div:nth-child(2)") or texts(chrome, "#count"))
+        eventually(lambda: "One more." in texts(chrome, ".row .title") or texts(chrome, "#count"))
         eventually(lambda: "5001" in str(chrome.execute_script("return every.at(-1).number")))
         assert texts(chrome, "#count") == ["4000 of 4000"]
     bounded.close()

@@ -51,7 +51,7 @@ class ExchangeStats:
     def about(self) -> list[tuple[str, str]]:
         rows = []
         if self.first_s is not None:
-            rows.append(("first piece", f"after {self.first_s:.2f} s"))
+            rows.append(("first part", f"after {self.first_s:.2f} s"))
         if self.duration_s is not None:
             rows.append(("took", f"{self.duration_s:.2f} s"))
         if self.prompt_tokens is not None:
@@ -69,17 +69,26 @@ UNKNOWN = ExchangeStats()
 
 
 def exchange_row(
-    title: str, time: str, model: str, figures: ExchangeStats, marks: Sequence[str], calls: Counter[str]
-) -> JsonObject:
-    """Build the row of an exchange. ``calls``: number of calls for each tool."""
+    title: str, question: str, time: str, model: str, figures: ExchangeStats, marks: Sequence[str],
+    calls: Counter[str], conversation: int,
+) -> JsonObject:  # fmt: skip
+    """Build the row of an exchange.
+
+    ``question``: the user's last message. ``calls``: number of calls for each tool. ``conversation``: number of the
+    first exchange in the conversation.
+    """
     return {
-        "title": escape_for_display(" ".join(title[: TITLE * 10].split())[:TITLE]),
+        "title": _shorten(title), "question": _shorten(question), "conversation": conversation,
         "time": escape_for_display(time[:19].replace("T", " ")),
         "model": escape_for_display(model), "cost": figures.cost,
         "figures": {name: value for name, value in asdict(figures).items() if value is not None},
         "marks": list(dict.fromkeys(map(escape_for_display, marks))),
         "calls": [[escape_for_display(name), times] for name, times in calls.most_common(MAX_NAMES)],
     }  # fmt: skip
+
+
+def _shorten(text: str) -> str:
+    return escape_for_display(" ".join(text[: TITLE * 10].split())[:TITLE])
 
 
 def spans_of(turn: Turn) -> list[JsonObject]:

@@ -26,8 +26,15 @@ from adapter.core.events import Event, JsonObject
 from adapter.core.text.redaction import Redactor
 from adapter.protocols.recorded_exchange import RecordedExchange
 from adapter.recording.view.answer_rows import NO_ANSWER, UNKNOWN, ExchangeStats, exchange_row, truncate_for_page
+from adapter.recording.view.conversations import Conversations, find_question
 from adapter.recording.view.live_answer import MAX_HEAD, WRITING, LiveAnswer, safe_prefix, tail_spans
-from adapter.recording.view.page_data import ReparseOptions, exchange_stats, retry_badges, view_exchanges
+from adapter.recording.view.page_data import (
+    ReparseOptions,
+    client_messages,
+    exchange_stats,
+    retry_badges,
+    view_exchanges,
+)
 
 MAX_EXCHANGES = 5_000
 """Maximum number of exchanges on a server's page. The least recently changed exchanges are dropped first."""
@@ -64,6 +71,8 @@ class _LiveEntry:
     failure: str = ""
     stats: ExchangeStats = UNKNOWN
     retries: Sequence[str] = ()
+    question: str = ""
+    conversation: int = 0
     response: LiveAnswer = field(default_factory=LiveAnswer)
     searchable: str = ""
     """Searchable text in lower case; "" until the exchange is over."""
@@ -110,6 +119,7 @@ class LiveExchanges:
     ) -> None:
         self._secrets, self._max_kept, self._max_bytes = secrets_to_hide, max_kept, max_bytes
         self._entries: OrderedDict[int, _LiveEntry] = OrderedDict()  # the most recently changed last
+        self._conversations = Conversations()
         self._lock = threading.Lock()
         self._packing = ThreadPoolExecutor(1, "view")
         self._unpacked: list[_LiveEntry] = []
@@ -120,9 +130,16 @@ class LiveExchanges:
     def listen(self, request: RecordedExchange) -> _ExchangeListener:
         """Return the listener for an exchange that begins; see `adapter.protocols.recorded_exchange.Observation`."""
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        chat = client_messages(request)
+        question = find_question(chat)[:MAX_HEAD]
         with self._lock:
             self._number += 1
-            entry = _LiveEntry(self._number, now, request.model[:MAX_HEAD], request)
+            conversation = self._conversations.assign(
+                self._number, chat, id=request.conversation, is_retry=request.retry > 0
+            )
+            entry = _LiveEntry(
+                self._number, now, request.model[:MAX_HEAD], request, question=question, conversation=conversation
+            )
             self._mark_changed(entry)
         return _ExchangeListener(self, entry)
 
@@ -241,7 +258,17 @@ class LiveExchanges:
         is_whole = is_over and len(head) < MAX_HEAD
         title = self._redacted(head if is_whole else safe_prefix(head)) or self._redacted(entry.failure)
         calls = Counter({self._redacted(name): times for name, times in entry.response.calls.copy().items()})
-        row = exchange_row(title, entry.time, self._redacted(entry.model), entry.stats, entry.marks, calls)
+        question = self._redacted(entry.question if len(entry.question) < MAX_HEAD else safe_prefix(entry.question))
+        row = exchange_row(
+            title,
+            question,
+            entry.time,
+            self._redacted(entry.model),
+            entry.stats,
+            entry.marks,
+            calls,
+            entry.conversation,
+        )
         row |= {"number": entry.number, "is_over": is_over}
         if is_over:
             entry.row = row

@@ -11,21 +11,23 @@ from adapter.recording.view.page_data import PageData
 
 ORDERS = (
     ("", "as they came"), ("newest", "newest first"), ("duration_s", "by seconds"),
-    ("first_s", "by seconds to the first piece"), ("prompt_tokens", "by tokens of the prompt"),
+    ("first_s", "by seconds to the first part"), ("prompt_tokens", "by tokens of the prompt"),
     ("written_tokens", "by tokens written"), ("retry", "by retries"),
 )  # fmt: skip
 """Sort orders of the list: the statistic to sort by (largest value first), and the label."""
 
+SCRIPTS = ("spans.js", "list.js", "exchange.js", "view.js")
+
 
 def page(data: JsonObject) -> str:
     """Render a page. ``data``: data from `adapter.recording.view.page_data`."""
-    return _render(data, page_asset("spans.js") + page_asset("view.js"))
+    return _render(data, "".join(map(page_asset, SCRIPTS)))
 
 
 def live_page(name: str) -> str:
     """Render a page that loads its data from its own server. ``name``: heading of the page."""
     data = PageData(name, "live").data | {"live": True, "formats": sorted(FORMATS), "policies": sorted(POLICIES)}
-    return _render(data, "".join(map(page_asset, ("spans.js", "view.js", "live.js"))), connects=True)
+    return _render(data, "".join(map(page_asset, (*SCRIPTS, "live.js"))), connects=True)
 
 
 def _render(data: JsonObject, script: str, *, connects: bool = False) -> str:

@@ -4,8 +4,9 @@
 
     {"name": "said.jsonl", "kind": "recording", "prompt": "Messages sent to the model", "goes_on": true,
      "bad": ["invalid call", ...], "parts": [{"role": "user", "text": ...}, ...],
-     "exchanges": [{"time", "model", "title", "cost", "figures": {name: number}, "marks": [...],
-                    "calls": [[name, times], ...], "about": [[name, value], ...], "notes": [...],
+     "exchanges": [{"time", "model", "question", "title", "conversation": number, "cost", "figures": {name: number},
+                    "marks": [...], "calls": [[name, times], ...], "about": [[name, value], ...], "notes": [...],
+                    "timeline": [{"kind", "name", "start_s", "end_s"}],
                     "prompt": [parts], "tools": [parts], "settings": [parts],
                     "readings": [{"name", "spans": [{"kind", "text", "call", "fixes", "error", "rejected"}]}],
                     "results": [{"name", "ok", "text", "diffs"}]}]}
@@ -42,6 +43,7 @@ from adapter.recording.transcript import (
     RequestLine,
     ResultLine,
     Transcript,
+    UserMessageLine,
     group_by_request,
 )
 from adapter.recording.view.answer_rows import (
@@ -59,7 +61,9 @@ from adapter.recording.view.answer_rows import (
     truncate_for_page,
     turn_badges,
 )
+from adapter.recording.view.conversations import Conversations, find_question
 from adapter.recording.view.edit_diffs import EditDiffs
+from adapter.recording.view.timeline import timeline
 from adapter.tools.tool import ToolSet
 
 
@@ -123,14 +127,23 @@ class PageData:
         self, *, title: str, prompt: Sequence[int], readings: Sequence[JsonObject], calls: Sequence[str],
         marks: Sequence[str], about: Sequence[tuple[str, str]], time: str = "", model: str = "",
         figures: ExchangeStats = UNKNOWN, notes: Sequence[str] = (), tools: Sequence[int] = (),
-        settings: Sequence[int] = (), results: Sequence[JsonObject] = (),
+        settings: Sequence[int] = (), results: Sequence[JsonObject] = (), question: str = "", conversation: int = 0,
+        timeline: Sequence[JsonObject] = (),
     ) -> None:  # fmt: skip
         self._exchanges.append({
-            **exchange_row(title, time, model, figures, marks, Counter(calls)),
+            **exchange_row(
+                title, question, time, model, figures, marks, Counter(calls), conversation or self.next_number
+            ),
             "about": [[name, escape_for_display(value)] for name, value in [*about, *figures.about] if value],
             "notes": [truncate_for_page(note) for note in notes if note],
             "prompt": prompt, "tools": tools, "settings": settings, "readings": readings, "results": results,
+            "timeline": timeline,
         })  # fmt: skip
+
+    @property
+    def next_number(self) -> int:
+        """Number of the exchange that is added next; the first one is 1."""
+        return len(self._exchanges) + 1
 
     @property
     def data(self) -> JsonObject:
@@ -153,16 +166,20 @@ def message_text(message: JsonObject) -> str:
 
 def view_exchanges(exchanges: Sequence[RecordedExchange], name: str, again: ReparseOptions | None = None) -> PageData:
     """Build the page data for exchanges that a server or a wrapped client recorded."""
-    view = PageData(name, "recording")
+    view, conversations = PageData(name, "recording"), Conversations()
     for exchange in exchanges:
         turn, changed = reparse(exchange)
         turns = [turn] if again is None else [turn, exchange.turn(again.format, again.policy)]
-        messages = [each for each in _as_list(exchange.sent.get("messages")) if isinstance(each, dict)]
+        messages, chat = messages_of(exchange.sent), client_messages(exchange)
         if isinstance(own := exchange.sent.get("prompt"), str):
             messages.append({"role": "prompt", "content": own})
         rest = {key: value for key, value in exchange.sent.items() if key not in ("messages", "prompt", "tools")}
         view.add(
             title=title_of(turn), time=exchange.time, model=exchange.model, calls=[call.name for call in turn.calls],
+            question=find_question(chat), timeline=timeline(exchange, [call.name for call in turn.calls]),
+            conversation=conversations.assign(
+                view.next_number, chat, id=exchange.conversation, is_retry=exchange.retry > 0
+            ),
             prompt=view.messages(messages), tools=view.definitions(exchange.tools),
             settings=[view.part("", pretty_json(rest))], readings=_readings(turns, exchange.reasoning, again),
             figures=exchange_stats(exchange),
@@ -176,6 +193,15 @@ def view_exchanges(exchanges: Sequence[RecordedExchange], name: str, again: Repa
             notes=[f"The parser now finds other calls: {changed}" if changed else ""],
         )  # fmt: skip
     return view
+
+
+def client_messages(exchange: RecordedExchange) -> list[JsonObject]:
+    """Return the messages that the client sent."""
+    return messages_of(exchange.sent) if exchange.messages is None else list(exchange.messages)
+
+
+def messages_of(body: JsonObject) -> list[JsonObject]:
+    return [each for each in _as_list(body.get("messages")) if isinstance(each, dict)]
 
 
 def exchange_stats(exchange: RecordedExchange) -> ExchangeStats:
@@ -199,6 +225,7 @@ def view_transcript(transcript: Transcript, name: str, again: ReparseOptions | N
         offered = ToolSet()
     tools = ToolSet([offered[tool] for tool in header.tools if tool in offered])
     definitions = [{"name": t.name, "description": t.description, "parameters": t.parameters} for t in tools.values()]
+    question = header.task
     for request, lines in group_by_request(transcript.lines):
         chunks = [line for line in lines if isinstance(line, ChunkLine)]
         text, reasoning = "".join(line.text for line in chunks), "".join(line.reasoning for line in chunks)
@@ -226,7 +253,8 @@ def view_transcript(transcript: Transcript, name: str, again: ReparseOptions | N
         end_texts = [f"{line.reason} {line.content}".rstrip() for line in lines if isinstance(line, EndLine)]
         failed = [FAILED] if any(not line.ok for line in result_lines) else []
         view.add(
-            title=title_of(turns[0]), model=header.model, calls=[call.name for call in turns[0].calls],
+            title=title_of(turns[0]), question=question, conversation=1, model=header.model,
+            calls=[call.name for call in turns[0].calls],
             time=_add_seconds(header.time, request.at_s), figures=_response_stats(request, chunks),
             prompt=view.messages(request.messages), tools=view.definitions(definitions), results=results,
             readings=_readings(turns, reasoning, again),
@@ -238,6 +266,7 @@ def view_transcript(transcript: Transcript, name: str, again: ReparseOptions | N
             ],
             notes=[note],
         )  # fmt: skip
+        question = next((line.text for line in reversed(lines) if isinstance(line, UserMessageLine)), question)
     return view
 
 
