@@ -187,7 +187,7 @@ TOLD: dict[str, Case | str] = {
     ),
     "workspace/files/grep.py _search_data: "
     "max(0, (MAX_HITS if self.operation.order == 'newest' else self._max_hits) - self._hit_count)": "counted anyway",
-    "workspace/files/grep.py result: [hit for found in self.found for hit in found.hits][:self._max_hits]": Case(
+    "workspace/files/grep.py result: [hit for file in self.files for hit in file.hits][:self._max_hits]": Case(
         "maki", "grep", {"pattern": "line"}, "6000 matches in 1 file, the first 100 are shown"
     ),
     "workspace/files/grep.py _max_hits: min(limit, MAX_HITS)": Case(
@@ -199,7 +199,7 @@ TOLD: dict[str, Case | str] = {
     "workspace/capabilities/skills.py _skills_in: paths[:MAX_SKILLS]": Case(
         "maki", "skill", {"name": "none"}, "at most 100 are used"
     ),
-    "workspace/capabilities/skills.py find_skills: tuple(found.values())[:MAX_SKILLS]": "likewise",
+    "workspace/capabilities/skills.py find_skills: tuple(skills.values())[:MAX_SKILLS]": "likewise",
     **dict.fromkeys(
         (
             "workspace/capabilities/skills.py parse_skill: description[:MAX_DESCRIPTION]",

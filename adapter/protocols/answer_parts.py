@@ -1,4 +1,4 @@
-"""The model of an answer for APIs other than OpenAI's chats: its parts in order, which are reasoning, text and calls.
+"""Represent an answer for APIs other than OpenAI's chats, as a list of parts: reasoning, text and calls.
 
 Each of these APIs has one writer, which encodes the steps of `AnswerParts` as events, and its parts as a whole answer.
 """

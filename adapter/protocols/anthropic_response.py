@@ -132,7 +132,7 @@ def _stop_reason(finish_reason: str) -> str:
 
 
 def _usage(usage: JsonObject) -> JsonObject:
-    """Return the usage in Anthropic's format, where ``input_tokens`` are those that no cache contained."""
+    """Return the usage in Anthropic's format, in which ``input_tokens`` excludes cached tokens."""
     cached = cached_tokens(usage)
     return {
         "input_tokens": usage.get("prompt_tokens", 0) - cached,

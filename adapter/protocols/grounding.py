@@ -74,8 +74,8 @@ def _find_named(tool: Tool, name: str, schema: Json, request: str, results: str)
     if name in _TEXTS:
         return find_quoted(request) or find_runs(request)
     if value_kinds_of(name, schema) & PATHS or name in (*argument_synonyms.SOURCE, *argument_synonyms.DESTINATION):
-        found = find_paths(request) or find_paths(results)
-        return found if found or is_risky(tool) else None
+        paths = find_paths(request) or find_paths(results)
+        return paths if paths or is_risky(tool) else None
     return None
 
 

@@ -1,4 +1,4 @@
-"""Images and audio in messages: convert MCP's notation, and name what the model cannot take instead of losing it."""
+"""Images and audio in messages: convert MCP's notation, and replace unsupported media with a text that names them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Describe a model server's models as Ollama and LM Studio do, whose clients read sizes and abilities there.
+"""Describe a model server's models in the formats of Ollama and LM Studio, whose clients expect sizes and capabilities.
 
 Sources: https://github.com/ollama/ollama/blob/main/docs/api.md and https://lmstudio.ai/docs/app/api/endpoints/rest.
 """
@@ -20,7 +20,7 @@ _QUANTIZATION = re.compile(r"(?<![a-z\d])((?:i?q\d|bf16|f16|f32|fp8|mxfp4|awq|gp
 
 @dataclass(frozen=True, slots=True)
 class ModelDescription:
-    """A model, as far as its server describes it. ``size``: in bytes, ``context``: in tokens; both 0 if unknown.
+    """A model as described by its server. ``size``: in bytes, ``context``: in tokens; both 0 if unknown.
 
     ``has_images`` and ``has_reasoning``: the model can see, and its template has reasoning. The family, the number of
     parameters and the quantization are taken from the name.

@@ -31,10 +31,12 @@ class NativeCalls:
                 continue
             index = call.get("index")
             key = index if isinstance(index, int) else position
-            found = self._calls.setdefault(key, _Fragments(str(call.get("id") or "")))
-            found.name = found.name or str(function.get("name") or "")
+            call_fragments = self._calls.setdefault(key, _Fragments(str(call.get("id") or "")))
+            call_fragments.name = call_fragments.name or str(function.get("name") or "")
             arguments = function.get("arguments") or ""
-            found.arguments += arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+            call_fragments.arguments += (
+                arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+            )
 
     def events(self, tools: ToolSet, turn: str) -> list[ToolCall | InvalidToolCall]:
         """Return the calls. ``turn``: prefix of generated call ids."""

@@ -21,18 +21,18 @@ UNSEEN = (
     "mcp_approval_request", "mcp_approval_response", "compaction", "compaction_trigger", "context_compaction",
     "configuration_update", "program", "program_output",
 )  # fmt: skip
-"""Types of items that are not shown to the model: calls of other servers, encrypted summaries, approval questions. If
+"""Types of items that are not shown to the model: calls of other servers, encrypted summaries, approval requests. If
 such an item introduces tools, they are used (`tools_in`)."""
 
 
 def tools_in(items: Json) -> list[Json]:
     """Return the tools that items in the conversation introduce."""
-    found: list[Json] = []
+    introduced: list[Json] = []
     for item in items if isinstance(items, list) else ():
         if isinstance(item, dict) and item.get("type") in ("additional_tools", "tool_search_output"):
             tools = item.get("tools")
-            found += tools if isinstance(tools, list) else []
-    return found
+            introduced += tools if isinstance(tools, list) else []
+    return introduced
 
 
 def messages_of(items: Json, dropped: list[str]) -> Iterator[JsonObject]:

@@ -32,13 +32,13 @@ FIELDS = field_table(
 _LEFT_OUT = [name for name, handling in FIELDS.items() if handling == "left out"]
 
 
-def as_openai(body: JsonObject, forms: ResponsesTools | None = None, dropped: list[str] | None = None) -> JsonObject:
+def as_openai(body: JsonObject, tools: ResponsesTools | None = None, dropped: list[str] | None = None) -> JsonObject:
     """Return the chat completion request, and append the names of dropped fields to ``dropped``.
 
-    ``forms``: the request's tools. Raises RequestError if the request is invalid.
+    ``tools``: the request's tools. Raises RequestError if the request is invalid.
     """
     dropped = [] if dropped is None else dropped
-    forms = tools_of(body, dropped) if forms is None else forms
+    tools = tools_of(body, dropped) if tools is None else tools
     if body.get("prompt"):
         raise RequestError("'prompt' refers to a template stored at OpenAI: send its text as 'instructions'", "prompt")
     dropped += dropped_fields(body, _LEFT_OUT)
@@ -53,9 +53,9 @@ def as_openai(body: JsonObject, forms: ResponsesTools | None = None, dropped: li
     if body.get("stream"):
         request["stream_options"] = {"include_usage": True}
     request |= _thinking(require_type(dict, body.get("reasoning"), "reasoning"), dropped)
-    if forms.functions:
-        request["tools"] = forms.functions
-        request["tool_choice"] = _choice(body.get("tool_choice"), forms)
+    if tools.functions:
+        request["tools"] = tools.functions
+        request["tool_choice"] = _choice(body.get("tool_choice"), tools)
     return request | _text(require_type(dict, body.get("text"), "text"), dropped)
 
 
@@ -70,13 +70,13 @@ def _thinking(reasoning: JsonObject, dropped: list[str]) -> JsonObject:
     return {"reasoning_effort": reasoning["effort"]} if reasoning.get("effort") else {}
 
 
-def _choice(choice: Json, forms: ResponsesTools) -> Json:
+def _choice(choice: Json, known: ResponsesTools) -> Json:
     match choice:
         case {"type": "allowed_tools", "tools": list(tools), **rest}:
-            named = [_choice(each, forms) for each in tools]
+            named = [_choice(each, known) for each in tools]
             return {"type": "allowed_tools", "allowed_tools": {"mode": rest.get("mode"), "tools": named}}
         case {"type": "function" | "custom", "name": str(name)}:
-            return {"type": "function", "function": {"name": forms.model_name(name)}}
+            return {"type": "function", "function": {"name": known.model_name(name)}}
         case {"type": "shell" | "local_shell" | "apply_patch" | "tool_search" as name}:
             return {"type": "function", "function": {"name": name}}
     return choice

@@ -161,7 +161,7 @@ class ResponsesWriter:
         }
 
     def _steps(self, steps: Iterable[Step], status: str) -> Iterator[bytes]:
-        """Encode changes of the answer. ``status``: of an item that is complete."""
+        """Encode changes of the answer. ``status``: the status of complete items."""
         for action, part, text in steps:
             kind = self._kind(part)
             is_streamed = kind not in _BUFFERED

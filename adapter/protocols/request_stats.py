@@ -66,9 +66,9 @@ class RequestStats:
 
     def count_in(self, end: bytes) -> None:
         """Record the token usage in ``end``, the last bytes of an untranslated answer of any API."""
-        found = {name in _OF_PROMPT: int(number) for name, number in _COUNTS.findall(end)}
-        if found:
-            self._tokens = found.get(True, 0), found.get(False, 0)
+        counts = {name in _OF_PROMPT: int(number) for name, number in _COUNTS.findall(end)}
+        if counts:
+            self._tokens = counts.get(True, 0), counts.get(False, 0)
 
     def count_retry(self, guardrail: str) -> None:
         """Count a retry. The tokens of the rejected attempt remain in the total."""

@@ -23,7 +23,7 @@ from adapter.prompting.template_capabilities import TemplateCapabilities
 from adapter.protocols import llama_cpp, ollama
 from adapter.protocols.llama_cpp import completion_request, has_lazy_grammar, template_request, without_grammar
 
-Way: TypeAlias = Literal["llama.cpp", "vllm", "ollama", "template"]
+Transport: TypeAlias = Literal["llama.cpp", "vllm", "ollama", "template"]
 
 MARKS = "own_prompt"
 
@@ -40,7 +40,7 @@ class TemplatePrompt:
     the prompt, if the transport is ``template``.
     """
 
-    transport: Way
+    transport: Transport
     traits: TemplateCapabilities
     bos: str = ""
     server: str = ""
@@ -97,7 +97,7 @@ def with_template_marks(body: JsonObject, own: TemplatePrompt, written: Mapping[
     return {**body, MARKS: {"way": own.transport, "written": dict(written), "bos": own.bos, "server": own.server}}
 
 
-def transport_of(body: JsonObject) -> Way | None:
+def transport_of(body: JsonObject) -> Transport | None:
     """Return the transport of a request with a template prompt; None for other requests."""
     marks = body.get(MARKS)
     return marks["way"] if isinstance(marks, dict) else None
@@ -111,8 +111,8 @@ def streams_lines(body: JsonObject) -> bool:
 def prompt_steps(path: str, body: JsonObject) -> Steps:
     """Yield the steps that build the prompt, and return the final request.
 
-    ``path``: of the original request; the final request may have another path. Raises TemplatePromptError if the prompt
-    cannot be built.
+    ``path``: the path of the original request; that of the final request may differ. Raises TemplatePromptError if the
+    prompt cannot be built.
     """
     match transport_of(body):
         case "llama.cpp" | "ollama" | "template" as way:

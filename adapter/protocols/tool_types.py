@@ -80,9 +80,9 @@ def _custom_names(tools: Json) -> list[str]:
 
 
 def _has_other_calls(messages: Json) -> bool:
-    found = [each for each in messages if isinstance(each, dict)] if isinstance(messages, list) else []
-    calls = [call for each in found if isinstance(listed := each.get("tool_calls"), list) for call in listed]
-    return any(each.get("function_call") for each in found) or any(
+    objects = [each for each in messages if isinstance(each, dict)] if isinstance(messages, list) else []
+    calls = [call for each in objects if isinstance(listed := each.get("tool_calls"), list) for call in listed]
+    return any(each.get("function_call") for each in objects) or any(
         isinstance(call, dict) and "custom" in call for call in calls
     )
 

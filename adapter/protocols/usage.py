@@ -12,8 +12,8 @@ MAX_TOKENS = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The token usage of an answer. ``reused``: prompt tokens from the server's cache. ``reasoning``: written tokens of
-    reasoning. Both are None if not reported."""
+    """The token usage of an answer. ``reused``: prompt tokens from the server's cache. ``reasoning``: completion tokens
+    that are reasoning. Both are None if not reported."""
 
     prompt: int
     written: int = 0

@@ -33,8 +33,8 @@ class VerbatimCallCache:
 
     def recall(self, format: str, content: str, calls: Sequence[Call]) -> str | None:
         """Return the text that the model wrote for an answer; None if it is not cached."""
-        found = (self._texts.find(key) for key in _keys(format, content, calls))
-        return next((text for text in found if text is not None), None)
+        texts = (self._texts.find(key) for key in _keys(format, content, calls))
+        return next((text for text in texts if text is not None), None)
 
 
 def _keys(format: str, content: str, calls: Sequence[Call]) -> Iterator[str]:

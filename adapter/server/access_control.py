@@ -72,8 +72,8 @@ class AccessControl:
     def _check_page(self, headers: Headers) -> None:
         """Raise RequestError if a web page that is not allowed sent the request."""
         host, origin = headers.get("host", ""), headers.get("origin")
-        if twice := [name for name in ONCE if len(headers.getlist(name)) > 1]:
-            raise RequestError(f"the header {twice[0]} is repeated; send it once")
+        if repeated := [name for name in ONCE if len(headers.getlist(name)) > 1]:
+            raise RequestError(f"the header {repeated[0]} is repeated; send it once")
         if self._is_loopback and not self._is_known(host):
             message = (
                 f"invalid host {host!r}: this server only serves this machine. Use 127.0.0.1, start it with --host, or "

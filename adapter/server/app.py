@@ -40,7 +40,7 @@ from adapter.server.concurrency_limit import MAX_STREAMS, MAX_WAITING, Concurren
 from adapter.server.error_formats import error_format_for
 from adapter.server.graceful_shutdown import DRAIN_S, GracefulShutdown
 from adapter.server.model_server import ModelServer
-from adapter.server.passthrough import PassedThrough
+from adapter.server.passthrough import PassthroughResponse
 from adapter.server.passthrough_rules import METHOD_NOT_ALLOWED, check_passing, without_keys
 from adapter.server.request_body import read_content, read_json_body, with_memory_budget
 from adapter.server.response_store import ResponseStore
@@ -90,7 +90,7 @@ class ServerSettings:
     origins: tuple[str, ...] = ()
     """Origins of web pages that may send requests, for example ``http://localhost:3000``."""
     trusted_hosts: tuple[str, ...] = ()
-    """Host names, besides this machine's, that requests to a server of this machine may use."""
+    """Additional host names that requests to a server on this machine may use."""
     retry_s: float = RETRY_S
     """Maximum time, in seconds, to retry requests while the model server is loading or busy."""
     store: Path | None = None
@@ -236,7 +236,7 @@ def create_app(settings: ServerSettings, *observers: RequestObserver) -> ASGIApp
         *([RequestLogger()] if settings.log_json else []),
     )
     limit = ConcurrencyLimit(settings.max_streams, settings.max_waiting, *([metrics.set_queue] if metrics else []))
-    viewing = _viewing(settings, lambda: drain.has_begun)
+    viewing = _make_live_view(settings, lambda: drain.has_begun)
     observation = replace(
         settings.options.observation,
         counts_tokens=bool(observers or viewing),
@@ -303,7 +303,7 @@ def create_app(settings: ServerSettings, *observers: RequestObserver) -> ASGIApp
     return TelemetryMiddleware(drain, patterns, observers)
 
 
-def _viewing(settings: ServerSettings, is_stopping: Callable[[], bool]) -> LiveView | None:
+def _make_live_view(settings: ServerSettings, is_stopping: Callable[[], bool]) -> LiveView | None:
     if not settings.view:
         return None
     from adapter.recording.view.live_feed import LiveExchanges
@@ -329,7 +329,7 @@ async def _chat(upstream: ModelServer, keep_alive_s: float, http: HttpRequest) -
         else:
             writer = OpenAIWriter() if body.get("stream") is True else None
             content, shortened = await upstream.fit(content, body)
-            return PassedThrough(
+            return PassthroughResponse(
                 upstream, "POST", CHAT, content, http.headers, identity, keep_alive_s, writer, shortened=shortened
             )
     except RequestError as error:
@@ -347,7 +347,7 @@ async def _pass(upstream: ModelServer, admin: bool, http: HttpRequest) -> ASGIAp
     except RequestError as error:
         allowed = {"Allow": "POST"} if error.status == METHOD_NOT_ALLOWED else None
         return JSONResponse(as_error(refusal(error), error.status), error.status, allowed)
-    return PassedThrough(upstream, http.method, path, content, http.headers, as_error)
+    return PassthroughResponse(upstream, http.method, path, content, http.headers, as_error)
 
 
 async def _health(upstream: ModelServer, _: HttpRequest) -> JSONResponse:

@@ -31,12 +31,12 @@ class DroppedFields:
         named = (HEADER.encode("ascii"), as_header(dropped).encode("ascii"))
 
         async def app(scope: Scope, receive: Receive, send: Send) -> None:
-            async def sending(message: Message) -> None:
+            async def send_with_header(message: Message) -> None:
                 if message["type"] == "http.response.start":
                     message = {**message, "headers": [*message["headers"], named]}
                 await send(message)
 
-            await answer(scope, receive, sending)
+            await answer(scope, receive, send_with_header)
 
         return app
 

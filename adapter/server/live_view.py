@@ -80,7 +80,9 @@ class LiveView:
             if not path:
                 return await self._enter(http)
             if not self._is_authorized(http):
-                raise RequestError("view/view/ in a browser, or send it", status=401)
+                raise RequestError(
+                    "the key is wrong or missing: open /view/ in a browser, or send the key in a header", status=401
+                )
             match http.method, path.split("/"):
                 case "GET", ["rows"]:
                     return _json(await asyncio.to_thread(self.live.changes, self._since(http)))
@@ -132,10 +134,10 @@ class LiveView:
             raise RequestError(str(error)) from error
         async with self._detail_lock:  # one at a time, as parsing may take long
             detail = partial(self.live.detail, number, reparse, answer_only="answer" in query)
-            found = await asyncio.to_thread(detail)
-        if found is None:
+            details = await asyncio.to_thread(detail)
+        if details is None:
             raise RequestError(f"exchange {number} not found: it expired or never existed", status=404)
-        return _json(found)
+        return _json(details)
 
     async def _events(self, http: HttpRequest) -> ASGIApp:
         if self._viewers >= MAX_VIEWERS:

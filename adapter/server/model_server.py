@@ -55,7 +55,10 @@ _SHAPES_PROMPT = ("chat_template_kwargs", "reasoning_effort")
 
 @dataclass(frozen=True, slots=True)
 class ServerInfo:
-    """``has_images``: llama.cpp reports that its model can see. ``context_tokens``: context size; None if unknown."""
+    """The detected properties of the model server.
+
+    ``has_images``: llama.cpp reports that its model can see. ``context_tokens``: context size; None if unknown.
+    """
 
     kind: Kind | None
     options: TranslationOptions
@@ -112,12 +115,12 @@ class ModelServer(UpstreamConnection):
         if options.prompt.may_be_own and info.kind is not None:
             name = str(model or "")
             cached = self._prompt_cache.get(name)
-            found, small = await asyncio.to_thread(self._discover, name) if cached is None else cached
-            detected = self._preferred_format(found.recognised)
+            discovery, small = await asyncio.to_thread(self._discover, name) if cached is None else cached
+            detected = self._preferred_format(discovery.recognised)
             recognised = (detected.certain if detected is not None else None) or options.prompt.recognised
-            template = options.prompt.template or found.template
+            template = options.prompt.template or discovery.template
             options = replace(
-                options.with_prompt(own=found.own, template=template, recognised=recognised), assists=small
+                options.with_prompt(own=discovery.own, template=template, recognised=recognised), assists=small
             )
         if model in self._toolless:
             options = replace(options.for_model(str(model)), native=False, setup_of=None)
@@ -156,16 +159,16 @@ class ModelServer(UpstreamConnection):
 
     def _discover(self, model: str) -> tuple[PromptDiscovery, AssistSettings | None]:
         """Return the prompt of ``model``, and its assistance if it has no template prompt. Log both once."""
-        found = self._own.discover(model)
+        discovery = self._own.discover(model)
         of_model = f" of {model}" if model and self._own.endpoint.kind == "ollama" else ""
-        self._log_once(f"prompt{of_model}: {found.explanation}")
-        self._log_format(self._preferred_format(found.recognised), of_model)
-        small = self._assists_for(self._own.endpoint, model, found)
-        if found.is_final:
+        self._log_once(f"prompt{of_model}: {discovery.explanation}")
+        self._log_format(self._preferred_format(discovery.recognised), of_model)
+        small = self._assists_for(self._own.endpoint, model, discovery)
+        if discovery.is_final:
             if len(self._prompt_cache) >= MAX_PROMPTS:
                 self._prompt_cache.clear()
-            self._prompt_cache[model] = (found, small)
-        return found, small
+            self._prompt_cache[model] = (discovery, small)
+        return discovery, small
 
     def _preferred_format(self, detected: DetectedFormat | None) -> DetectedFormat | None:
         return detected.from_template() if detected is not None and self.options.prompt.from_template else detected
@@ -175,8 +178,8 @@ class ModelServer(UpstreamConnection):
         if detected is not None and (detected.by == "template" or self.options.prompt.from_template):
             self._log_once(f"format{of_model}: {detected}")
 
-    def _assists_for(self, endpoint: Endpoint, model: str, found: PromptDiscovery) -> AssistSettings | None:
-        if found.own is not None or self.options.constraints.mode is not None:
+    def _assists_for(self, endpoint: Endpoint, model: str, discovery: PromptDiscovery) -> AssistSettings | None:
+        if discovery.own is not None or self.options.constraints.mode is not None:
             return None
         check = self._model_check = self._model_check or SmallModelCheck(endpoint, self.options.guide)
         small = check.assists_for(model)
@@ -192,9 +195,9 @@ class ModelServer(UpstreamConnection):
         kind = detect_server_kind(self.endpoint.base_url)
         if kind is not None and (kind != "ollama" or self._template is not None):
             endpoint = Endpoint(self.endpoint.base_url, kind)
-            found = PromptDiscoverer(endpoint, self._template).discover(first_model(endpoint))
-            self._log_once(f"prompt: {found.explanation}")
-            self._assists_for(endpoint, "", found)
+            discovery = PromptDiscoverer(endpoint, self._template).discover(first_model(endpoint))
+            self._log_once(f"prompt: {discovery.explanation}")
+            self._assists_for(endpoint, "", discovery)
 
     def _log_once(self, note: str) -> None:
         if note not in self._logged:

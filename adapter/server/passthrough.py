@@ -34,7 +34,7 @@ END_BYTES = 4_096
 """Number of bytes at the end of an answer that are searched for token usage."""
 
 
-class PassedThrough(StreamingProxy):
+class PassthroughResponse(StreamingProxy):
     """Sends the model server's answer unchanged, except that its API key is redacted.
 
     ``writer``: encodes keepalives that are sent before the answer begins. ``instead``: called with the status and body

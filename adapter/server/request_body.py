@@ -73,7 +73,9 @@ async def read_json_body(http: HttpRequest, work: WorkQueue) -> tuple[bytes, Jso
     """
     kind, encoding = http.headers.get("content-type", ""), http.headers.get("content-encoding", "identity")
     if "origin" in http.headers and kind.partition(";")[0].strip().lower() != "application/json":
-        raise RequestError(f"json from a page/json from a page, got {kind[:80]!r}", status=415)
+        raise RequestError(
+            f"a request from a web page must have the Content-Type application/json, got {kind[:80]!r}", status=415
+        )
     if encoding != "identity":
         raise RequestError(f"Content-Encoding is not supported, got {encoding[:80]!r}", status=415)
     content = await read_content(http)

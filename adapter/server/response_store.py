@@ -59,7 +59,7 @@ CREATE INDEX items_by_id ON items (id);
 
 
 class StoreError(TransportError):
-    """The file cannot be read or written at the moment."""
+    """Raised if the file cannot be read or written at the moment."""
 
 
 class ResponseStore:

@@ -81,10 +81,10 @@ def _is_reference(item: JsonObject) -> bool:
 def _resolve_item(item: JsonObject, path: str, store: ResponseStore) -> JsonObject:
     if not _is_reference(item):
         return item
-    found = store.item(str(item.get("id")))
-    if found is None:
+    stored = store.item(str(item.get("id")))
+    if stored is None:
         raise RequestError(f"Item with id {_quote(item.get('id'))} not found: {_GONE}", path)
-    return found
+    return stored
 
 
 def _history(response_id: str, store: ResponseStore) -> list[JsonObject]:

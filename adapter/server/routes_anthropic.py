@@ -38,7 +38,7 @@ async def _messages(upstream: ModelServer, keep_alive_s: float, http: HttpReques
         content, body = await read_json_body(http, upstream.work)
         if body.get("thread"):
             return JSONResponse(thread_error(), 400)
-        request = await _translated(upstream, body, len(content), dropped)
+        request = await _translate(upstream, body, len(content), dropped)
     except RequestError as error:
         return JSONResponse(as_error(refusal(error), error.status), error.status)
     prompt_tokens_estimate = 0
@@ -56,7 +56,7 @@ async def _messages(upstream: ModelServer, keep_alive_s: float, http: HttpReques
     return upstream.dropped.with_header(answer, "messages", dropped)
 
 
-async def _translated(upstream: ModelServer, body: JsonObject, size: int, dropped: list[str]) -> TranslatedRequest:
+async def _translate(upstream: ModelServer, body: JsonObject, size: int, dropped: list[str]) -> TranslatedRequest:
     chat = await upstream.work.run(size, partial(anthropic_request.as_openai, body, dropped))
     options = await upstream.options_for(chat)
     return await upstream.work.run(size, partial(translate_chat_request, chat, options))
@@ -66,7 +66,7 @@ async def _count(upstream: ModelServer, http: HttpRequest) -> ASGIApp:
     dropped: list[str] = []
     try:
         content, body = await read_json_body(http, upstream.work)
-        request = await _translated(upstream, body, len(content), dropped)
+        request = await _translate(upstream, body, len(content), dropped)
         counted = await prompt_tokens(upstream, (await upstream.server_info()).kind, request)
     except RequestError as error:
         return JSONResponse(as_error(refusal(error), error.status), error.status)

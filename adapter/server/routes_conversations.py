@@ -83,8 +83,8 @@ def _list_items(store: ResponseStore, http: HttpRequest, _: JsonObject) -> JSONR
 
 def _get_item(store: ResponseStore, http: HttpRequest, _: JsonObject) -> JSONResponse:
     items = _require(store.items(http.path_params["id"]), http)
-    found = next((item for item in items if item["id"] == http.path_params["item"]), None)
-    return JSONResponse(_require(found, http))
+    stored = next((item for item in items if item["id"] == http.path_params["item"]), None)
+    return JSONResponse(_require(stored, http))
 
 
 def _delete_item(store: ResponseStore, http: HttpRequest, _: JsonObject) -> JSONResponse:

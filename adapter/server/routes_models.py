@@ -33,16 +33,16 @@ def routes(upstream: ModelServer, pass_on: PassOn) -> list[Route]:
 
 async def _model(upstream: ModelServer, pass_on: PassOn, http: HttpRequest) -> ASGIApp:
     """Return an entry of ``/v1/models``: most model servers have no route for one."""
-    found = await _find(upstream, http.path_params["id"])
-    return await pass_on(http) if found is None else JSONResponse(found.to_openai())
+    model = await _find(upstream, http.path_params["id"])
+    return await pass_on(http) if model is None else JSONResponse(model.to_openai())
 
 
 async def _lm_studio(upstream: ModelServer, pass_on: PassOn, http: HttpRequest) -> ASGIApp:
     if (await upstream.server_info()).kind == "lmstudio":
         return await pass_on(http)
     if "id" in http.path_params:
-        found = await _find(upstream, http.path_params["id"])
-        return await pass_on(http) if found is None else JSONResponse(found.to_lm_studio())
+        model = await _find(upstream, http.path_params["id"])
+        return await pass_on(http) if model is None else JSONResponse(model.to_lm_studio())
     try:
         models = [each.to_lm_studio() for each in await upstream.models()]
     except UpstreamError as error:

@@ -25,7 +25,7 @@ from adapter.protocols.translate import needs_translation, translate_chat_reques
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.server.concurrency_limit import RETRY_AFTER_S, QueueFullError
 from adapter.server.model_server import ModelServer
-from adapter.server.passthrough import PassedThrough
+from adapter.server.passthrough import PassthroughResponse
 from adapter.server.request_body import read_json_body, with_memory_budget
 from adapter.server.streaming_responses import CHAT as V1_CHAT
 from adapter.server.streaming_responses import ProxiedResponse, TranslatedResponse, TranslatedStream, respond
@@ -69,7 +69,7 @@ async def _chat(upstream: ModelServer, keep_alive_s: float, http: HttpRequest) -
         pinging = writer if body.get("stream") is not False else None
         fitted, shortened = await upstream.fit(content, body) if is_native else (content, "")
         pass_on = partial(
-            PassedThrough, upstream, "POST", CHAT, fitted, http.headers, ollama.as_error, keep_alive_s, pinging,
+            PassthroughResponse, upstream, "POST", CHAT, fitted, http.headers, ollama.as_error, keep_alive_s, pinging,
             shortened=shortened,
         )  # fmt: skip
         if is_native and not needs_translation(body):
@@ -108,7 +108,7 @@ async def _generate(upstream: ModelServer, keep_alive_s: float, http: HttpReques
         writer = _writer(body, is_generating=True)
         if is_native:
             pinging = writer if body.get("stream") is not False else None
-            return PassedThrough(
+            return PassthroughResponse(
                 upstream, "POST", GENERATE, content, http.headers, ollama.as_error, keep_alive_s, pinging
             )
         if not body.get("prompt"):  # an empty prompt is a request to load the model, which is already loaded
@@ -131,7 +131,7 @@ async def _embed(upstream: ModelServer, http: HttpRequest) -> ASGIApp:
     except RequestError as error:
         return JSONResponse({"error": str(error)}, error.status)
     if is_native:
-        return PassedThrough(upstream, "POST", path, content, http.headers, ollama.as_error)
+        return PassthroughResponse(upstream, "POST", path, content, http.headers, ollama.as_error)
     began = time.monotonic_ns()
     try:
         async with upstream.limit.acquire():
@@ -154,7 +154,7 @@ def _get_or_pass(upstream: ModelServer, path: str, answer: Callable[[ModelServer
 
     async def endpoint(http: HttpRequest) -> ASGIApp:
         if (await upstream.server_info()).kind == "ollama":
-            return PassedThrough(upstream, "GET", path, b"", http.headers, ollama.as_error)
+            return PassthroughResponse(upstream, "GET", path, b"", http.headers, ollama.as_error)
         return await answer(upstream)
 
     return Route(path, endpoint)

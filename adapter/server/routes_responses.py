@@ -49,14 +49,14 @@ def routes(upstream: ModelServer, keep_alive_s: float) -> list[Route]:
 async def _responses(upstream: ModelServer, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
     dropped: list[str] = []
     try:
-        response, request = await _translated(upstream, http, dropped)
+        response, request = await _translate(upstream, http, dropped)
     except RequestError as error:
         return JSONResponse(refusal(error), error.status)
     answer = respond(upstream, request, keep_alive_s, response.writer())
     return upstream.dropped.with_header(answer, "responses", dropped)
 
 
-async def _translated(
+async def _translate(
     upstream: ModelServer, http: HttpRequest, dropped: list[str]
 ) -> tuple[ResponsesRequest, TranslatedRequest]:
     content, body = await read_json_body(http, upstream.work)
@@ -70,7 +70,7 @@ async def _translated(
 async def _count(upstream: ModelServer, http: HttpRequest) -> ASGIApp:
     dropped: list[str] = []
     try:
-        _, request = await _translated(upstream, http, dropped)
+        _, request = await _translate(upstream, http, dropped)
         counted = await prompt_tokens(upstream, (await upstream.server_info()).kind, request)
     except RequestError as error:
         return JSONResponse(refusal(error), error.status)

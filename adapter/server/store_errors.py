@@ -22,13 +22,13 @@ class StoreErrorResponses:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         has_begun = False
 
-        async def noting_send(message: Message) -> None:
+        async def send_and_track(message: Message) -> None:
             nonlocal has_begun
             has_begun = True
             await send(message)
 
         try:
-            await self._app(scope, receive, noting_send)
+            await self._app(scope, receive, send_and_track)
         except StoreError as error:
             if has_begun:
                 raise

@@ -129,7 +129,7 @@ class StreamingProxy(ProxiedResponse):
                 self._listening_since = self._now()
                 await self.relay(send)
         except TimeoutError as error:
-            raise self._upstream.silence() from error
+            raise self._upstream.silence_error() from error
 
     async def relay(self, send: Send) -> None:
         """Do the work of `exchange`. It is cancelled if the model server is silent for too long."""

@@ -191,13 +191,13 @@ class UpstreamConnection:
                 raise UpstreamError(f"the model server at {self.endpoint.display_url} {_PROTOCOL}", 502)
             return response
         except (aiohttp.ClientError, OSError) as error:
-            raise self.failure(error, has_begun=False) from error
+            raise self.connection_error(error, has_begun=False) from error
 
-    def failure(self, error: Exception, *, has_begun: bool) -> UpstreamError:
+    def connection_error(self, error: Exception, *, has_begun: bool) -> UpstreamError:
         """Return the error for the client after the connection failed. ``has_begun``: part of the answer had
         arrived."""
         if isinstance(error, aiohttp.SocketTimeoutError):
-            return self.silence()
+            return self.silence_error()
         if has_begun:
             return UpstreamError(DIED, 502)
         reason = str(error) or type(error).__name__
@@ -208,7 +208,7 @@ class UpstreamConnection:
             return UpstreamError(f"{message}. Retry, or see its log.", 502)
         return UpstreamError(f"No server answers at {self.endpoint.display_url} ({reason}). {START_ONE}.", 502)
 
-    def silence(self) -> UpstreamError:
+    def silence_error(self) -> UpstreamError:
         advice = "Increase --patience, or send a shorter prompt."
         message = f"the model server at {self.endpoint.display_url} sent nothing for {self.patience_s:g} s"
         return UpstreamError(f"{message}. {advice}", 504)
@@ -224,7 +224,7 @@ class UpstreamConnection:
                 pieces.append(piece)
                 size += len(piece)
         except aiohttp.ClientError as error:
-            raise self.failure(error, has_begun=True) from error
+            raise self.connection_error(error, has_begun=True) from error
         return self.without_key(b"".join(pieces))
 
     async def _request(

@@ -96,26 +96,28 @@ class ApprovalFlow:
         """Raise DeniedError if a rule forbids the operation. Call it before planning: planning errors quote files."""
         unplanned = Plan(tool.name, lambda: TaskFinished())
         whole = self._approval(tool.name, operation, unplanned)
-        for approval in (whole, *self.needed(tool.name, operation, unplanned, tools)):
+        for approval in (whole, *self.required_approvals(tool.name, operation, unplanned, tools)):
             if (rule := self.policy.denial(approval)) is not None:
                 raise DeniedError(_forbidden(f"the rule {str(rule)!r}", " ".join((tool.name, *approval.paths))))
 
-    def needed(self, tool: str, operation: Operation, planned: Plan, tools: ToolSet) -> list[ApprovalRequest]:
+    def required_approvals(
+        self, tool: str, operation: Operation, planned: Plan, tools: ToolSet
+    ) -> list[ApprovalRequest]:
         """Return the approval requests of an operation. A patch of several files has one per edit and matching
         tool."""
         if not isinstance(operation, PatchFiles):
             return [replace(self._approval(tool, operation, planned), draft=planned.draft)]
-        found = []
+        requests = []
         for edit, diff in zip(operation.files, planned.diffs or ("",) * len(operation.files), strict=True):
             part = Plan(_summary(edit), planned.commit, diff)
             is_own = tool == type(operation).__name__  # called by the program, see `Workspace.perform`
             names = [tool] if is_own else [each.name for each in tools_for_effect(edit, tools, tool)]
-            found += [self._approval(name, replace(operation, files=(edit,)), part) for name in names]
-        return [replace(found[0], draft=planned.draft)] if len(found) == 1 else found
+            requests += [self._approval(name, replace(operation, files=(edit,)), part) for name in names]
+        return [replace(requests[0], draft=planned.draft)] if len(requests) == 1 else requests
 
     def _approval(self, tool: str, operation: Operation, planned: Plan) -> ApprovalRequest:
         effect = effect_of(operation)
-        paths = planned.paths or tuple(self._resolved(operation))
+        paths = planned.paths or tuple(self._resolved_paths(operation))
         command, cwd = getattr(operation, "command", None), getattr(operation, "cwd", None)
         return ApprovalRequest(
             tool,
@@ -142,7 +144,7 @@ class ApprovalFlow:
                 return resolved.is_directory and holds_repository("/".join((top, *resolved.parts)))
         return False
 
-    def _resolved(self, operation: Operation) -> Iterator[str]:
+    def _resolved_paths(self, operation: Operation) -> Iterator[str]:
         """Yield the paths that rules apply to: each path of the operation, and the path with its links resolved."""
         if isinstance(operation, ViewMemory | WriteMemory | DeleteMemory):
             return  # not in the workspace

@@ -55,8 +55,8 @@ def plan_operation(
 ) -> Plan:
     """Plan an operation. Raises ToolError if the operation cannot succeed.
 
-    ``hosted``: capabilities beyond files; None outside a session. ``clock``: deadline of the code that makes the
-    call, paused while the user answers.
+    ``capabilities``: those beyond files; None outside a session. ``clock``: deadline of the code that makes the call,
+    paused while the user answers.
     """
     if isinstance(operation, HostOperation):
         if capabilities is None:
@@ -75,7 +75,10 @@ def _plan_reading(context: WorkspaceContext, operation: Reading) -> Plan:
         case ReadText():
             return Plan(f"read {escape_for_display(operation.path)}", lambda: read_file.read_text(context, operation))
         case Stat():
-            return Plan(f"look at {escape_for_display(operation.path)}", lambda: edit_files.get_info(root, operation))
+            return Plan(
+                f"get information about {escape_for_display(operation.path)}",
+                lambda: edit_files.get_info(root, operation),
+            )
         case Tree():
             return Plan(f"list {escape_for_display(operation.path)}", lambda: listing.list_tree(root, operation))
         case FindByName():

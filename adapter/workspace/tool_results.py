@@ -65,11 +65,11 @@ def encodable_result(result: ToolResult) -> ToolResult:
         return value
 
     fields = ("name", "content", "error", "data", "diff", "user_message")
-    found = {name: sanitize(value) for name in fields if (value := getattr(result, name))}
+    changes = {name: sanitize(value) for name in fields if (value := getattr(result, name))}
     notes = tuple(map(replace_lone_surrogates, result.notes))
-    if notes == result.notes and all(getattr(result, name) == value for name, value in found.items()):
+    if notes == result.notes and all(getattr(result, name) == value for name, value in changes.items()):
         return result
-    return replace(result, notes=notes, **found)
+    return replace(result, notes=notes, **changes)
 
 
 def error_result(name: str, error: ToolError) -> ToolResult:

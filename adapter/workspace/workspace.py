@@ -264,11 +264,11 @@ class Workspace:
         kind = type(operation).__name__
         with os_errors_as_tool_errors(f"{kind} was not done"), memory_errors_as_tool_errors(kind):
             planned = plan_operation(self._context, operation, self._capabilities)
-            approvals = self._approvals.needed(kind, operation, planned, self.tools)
+            approvals = self._approvals.required_approvals(kind, operation, planned, self.tools)
         decisions = [self._approvals.require(approval, None) for approval in approvals]
         if any(decisions):
             current = plan_operation(self._context, operation, self._capabilities)
-            require_unchanged(approvals, self._approvals.needed(kind, operation, current, self.tools))
+            require_unchanged(approvals, self._approvals.required_approvals(kind, operation, current, self.tools))
         for decision in decisions:
             planned = apply_decision(planned, decision)
         with os_errors_as_tool_errors(f"{kind} was not completed"), memory_errors_as_tool_errors(kind):
@@ -419,7 +419,7 @@ class Workspace:
             planned = plan_operation(self._context, operation, self._capabilities, clock)
             value = invocation.arguments.get(tool.label)
             label = value if isinstance(value, str) else ""
-            approvals = self._approvals.needed(tool.name, operation, planned, self.tools)
+            approvals = self._approvals.required_approvals(tool.name, operation, planned, self.tools)
             return call, planned, [replace(approval, label=label) for approval in approvals]
 
     def _perform(self, invocation: ResolvedCall, clock: Deadline | None) -> ToolResult:

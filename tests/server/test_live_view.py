@@ -158,6 +158,7 @@ def test_page_without_key_shows_only_form(open_one, closed_one, path, headers):
         status, told, body = ask(url, path, {**headers, **({"Cookie": f"{name}=x"} if "Cookie" in headers else {})})
         assert status == 401
         assert ('<input type="password" name="key"' in body) == (path == "/view/")
+        assert ("the key is wrong or missing: open /view/ in a browser" in body) == (path != "/view/")
         assert told["cache-control"] == "no-store"
         assert urlsplit(page).query.partition("=")[2] not in body or not urlsplit(page).query
 

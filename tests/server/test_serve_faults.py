@@ -362,7 +362,11 @@ def test_only_json_bodies_are_accepted(upstream, url, path, headers, status):
     upstream.on(CHAT, as_json(200, completion("Hi.")))
     body = json.dumps({"model": "m", "messages": ASK, "tools": [], "stream": False, "max_tokens": 9}).encode()
     headers = {name: value.replace("{own}", url.removesuffix("/v1")) for name, value in headers.items()}
-    assert post(url, body, headers, path)[0] == status
+    actual, answer = post(url, body, headers, path)
+    assert actual == status
+    if status == 415:
+        name = "Content-Encoding" if "Content-Encoding" in headers else "Content-Type application/json"
+        assert name in json.dumps(answer)
 
 
 DEEP = b'{"model": "m", "messages": ' + b"[" * 100 + b"]" * 100 + b"}"

@@ -136,10 +136,10 @@ def plan(context: WorkspaceContext, editor: Editor, operation: EditorOperation) 
     """Plan an editor operation. Raises ToolError if the file, line, selection or cursor does not exist."""
     match operation:
         case GetEditorState():
-            return Plan("look at the editor", lambda: _state(context, editor))
+            return Plan("read the editor's state", lambda: _state(context, editor))
         case GetSelection():
             return Plan(
-                "look at the selection", lambda: _read_selection(context, editor), paths=(_selection(editor).path,)
+                "read the selection", lambda: _read_selection(context, editor), paths=(_selection(editor).path,)
             )
         case OpenInEditor(path=path, line=line):
             return Plan(f"open {escape_for_display(path)} in the editor", lambda: _open(context, editor, path, line))

@@ -202,7 +202,7 @@ class Host:
 
     def capabilities(self) -> frozenset[Capability]:
         """Return the available capabilities. The workspace adds "skills" if it finds any."""
-        found: dict[Capability, bool] = {
+        available: dict[Capability, bool] = {
             "questions": self.questions is not None,
             "editor": self.editor is not None,
             "agents": self.agents is not None,
@@ -212,4 +212,4 @@ class Host:
             "code": True,
             "memory": self.memory,
         }
-        return frozenset(name for name, is_present in found.items() if is_present and is_installed(name))
+        return frozenset(name for name, is_present in available.items() if is_present and is_installed(name))

@@ -90,8 +90,8 @@ def tokens(page: str) -> Iterator[Token]:
 
 def _after(page: str, ending: str, position: int, *, keep: bool = False) -> int:
     """Return the position after ``ending``, or before it with ``keep``; -1 if there is none."""
-    found = page.find(ending, position)
-    return found if found < 0 or keep else found + len(ending)
+    index = page.find(ending, position)
+    return index if index < 0 or keep else index + len(ending)
 
 
 def _start_tag(page: str, start: int) -> tuple[Token | None, int]:
@@ -100,10 +100,10 @@ def _start_tag(page: str, start: int) -> tuple[Token | None, int]:
     assert name is not None
     position = name.end()
     attributes: list[tuple[str, str]] = []
-    while found := _ATTRIBUTE.match(page, position):
-        position = found.end()
-        if found[1] and len(attributes) < MAX_ATTRIBUTES:
-            attributes.append((found[1].lower(), found[2] or found[3] or found[4] or ""))
+    while match := _ATTRIBUTE.match(page, position):
+        position = match.end()
+        if match[1] and len(attributes) < MAX_ATTRIBUTES:
+            attributes.append((match[1].lower(), match[2] or match[3] or match[4] or ""))
     end = _END.match(page, position)
     assert end is not None
     if end.end() == len(page) and not end[0].endswith(">"):

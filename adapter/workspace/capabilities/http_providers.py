@@ -4,7 +4,7 @@ Addresses are templates. The values of the call replace ``{query}``, ``{limit}``
 ``{mode}``, ``{topic}`` and ``{page}``; the key replaces ``{key}``. The key comes from the environment and is never
 shown, even if the service repeats it.
 
-A search with a ``body`` sends it as JSON by POST. Its strings are templates too: a string that is only ``{limit}``
+A search with a ``body`` sends it as JSON by POST. Its strings are also templates: a string that is only ``{limit}``
 becomes a number, ``{allowed_domains}`` and ``{blocked_domains}`` become lists, and empty lists are left out. Responses
 are JSON: a list of objects with common field names, or an object that contains the list.
 

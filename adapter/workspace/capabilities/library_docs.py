@@ -85,14 +85,14 @@ def _distribution(library_id: str) -> metadata.Distribution:
             f"{library_id!r} is not a known library id: expected one like /pypi/NAME; look up the library by name"
         )
     try:
-        found = metadata.distribution(match[1])
+        package = metadata.distribution(match[1])
     except metadata.PackageNotFoundError:
         raise ToolError(f"{match[1]!r} is not installed here; look up the library by name") from None
-    if match[2] and match[2] != found.version:
+    if match[2] and match[2] != package.version:
         raise ToolError(
-            f"{match[1]} {match[2]} is not installed here, but version {found.version} is; use {_library(found).id}"
+            f"{match[1]} {match[2]} is not installed here, but version {package.version} is; use {_library(package).id}"
         )
-    return found
+    return package
 
 
 def _readme(distribution: metadata.Distribution) -> Iterator[DocSection]:

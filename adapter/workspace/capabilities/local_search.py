@@ -97,9 +97,9 @@ class LocalSearch:
     def _sections(self, notes: list[str]) -> Iterator[DocSection]:
         paths: dict[str, None] = {}
         for pattern in PATTERNS:
-            found = listing.find_by_glob(self._root, Glob(pattern, limit=MAX_FILES))
-            paths |= dict.fromkeys(found.paths)
-            if found.truncated:
+            listed = listing.find_by_glob(self._root, Glob(pattern, limit=MAX_FILES))
+            paths |= dict.fromkeys(listed.paths)
+            if listed.truncated:
                 notes.append(f"only {MAX_FILES} files of {pattern} were searched")
         left = MAX_CHARACTERS
         for path in paths:

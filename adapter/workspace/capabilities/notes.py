@@ -30,7 +30,8 @@ from adapter.workspace.paths.walk import files_below
 MAX_LINES = 200
 """Maximum number of lines of a note."""
 MAX_BYTES = 50_000
-"""Maximum total size of the notes, in bytes. As `MAX_LINES`, it is Maki's limit: notes become part of prompts."""
+"""Maximum total size of the notes, in bytes. Like `MAX_LINES`, it is Maki's limit, because notes become part of
+prompts."""
 MAX_NOTES = 200
 """Maximum number of notes."""
 MAX_NAMED = 10

@@ -154,7 +154,7 @@ def plan(
             return Plan("set the todo list", lambda: _set_todos(capabilities, operation))
         case ViewMemory():
             notes, path = capabilities.memory, operation.path
-            return Plan("look into memory", lambda: notes.list() if path is None else notes.view(path))
+            return Plan("read memory", lambda: notes.list() if path is None else notes.view(path))
         case WriteMemory():
             capabilities.memory.check(operation.path, operation.content)
             return Plan(f"note {escape_for_display(operation.path)}", lambda: _write_memory(capabilities, operation))
@@ -203,7 +203,7 @@ def _plan_web(capabilities: SessionCapabilities, operation: WebOperation) -> Pla
         case SearchWeb():
             return Plan(f"search: {escape_for_display(operation.query)}", lambda: _search(capabilities, operation))
         case FindLibrary(name=name):
-            return Plan(f"look for the library {escape_for_display(name)}", lambda: _find_library(capabilities, name))
+            return Plan(f"search for the library {escape_for_display(name)}", lambda: _find_library(capabilities, name))
         case ReadLibraryDocs():
             return Plan(
                 f"read about {escape_for_display(operation.library_id)}", lambda: _library_docs(capabilities, operation)
@@ -316,25 +316,25 @@ def _search(capabilities: SessionCapabilities, operation: SearchWeb) -> SearchHi
     if operation.limit < 1:
         raise ToolError(f"the number of results must be at least 1, got {operation.limit}")
     notes: tuple[str, ...] = ()
-    found: Sequence[SearchHit]
+    results: Sequence[SearchHit]
     if isinstance(provider, LocalSearch):
-        found, notes = provider.search_with_notes(operation)
+        results, notes = provider.search_with_notes(operation)
     else:
-        found = provider.search(operation)
-        require_items(provider.search, "Host.search", found, SearchHit, "a sequence of SearchHit")
+        results = provider.search(operation)
+        require_items(provider.search, "Host.search", results, SearchHit, "a sequence of SearchHit")
     if isinstance(provider, HttpSearch) and provider.most is not None and provider.most < operation.limit:
         notes = (f"{operation.limit} results were requested; the service returns at most {provider.most}",)
     hits = [
-        hit for hit in found if web_fetch.is_in_domains(hit.url, operation.allowed_domains, operation.blocked_domains)
+        hit for hit in results if web_fetch.is_in_domains(hit.url, operation.allowed_domains, operation.blocked_domains)
     ]
     return SearchHits(operation.query, tuple(hits[: operation.limit]), notes)
 
 
 def _find_library(capabilities: SessionCapabilities, name: str) -> Libraries:
     docs = _require(capabilities.docs, "docs")
-    found = docs.find(name)
-    require_items(docs.find, "Host.docs", found, Library, "a sequence of Library")
-    libraries = tuple(found)
+    matches = docs.find(name)
+    require_items(docs.find, "Host.docs", matches, Library, "a sequence of Library")
+    libraries = tuple(matches)
     if not libraries:
         raise ToolError(f"no library similar to {name!r} was found; check the name, or read its source")
     return Libraries(name, libraries)

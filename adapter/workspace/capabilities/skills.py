@@ -37,16 +37,16 @@ _HEADING = re.compile(r"^#[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
 
 def find_skills(root: WorkspaceRoot, folders: Sequence[str] = ()) -> tuple[Skill, ...]:
     """Return the skills in the workspace and in the user's ``folders``, one for each title."""
-    found: dict[str, Skill] = {}
+    skills: dict[str, Skill] = {}
     for resolved in FOLDERS:
         for skill in _skills_in(root, resolved):
-            found.setdefault(skill.title, skill)
+            skills.setdefault(skill.title, skill)
     for folder in folders:
         path = Path(folder).expanduser()
         with suppress(UsageError), WorkspaceRoot(path) as other:  # a missing folder has no skills
             for skill in _skills_in(other, ".", str(path)):
-                found.setdefault(skill.title, skill)
-    return tuple(found.values())[:MAX_SKILLS]
+                skills.setdefault(skill.title, skill)
+    return tuple(skills.values())[:MAX_SKILLS]
 
 
 def find_skill(skills: Sequence[Skill], name: str) -> Skill:
@@ -57,9 +57,9 @@ def find_skill(skills: Sequence[Skill], name: str) -> Skill:
         lambda skill: skill.name == key,
         lambda skill: key.casefold() in (skill.title.casefold(), skill.name.casefold()),
     ):
-        found = [skill for skill in skills if matches(skill)]
-        if found:
-            return found[0]
+        matching = [skill for skill in skills if matches(skill)]
+        if matching:
+            return matching[0]
     titles = [skill.title for skill in skills]
     near = [title for title, *_ in process.extract(key, titles, scorer=fuzz.WRatio, limit=3, score_cutoff=60)]
     suggestion = f" (did you mean {' or '.join(map(repr, near))}?)" if near else ""

@@ -120,7 +120,7 @@ def _check_host(host: str, netloc: str) -> None:
 
 
 def is_public(address: Address) -> bool:
-    """Return whether the address is public. An IPv4 address embedded in an IPv6 address must be public too."""
+    """Return whether the address is public. An IPv4 address embedded in an IPv6 address must also be public."""
     if isinstance(address, ipaddress.IPv6Address):
         inner = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
         if address in _NAT64:
@@ -134,12 +134,12 @@ def is_public(address: Address) -> bool:
 
 def checked_addresses(host: str, port: int, access: WebAccess, timeout_s: float) -> list[str]:
     """Resolve ``host`` to its addresses. Raises ToolError unless ``access`` permits all of them."""
-    found = _resolve(host, port, timeout_s)
-    for text in found:
+    addresses = _resolve(host, port, timeout_s)
+    for text in addresses:
         address = ipaddress.ip_address(text.partition("%")[0])
         if not (is_public(address) or (access.allow_loopback and address.is_loopback)):
             raise ToolError(f"{host} is {text}, which is not a public address; only public pages can be fetched")
-    return found
+    return addresses
 
 
 def _resolve(host: str, port: int, timeout_s: float) -> list[str]:
@@ -226,8 +226,8 @@ def _follow_redirect(url: Url, location: str, access: WebAccess) -> Url:
 
 
 def _header(response: Response, name: str) -> str:
-    found = next((value for key, value in response.headers if key.lower() == name.encode()), b"")
-    return bytes(found).decode("latin-1")
+    raw = next((value for key, value in response.headers if key.lower() == name.encode()), b"")
+    return bytes(raw).decode("latin-1")
 
 
 def _check_response(response: Response, content_type: str, url: Url) -> None:

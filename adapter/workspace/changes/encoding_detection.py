@@ -30,13 +30,13 @@ def parse_encoding(name: str | None) -> str | None:
     if name is None:
         return None
     try:
-        found = codecs.lookup(name).name
-        is_usable = _ASCII.decode(found) == _ASCII.decode("ascii")
+        codec = codecs.lookup(name).name
+        is_usable = _ASCII.decode(codec) == _ASCII.decode("ascii")
     except (LookupError, ValueError):  # a NUL character in the name
         is_usable = False
     if not is_usable:
         raise UsageError(f"unknown encoding {name!r}; expected one like cp1252, koi8-r or gb18030")
-    return found
+    return codec
 
 
 def detect_unmarked_utf16(data: bytes) -> str | None:

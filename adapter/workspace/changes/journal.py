@@ -296,11 +296,11 @@ def open_subdirectory(store: int, name: str) -> Iterator[int]:
 
 def list_changes(store: int) -> dict[int, str]:
     """Return the directory names of the finished changes by number, oldest first."""
-    found = {}
+    changes = {}
     for name in tree_ops.names_in(store):
         if _NUMBERED.fullmatch(name):
-            found[int(name.partition("-")[0])] = name
-    return found
+            changes[int(name.partition("-")[0])] = name
+    return changes
 
 
 def drop_oldest(store: int) -> None:

@@ -15,7 +15,7 @@ from adapter.workspace.paths.resolver import WorkspaceRoot
 
 def net_diff(root: WorkspaceRoot, store_fd: int, changes: Iterable[tuple[str, ChangeRecord]]) -> str:
     """Return the combined diff. ``changes``: directory names in the store ``store_fd``, with records, oldest first."""
-    net = _Net()
+    net = _NetDiff()
     for name, record in changes:
         with open_subdirectory(store_fd, name) as stored_fd:
             for index, step in enumerate(record.steps):
@@ -23,7 +23,7 @@ def net_diff(root: WorkspaceRoot, store_fd: int, changes: Iterable[tuple[str, Ch
     return "".join(net.diffs(root))
 
 
-class _Net:
+class _NetDiff:
     def __init__(self) -> None:
         self._before: dict[str, bytes | None] = {}  # by the file's original path
         self._first: dict[str, str] = {}  # original path by current path
@@ -38,7 +38,7 @@ class _Net:
 
     def diffs(self, root: WorkspaceRoot) -> Iterable[str]:
         for path, first in sorted(self._first.items()):
-            now = _present(root, path)
+            now = _current_content(root, path)
             if path != first:
                 yield f"rename from {escape_for_display(first)}\nrename to {escape_for_display(path)}\n"
             if first in self._before and (now, self._before[first]) != (None, None):
@@ -47,7 +47,7 @@ class _Net:
                 )
 
 
-def _present(root: WorkspaceRoot, path: str) -> bytes | None:
+def _current_content(root: WorkspaceRoot, path: str) -> bytes | None:
     try:
         with root.locate(f"./{path}", follow=False, parents="imagine") as resolved:
             return bytes_of(resolved.name, resolved.dirfd) if resolved.dirfd >= 0 and resolved.is_file else None

@@ -190,8 +190,8 @@ class _MultiFileEdit:
     def __init__(self, context: WorkspaceContext, operation: PatchFiles) -> None:
         self._context = context
         self._operation = operation
-        self._found: dict[tuple[str, ...], FileState] = {}
-        self._now: dict[tuple[str, ...], bytes | None] = {}
+        self._originals: dict[tuple[str, ...], FileState] = {}
+        self._contents: dict[tuple[str, ...], bytes | None] = {}
         self._sources: dict[tuple[str, ...], tuple[str, ...]] = {}
         self.models: dict[tuple[str, ...], FileState] = {}
         self.done: list[str] = []
@@ -200,10 +200,10 @@ class _MultiFileEdit:
 
     def add(self, edit: FileEdit) -> None:
         file = self._file(edit.path)
-        now = self._now[file.parts]
+        now = self._contents[file.parts]
         self._edit(edit, file, now)
         target = file if edit.moved_to is None else self._file(edit.moved_to)
-        after = self._now[target.parts]
+        after = self._contents[target.parts]
         texts = text_for_diff(now, file.display_path), text_for_diff(after, target.display_path)
         self.diffs.append(unified_diff(*texts, target.display_path))
 
@@ -211,7 +211,7 @@ class _MultiFileEdit:
         if edit.action == "add":
             if now is not None:
                 raise EditError(f"{file.display_path} already exists and was not added; update it, or delete it first")
-            self._now[file.parts] = encode(edit.content, "utf-8", file.display_path)
+            self._contents[file.parts] = encode(edit.content, "utf-8", file.display_path)
             self.done.append(f"added {file.display_path}")
             return
         if now is None and edit.action == "update" and creates_file(edit.patches):
@@ -220,12 +220,12 @@ class _MultiFileEdit:
             with self._context.root.locate(edit.path, parents="imagine") as resolved:
                 raise EditError(missing_sentence(resolved))
         if edit.action == "delete":
-            self._now[file.parts] = None
+            self._contents[file.parts] = None
             self.done.append(f"deleted {file.display_path}")
             return
         after = self._update(file, now, edit)
         if edit.moved_to is None:
-            self._now[file.parts] = after
+            self._contents[file.parts] = after
             self.done.append(f"{'added' if file.data is None else 'updated'} {file.display_path}")
         else:
             self._move(file, edit.moved_to, after)
@@ -241,23 +241,27 @@ class _MultiFileEdit:
 
     def _move(self, file: FileState, moved_to: str, after: bytes) -> None:
         target = self._file(moved_to)
-        if self._now[target.parts] is not None:
+        if self._contents[target.parts] is not None:
             raise EditError(f"{target.display_path} already exists and was not overwritten; delete it first")
-        self._now[file.parts], self._now[target.parts] = None, after
+        self._contents[file.parts], self._contents[target.parts] = None, after
         self.models[target.parts] = file if file.status else self.models.get(file.parts, file)
         self._sources[target.parts] = self._sources.pop(file.parts, file.parts)
         self.done.append(f"moved {file.display_path} to {target.display_path}")
 
     def _file(self, path: str) -> FileState:
         file = find_file(self._context.root, path)
-        if file.parts not in self._found:
-            self._found[file.parts] = file
-            self._now[file.parts] = file.data
-        return self._found[file.parts]
+        if file.parts not in self._originals:
+            self._originals[file.parts] = file
+            self._contents[file.parts] = file.data
+        return self._originals[file.parts]
 
     @property
     def changed(self) -> tuple[tuple[FileState, bytes | None], ...]:
-        return tuple((file, self._now[parts]) for parts, file in self._found.items() if self._now[parts] != file.data)
+        return tuple(
+            (file, self._contents[parts])
+            for parts, file in self._originals.items()
+            if self._contents[parts] != file.data
+        )
 
     @property
     def summary(self) -> str:
@@ -265,13 +269,13 @@ class _MultiFileEdit:
 
     @property
     def diff(self) -> str:
-        moved = {source for target, source in self._sources.items() if self._now[target] is not None}
+        moved = {source for target, source in self._sources.items() if self._contents[target] is not None}
         return "".join(
             self._diff(file, after) for file, after in self.changed if after is not None or file.parts not in moved
         )
 
     def _diff(self, file: FileState, after: bytes | None) -> str:
-        source = self._found.get(self._sources.get(file.parts, ()), file)
+        source = self._originals.get(self._sources.get(file.parts, ()), file)
         before = text_for_diff(source.data, source.display_path)
         diff = unified_diff(before, text_for_diff(after, file.display_path), file.display_path)
         return (

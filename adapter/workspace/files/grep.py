@@ -62,7 +62,7 @@ def grep(root: WorkspaceRoot, operation: Grep) -> GrepResult:
         single = resolved.is_file
         if single:
             search.search_entry(resolved.name, resolved.dirfd, "/".join(resolved.parts))
-            if not search.found and not search.notes and _is_binary(resolved):
+            if not search.files and not search.notes and _is_binary(resolved):
                 search.notes.append(f"{resolved.display_path} was not searched: it is binary")
     if not single:
         accept_name = search.may_include if operation.file_patterns else None
@@ -103,7 +103,7 @@ class _FileMatches:
 @dataclass(slots=True)
 class _GrepSearch:
     operation: Grep
-    found: list[_FileMatches] = field(default_factory=list)
+    files: list[_FileMatches] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     is_over: bool = False
     _hit_count: int = 0
@@ -193,16 +193,16 @@ class _GrepSearch:
         lines = line_texts(text) if self.operation.context_lines and room else []
         hits = [self._hit(shown, number, line, lines) for number, line in matches[:room]]
         self._hit_count += len(hits)
-        self.found.append(_FileMatches(shown, len(matches), modified, hits))
+        self.files.append(_FileMatches(shown, len(matches), modified, hits))
 
     def result(self) -> GrepResult:
         if self.operation.order == "newest":
-            self.found.sort(key=lambda found: (-found.modified, found.path))
-        total = sum(found.count for found in self.found)
-        hits = [hit for found in self.found for hit in found.hits][: self._max_hits]
+            self.files.sort(key=lambda file: (-file.modified, file.path))
+        total = sum(file.count for file in self.files)
+        hits = [hit for file in self.files for hit in file.hits][: self._max_hits]
         if total > len(hits) and self._max_hits == MAX_HITS:
             self.notes.append(f"only the first {MAX_HITS} matches are included; give a more specific pattern")
-        files = tuple((found.path, found.count) for found in self.found)
+        files = tuple((file.path, file.count) for file in self.files)
         return GrepResult(tuple(hits), total, files, tuple(self.notes))
 
     @property
@@ -217,17 +217,17 @@ class _GrepSearch:
                 return self._matches_in_text(self._in_text, text, shown)
             except TimeoutError:
                 pass
-        found: list[tuple[int, str]] = []
+        lines: list[tuple[int, str]] = []
         for number, line in enumerate(line_texts(text), 1):
             if self._is_match(line, shown):
-                found.append((number, line))
+                lines.append((number, line))
             if not number % 1_000 and time.monotonic() > self._deadline:
                 break
-        return found
+        return lines
 
     def _matches_in_text(self, pattern: regex.Pattern[str], text: str, shown: str) -> list[tuple[int, str]]:
         """Search the whole text for candidate lines, then check each line separately."""
-        found: list[tuple[int, str]] = []
+        lines: list[tuple[int, str]] = []
         number, counted, position = 1, 0, 0
         while position < len(text):
             match = pattern.search(text, position, timeout=TEXT_SECONDS)
@@ -240,9 +240,9 @@ class _GrepSearch:
             counted = start
             line = text[start:end]
             if self._is_match(line, shown):
-                found.append((number, line))
+                lines.append((number, line))
             position = end + 1
-        return found
+        return lines
 
     def _is_match(self, line: str, shown: str) -> bool:
         try:

@@ -76,7 +76,7 @@ def find_by_name(root: WorkspaceRoot, operation: FindByName) -> PathList:
 def find_by_glob(root: WorkspaceRoot, operation: Glob) -> PathList:
     """Find files, including hidden files, whose path relative to ``path`` matches a glob.
 
-    The operation can also ask for directories, or leave out ignored files. Build and dependency directories are
+    The operation can also include directories, or leave out ignored files. Build and dependency directories are
     searched only if the pattern names them.
     """
     inside = root.path.rstrip("/") + "/"
@@ -94,13 +94,13 @@ def find_by_glob(root: WorkspaceRoot, operation: Glob) -> PathList:
 
 def _newest(walk: Walk, accepts: Callable[[Node], bool], limit: int) -> PathList:
     """Return the ``limit`` most recently modified matches."""
-    found: list[tuple[int, str]] = []
+    matches: list[tuple[int, str]] = []
     for node in walk:
         if accepts(node):
             with suppress(FileNotFoundError):  # deleted meanwhile
-                found.append((-node.status().st_mtime_ns, "/".join((*walk.parts, node.path))))
-    paths = tuple(escape_for_display(path) for _, path in sorted(found)[:limit])
-    return PathList(paths, len(found) > limit, tuple(walk.notes))
+                matches.append((-node.status().st_mtime_ns, "/".join((*walk.parts, node.path))))
+    paths = tuple(escape_for_display(path) for _, path in sorted(matches)[:limit])
+    return PathList(paths, len(matches) > limit, tuple(walk.notes))
 
 
 def _collect(walk: Walk, accepts: Callable[[Node], bool], limit: int) -> PathList:

@@ -61,9 +61,9 @@ def _read(
         raise ToolError(f"the limit must be at least 1 line, got {operation.max_lines}")
     with root.open_file(operation.path) as (descriptor, resolved):
         size = os.fstat(descriptor).st_size
-        found = media.detect_media_type(read_at(descriptor, 64, 0))
-        if found is not None:
-            kind, mime = found
+        media_type = media.detect_media_type(read_at(descriptor, 64, 0))
+        if media_type is not None:
+            kind, mime = media_type
             if kind in operation.media:
                 return Media(
                     resolved.display_path, kind, mime, _bytes(descriptor, resolved, size, media.MAX_MEDIA_BYTES)

@@ -211,7 +211,7 @@ def _humps(pattern: str) -> regex.Pattern[str] | None:
 
 
 def _rank(patterns: Iterable[regex.Pattern[str]], humps: regex.Pattern[str] | None, name: str) -> int | None:
-    found = []
+    ranks = []
     for pattern in patterns:
         try:
             match = pattern.search(name, timeout=PATTERN_SECONDS)
@@ -219,10 +219,10 @@ def _rank(patterns: Iterable[regex.Pattern[str]], humps: regex.Pattern[str] | No
             raise ToolError("the pattern took too long on a name; avoid nested repeats such as (a+)+") from None
         if match is None:
             return 3 if humps is not None and humps.search(name) else None
-        found.append(match)
-    if len(found) == 1 and found[0].span() == (0, len(name)):
+        ranks.append(match)
+    if len(ranks) == 1 and ranks[0].span() == (0, len(name)):
         return 0
-    return 1 if found[0].start() == 0 else 2
+    return 1 if ranks[0].start() == 0 else 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +236,7 @@ class _Symbol:
 class _SymbolSearch:
     rank: Ranker
     operation: FindSymbols
-    found: list[tuple[int, SymbolMatch]] = field(default_factory=list)
+    matches: list[tuple[int, SymbolMatch]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     is_over: bool = False
     _missing_grammars: set[str] = field(default_factory=set)
@@ -293,7 +293,7 @@ class _SymbolSearch:
             return
         rank = self.rank(name)
         if rank is not None:
-            self.found.append((rank, match))
+            self.matches.append((rank, match))
 
     def _declared_symbols(self, text: str, shown: str, language: Language, lines: list[str]) -> Iterator[_Symbol]:
         try:
@@ -312,7 +312,7 @@ class _SymbolSearch:
                 f"{', '.join(sorted(self._missing_grammars))}: only lines that look like declarations were searched, "
                 "because no grammar is installed (pip install 'toolcall-adapter[index]')"
             )
-        best = sorted(self.found, key=lambda each: (each[0], each[1].context != "file"))
+        best = sorted(self.matches, key=lambda each: (each[0], each[1].context != "file"))
         files = Counter(match.path for _, match in best)
         limit = min(self.operation.limit, MAX_LIMIT)
         if limit < self.operation.limit and limit < len(best):
@@ -336,6 +336,6 @@ def _symbols_of_outline(items: Iterable[OutlineItem], parent: str) -> Iterator[_
 
 def _guess_symbols(lines: Iterable[str]) -> Iterator[_Symbol]:
     for number, line in enumerate(lines, 1):
-        found = _DECLARATION.match(line[:MAX_TEXT])
-        if found:
-            yield _Symbol(OutlineName(found[2], number, found.start(2) + 1), _WORDS_AS_KINDS.get(found[1], "class"), "")
+        match = _DECLARATION.match(line[:MAX_TEXT])
+        if match:
+            yield _Symbol(OutlineName(match[2], number, match.start(2) + 1), _WORDS_AS_KINDS.get(match[1], "class"), "")

@@ -5,8 +5,8 @@ Git recognizes a repository by these entries (setup.c, `is_git_directory`)::
     HEAD, objects and refs      a repository: bare, `git init --separate-git-dir`, or a copy of a `.git`
     HEAD and commondir          the data of a linked worktree
 
-Git then runs the programs named in its `config` and `hooks`. So paths in the workspace that a configuration names
-(`core.hooksPath`, `core.fsmonitor`, `include.path`, filters) count as git's data too.
+Git then runs the programs named in its `config` and `hooks`. Paths in the workspace that a configuration names
+(`core.hooksPath`, `core.fsmonitor`, `include.path`, filters) therefore also count as git's data.
 """
 
 from __future__ import annotations
@@ -77,21 +77,21 @@ def repositories_in(top: str) -> list[str]:
 
     The search is breadth first and limited: see `MAX_REPOSITORIES` and `MAX_SEEN`.
     """
-    found = [f"{top}/{name}" for name in ("config", "hooks")] if is_repository(top) else []
+    paths = [f"{top}/{name}" for name in ("config", "hooks")] if is_repository(top) else []
     count = 0
     for folder, names in _folders(top):
         if folder != top and _is_repository_with(names):
-            found.append(folder)
+            paths.append(folder)
         elif ".git" in names:
             named = (f"{folder}/{path}" for path in paths_run_by_git(folder))
             data = (f"{folder}/.git", git_folder(folder) or "", *named)
-            found += [path for path in data if path.startswith(f"{top}/")]
+            paths += [path for path in data if path.startswith(f"{top}/")]
         else:
             continue
         count += 1
         if count == MAX_REPOSITORIES:
             break
-    return [path for path in dict.fromkeys(found) if os.path.exists(path) and not os.path.islink(path)]  # noqa: PTH110, PTH114
+    return [path for path in dict.fromkeys(paths) if os.path.exists(path) and not os.path.islink(path)]  # noqa: PTH110, PTH114
 
 
 def _folders(top: str) -> Iterator[tuple[str, frozenset[str]]]:

@@ -105,8 +105,8 @@ def _compile_name(part: str) -> re.Pattern[str]:
 
 def _compile_set(body: str) -> str:
     negated = body[0] in "!^"
-    found = re.finditer(r"(.)-(.)|.", body[negated:], re.DOTALL)
-    ranges = [(m[1], m[2]) if m[2] else (m[0], m[0]) for m in found]
+    items = re.finditer(r"(.)-(.)|.", body[negated:], re.DOTALL)
+    ranges = [(m[1], m[2]) if m[2] else (m[0], m[0]) for m in items]
     inside = "".join(f"{re.escape(low)}-{re.escape(high)}" for low, high in ranges if low <= high)
     if not inside:
         return "." if negated else "(?!)"

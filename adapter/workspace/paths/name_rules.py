@@ -96,5 +96,5 @@ def nearest_name(name: str, dirfd: int) -> str | None:
             calls.close(own)
     except OSError:
         return None
-    found = process.extractOne(name, names, scorer=fuzz.ratio, score_cutoff=70)
-    return found[0] if found else None
+    best = process.extractOne(name, names, scorer=fuzz.ratio, score_cutoff=70)
+    return best[0] if best else None

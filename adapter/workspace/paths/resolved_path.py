@@ -67,7 +67,7 @@ def regular_descriptor(resolved: ResolvedPath) -> int:
         if resolved.is_directory:
             raise ToolError(f"{resolved.display_path} is a directory; list it, or give the path of a file in it")
         raise ToolError(
-            f"{resolved.display_path} is not a regular file (a device, pipe or socket) , which tools do not open"
+            f"{resolved.display_path} is not a regular file (a device, pipe or socket), which tools do not open"
         )
     descriptor = calls.open_file(resolved.name, resolved.dirfd, OPEN_FILE)
     try:

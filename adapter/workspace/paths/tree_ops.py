@@ -20,7 +20,7 @@ MAX_HASHED_BYTES = 16 * 1024 * 1024
 NO_HARD_LINKS = {errno.EPERM, errno.EXDEV, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS}
 ACCESS_LIST = "system.posix_acl_access"
 _OF_CONTENT = {"security.capability", "security.ima", "security.evm"}
-"""Attributes that depend on a file's content. They are not copied; the system too drops them on a write."""
+"""Attributes that depend on a file's content. They are not copied; the system also drops them on a write."""
 
 
 def status_of(name: str, dirfd: int) -> os.stat_result | None:
@@ -54,7 +54,7 @@ def fingerprint(name: str, dirfd: int) -> str | None:
         return "tree:" + hashlib.sha256("\n".join(_lines(name, dirfd, "")).encode(errors="surrogateescape")).hexdigest()
     if stat.S_ISREG(status.st_mode) and status.st_size <= MAX_HASHED_BYTES:
         return fingerprint_of(read_file(name, dirfd))
-    return _looks(name, dirfd, status)
+    return _describe_entry(name, dirfd, status)
 
 
 def identity(status: os.stat_result) -> str:
@@ -80,11 +80,11 @@ def _lines(name: str, dirfd: int, prefix: str) -> list[str]:
             if stat.S_ISDIR(status.st_mode):
                 lines += [path + "/", *_lines(child, descriptor, path)]
             else:
-                lines.append(f"{path} {_looks(child, descriptor, status)}")
+                lines.append(f"{path} {_describe_entry(child, descriptor, status)}")
     return lines
 
 
-def _looks(name: str, dirfd: int, status: os.stat_result) -> str:
+def _describe_entry(name: str, dirfd: int, status: os.stat_result) -> str:
     if stat.S_ISLNK(status.st_mode):
         return "link:" + calls.readlink(name, dirfd)
     return f"looks:{stat.S_IFMT(status.st_mode)}:{status.st_size}:{status.st_mtime_ns}"
@@ -191,12 +191,12 @@ def attributes_of(descriptor: int) -> dict[str, bytes]:
     """Return the extended attributes of an open file, including access lists; empty if the system lacks them."""
     if not hasattr(os, "listxattr"):
         return {}
-    found: dict[str, bytes] = {}
+    values: dict[str, bytes] = {}
     with suppress(OSError):  # a file system without them
         for name in os.listxattr(descriptor):
             with suppress(OSError):  # removed meanwhile, or not readable for this user
-                found[name] = os.getxattr(descriptor, name)
-    return found
+                values[name] = os.getxattr(descriptor, name)
+    return values
 
 
 def attributes(name: str, dirfd: int) -> dict[str, bytes]:

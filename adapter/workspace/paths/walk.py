@@ -164,12 +164,12 @@ class Walk:
                 for entry in islice(scan, self._limits.names)
                 if accept_name(entry.name) or entry.is_dir(follow_symlinks=False)
             )
-            found = list(islice(named, self._limits.entries + 1))
-            if next(scan, None) is not None and len(found) <= self._limits.entries:
+            entries = list(islice(named, self._limits.entries + 1))
+            if next(scan, None) is not None and len(entries) <= self._limits.entries:
                 self._stop(f"{self._limits.names} names in a directory")
         if self._directories_first:
-            return sorted(found, key=lambda entry: (not entry[1], entry[0].casefold(), entry[0]))
-        return sorted(found)
+            return sorted(entries, key=lambda entry: (not entry[1], entry[0].casefold(), entry[0]))
+        return sorted(entries)
 
     def _filter(self, entries: Sequence[_Entry], prefix: str, rules: Sequence[IgnoreFile]) -> list[_Entry]:
         """Return the entries of a directory without those that are hidden, skipped or ignored."""

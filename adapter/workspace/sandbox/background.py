@@ -30,7 +30,7 @@ MAX_REMEMBERED = 64
 _FILTER_TIMEOUT_S = 1.0
 
 
-class _Running:
+class _BackgroundCommand:
     """A command and the thread that reads its output."""
 
     def __init__(self, command: str, job: ProcessSpec, directory: int) -> None:
@@ -75,7 +75,7 @@ class BackgroundCommands:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._started = 0
-        self._commands: dict[str, _Running] = {}
+        self._commands: dict[str, _BackgroundCommand] = {}
 
     def start(
         self, root: WorkspaceRoot, operation: StartCommand, confinement: ActiveSandbox = UNCONFINED
@@ -93,7 +93,7 @@ class BackgroundCommands:
                 os_errors_as_tool_errors("the command was not started"),
             ):
                 job = confinement.job([SHELL, "-c", operation.command], resolved.parts)
-                started = _Running(operation.command, job, directory)
+                started = _BackgroundCommand(operation.command, job, directory)
             self._started += 1
             id = f"shell_{self._started}"
             self._commands[id] = started

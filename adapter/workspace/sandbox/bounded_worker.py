@@ -1,10 +1,10 @@
-"""Read the data of strangers in a process of its own, with limits of time and memory.
+"""Parse untrusted data in a separate process, with limits on time and memory.
 
-Parsers of web pages, PDF files or model files can need minutes, gigabytes or endless recursion for a small input, and
-raise nearly any exception. So a job runs as ``python -I bounded_worker.py JOB SECONDS BYTES ARGUMENTS < data``. ``JOB``
-is a Python file that imports no module of this package, so that it starts fast; its ``run(data, *arguments)`` yields
-JSON values. They are printed as lines, followed by the reason why the job ended early. The values that arrived by then
-are used.
+A small web page, PDF or model file can cost its parser minutes, gigabytes or endless recursion, and raise nearly any
+exception. A job therefore runs as ``python -I bounded_worker.py JOB SECONDS BYTES ARGUMENTS < data``. ``JOB`` is a
+Python file that imports no module of this package, so that it starts fast; its ``run(data, *arguments)`` yields JSON
+values. They are printed as lines, followed by the reason if the job ended early; the values printed so far are then
+used.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def run_bounded(
 ) -> JobResult:
     """Run the file ``job`` on ``data``.
 
-    ``seconds``: limit of processor time. ``wall_seconds``: limit of time, by default twice as much and some seconds to
-    start. ``max_bytes``: limit of memory.
+    ``seconds``: limit of processor time. ``wall_seconds``: limit of wall-clock time, by default twice as much and some
+    seconds to start. ``max_bytes``: memory limit.
     """
     import math
     import os

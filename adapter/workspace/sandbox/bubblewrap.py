@@ -80,12 +80,12 @@ def _lookup_steps(path: str) -> Iterator[str]:
     pending, at = list(PurePosixPath(path).parts), "/"
     while pending:
         name = pending.pop(0)
-        found = os.path.normpath(os.path.join(at, name))  # noqa: PTH118
-        yield found
-        if os.path.islink(found):  # noqa: PTH114
-            pending = [*PurePosixPath(os.readlink(found)).parts, *pending]  # noqa: PTH115
+        entry = os.path.normpath(os.path.join(at, name))  # noqa: PTH118
+        yield entry
+        if os.path.islink(entry):  # noqa: PTH114
+            pending = [*PurePosixPath(os.readlink(entry)).parts, *pending]  # noqa: PTH115
         else:
-            at = found
+            at = entry
 
 
 def bwrap_argv(binary: str, view: MountView, argv: Sequence[str], directory: str) -> list[str]:

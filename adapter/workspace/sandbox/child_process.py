@@ -235,13 +235,13 @@ class ChildProcess:
         """End all processes without the supervisor, which the program has killed or stopped."""
         give_up = time.monotonic() + supervisor.GIVE_UP_S
         while time.monotonic() < give_up:
-            found = [
+            processes = [
                 *(pid for pid, *_ in supervisor.descendants(self._supervisor.pid)),
                 *_processes_with_token(self._token),
             ]
-            for pid in found:
+            for pid in processes:
                 supervisor.kill(pid)
-            if not found:
+            if not processes:
                 break
             time.sleep(0.01)
         supervisor.kill(self._supervisor.pid)

@@ -28,16 +28,16 @@ def identify_files(root: WorkspaceRoot, cwd: str, words: Iterable[str], search_p
     A word names a file in ``cwd`` or a program in ``search_path``. Words that name no file are left out. Raises
     ToolError for more than `MAX_PROGRAMS` words.
     """
-    found: dict[str, str] = {}
+    identities: dict[str, str] = {}
     different = dict.fromkeys(words)
     if len(different) > MAX_PROGRAMS:
         raise ToolError(f"the command names more than {MAX_PROGRAMS:,} programs and files; split it into several")
     for word in different:
         with suppress(ToolError, OSError), root.locate(word if word.startswith("/") else f"{cwd}/{word}") as resolved:
             if resolved.is_file and resolved.status is not None:
-                found["/".join(resolved.parts)] = tree_ops.identity(resolved.status)
+                identities["/".join(resolved.parts)] = tree_ops.identity(resolved.status)
         program = word if word.startswith("/") else None if "/" in word else find_program(word, search_path)
         if program is not None:
             with suppress(OSError, ValueError):
-                found[program] = tree_ops.identity(os.stat(program))
-    return found
+                identities[program] = tree_ops.identity(os.stat(program))
+    return identities

@@ -1,7 +1,7 @@
 """Build Landlock rulesets, with which the kernel restricts a program's access to files on systems without bubblewrap.
 
 A process gives up rights for itself and its descendants (landlock(7)). A ruleset can only grant access, and a granted
-folder includes everything below it. So Landlock cannot protect parts of the workspace, not even `.git`.
+folder includes everything below it. Landlock can therefore not protect parts of the workspace, not even `.git`.
 `adapter.workspace.sandbox.supervisor` applies the ruleset between fork and exec.
 """
 
@@ -36,8 +36,8 @@ def abi() -> int:
     """Return the Landlock ABI version of this kernel; 0 if it lacks Landlock."""
     if not sys.platform.startswith("linux"):
         return 0
-    found = ctypes.CDLL(None, use_errno=True).syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION)
-    return max(int(found), 0)
+    version = ctypes.CDLL(None, use_errno=True).syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION)
+    return max(int(version), 0)
 
 
 def restricts_truncation() -> bool:

@@ -75,13 +75,13 @@ def _find_program(root: WorkspaceRoot, program: str, confinement: ActiveSandbox)
         with root.locate(program) as resolved:
             require_existing(resolved)
             return _below_root(resolved.parts)
-    found = find_program(program, confinement.search_path)
-    if found is None:
+    path = find_program(program, confinement.search_path)
+    if path is None:
         raise ToolError(
             f"the program {escape_for_display(program)!r} of this tool is not installed here; nothing was run. "
             "Use another tool, or ask the user to install it"
         )
-    return found
+    return path
 
 
 def _argument(root: WorkspaceRoot, word: ProgramArgument) -> str:

@@ -119,8 +119,8 @@ def choose_sandbox(choice: Choice, writable: Sequence[str] = ()) -> Level:
 
 def reasons(levels: Sequence[Level] = ("bwrap", "landlock"), writable: Sequence[str] = ()) -> str:
     """Describe why ``levels`` are not available, and how to make them available."""
-    found = [(level, why_unavailable(level, writable)) for level in levels]
-    return "; ".join(f"{_NAMES[level]}: {gap.why} ({gap.advice})" for level, gap in found if gap is not None)
+    gaps = [(level, why_unavailable(level, writable)) for level in levels]
+    return "; ".join(f"{_NAMES[level]}: {gap.why} ({gap.advice})" for level, gap in gaps if gap is not None)
 
 
 def why_unavailable(level: Level, writable: Sequence[str] = ()) -> UnavailableReason | None:
@@ -174,7 +174,7 @@ def _try_level(level: Level, bwrap: str | None) -> str | None:
     return message[-300:] or "a trial run failed"
 
 
-_Known: TypeAlias = tuple[tuple[str, str], ...]
+_IdentifiedPaths: TypeAlias = tuple[tuple[str, str], ...]
 """Pairs of a path and its identity (``device:inode``)."""
 
 
@@ -241,7 +241,7 @@ class ActiveSandbox:
 
     def _real(self, paths: Sequence[str]) -> tuple[str, ...]:
         """Resolve links in ``paths``. Raises UsageError if a path is missing, or leaves the workspace by a link."""
-        found = []
+        real_paths = []
         for path in (str(Path(each).expanduser().absolute()) for each in paths):
             real = os.path.realpath(path)
             if not os.path.exists(real):  # noqa: PTH110
@@ -250,8 +250,8 @@ class ActiveSandbox:
                 raise UsageError(
                     f"{path!r} leads out of the workspace through a link, to {real!r}; give that path instead"
                 )
-            found.append(real)
-        return tuple(found)
+            real_paths.append(real)
+        return tuple(real_paths)
 
     def _outside(self, access: Literal["read", "write"]) -> tuple[str, ...]:
         """Return the granted folders outside the workspace.
@@ -375,7 +375,7 @@ class ActiveSandbox:
                 link.parent.mkdir(parents=True, exist_ok=True)
                 link.symlink_to(path)
 
-    def _protected_paths(self) -> tuple[_Known, _Known, tuple[str, ...]]:
+    def _protected_paths(self) -> tuple[_IdentifiedPaths, _IdentifiedPaths, tuple[str, ...]]:
         """Return the folders that commands may not move, the paths they may not change, and the paths they may not see.
 
         Folders that contain git's data must not be moved, or a command could replace the data. Raises ToolError.
@@ -393,7 +393,7 @@ class ActiveSandbox:
             )
         return self._with_identity(pinned), self._with_identity(frozen), tuple(hidden)
 
-    def _with_identity(self, paths: Sequence[str]) -> _Known:
+    def _with_identity(self, paths: Sequence[str]) -> _IdentifiedPaths:
         known = ((path, identity_below(self._workspace, path)) for path in paths if not self._may_write(path))
         return tuple((path, identity) for path, identity in known if identity)
 

@@ -328,7 +328,7 @@ def descendants(ancestor: int) -> Iterator[tuple[int, int]]:
 
 
 def _family(ancestor: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the `descendants`, each with its parent's id too."""
+    """Yield the `descendants`, each also with its parent's id."""
     family, others = {ancestor}, list[tuple[int, int, bytes]]()
     for pid, status in _processes():
         parent = int(_field(status, b"PPid"))

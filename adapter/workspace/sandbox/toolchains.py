@@ -89,14 +89,14 @@ def tool_folders(environment: Mapping[str, str], home: str, workspace: str) -> t
         if PurePosixPath(folder).name in ("bin", "sbin") and parent not in (home, f"{home}/.local"):
             candidates += [f"{parent}/{name}" for name in _SIBLINGS_OF_BIN]
             candidates += [parent] if os.path.exists(f"{parent}/pyvenv.cfg") else []  # noqa: PTH110
-    found: dict[str, None] = {}
+    folders: dict[str, None] = {}
     for path in candidates:
         # A command may have created a link in the workspace that leads to any path.
         if path.startswith("/") and os.path.exists(path) and not passes_through(path, workspace):  # noqa: PTH110
-            found |= dict.fromkeys((os.path.normpath(path), os.path.realpath(path)))
+            folders |= dict.fromkeys((os.path.normpath(path), os.path.realpath(path)))
     inside = [
         path
-        for path in found
+        for path in folders
         if not any(is_below(path, folder) for folder in (*SYSTEM, workspace)) and not is_below(home, path)
     ]
     return tuple(path for path in inside if not any(is_below(path, other) for other in inside if other != path))
