@@ -7,18 +7,23 @@ import json
 import re
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeAlias
 
 from adapter.backends.template_files import TemplateWorker, load_chat_template
 from adapter.core.arguments import format_value
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
+from adapter.parsing.bodies.format_compiler import compile_format
 from adapter.parsing.format import Format
 from adapter.parsing.formats import register_format
 from adapter.prompting.chat_template import ChatTemplate, ChatTemplateError
+from adapter.prompting.deriving.call_locations import CannotLearnError
 from adapter.prompting.deriving.detect import DetectedFormat, match_known_format
 from adapter.prompting.deriving.probes import BOS, EOS, TOOLS
+from adapter.prompting.deriving.response_template import learn_response_template
 from adapter.prompting.deriving.result import DerivationResult, derive_format, derived_format_name
 
 TIME_LIMIT_S = 5.0
@@ -30,6 +35,7 @@ MAX_VARIABLES = 4
 string, which templates may concatenate with text."""
 MAX_CACHED = 64
 """Maximum number of templates in the cache."""
+_Tokens: TypeAlias = tuple[tuple[str, str], ...]
 _UNDEFINED = re.compile(r"'(\w+)' is undefined")
 
 
@@ -54,9 +60,9 @@ def derive(template: str | Path | ChatTemplate) -> Format:
 
 
 def examine_template(template: ChatTemplate) -> DerivationResult:
-    """Derive the format of a template, and register it. The result is cached; if there is no format, it contains the
-    reason."""
-    found = _examine(template.source, tuple(sorted(template.tokens.items())))
+    """Derive the format of a template, or learn it from the response template beside it, and register it. The result is
+    cached; if there is no format, it contains the reason."""
+    found = _examine(*_key(template))
     if found.format is not None:
         register_format(found.format)
     return found
@@ -73,16 +79,40 @@ def detect_format(template: str | ChatTemplate, model: str | None = None) -> Det
     if isinstance(template, str):
         template = ChatTemplate(template)
     examine_template(template)
-    return _detect(template.source, tuple(sorted(template.tokens.items())), model)
+    return _detect(*_key(template), model)
+
+
+def _key(template: ChatTemplate) -> tuple[str, _Tokens, str | None]:
+    """Return the template's source, its tokens, and its response template as JSON."""
+    response = template.response_template
+    return template.source, tuple(sorted(template.tokens.items())), json.dumps(response) if response else None
 
 
 @lru_cache(maxsize=MAX_CACHED)
-def _detect(source: str, tokens: tuple[tuple[str, str], ...], model: str | None) -> DetectedFormat:
-    return match_known_format(_examine(source, tokens), source, model)
+def _detect(source: str, tokens: _Tokens, response: str | None, model: str | None) -> DetectedFormat:
+    return match_known_format(_examine(source, tokens, response), source, model)
 
 
 @lru_cache(maxsize=MAX_CACHED)
-def _examine(source: str, tokens: tuple[tuple[str, str], ...]) -> DerivationResult:
+def _examine(source: str, tokens: _Tokens, response: str | None) -> DerivationResult:
+    found = _derive(source, tokens) if source else DerivationResult(None, "there is no chat template")
+    return found if found.format is not None or response is None else _learn(response, found)
+
+
+def _learn(response: str, found: DerivationResult) -> DerivationResult:
+    """Learn the format from the response template. ``found``: the result without it, which is kept if that fails."""
+    try:
+        learned = learn_response_template(json.loads(response), derived_format_name(response, {}))
+    except CannotLearnError as error:
+        return replace(found, why=f"{found.why}; and its response template cannot be used: {error}")
+    if learned.spec is None:
+        reasons = "; ".join(dict.fromkeys(learned.refusals.values()))
+        why = f"{found.why}; and no format reads the calls of its response template: {reasons}"
+        return replace(found, why=why, known=learned.known)
+    return DerivationResult(compile_format(learned.spec), "", learned.spec, known=learned.known)
+
+
+def _derive(source: str, tokens: _Tokens) -> DerivationResult:
     name = derived_format_name(source, dict(tokens))
     start_s = time.thread_time()
     faults: list[str] = []

@@ -46,7 +46,7 @@ def load_chat_template(path: Path) -> ChatTemplate:
     found: JsonObject = result.values[0] if result.values else {"fault": f"{path} has no chat template ({result.end})"}
     if "fault" in found:
         raise UsageError(found["fault"])
-    return ChatTemplate(found["source"], found["tokens"], tuple(found["control"]))
+    return ChatTemplate(found["source"], found["tokens"], tuple(found["control"]), found.get("response"))
 
 
 # ------------------------------------------------------------------ the worker

@@ -23,7 +23,8 @@ EXPECTED = f"a Jinja file, a {SETTINGS}, a folder with one or with {JINJA}, or a
 
 
 def run(_: bytes, path: str) -> Iterator[Mapping[str, Any]]:
-    """Yield the ``source``, ``tokens`` and ``control`` tokens of the template at ``path``, or a ``fault``."""
+    """Yield the ``source``, ``tokens``, ``control`` tokens and ``response`` template of the template at ``path``, or a
+    ``fault``."""
     try:
         template = _load(Path(path))
         if len(template["source"]) > MAX_TEMPLATE:
@@ -70,7 +71,7 @@ def _load_folder(folder: Path) -> dict[str, Any]:
 
 def _load_settings(path: Path) -> dict[str, Any]:
     settings = _read_json(path)
-    source = settings.get("chat_template")
+    source = settings.get("chat_template", "" if _response_template(settings) else None)
     if isinstance(source, list):  # several templates by name: select the one for tools, like transformers
         named = {str(each.get("name")): each.get("template") for each in source if isinstance(each, dict)}
         source = named.get("tool_use") or named.get("default")
@@ -80,7 +81,18 @@ def _load_settings(path: Path) -> dict[str, Any]:
 
 
 def _template(source: str, settings: dict[str, Any]) -> dict[str, Any]:
-    return {"source": source, "tokens": _tokens(settings), "control": _control_tokens(settings)}
+    return {
+        "source": source,
+        "tokens": _tokens(settings),
+        "control": _control_tokens(settings),
+        "response": _response_template(settings),
+    }
+
+
+def _response_template(settings: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the description of the model's answers: the key of a tokenizer's settings, or a file of its own."""
+    found = settings if "fields" in settings else settings.get("response_template")
+    return found if isinstance(found, dict) else None
 
 
 def _tokens(settings: dict[str, Any]) -> dict[str, str]:

@@ -47,11 +47,13 @@ class ChatTemplateError(Exception):
 @dataclass(frozen=True, slots=True)
 class ChatTemplate:
     """A chat template. ``tokens``: values of its variables ``bos_token``, ``eos_token`` and similar.
-    ``control_tokens``: control tokens of its tokenizer."""
+    ``control_tokens``: control tokens of its tokenizer. ``response_template``: the description of the model's answers
+    that was shipped with it."""
 
     source: str
     tokens: Mapping[str, str] = field(default_factory=dict)
     control_tokens: tuple[str, ...] = ()
+    response_template: Mapping[str, Json] | None = None
 
 
 def render_chat_template(

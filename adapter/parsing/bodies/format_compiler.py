@@ -96,6 +96,7 @@ def compile_format(spec: FormatSpec) -> Format:
         encode_calls=spec.encode_calls,
         encode_result=spec.encode_result,
         reasoning=reasoning,
+        answer_tags=spec.answer_tags,
         starts_in_reasoning=spec.starts_in_reasoning,
         stray_closers=closers,
         end_tokens=spec.ends,

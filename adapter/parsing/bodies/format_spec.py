@@ -100,6 +100,7 @@ class FormatSpec:
     keeps_space: bool = False
     result: str = "{}"
     reasoning: Mapping[str, str] = field(default_factory=dict)
+    answer_tags: Mapping[str, str] = field(default_factory=dict)
     starts_in_reasoning: bool = False
     ends: tuple[str, ...] = ()
     next_turns: tuple[str, ...] = ()

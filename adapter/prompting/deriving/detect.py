@@ -53,6 +53,10 @@ def match_known_format(found: DerivationResult, source: str, model: str | None) 
 
 def _detect(found: DerivationResult, source: str, model: str | None) -> DetectedFormat:
     guess = guess_format(model, source)
+    if found.known is not None:
+        return DetectedFormat(found.known, "table", "a known format that reads the calls of the response template")
+    if found.format is not None and not found.samples:
+        return DetectedFormat(found.format.name, "template", "learned from the response template")
     if not found.samples:
         why = f"a guess: {found.why}" if guess else f"none known and none derived: {found.why}"
         return DetectedFormat(guess, "signs", why)

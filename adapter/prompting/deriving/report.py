@@ -18,6 +18,8 @@ _BODIES = {
     "elements": "elements with the name and the keys as attributes",
     "python": "a list of Python calls",
     "gemma": "call:NAME{key:value}",
+    "lines": "the name, then keys and values in a layout of their own",
+    "yaml": "the name, then the arguments as YAML",
     "channels": "messages with the recipient in their headers",
 }
 
@@ -34,7 +36,9 @@ def _line(label: str, text: str) -> str:
 def _lines(found: DerivationResult, told: DetectedFormat) -> Iterator[tuple[str, str]]:
     yield "format", str(told)
     checks = 2 * sum(sample.written is not None for sample in found.samples)
-    if found.format is not None:
+    if found.format is not None and found.frame is None:
+        yield "learned", f"{found.format.name}; from the response template, whose own answers it reads"
+    elif found.format is not None:
         yield "derived", f"{found.format.name}; {checks} rendered texts read back, whole and in characters"
     else:
         yield "not derived", found.why

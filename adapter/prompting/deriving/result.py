@@ -41,7 +41,8 @@ class DerivationResult:
     ``description``: the format's specification, or None.
 
     ``samples``: prompts rendered by the template. ``misses``: samples that the format misread. A miss does not rule out
-    the format if the sample is ambiguous.
+    the format if the sample is ambiguous. ``known``: a built-in format that reads the calls which a response template
+    describes; there are no samples then.
     """
 
     format: Format | None
@@ -50,6 +51,7 @@ class DerivationResult:
     frame: PromptFrame | None = None
     samples: tuple[RoundTripSample, ...] = ()
     misses: tuple[RoundTripFailure, ...] = ()
+    known: str | None = None
 
     def find_sample(self, what: str) -> str | None:
         """Return the sample ``what`` as rendered by the template, or None."""

@@ -1,0 +1,291 @@
+"""Learn a format from a response template, which some models ship beside their chat template.
+
+A response template says how to parse a model's answer (transformers 5.13, documentation "Response parsing"): for each
+field of a message, the markers around it and the kind of its content. It is the key ``response_template`` of
+``tokenizer_config.json``. Answers with known calls are written as the template describes them, and a format is learned
+from these, so that it has the repairs of all formats.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from re import _constants as codes  # type: ignore[attr-defined] # the parser of `re` has no public name
+from re import _parser  # type: ignore[attr-defined]
+from typing import Any
+
+from adapter.core.events import Json, JsonObject
+from adapter.parsing.bodies.format_compiler import compile_format
+from adapter.parsing.bodies.format_spec import FormatSpec
+from adapter.parsing.format import Format
+from adapter.parsing.formats import FORMATS
+from adapter.parsing.parser import parse
+from adapter.prompting.deriving.call_locations import Call, CannotLearnError
+from adapter.prompting.deriving.learning import LearningExample, LearningResult, infer_tools, learn_format
+
+CALLS, CONTENT = "tool_calls", "content"
+THINKING = ("thinking", "reasoning_content", "reasoning")
+_SPACE = (codes.IN, [(codes.CATEGORY, codes.CATEGORY_SPACE)])
+MAX_PATTERN = 1_000
+"""Maximum length of a regular expression in a template."""
+MAX_SAMPLE = 2_000
+"""Maximum length of a text that is made for a regular expression."""
+TEXT, THOUGHT = "I look.", "Which tool fits?"
+ANSWERS: tuple[list[Call], ...] = (
+    [("get_weather", {"city": "Oslo"})],
+    [("get_weather", {"city": "Oslo", "unit": "celsius"}), ("read_file", {"path": "a.py"})],
+    [("read_file", {"path": "src/b.py", "encoding": "utf-8"})],
+    [("search", {"query": "fjords", "site": "example.org"}), ("search", {"query": "hills", "site": "example.org"})],
+)
+
+
+def learn_response_template(template: JsonObject, name: str) -> LearningResult:
+    """Learn the format ``name``. Raises CannotLearnError with the reason for a template that cannot be used."""
+    writer = _AnswerWriter(template)
+    examples = [
+        LearningExample(writer.answer(calls, text), calls)
+        for text, calls in zip(("", "", TEXT, ""), ANSWERS, strict=True)
+    ]
+    learned = learn_format(examples, name)
+    if learned.known is None:
+        learned = replace(learned, known=_find_known(examples))
+    if learned.spec is None:
+        return learned
+    reasoning = dict([writer.thinking]) if all(writer.thinking) else {}
+    answer_tags = dict([writer.content]) if all(writer.content) else {}
+    ends = tuple(dict.fromkeys((*learned.spec.ends, *writer.ends)))
+    spec = replace(learned.spec, reasoning=reasoning, answer_tags=answer_tags, ends=ends, stops=ends[:1])
+    _check_thinking(spec, writer, examples)
+    return replace(learned, spec=spec)
+
+
+def _find_known(examples: Sequence[LearningExample]) -> str | None:
+    """Return the built-in format that reads the examples but for a missing closing tag, which a template may skip."""
+    tools = infer_tools(examples)
+
+    def reads(format: Format, example: LearningExample) -> bool:
+        calls = parse(example.text, tools, format).calls
+        is_own = all(set(call.fixes) <= {"missing-close-tag", "missing-inner-tag"} for call in calls)
+        return is_own and [(call.name, call.arguments) for call in calls] == example.calls
+
+    return next((each.name for each in FORMATS.all if all(reads(each, example) for example in examples)), None)
+
+
+def _check_thinking(spec: FormatSpec, writer: _AnswerWriter, examples: Sequence[LearningExample]) -> None:
+    calls = ANSWERS[0]
+    text = writer.answer(calls, TEXT, THOUGHT if spec.reasoning else "")
+    turn = parse(text, infer_tools(examples), compile_format(spec), policy="strict")
+    found = turn.reasoning.strip(), turn.content.strip(), [(call.name, call.arguments) for call in turn.calls]
+    if found != (THOUGHT if spec.reasoning else "", TEXT, calls):
+        raise CannotLearnError(f"the format learned from it misreads the template's own answer {text!r} as {found!r}")
+
+
+class _AnswerWriter:
+    """Writes answers as the template describes them. ``thinking`` and ``content``: markers around them, or "".
+    ``ends``: tokens that end the answer."""
+
+    def __init__(self, template: JsonObject) -> None:
+        fields = _mapping(template.get("fields"), "fields")
+        self._field = _mapping(fields.get(CALLS), f"fields.{CALLS}")
+        self._pattern = self._field.get("open_pattern")
+        self._groups = _group_names(self._pattern) if isinstance(self._pattern, str) else frozenset[str]()
+        self._call = _Transform(self._field, self._groups)
+        thinking: Json = next((fields[name] for name in THINKING if name in fields), {})
+        self.thinking = _markers(_mapping(thinking, "the reasoning"))
+        content = _mapping(fields.get(CONTENT, {}), f"fields.{CONTENT}")
+        closes = content.get("close")
+        self.content = _markers(content)
+        self.ends = () if self.content[0] else tuple(_literals(closes))
+
+    def answer(self, calls: Sequence[Call], text: str = "", thought: str = "") -> str:
+        pieces = [f"{self.thinking[0]}{thought}{self.thinking[1]}" if thought else ""]
+        pieces.append(f"{self.content[0]}{text}{self.content[1] if self.content[0] else ''}" if text else "")
+        return "".join([*pieces, *self._regions(calls)])
+
+    def _regions(self, calls: Sequence[Call]) -> Iterator[str]:
+        if self._field.get("transform_each") or not self._field.get("repeats"):
+            bodies = [self._call.shape(name, arguments) for name, arguments in calls]
+            yield self._region(calls[0][0], self._encode(bodies))
+            return
+        for name, arguments in calls:
+            yield self._region(name, self._encode(self._call.shape(name, arguments)))
+
+    def _region(self, name: str, body: str) -> str:
+        groups = {self._call.name_group: name} if self._call.name_group else {}
+        opening, _ = _markers(self._field, groups)
+        return f"{opening}{body}{_markers(self._field)[1]}"
+
+    def _encode(self, value: Json) -> str:
+        options = _mapping(self._field.get("content_args", {}), "content_args")
+        kind = self._field.get("content", "text")
+        if kind == "json":
+            if options.get("unquoted_keys") or options.get("string_delims"):
+                return _loose_json(value, options)
+            return json.dumps(value, ensure_ascii=False)
+        if not isinstance(value, dict) or kind not in ("xml-inline", "kv-lines"):
+            raise CannotLearnError(f"content {kind!r} of {CALLS} is not supported; use json, xml-inline or kv-lines")
+        if kind == "kv-lines":
+            separator, between = str(options.get("kv_sep", ":")), str(options.get("line_sep", "\n"))
+            return between.join(f"{key}{separator} {text}" for key, text in value.items())
+        pattern = options.get("tag_pattern")
+        if not isinstance(pattern, str) or not {"key", "value"} <= _group_names(pattern):
+            raise CannotLearnError("content_args.tag_pattern of xml-inline has no groups 'key' and 'value'")
+        return "".join(f"\n{_sample(pattern, {'key': key, 'value': str(text)})}" for key, text in value.items()) + "\n"
+
+
+class _Transform:
+    """The place of a call's name and arguments in a region. ``name_group``: the group of ``open_pattern`` that is the
+    name; "" if the name is in the content."""
+
+    def __init__(self, field: Mapping[str, Json], groups: frozenset[str]) -> None:
+        transform = _mapping(field.get("transform", {"function": "{content}"}), "transform")
+        function = transform.get("function", transform)
+        self.name_group, self._name, self._arguments = "", ["name"], ["arguments"]
+        if function in ("{content}", "{content.function}"):
+            return
+        parts = _mapping(function, "transform.function")
+        name, self._arguments = _path(parts.get("name")), _path(parts.get("arguments"))
+        if len(name) == 1 and name[0] in groups:
+            self.name_group = name[0]
+        self._name = name
+
+    def shape(self, name: str, arguments: JsonObject) -> Json:
+        """Return the content that the transform turns into this call."""
+        if self.name_group and not self._arguments:
+            return arguments
+        found: JsonObject = {}
+        if not self.name_group:
+            _set(found, self._name, name)
+        _set(found, self._arguments, arguments)
+        return found
+
+
+def _path(placeholder: Json) -> list[str]:
+    """Return the keys in ``{content.a.b}`` or ``{a}``; none for ``{content}``."""
+    found = re.fullmatch(r"\{([\w.]+)\}", placeholder) if isinstance(placeholder, str) else None
+    if found is None:
+        raise CannotLearnError(
+            f"the transform of {CALLS} has {placeholder!r} in place of a placeholder such as '{{name}}'"
+        )
+    keys = found[1].split(".")
+    return keys[1:] if keys[0] == "content" else keys
+
+
+def _set(value: JsonObject, keys: Sequence[str], inner: Json) -> None:
+    if not keys:
+        raise CannotLearnError(f"the transform of {CALLS} uses the content both as a name and as arguments")
+    for key in keys[:-1]:
+        value = value.setdefault(key, {})
+    value[keys[-1]] = inner
+
+
+def _loose_json(value: Json, options: Mapping[str, Json]) -> str:
+    """Write JSON with bare keys, or with other quotes around strings."""
+    delimiters = options.get("string_delims")
+    opening, closing = delimiters[0] if isinstance(delimiters, list) and delimiters else ('"', '"')
+    if isinstance(value, dict):
+        quote = "" if options.get("unquoted_keys") else '"'
+        return "{" + ",".join(f"{quote}{key}{quote}:{_loose_json(each, options)}" for key, each in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(_loose_json(each, options) for each in value) + "]"
+    return f"{opening}{value}{closing}" if isinstance(value, str) else json.dumps(value)
+
+
+# ------------------------------------------------------------------- markers
+
+
+def _mapping(value: Json, what: str) -> Mapping[str, Json]:
+    if not isinstance(value, dict):
+        raise CannotLearnError(f"{what} of the response template is not an object: {str(value)[:60]!r}")
+    return value
+
+
+def _literals(value: Json) -> list[str]:
+    found = value if isinstance(value, list) else [value]
+    return [each for each in found if isinstance(each, str) and each]
+
+
+def _markers(field: Mapping[str, Json], groups: Mapping[str, str] | None = None) -> tuple[str, str]:
+    """Return the text that opens and the text that closes a field, each "" if it has none."""
+    opening, closing = (
+        _sample(pattern, groups or {})
+        if isinstance(pattern := field.get(f"{key}_pattern"), str)
+        else next(iter(_literals(field.get(key))), "")
+        for key in ("open", "close")
+    )
+    return opening, closing
+
+
+def _group_names(pattern: str) -> frozenset[str]:
+    return frozenset(_parse(pattern).state.groupdict)
+
+
+def _parse(pattern: str) -> Any:
+    if len(pattern) > MAX_PATTERN:
+        raise CannotLearnError(f"a pattern of the response template has more than {MAX_PATTERN} characters")
+    try:
+        return _parser.parse(pattern, re.DOTALL)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise CannotLearnError(f"the pattern {pattern!r} of the response template cannot be parsed: {error}") from error
+
+
+def _sample(pattern: str, groups: Mapping[str, str]) -> str:
+    """Return a short text that ``pattern`` matches, with the given text for each group."""
+    parsed = _parse(pattern)
+    names = {number: name for name, number in parsed.state.groupdict.items()}
+    return _sample_nodes(parsed, {number: groups[name] for number, name in names.items() if name in groups})
+
+
+def _sample_nodes(nodes: Any, groups: Mapping[int, str]) -> str:
+    text = "".join(_sample_node(code, value, groups) for code, value in nodes)
+    if len(text) > MAX_SAMPLE:
+        raise CannotLearnError(f"a pattern of the response template matches no text below {MAX_SAMPLE} characters")
+    return text
+
+
+def _sample_node(code: Any, value: Any, groups: Mapping[int, str]) -> str:
+    match code:
+        case codes.LITERAL:
+            return chr(value)
+        case codes.SUBPATTERN:
+            number, _, _, inner = value
+            return groups.get(number) or _sample_nodes(inner, groups)
+        case codes.MAX_REPEAT | codes.MIN_REPEAT | codes.POSSESSIVE_REPEAT:
+            least, _, inner = value
+            if least > MAX_SAMPLE:
+                raise CannotLearnError(f"a pattern of the response template repeats {least} times")
+            if not least:  # between tags, where white space is optional, models write a line break
+                return "\n" if len(groups) == 1 and inner[0] == _SPACE else ""
+            return _sample_nodes(inner, groups) * int(least)
+        case codes.BRANCH:
+            return next(filter(None, (_sample_nodes(branch, groups) for branch in value[1])), "")
+        case codes.ATOMIC_GROUP:
+            return _sample_nodes(value, groups)
+        case codes.IN:
+            return _sample_class(value)
+        case codes.NOT_LITERAL:
+            return "x" if value != ord("x") else "y"
+        case codes.ANY:
+            return "x"
+        case codes.AT | codes.ASSERT | codes.ASSERT_NOT:
+            return ""
+        case _:
+            raise CannotLearnError(f"a pattern of the response template uses {code}, which is not supported")
+
+
+def _sample_class(items: Any) -> str:
+    """Return a character of a class such as ``[^<]`` or ``\\s``."""
+    kinds: dict[Any, str] = {codes.CATEGORY_SPACE: " ", codes.CATEGORY_DIGIT: "1"}
+    code, value = items[0]
+    match code:
+        case codes.NEGATE:
+            excluded = {chr(each) for kind, each in items if kind is codes.LITERAL}
+            return next(char for char in "xyz" if char not in excluded)
+        case codes.LITERAL:
+            return chr(value)
+        case codes.RANGE:
+            return chr(value[0])
+        case _:
+            return kinds.get(value, "x")
