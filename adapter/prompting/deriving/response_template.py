@@ -1,4 +1,4 @@
-"""Learn a format from a response template, which some models ship beside their chat template.
+"""Learn a format from a response template, which some models ship with their chat template.
 
 A response template says how to parse a model's answer (transformers 5.13, documentation "Response parsing"): for each
 field of a message, the markers around it and the kind of its content. It is the key ``response_template`` of
