@@ -60,8 +60,10 @@ def derive(template: str | Path | ChatTemplate) -> Format:
 
 
 def examine_template(template: ChatTemplate) -> DerivationResult:
-    """Derive the format of a template, or learn it from the response template shipped with it, and register it. The result is
-    cached; if there is no format, it contains the reason."""
+    """Derive the format of a template, or learn it from the response template shipped with it, and register it.
+
+    The result is cached; if there is no format, it contains the reason.
+    """
     found = _examine(*_key(template))
     if found.format is not None:
         register_format(found.format)
