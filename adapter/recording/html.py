@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from adapter.core import package_data
 from adapter.core.text.display_escaping import escape_for_display
@@ -64,8 +64,9 @@ def render_page(name: str, *, connects: bool = False, runs_python: bool = False,
     allowed += ["connect-src 'self'"] if connects else []
     policy = "; ".join(["default-src 'none'", *allowed, "base-uri 'none'", _form_action(source)])
     environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_show_hidden
-    )
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_show_hidden,
+        loader=FunctionLoader(page_asset),
+    )  # fmt: skip
     return environment.from_string(source).render(policy=policy, connects=connects, **values)
 
 
@@ -76,7 +77,7 @@ def _show_hidden(value: object) -> object:
 
 def _form_action(source: str) -> str:
     """Return the policy for forms. They may be sent to the page's own server if the page contains a form."""
-    return "form-action 'self'" if 'method="post"' in source else "form-action 'none'"
+    return "form-action 'self'" if '<form method="' in source else "form-action 'none'"
 
 
 def _hash(text: str) -> str:

@@ -25,7 +25,7 @@ from adapter.protocols.openai_errors import RequestError, refusal
 from adapter.protocols.sse import PING, encode_json
 from adapter.recording.html import render_page
 from adapter.recording.view.live_feed import LiveExchanges
-from adapter.recording.view.page import live_page
+from adapter.recording.view.page import linked_live_page, live_page
 from adapter.recording.view.page_data import ReparseOptions
 from adapter.server.access_control import key_of
 from adapter.server.request_body import read_content
@@ -60,7 +60,7 @@ class LiveView:
 
     def __init__(self, live: LiveExchanges, name: str, key: str, is_stopping: Callable[[], bool]) -> None:
         self.live, self._key, self._is_stopping = live, key.encode(), is_stopping
-        self._html = live_page(name)
+        self._name, self._html = name, live_page(name)
         self._cookie = secrets.token_urlsafe(32).encode()
         self._viewers = 0
         self._detail_lock = asyncio.Lock()
@@ -89,10 +89,17 @@ class LiveView:
                 case "GET", ["found"]:
                     words = http.query_params.get("words", "")
                     return _json({"numbers": await asyncio.to_thread(self.live.search, words)})
+                case "GET", ["plain"]:
+                    words = http.query_params.get("words", "")
+                    rows = await asyncio.to_thread(self.live.rows, words)
+                    return _html(await asyncio.to_thread(linked_live_page, self._name, rows, words))
+                case "GET", ["plain", number] if number.isdecimal() and len(number) < 16:
+                    exchange = await self._find_exchange(int(number), {})
+                    return _html(await asyncio.to_thread(linked_live_page, self._name, exchange=exchange))
                 case "GET", ["events"]:
                     return await self._events(http)
                 case "GET", ["exchanges", number] if number.isdecimal() and len(number) < 16:
-                    return await self._exchange(int(number), http.query_params)
+                    return _json(await self._find_exchange(int(number), http.query_params))
                 case _:
                     raise RequestError(f"{path[:80]!r} not found", status=404)
         except RequestError as error:
@@ -107,7 +114,7 @@ class LiveView:
         if "key" in http.query_params:
             return self._log_in(http, http.query_params["key"])
         if self._is_authorized(http):
-            return HTMLResponse(self._html, headers=_SAFE)
+            return _html(self._html)
         form = render_page("key.html", is_wrong="wrong" in http.query_params)
         return HTMLResponse(form, 401, _FORM)
 
@@ -125,7 +132,7 @@ class LiveView:
 
     # ------------------------------------------------------------ its data
 
-    async def _exchange(self, number: int, query: Mapping[str, str]) -> Response:
+    async def _find_exchange(self, number: int, query: Mapping[str, str]) -> JsonObject:
         if is_format_file(query.get("format")):
             raise RequestError("expected the name of a format; format files are read only by the command line")
         try:
@@ -137,7 +144,7 @@ class LiveView:
             details = await asyncio.to_thread(detail)
         if details is None:
             raise RequestError(f"exchange {number} not found: it expired or never existed", status=404)
-        return _json(details)
+        return details
 
     async def _events(self, http: HttpRequest) -> ASGIApp:
         if self._viewers >= MAX_VIEWERS:
@@ -212,3 +219,7 @@ async def _read_form_key(http: HttpRequest) -> str:
 
 def _json(value: JsonObject, status: int = 200) -> Response:
     return Response(encode_json(value), status, _SAFE, "application/json")
+
+
+def _html(text: str) -> Response:
+    return HTMLResponse(text, headers=_SAFE)

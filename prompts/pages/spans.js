@@ -50,11 +50,44 @@ function remarks(span) {
     ? make("div", "remarks", made, wrong, list.childElementCount ? list : null) : null;
 }
 
-function reading({ name, spans }) {
-  const piece = (span) =>
-    make("div", `span ${span.kind}`, make("div", "kind", span.kind), long(span.text, plain), remarks(span));
+function reading({ name, spans }) { // the raw text, and beside each piece of it how it was read
+  const piece = ({ kind, text, ...span }) => make("div", `span ${kind}`, long(text, plain),
+    make("div", "read", make("span", "kind", kind), remarks(span)));
+  const titles = make("div", "titles soft", make("span", "", "Raw text"), make("span", "", "Parsed"));
   return make("section", "", make("h3", "", name),
-    spans.length ? several(make("div"), spans, piece, "piece") : make("p", "soft", "No text came."));
+    spans.length ? make("div", "split", titles, several(make("div"), spans, piece, "piece"), divider()) : make("p", "soft", "No text came."));
 }
 
-const readings = (all) => make("div", all.length > 1 ? "readings" : "readings one", ...all.map(reading));
+const [LEAST, MIDDLE, MOST_LEFT] = [15, 60, 85]; // percent of the width for the raw text
+let split = MIDDLE;
+
+function divider() { // between the raw text and how it was read: to drag, or for the arrow keys
+  const element = make("div", "divider");
+  element.tabIndex = 0;
+  const attributes = { role: "separator", "aria-orientation": "vertical", "aria-label": "Width of the raw text",
+    "aria-valuemin": LEAST, "aria-valuemax": MOST_LEFT, "aria-valuenow": Math.round(split) };
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.addEventListener("pointerdown", (event) => { element.setPointerCapture(event.pointerId); event.preventDefault(); element.focus(); });
+  element.addEventListener("pointermove", (event) => {
+    if (!element.hasPointerCapture(event.pointerId)) return;
+    const { left, width } = element.parentElement.getBoundingClientRect();
+    divide((100 * (event.clientX - left)) / width);
+  });
+  element.addEventListener("dblclick", () => divide(MIDDLE));
+  element.addEventListener("keydown", (event) => {
+    const step = event.shiftKey ? 10 : 2;
+    const places = { ArrowLeft: split - step, ArrowRight: split + step, Home: LEAST, End: MOST_LEFT };
+    if (!(event.key in places)) return;
+    event.preventDefault();
+    divide(places[event.key]);
+  });
+  return element;
+}
+
+function divide(percent) { // in all that is shown
+  split = Math.max(LEAST, Math.min(percent, MOST_LEFT));
+  document.documentElement.style.setProperty("--split", `${split}%`);
+  for (const each of document.querySelectorAll(".divider")) each.setAttribute("aria-valuenow", Math.round(split));
+}
+
+const readings = (all) => make("div", "readings", ...all.map(reading));

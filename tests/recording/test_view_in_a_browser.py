@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -149,6 +149,64 @@ def test_address_holds_the_search(chrome, tmp_path):
     assert chrome.get_log("browser") == []
 
 
+def test_divider_is_dragged_and_moved_by_keys(chrome, tmp_path):
+    """It gives the raw text more or less of the width, also in the exchanges that follow."""
+    opened(chrome, tmp_path, view_exchanges([exchange(DRAFTED + CALL), exchange(CALL)], "f"))
+    divider = chrome.find_element("css selector", ".divider")
+    width = "return document.querySelector('.span.call > :first-child').offsetWidth"
+    middle = chrome.execute_script(width)
+    divider.send_keys("\ue014", "\ue014")  # Right
+    assert divider.get_attribute("aria-valuenow") == "64"
+    assert chrome.execute_script(width) > middle
+    divider.send_keys("\ue011", "\ue012")  # Home, Left
+    assert divider.get_attribute("aria-valuenow") == "15"
+    actions = pytest.importorskip("selenium.webdriver").ActionChains(chrome)
+    actions.click_and_hold(divider).move_by_offset(200, 0).release().move_by_offset(50, 0).perform()
+    dragged = int(divider.get_attribute("aria-valuenow"))
+    assert 30 < dragged < 50
+    press(chrome, "j")
+    assert chrome.find_element("css selector", ".divider").get_attribute("aria-valuenow") == str(dragged)
+    assert texts(chrome, "#shown h2")[0].startswith("2. ")
+
+
+@pytest.fixture
+def scriptless(chrome: Any) -> Iterator[Any]:
+    chrome.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    yield chrome
+    chrome.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+    chrome.get("about:blank")
+
+
+def test_page_works_without_javascript(scriptless, tmp_path):
+    """Conversations are folders, and links lead to exchanges, from there to earlier ones and to the tools."""
+    took = exchange(DRAFTED + CALL, calls=(READ,), said="Alone", first_s=0.5, calls_s=(1.5,), duration_s=2.0)
+    opened(scriptless, tmp_path, view_exchanges([*conversation("First", 3), took], "f"))
+
+    def link(text: str) -> Any:
+        return scriptless.find_element("partial link text", text)
+
+    assert not scriptless.find_element("id", "finding").is_displayed()
+    assert not scriptless.find_element("css selector", "nav details a").is_displayed()
+    scriptless.find_element("css selector", "nav summary").click()
+    link("2. First 1").click()
+    assert scriptless.current_url.endswith("#2")
+    shown = scriptless.find_element("id", "2").text
+    assert "Messages as in exchange 1: 2" in shown
+    assert "More 0" in shown
+    link("4. read_file").click()
+    shown = scriptless.find_element("id", "4").text
+    assert "call read_file 0.50 to 1.50 s" in shown.replace("\n", " ")
+    assert "trailing-comma: a comma" in shown
+    scriptless.find_element("id", "4").find_element("partial link text", "Tools: 2").click()
+    assert scriptless.current_url.endswith("#tools1")
+
+
+def test_hostile_text_stays_text_without_javascript(scriptless, tmp_path):
+    opened(scriptless, tmp_path, view_exchanges(hostile(), "f"))
+    elements = scriptless.find_elements("css selector", ".plain :is(img, svg, iframe, base, script, meta, style)")
+    assert elements == []
+
+
 def test_timeline_shows_each_phase(chrome, tmp_path):
     took = exchange(CALL, calls=(READ,), first_s=0.5, reasoning_s=1.0, calls_s=(1.5,), duration_s=2.0)
     opened(chrome, tmp_path, view_exchanges([took, exchange()], "f"))
@@ -258,7 +316,7 @@ def test_very_many_pieces_are_shown_some_at_a_time(chrome, tmp_path):
     assert texts(chrome, ".row .called")[0] == "read_file × 15,000"
     assert len(texts(chrome, ".span")) == 300
     assert texts(chrome, "section button") == ["Show more of 1,701 pieces"]
-    chrome.find_element("css selector", "section > div > div > button").click()
+    chrome.find_element("css selector", ".split > div > div > button").click()
     assert len(texts(chrome, ".span")) == 600
     assert texts(chrome, "section button") == ["Show more of 1,401 pieces"]
     press(chrome, "j")

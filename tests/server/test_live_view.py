@@ -146,7 +146,9 @@ class Looking:
 # ---------------------------------------------------------------- the key
 
 
-@pytest.mark.parametrize("path", ["/view/", "/view/rows", "/view/events", "/view/exchanges/1", "/view/view.js"])
+@pytest.mark.parametrize(
+    "path", ["/view/", "/view/rows", "/view/events", "/view/exchanges/1", "/view/plain", "/view/view.js"]
+)
 @pytest.mark.parametrize(
     "headers",
     [{}, {"Cookie": "adapter_view_0=x"}, {"Authorization": "Bearer x"}, {"X-Api-Key": "é".encode().decode("latin-1")}],

@@ -120,6 +120,33 @@ def test_search_filters_answers(chrome, live):
         eventually(lambda: texts(chrome, "#count") == ["2 of 3"])
 
 
+def test_live_page_works_without_javascript(chrome, live):
+    """Links lead to the list, a search and an exchange; hostile text stays text."""
+    over(live, CALL, said="Read a.py")
+    for whole in hostile()[:40]:
+        live.listen(whole).end(whole, "")
+    live.listen(exchange(said="Unanswered")).end(None, "503: nobody there")
+    with page_of(live) as address:
+        chrome.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+        try:
+            chrome.get(address)
+            chrome.find_element("partial link text", "without it").click()
+            assert len(chrome.find_elements("css selector", "nav a")) == 42
+            chrome.find_element("name", "words").send_keys("read a.py\n")
+            assert chrome.current_url.endswith("/plain?words=read+a.py")
+            chrome.find_element("partial link text", "1. read_file").click()
+            assert "trailing-comma" in chrome.find_element("tag name", "main").text
+            chrome.find_element("link text", "All exchanges").click()
+            chrome.find_element("partial link text", "42. 503").click()
+            assert "No answer: 503: nobody there" in chrome.find_element("tag name", "main").text
+            for number in range(2, 42):
+                chrome.get(f"{address.partition('?')[0]}plain/{number}")
+                assert chrome.find_elements("css selector", "main :is(img, svg, iframe, script, meta, style)") == []
+        finally:
+            chrome.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+            chrome.get("about:blank")
+
+
 def test_only_visible_rows_are_rendered(chrome, live):
     """Expired exchanges also disappear."""
     bounded = LiveExchanges(Redactor({}), max_kept=4_000)

@@ -186,6 +186,14 @@ class LiveExchanges:
         is_part = len(found) == MAX_ROWS
         return {"epoch": self.epoch, "version": version, "oldest": oldest, "rows": rows, "is_part": is_part}
 
+    def rows(self, words: str = "") -> list[JsonObject]:
+        """Return the rows of all exchanges that contain ``words``, in the order in which they began."""
+        with self._lock:
+            entries = sorted(self._entries.values(), key=lambda entry: entry.number)
+        wanted, found = words.lower(), set(self.search(words)) if words else set()
+        rows = map(self._build_row, entries)
+        return [row for row in rows if row["number"] in found or wanted in f"{row['question']}\n{row['title']}".lower()]
+
     def detail(
         self, number: int, options: ReparseOptions | None = None, *, answer_only: bool = False
     ) -> JsonObject | None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from adapter.core.events import JsonObject
 from adapter.core.version import __version__
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.parse_policy import POLICIES
 from adapter.recording.html import page_asset, render_page
+from adapter.recording.view.linked_exchanges import group_for_links
 from adapter.recording.view.page_data import PageData
 
 ORDERS = (
@@ -30,8 +33,28 @@ def live_page(name: str) -> str:
     return _render(data, "".join(map(page_asset, (*SCRIPTS, "live.js"))), connects=True)
 
 
+def linked_live_page(
+    name: str, rows: Sequence[JsonObject] = (), words: str = "", exchange: JsonObject | None = None
+) -> str:
+    """Render a page for browsers without JavaScript: a list of links to exchanges, or one exchange.
+
+    ``rows``: the exchanges that contain ``words``, from `LiveExchanges.changes`. ``exchange``: from
+    `LiveExchanges.detail`.
+    """
+    conversations: dict[int, list[JsonObject]] = {}
+    for row in rows:
+        conversations.setdefault(row["conversation"], []).append(row)
+    if exchange is not None:
+        exchange = {"results": (), "timeline": ()} | exchange | {"known": 0, "tool_set": 1}
+    return render_page(
+        "plain_live.html", title=name, conversations=list(conversations.values()), words=words, exchange=exchange,
+        style=page_asset("view.css"), version=__version__,
+    )  # fmt: skip
+
+
 def _render(data: JsonObject, script: str, *, connects: bool = False) -> str:
+    conversations, tool_sets = group_for_links(data)
     return render_page(
         "view.html", connects=connects, data=data, orders=ORDERS, style=page_asset("view.css"), script=script,
-        version=__version__,
+        conversations=conversations, tool_sets=tool_sets, version=__version__,
     )  # fmt: skip

@@ -261,11 +261,23 @@ def test_runs_of_an_eval_are_shown():
 
 
 def test_page_data_cannot_leave_its_element():
-    """Whatever the texts are, the page has the same elements, and its policy allows its own script alone."""
-    plain, shown = (
-        Elements(page(view_exchanges(exchanges, name).data))
+    """Whatever the texts are, the page has the same elements, and its policy allows its own script alone.
+
+    The part for browsers without JavaScript has elements for the exchanges, which are text and links within the page.
+    """
+    texts = [
+        page(view_exchanges(exchanges, name).data)
         for exchanges, name in (([exchange()], "f"), (hostile(), "</script><script>.jsonl"))
-    )
+    ]
+    links = texts[1].partition('<noscript class="plain">')[2].partition("</noscript>")[0]
+    assert {tag for tag, _ in Elements(links).found} <= {
+        "nav", "details", "summary", "ul", "li", "a", "span", "article", "h2", "h3", "dl", "div", "dt", "dd", "p",
+        "pre", "code", "section",
+    }  # fmt: skip
+    assert {name for _, names in Elements(links).found for name in names} == {"aria-label", "class", "href", "id"}
+    assert set(re.findall(r'href="(.*?)\d+"', links)) == {"#", "#tools"}
+    assert len(re.findall('href="', links)) == len(re.findall(r'href="#(tools)?\d+"', links))
+    plain, shown = (Elements(re.sub("(?s)<noscript.*</noscript>", "", text)) for text in texts)
     assert shown.found == plain.found
     data, script = shown.scripts
     assert script == plain.scripts[1]
@@ -273,7 +285,7 @@ def test_page_data_cannot_leave_its_element():
     assert data.isascii()
     assert len(json.loads(data)["exchanges"]) == len(hostile()) > 200
     text = unescape(page(view_exchanges([exchange()], "f").data))
-    assert not re.search(r"(src|href|action)=|url\(|@import|https?:", text)
+    assert not re.search(r"(src|href(?!=\"#)|action)=|url\(|@import|https?:", text)
     for kind, body in (("script", script), ("style", text.partition("<style>")[2].partition("</style>")[0])):
         assert f"{kind}-src 'sha256-{b64encode(hashlib.sha256(body.encode()).digest()).decode()}'" in text
 
