@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 ROOT = Path(__file__).parent.parent
-LOCKS = {"dev.txt": ["dev"], "ci.txt": ["dev", "clients", "browser", "release", "docs"]}
+LOCKS = {"dev.txt": ["dev"], "ci.txt": ["dev", "clients", "browser", "release", "docs"], "one_file.txt": ["one-file"]}
 """The locks, and the extras that each is made from (`.ci/lock`)."""
 RELOCK = "run .ci/lock"
 
@@ -28,7 +28,7 @@ def project() -> dict[str, Any]:
 
 def requirements(extras: list[str]) -> Iterator[Requirement]:
     """What the project and these of its extras ask for, those that they include among them."""
-    for line in project()["dependencies"] if extras == LOCKS["dev.txt"] else []:
+    for line in project()["dependencies"] if extras in (LOCKS["dev.txt"], LOCKS["one_file.txt"]) else []:
         yield Requirement(line)
     for line in (line for extra in extras for line in project()["optional-dependencies"][extra]):
         wanted = Requirement(line)
@@ -59,7 +59,8 @@ def test_each_requirement_is_locked_to_a_version_that_it_admits(name):
 def test_nothing_is_locked_that_is_not_asked_for(name):
     """What the lock calls ours is what pyproject.toml asks for today."""
     ours = {package for package, _, entry in locked(name) if "toolcall-adapter (pyproject.toml)" in entry}
-    asked = {canonicalize_name(each.name) for each in [*requirements(LOCKS["dev.txt"]), *requirements(LOCKS[name])]}
+    base = [] if name == "one_file.txt" else requirements(LOCKS["dev.txt"])
+    asked = {canonicalize_name(each.name) for each in [*base, *requirements(LOCKS[name])]}
     assert ours == asked, RELOCK
 
 
@@ -70,8 +71,10 @@ def test_all_is_hashed(name):
 
 def test_the_locks_agree():
     """One version of a package, whichever of them is installed."""
-    later = {(package, version) for package, version, _ in locked("ci.txt")}
-    assert {(package, version) for package, version, _ in locked("dev.txt")} <= later
+    developed = {(package, version) for package, version, _ in locked("dev.txt")}
+    assert developed <= {(package, version) for package, version, _ in locked("ci.txt")}
+    packages = {package for package, _ in developed}
+    assert {(package, version) for package, version, _ in locked("one_file.txt") if package in packages} <= developed
 
 
 def test_what_builds_the_project_is_locked_too():
