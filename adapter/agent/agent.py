@@ -129,6 +129,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         self._guide = guide
         self._assist: AssistSettings | None = None
         self._assisted_request: TranslatedRequest | None = None
+        self._message = ""
         self._is_first_turn = True
         self._resources = ExitStack()
         self._observe: Callable[[AgentEvent], None] = _ignore
@@ -269,7 +270,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
 
     def _start(self, task: str) -> AskModel:
         check_types("Agent", task=(task, str))
-        self._is_first_turn = True
+        self._is_first_turn, self._message = True, task
         self._session = self._new_session(task)
         return self._session.start(task)
 
@@ -296,7 +297,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
 
     def _continue(self, message: str) -> AskModel:
         check_types("Agent", message=(message, str))
-        self._is_first_turn = True
+        self._is_first_turn, self._message = True, message
         return self._start(message) if self._session is None else self._session.send(message)
 
     def _new_answer(self, query: AskModel) -> ResponseReader:
@@ -322,12 +323,28 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
 
     def _next_step(self, answer: ResponseReader) -> AskModel | RunTools | Finished:
         assert self._session is not None
+        if self._assisted_request is not None:
+            self._complete_calls(answer)
         turn, usage = answer.finish()
         self._observe(turn)
         step = self._session.on_answer(turn, usage.prompt if usage else None, answer.finish_reason)
         if self._constraint not in ("prefer", "required"):
             self._is_constrained = self._constrains_next(turn, step)
         return step
+
+    def _complete_calls(self, answer: ResponseReader) -> None:
+        """Write the further calls of the same tool that the message asks for, which a very small model leaves out."""
+        calls = answer.calls
+        if len(calls) != 1 or calls[0].name not in self._tools:
+            return
+        from adapter.backends.stream_chunks import Chunk
+        from adapter.prompting.intent.further_calls import find_further_arguments
+        from adapter.prompting.intent.text_values import unquote
+
+        further = find_further_arguments(unquote(self._message), self._tools[calls[0].name], calls[0].arguments)
+        if further:
+            written = self.format.encode_calls([(calls[0].name, arguments) for arguments in further])
+            answer.feed(Chunk(f"\n{written}"))
 
     def _constrains_next(self, turn: Turn, step: AskModel | RunTools | Finished) -> bool:
         """Return whether to constrain the next answer to a call. This is so after an answer without a valid call, if
@@ -418,7 +435,8 @@ class Agent(BaseAgent[ChatModel, Approver, Callable[[AgentEvent], None]]):
     called with every event. If it raises an exception, the run ends, and `run` raises the exception. ``constraint``:
     constrained decoding of calls (see `adapter.grammars.constraint_mode`), which requires a `ChatClient`. ``guide``:
     assistance for very small models (see `adapter.prompting.intent.assist`): ``auto`` (if the server reports a small
-    model), ``on`` or ``off``. An assisted model makes at most one call for each message. With ``constraint="required"``
+    model), ``on`` or ``off``. An assisted model calls at most one tool for each message, several times if the
+    message lists several values. With ``constraint="required"``
     and ``guide="on"`` it always makes one.
 
     ``guardrails``: the faults that trigger a retry: ``on``, ``off``, ``all`` or names (docs/reliability.md).

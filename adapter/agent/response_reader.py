@@ -10,7 +10,7 @@ from adapter.conversation.message_rendering import Message
 from adapter.conversation.session import AskModel, Finished, RunTools
 from adapter.core.callbacks import result_error
 from adapter.core.errors import UsageError
-from adapter.core.events import Event, ReasoningDelta, ToolResult
+from adapter.core.events import Event, ReasoningDelta, ToolCall, ToolResult
 from adapter.core.turn import Turn
 from adapter.grammars.reply_tool import ReplyParser
 from adapter.parsing.parser import Parser
@@ -56,6 +56,11 @@ class ResponseReader:
         """Return the complete answer, and the server's token counts or None."""
         self._add(self._parser.close(self._finish_reason or "incomplete"))
         return Turn.from_events(self._events), self._usage
+
+    @property
+    def calls(self) -> list[ToolCall]:
+        """The calls so far."""
+        return [event for event in self._events if isinstance(event, ToolCall)]
 
     def partial_turn(self) -> Turn:
         """Return the part of a stopped answer that has been received, without reporting it to the observer."""

@@ -292,3 +292,23 @@ def test_agent_offers_a_risky_tool_with_the_named_target_only(scripted, tmp_path
     assert name in grammar
     assert json.dumps(json.dumps(value))[1:-1] in grammar
     assert "b.py" not in grammar
+
+
+@pytest.mark.parametrize(
+    ("task", "left"),
+    [
+        ("Delete a.log and b.log", ["c.log", "keep.txt"]),
+        ("Delete a.log, b.log and c.log", ["keep.txt"]),
+        ("Delete a.log", ["b.log", "c.log", "keep.txt"]),
+        ("Delete a.log but not b.log", ["b.log", "c.log", "keep.txt"]),
+    ],
+)
+def test_agent_makes_the_call_for_each_value_of_a_list(scripted, tmp_path, task, left):
+    """The model writes the first; the others follow from the message, and are calls of the same answer."""
+    for name in ("a.log", "b.log", "c.log", "keep.txt"):
+        (tmp_path / name).write_text("x\n", encoding="utf-8")
+    call = '<tool_call>\n{"name": "delete_file", "arguments": {"path": "a.log"}}\n</tool_call>'
+    with chat_with(scripted, [call]) as chat, Agent(tmp_path, chat, guide="on", approve="yolo") as agent:
+        agent.run(task)
+    assert sorted(path.name for path in tmp_path.iterdir()) == left
+    assert len(scripted.bodies()) == 1
