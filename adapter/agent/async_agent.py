@@ -9,8 +9,8 @@ from contextlib import aclosing
 from functools import cached_property, partial
 from typing import Protocol, Self, TypeAlias
 
-from adapter.agent.agent import BaseAgent
 from adapter.agent.async_callbacks import AsyncCallbacks, awaited
+from adapter.agent.base_agent import BaseAgent
 from adapter.agent.response_reader import AgentEvent, ResponseReader, chunks_of
 from adapter.backends.async_chat_client import AsyncChatClient
 from adapter.backends.chat_client import ChatClient, Chunk

@@ -49,7 +49,7 @@ from typing import Annotated, TypeVar, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from rapidfuzz import fuzz, process
 
-from adapter.agent.agent import AGENT_RETRIES
+from adapter.agent.base_agent import AGENT_RETRIES
 from adapter.core.arguments import reason
 from adapter.core.bounded_parsing import parse_toml
 from adapter.core.errors import UsageError

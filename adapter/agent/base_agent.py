@@ -1,0 +1,411 @@
+"""The common base of the synchronous and the asynchronous agent: settings, prompts, requests and steps."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+
+from adapter.agent.prompt_setup import (
+    assist_for,
+    constraint_fields_for,
+    format_from_template,
+    known_files,
+    make_template_chat,
+    prompt_style_for,
+    validate_prompt_mode,
+)
+from adapter.agent.response_reader import AgentEvent, ResponseReader
+from adapter.backends.client_lookup import as_chat_client
+from adapter.backends.control_token_discovery import format_with_control_tokens
+from adapter.backends.template_chat import TemplateChat
+from adapter.conversation.guardrails.engine import NO_STEPS, Guardrails
+from adapter.conversation.guardrails.registry import BY_STEPS, COPIES, WITHIN_ANSWER, parse_guardrails, validate_retries
+from adapter.conversation.guardrails.required_steps import StepsInput, parse_steps
+from adapter.conversation.guardrails.required_steps import validate_steps as check_steps
+from adapter.conversation.message_rendering import Message
+from adapter.conversation.session import AskModel, Finished, RunTools, Session, SessionLimits
+from adapter.core.arguments import NONE, PATH, check_types, format_value
+from adapter.core.callbacks import wrap_observer
+from adapter.core.errors import UsageError
+from adapter.core.events import JsonObject, ToolCall, ToolResult
+from adapter.core.turn import Turn
+from adapter.dialects import NO_TOOLS, Dialect, get_dialect
+from adapter.grammars.constraint_mode import Constraint, parse_constraint_mode, validate_guide_mode
+from adapter.grammars.reply_tool import ReplyParser, add_reply_tool
+from adapter.parsing.formats import get_format, guess_format, resolve_format
+from adapter.parsing.parse_policy import APPROVED
+from adapter.parsing.parser import Parser
+from adapter.prompting.intent.assist import AssistSettings
+from adapter.prompting.system_prompt import new_prompt_session, system_prompt
+from adapter.prompting.tool_shortlist import ToolShortlist, shortlist_tools
+from adapter.tools.call_resolution import is_valid
+from adapter.tools.operations.permissions import ApprovalRequest, Approver
+from adapter.tools.tool import Tool, ToolSet
+from adapter.workspace import Workspace
+from adapter.workspace.capabilities.host import Host
+
+if TYPE_CHECKING:
+    from adapter.backends.chat_client import ChatClient
+    from adapter.protocols.translated_request import TranslatedRequest
+
+MAX_CALL_TOKENS = 900
+"""Maximum number of tokens in a very small model's call. It leaves room for a string of 400 characters that each need
+two tokens."""
+
+AGENT_RETRIES = 3
+"""Maximum number of consecutive retries. It is one higher than a server's, because giving up ends the whole task."""
+
+ChatT = TypeVar("ChatT")
+ApproverT = TypeVar("ApproverT", bound=Callable[[ApprovalRequest], object])
+ObserverT = TypeVar("ObserverT", bound=Callable[[AgentEvent], object])
+
+
+class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
+    """The settings of an agent, and the methods of its loop that do no I/O."""
+
+    _connects_at_once: ClassVar[bool]
+
+    def __init__(
+        self,
+        workspace: Workspace | str | os.PathLike[str] | None = None,
+        chat: ChatT | None = None,
+        *,
+        base_url: str | None = None,
+        model: str | None = None,
+        dialect: str | Dialect | None = None,
+        approve: str | ApproverT | None = None,
+        tools: Iterable[Tool | Callable[..., object]] = (),
+        host: Host | None = None,
+        format: str | None = None,
+        style: str | None = None,
+        system: str | None = None,
+        prompt: str = "auto",
+        limits: SessionLimits | None = None,
+        observe: ObserverT | None = None,
+        constraint: Constraint | None = None,
+        guide: str = "auto",
+        guardrails: str = "on",
+        retries: int = AGENT_RETRIES,
+        steps: StepsInput = NO_STEPS,
+        max_tools: int | None = None,
+    ) -> None:
+        check_types(
+            "Agent",
+            workspace=(workspace, *PATH, Workspace, NONE),
+            dialect=(dialect, str, Dialect, NONE),
+            approve=(approve, str, Callable, NONE),
+            tools=(tools, Iterable),
+            system=(system, str, NONE),
+            limits=(limits, SessionLimits, NONE),
+            observe=(observe, Callable, NONE),
+            guardrails=(guardrails, str),
+            max_tools=(max_tools, int, NONE),
+        )
+        if chat is not None and not hasattr(chat, "stream"):
+            raise UsageError(
+                f"Agent: chat must be a ChatClient or an object with a stream method, got {format_value(chat)}"
+            )
+        validate_guide_mode(guide)
+        if max_tools is not None and max_tools < 1:
+            raise UsageError(f"max_tools must be at least 1, got {max_tools}")
+        if max_tools is not None and system:
+            raise UsageError(
+                "max_tools and system cannot be combined, because system already describes the tools; pass one of them"
+            )
+        self._max_tools = max_tools
+        self._shortlist: ToolShortlist | None = None
+        self._guardrails = parse_guardrails(guardrails)
+        self._retries, self._steps = validate_retries(retries), parse_steps(steps)
+        self._guide = guide
+        self._assist: AssistSettings | None = None
+        self._assisted_request: TranslatedRequest | None = None
+        self._message = ""
+        self._is_first_turn = True
+        self._resources = ExitStack()
+        self._observe: Callable[[AgentEvent], None] = _ignore
+        if observe is not None:
+            self.set_observer(observe)
+        self._constraint = parse_constraint_mode(constraint)
+        self._session: Session | None = None
+        self._answer: ResponseReader | None = None
+        self._is_connected = False
+        self._requested_settings = (format, style, system, limits)
+        validate_prompt_mode(prompt)
+        self._prompt = "words" if prompt == "auto" and (style or system) else prompt
+        if format is not None:
+            get_format(format)
+        if chat is not None and (base_url, model) != (None, None):
+            raise UsageError("base_url and model cannot be combined with chat; pass either chat or the other two")
+        self._address, self._chat_argument = (base_url, model), chat
+        if isinstance(workspace, Workspace):
+            if dialect is not None or approve is not None or tools or host is not None:
+                raise UsageError(
+                    "dialect, approve, tools and host are arguments of Workspace; pass them there, or pass a folder"
+                )
+            self.workspace = workspace
+        else:
+            state = None
+            tools = tuple(tools)
+            if workspace is None:
+                _require_own_tools(tools, dialect)
+                dialect = NO_TOOLS
+                folder = Path(self._resources.enter_context(TemporaryDirectory(prefix="adapter-")))
+                workspace, state = folder / "workspace", folder / "state"
+                workspace.mkdir()
+            self.workspace = self._resources.enter_context(
+                Workspace(
+                    workspace,
+                    dialect or "blade",
+                    approve or "ask" if isinstance(approve, str | None) else self._approver(approve),
+                    state=state,
+                    tools=tools,
+                    host=host and self._host(host),
+                )
+            )
+        try:
+            check_steps(self._steps, self.workspace.tools)
+            # A server must be queried for its chat template and the size of its model.
+            needs_server = chat is None or as_chat_client(chat) is not None
+            if self._connects_at_once or not needs_server:
+                self._connect()
+        except BaseException:
+            self._resources.close()
+            raise
+
+    def set_observer(self, observer: ObserverT) -> None:
+        """Replace the observer, which is called with every event."""
+        self._observe = wrap_observer(observer, "the observer")
+
+    def _approver(self, approve: ApproverT) -> Approver:
+        """Return ``approve`` as an approver for the workspace."""
+        return approve  # type: ignore[return-value]  # a `Workspace` refuses an async one
+
+    def _host(self, host: Host) -> Host:
+        """Return ``host`` as a host for the workspace."""
+        return host
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The conversation so far, as shown to the model."""
+        return self._session.messages if self._session is not None else ()
+
+    def add_note(self, text: str) -> None:
+        """Add a note to the next message. Does nothing before the conversation begins."""
+        if self._session is not None:
+            self._session.add_note(text)
+
+    def resume(self, message: str, answers: Sequence[tuple[Turn, Sequence[ToolResult]]]) -> None:
+        """Add an earlier message and its answers to the conversation, without querying the model or running calls."""
+        if self._session is None:
+            self._session = self._new_session(message)
+        self._session.resume(message, answers)
+
+    def _connect(self) -> None:
+        """Find a model server, unless a chat was passed, and query it about the model. Raises TransportError."""
+        if self._chat_argument is not None:
+            self._configure(self._chat_argument, format_from_template(self._chat_argument, self._prompt))
+            return
+        from adapter.backends.chat_client import ChatClient, find_endpoint
+
+        base_url, model = self._address
+        chat = self._resources.enter_context(ChatClient(find_endpoint(base_url), model))
+        found = chat.own_prompt() if self._prompt != "words" else None
+        guessed = found.format_of(chat.model) if found is not None else guess_format(chat.model)
+        self._configure(chat, guessed, chat.context().tokens)
+
+    def _configure(
+        self, chat: ChatT | ChatClient, guessed: str | None = None, context_tokens: int | None = None
+    ) -> None:
+        format, style, system, limits = self._requested_settings
+        self._chat: ChatT | ChatClient = chat
+        self._client = as_chat_client(chat)
+        self.format = format_with_control_tokens(chat, format or guessed or "hermes")
+        tools, self._reply = self.workspace.tools, None
+        if self._constraint == "prefer":
+            tools, self._reply = add_reply_tool(tools)
+        self._own = make_template_chat(chat, tools, self.format, self._prompt)
+        if self._client is not None and not (self._own or style or system):
+            self._assist = assist_for(self._client, self._guide, self._constraint)
+            self._constraint = self._constraint if self._assist is None else None
+        # An assisted model can neither discuss a result nor decide whether the task is done.
+        self.limits = limits or SessionLimits(context_tokens=context_tokens, tool_turns=1 if self._assist else None)
+        style = style or ("native" if self._own else prompt_style_for(self._constraint))
+        self.system = system or system_prompt(
+            self.workspace.dialect, self.format, style, tools=tools, session=new_prompt_session()
+        )
+        self._free_fields, self._constraint_fields = constraint_fields_for(
+            chat, self._constraint, self.workspace.tools, self.format.name, self._reply
+        )
+        self._is_constrained = self._constraint in ("prefer", "required")
+        self._is_connected = True
+
+    def _shorten_tools(self, task: str) -> None:
+        """Limit the prompt to ``max_tools`` tools: those most relevant to ``task``."""
+        tools = self.workspace.tools
+        self._shortlist = None if self._max_tools is None else shortlist_tools(tools, task, self._max_tools)
+        if self._shortlist is None:
+            return
+        shown = add_reply_tool(self._shortlist.shown)[0] if self._reply else self._shortlist.shown
+        style = self._requested_settings[1] or ("native" if self._own else prompt_style_for(self._constraint))
+        self.system = system_prompt(
+            self.workspace.dialect, self.format, style, tools=shown, session=new_prompt_session()
+        )
+        if self._own is not None:
+            self._own = TemplateChat(shown, self.format, self._own.own)
+
+    @property
+    def _tools(self) -> ToolSet:
+        """All tools that the model can call."""
+        return self.workspace.tools if self._shortlist is None else self._shortlist.all
+
+    def _start(self, task: str) -> AskModel:
+        check_types("Agent", task=(task, str))
+        self._is_first_turn, self._message = True, task
+        self._session = self._new_session(task)
+        return self._session.start(task)
+
+    def _new_session(self, task: str) -> Session:
+        self._shorten_tools(task)
+        self._is_constrained = self._constraint in ("prefer", "required")
+        shows_calls, rails = self._own is not None, self.guardrails
+        return Session(self.system, self.format, self._tools, self.limits, shows_calls=shows_calls, guardrails=rails)
+
+    @property
+    def guardrails(self) -> Guardrails:
+        """The guardrails of a new conversation. Constrained and assisted models get only the guardrails for steps,
+        loops, copies and several calls."""
+        is_free = self._constraint not in ("prefer", "required") and self._assist is None
+        always = BY_STEPS | WITHIN_ANSWER | COPIES | {"repeated_call", "cycle"}
+        return Guardrails(
+            self._tools,
+            on=self._guardrails if is_free else self._guardrails & always,
+            steps=self._steps,
+            retries=self._retries,
+            encode=self.format.encode_calls,
+            max_calls=self.limits.calls,
+        )
+
+    def _continue(self, message: str) -> AskModel:
+        check_types("Agent", message=(message, str))
+        self._is_first_turn, self._message = True, message
+        return self._start(message) if self._session is None else self._session.send(message)
+
+    def _new_answer(self, query: AskModel) -> ResponseReader:
+        tools, turn = self._tools, str(query.number)
+        self._assisted_request = self._build_assisted_request(query)
+        self._is_first_turn = False
+        format = resolve_format(self.format.name)
+        if self._reply is not None:
+            return ResponseReader(ReplyParser(tools, self._reply, turn=turn, format=format), self._observe)
+        prompt = self._generation_prompt()
+        return ResponseReader(
+            Parser(format, tools, turn=turn, policy=APPROVED, generation_prompt=prompt), self._observe
+        )
+
+    def _generation_prompt(self) -> str | None:
+        """Return the end of the prompt, which may open a reasoning block. Return "" if a call is enforced, or None if
+        the prompt is unknown."""
+        if self._assisted_request is not None:
+            return self._assisted_request.parsing.generation_prompt
+        if self._own is None:
+            return None
+        return "" if self._is_constrained else self._own.own.traits.generation_prompt
+
+    def _next_step(self, answer: ResponseReader) -> AskModel | RunTools | Finished:
+        assert self._session is not None
+        if self._assisted_request is not None:
+            self._complete_calls(answer)
+        turn, usage = answer.finish()
+        self._observe(turn)
+        step = self._session.on_answer(turn, usage.prompt if usage else None, answer.finish_reason)
+        if self._constraint not in ("prefer", "required"):
+            self._is_constrained = self._constrains_next(turn, step)
+        return step
+
+    def _complete_calls(self, answer: ResponseReader) -> None:
+        """Write the further calls of the same tool that the message asks for, which a very small model leaves out."""
+        calls = answer.calls
+        if len(calls) != 1 or calls[0].name not in self._tools:
+            return
+        from adapter.backends.stream_chunks import Chunk
+        from adapter.prompting.intent.further_calls import find_further_arguments
+        from adapter.prompting.intent.text_values import unquote
+
+        further = find_further_arguments(unquote(self._message), self._tools[calls[0].name], calls[0].arguments)
+        if further:
+            written = self.format.encode_calls([(calls[0].name, arguments) for arguments in further])
+            answer.feed(Chunk(f"\n{written}"))
+
+    def _constrains_next(self, turn: Turn, step: AskModel | RunTools | Finished) -> bool:
+        """Return whether to constrain the next answer to a call. This is so after an answer without a valid call, if
+        the server supports constraints."""
+        if self._constraint == "arguments":
+            is_tried = bool(turn.calls or turn.invalid)
+            return is_tried and not any(is_valid(call, self.workspace.tools) for call in turn.calls)
+        if not isinstance(step, AskModel) or self._client is None or self._constraint == "off":
+            return False
+        from adapter.backends.constraint_fields import constraint_fields
+
+        tools = ToolSet([self._tools[name] for name in step.held_to if name in self._tools])
+        self._constraint_fields = {}
+        if tools:
+            with suppress(UsageError):  # the grammar is too large or empty, so do not constrain
+                self._constraint_fields = constraint_fields(self._client.endpoint.kind, tools, format=self.format.name)
+        return bool(self._constraint_fields)
+
+    def request(self, query: AskModel) -> tuple[Sequence[Message], JsonObject]:
+        """Return the messages and the additional fields of the request for ``query``. Only a `ChatClient` supports
+        additional fields."""
+        if self._assisted_request is not None:
+            body = dict(self._assisted_request.body)
+            body.pop("stop", None)
+            return body.pop("messages"), body
+        fields = self._constraint_fields if self._is_constrained else self._free_fields
+        return (query.messages, fields) if self._own is None else self._own.request(query.messages, fields)
+
+    def _build_assisted_request(self, query: AskModel) -> TranslatedRequest | None:
+        """Build the request for a model too small to choose tools, as `adapter serve` does."""
+        if self._assist is None or self._client is None:
+            return None
+        from adapter.backends.constraint_fields import constraint_fields
+        from adapter.protocols.translate import translate_chat_request
+        from adapter.protocols.translation_options import ConstraintSettings, PromptSettings, TranslationOptions
+
+        tools = [tool.to_openai() for tool in self.workspace.tools.values()]
+        messages = [dict(message) for message in query.messages if message["role"] != "system"]
+        enforce = partial(constraint_fields, self._client.endpoint.kind)
+        choice = "auto" if self._is_first_turn else "none"
+        settings = replace(self._assist, known_paths=known_files(self.workspace) if self._is_first_turn else ())
+        return translate_chat_request(
+            {"messages": messages, "tools": tools, "tool_choice": choice, "max_tokens": MAX_CALL_TOKENS},
+            TranslationOptions(
+                prompt=PromptSettings(format=self.format.name),
+                constraints=ConstraintSettings(enforce=enforce),
+                assists=settings,
+            ),
+        )
+
+    def _run_call(self, call: ToolCall) -> ToolResult:
+        if self._shortlist is not None and call.name == self._shortlist.finder:
+            return ToolResult(call.name, True, self._shortlist.search(call.arguments.get("query")), call_id=call.id)
+        (result,) = self.workspace.run_calls(RunTools((call,)))
+        return result
+
+
+def _require_own_tools(tools: Sequence[object], dialect: str | Dialect | None) -> None:
+    """Raise UsageError unless an agent without a folder has tools of its own and no others."""
+    chosen = NO_TOOLS if dialect is None else get_dialect(dialect)
+    if chosen is not NO_TOOLS:
+        raise UsageError(f"Agent: the tools of the dialect {chosen.name!r} work in a folder; pass a folder as well")
+    if not tools:
+        raise UsageError("Agent has nothing to work with: pass a folder, a Workspace, or tools=[...]")
+
+
+def _ignore(_event: AgentEvent) -> None:
+    """An observer that ignores all events."""
