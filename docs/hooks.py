@@ -81,5 +81,5 @@ def on_page_markdown(markdown: str, *, page: Page, files: Files, **_: Any) -> st
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """Replace the two colons that introduce code in docstrings (reStructuredText)."""
-    return html.replace("::</p>", ":</p>")
+    """Make code blocks scrollable with the keyboard, and replace the two colons that introduce code in docstrings."""
+    return re.sub(r"(<pre[^>]*>(?:<span></span>)?)<code>", r'\1<code tabindex="0">', html).replace("::</p>", ":</p>")

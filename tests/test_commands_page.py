@@ -39,8 +39,8 @@ def commands(group: Any, name: str = "adapter") -> Iterator[tuple[str, Any]]:
             yield f"{name} {word}", command
 
 
-def table(parameters: list[Any], context: Any) -> Iterator[str]:
-    yield "| | |\n|---|---|\n"
+def table(kind: str, parameters: list[Any], context: Any) -> Iterator[str]:
+    yield f"| {kind} | meaning |\n|---|---|\n"
     for parameter in parameters:
         name, text = parameter.get_help_record(context)
         yield f"| `{name.replace('|', '/')}` | {text.translate(_ESCAPED)} |\n"
@@ -54,14 +54,14 @@ def section(name: str, command: Any) -> Iterator[str]:
     words = [each.display_name_raw if each.required else f"[{each.display_name_raw}]" for each in arguments]
     yield f"\n## {name}\n\n```text\n{' '.join([name, *words, '[OPTIONS]'])}\n```\n\n{command.help.strip()}\n"
     if arguments:
-        yield from ("\n", *table(arguments, context))
+        yield from ("\n", *table("argument", arguments, context))
 
     def panel(option: Any) -> str:
         return option.rich_help_panel or "Options"
 
     names = list(dict.fromkeys(map(panel, options)))
     for title, group in groupby(sorted(options, key=lambda each: names.index(panel(each))), panel):
-        yield from (f"\n**{title}**\n\n", *table(list(group), context))
+        yield from (f"\n**{title}**\n\n", *table("option", list(group), context))
 
 
 def page() -> str:

@@ -66,7 +66,7 @@ def with_tables(text: str) -> str:
     before, rest = text.split("<!-- table: fields -->\n")
     parts = []
     for title, (fates, _) in tables().items():
-        rows = [f"### {title}\n\n| | |\n|---|---|"]
+        rows = [f"### {title}\n\n| handling | fields |\n|---|---|"]
         for fate in get_args(FieldHandling):
             names = ", ".join(f"`{name}`" for name, each in fates.items() if each == fate)
             rows += [f"| {fate} | {names} |"] if names else []

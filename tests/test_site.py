@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import re
 import shutil
+from itertools import product
 from pathlib import Path
 
 import pytest
+
+from tests.browser import chromium, prefer
+from tests.clients.test_accessibility import AXE, faults
 
 pytestmark = pytest.mark.clients
 ROOT = Path(__file__).parent.parent
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Its pages, by their places."""
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built."""
     pytest.importorskip("material", reason="needs the extra docs")
     pytest.importorskip("mkdocstrings_handlers.python", reason="needs the extra docs")
     from mkdocs.commands.build import build
@@ -27,6 +31,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         config = load_config(str(ROOT / "mkdocs.yml"), site_dir=str(folder), strict=True)
         config.plugins.on_startup(command="build", dirty=False)
         build(config)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def site(folder) -> dict[str, str]:
+    """Its pages, by their places."""
     return {page.relative_to(folder).as_posix(): page.read_text(encoding="utf-8") for page in folder.rglob("*.html")}
 
 
@@ -57,3 +67,22 @@ def test_public_names_have_their_signatures(site):
     assert re.search(r"ToolCall\(\s*id:\s+str,\s+name:\s+str,\s+arguments:\s+JsonObject,\s+raw:\s+str,\s+fixes:", text)
     assert re.search(r"Tool\(\s*name:\s+str,", text)
     assert "_resolved" not in text
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("page", ["index", "agent", "api", "commands", "performance", "serve"])
+def test_page_is_accessible_and_follows_the_system_colours(folder, page, tmp_path):
+    """Light and dark, wide and narrow: axe finds nothing, neither tables without heads nor weak contrast."""
+    try:
+        AXE.install()
+    except RuntimeError as error:
+        pytest.skip(f"axe-core cannot be had: {str(error)[-200:]}")
+    axe = (AXE.folder / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
+    with chromium(tmp_path) as chrome:
+        for (scheme, name), width in product((("light", "default"), ("dark", "slate")), (1280, 390)):
+            prefer(chrome, scheme)
+            size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+            chrome.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+            chrome.get((folder / f"{page}.html").as_uri())
+            assert chrome.execute_script("return document.body.dataset.mdColorScheme") == name
+            assert faults(chrome, axe) == []
