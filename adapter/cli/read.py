@@ -31,7 +31,12 @@ def read(
     source: Annotated[
         str, typer.Argument(metavar="IN", help=".jsonl, .parquet or .arrow file, or a folder; - reads standard input.")
     ],
-    out: Annotated[str, typer.Option(metavar="PATH", help="File or folder to write; - writes to standard output.")],
+    out: Annotated[
+        str,
+        typer.Option(
+            metavar="PATH", help="File or folder to write: .jsonl or .parquet; - writes JSON lines to standard output."
+        ),
+    ],
     column: Annotated[
         str, typer.Option(metavar="NAME", help="Column with the model's text, or a path within a column (a.0.b).")
     ] = "text",
@@ -69,7 +74,7 @@ def read(
         process_with_ray(source, out, settings)
         return
     sources = find_sources(source, out)
-    if any(each.kind == "table" for each in sources):
+    if any("table" in (each.kind, each.output_kind) for each in sources):
         _require_pyarrow()
     with _show_progress(sources) as observe:
         counts = process_files(sources, out, settings, jobs or _count_cores(), observe)

@@ -92,7 +92,7 @@ CASES = {
         (["read", "bad_rows.jsonl", "--out", "-"], 1, "check the file"),
         (["read", "one.jsonl", "--out", "-", "--column", "txt"], 1, "with --column"),
         (["read", "one.jsonl", "--out", "one.jsonl"], 2, "already"),
-        (["read", "one.jsonl", "--out", "a.txt"], 2, "--out for JSON lines must be FILE.jsonl"),
+        (["read", "one.jsonl", "--out", "a.txt"], 2, "--out must be FILE.jsonl, FILE.parquet or -"),
         *((["read", "one.jsonl", "--out", "-", "--tools", file], 2, "") for file in (*FILES, "null.json", "list.json")),
         (["read", "one.jsonl", "--out", "-", "--policy", "x"], 2, "expected strict"),
         *((["read", "one.jsonl", "--out", "-", "--jobs", number], 2, "--jobs") for number in ("0", *NUMBERS)),

@@ -1,4 +1,4 @@
-"""Parse Arrow tables from Parquet files and saved Hugging Face datasets, and write Parquet files.
+"""Parse Arrow tables from Parquet files and saved Hugging Face datasets, and write Parquet files and JSON lines.
 
 This needs pyarrow, which is imported only for such files.
 """
@@ -6,7 +6,7 @@ This needs pyarrow, which is imported only for such files.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -18,6 +18,8 @@ from adapter.core.bounded_parsing import parse_json
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.core.text.display_escaping import replace_lone_surrogates
+from adapter.integrations.batch.json_columns import MAX_COLUMNS, RowDecoder, Shape, metadata_of, to_json
+from adapter.integrations.batch.jsonl import iter_blocks
 from adapter.integrations.batch.row_parser import COLUMNS, RowParser, error_columns, unique_column_name
 from adapter.integrations.batch.stats import BatchStats
 
@@ -74,6 +76,15 @@ def read_block(row_parser: RowParser, block: bytes) -> tuple[bytes, BatchStats]:
         raise UsageError(f"a block of rows cannot be read: {error}") from error
 
 
+def read_block_to_lines(row_parser: RowParser, block: bytes) -> tuple[bytes, BatchStats]:
+    """Parse an Arrow stream. Returns its rows as JSON lines with the result columns, and its totals."""
+    stream, counts = read_block(row_parser, block)
+    table = pa.ipc.open_stream(stream).read_all()
+    decoder = RowDecoder(table.schema.metadata)
+    lines = [json.dumps(decoder.decode(row), default=to_json) + "\n" for row in table.to_pylist()]
+    return "".join(lines).encode(), counts
+
+
 def with_columns(row_parser: RowParser, table: Any) -> tuple[Any, BatchStats]:
     """Parse a pyarrow.Table. Returns the table with the result columns, and the totals of its rows."""
     counts = BatchStats()
@@ -81,9 +92,10 @@ def with_columns(row_parser: RowParser, table: Any) -> tuple[Any, BatchStats]:
     needed = {name if name in names else name.split(".")[0] for name in row_parser.settings.columns}
     present = [name for name in names if name in needed]
     rows = table.select(present).to_pylist() if present else [{}] * len(table)
+    decoder = RowDecoder(table.schema.metadata)
     parsed_rows = []
     for row in rows:
-        parsed_rows.append(columns := row_parser.columns(row))
+        parsed_rows.append(columns := row_parser.columns(decoder.decode(row)))
         counts.add(columns)
     result = table.rename_columns([unique_column_name(name, names) for name in names])
     for name, kind in TYPES.items():
@@ -104,6 +116,39 @@ def write_parquet(stream: BinaryIO, path: Path) -> None:
     finally:
         if writer is not None:
             writer.close()
+
+
+def write_lines(stream: BinaryIO, path: Path) -> None:
+    """Write JSON lines with result columns to a Parquet file.
+
+    The lines are read twice: first to find the types of the columns, then to write a row group for each block. Raises
+    UsageError if the lines have too many columns.
+    """
+    shape = Shape()
+    stream.seek(0)
+    for line in stream:
+        shape.add(json.loads(line))
+    if shape.is_json and shape.count:
+        raise UsageError(
+            f"{path.name}: the rows have more than {MAX_COLUMNS:,} columns, or one with an invalid name, which Parquet "
+            "cannot hold; write them to a .jsonl file"
+        )
+    shape.settle()
+    types = {name: inner.type() for name, inner in shape.fields.items() if name not in TYPES} | TYPES
+    schema = pa.schema(list(types.items()), metadata_of(shape))
+    stream.seek(0)
+    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        for block in iter_blocks(stream):
+            rows = [json.loads(line) for line in block.splitlines()]
+            columns = [_column(shape, name, rows) for name in types]
+            writer.write_table(pa.Table.from_arrays(columns, schema=schema), row_group_size=max(1, len(rows)))
+
+
+def _column(shape: Shape, name: str, rows: Sequence[JsonObject]) -> Any:
+    if name in TYPES:
+        return _array([row.get(name) for row in rows], TYPES[name])
+    inner, is_optional = shape.fields[name], shape.is_optional(name)
+    return pa.array([inner.encode(row[name], is_optional) if name in row else None for row in rows], inner.type())
 
 
 def empty_table_like(path: Path) -> bytes:

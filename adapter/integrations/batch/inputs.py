@@ -26,6 +26,10 @@ class Source:
     kind: Kind
 
     @property
+    def output_kind(self) -> Kind:
+        return "table" if self.target is not None and self.target.suffix == ".parquet" else "lines"
+
+    @property
     def size(self) -> int | None:
         """Size in bytes, or None for standard input."""
         return self.path.stat().st_size if self.path else None
@@ -48,10 +52,8 @@ def find_sources(input_path: str, out: str) -> list[Source]:
     if input_path != STREAM and source.is_dir():
         return _in_folder(source, out)
     kind: Kind = "lines" if input_path == STREAM else _kind(source)
-    if kind == "lines" and out != STREAM and Path(out).suffix not in LINES:
-        raise UsageError(f"--out for JSON lines must be FILE.jsonl or - for standard output, got {out!r}")
-    if kind == "table" and Path(out).suffix != ".parquet":
-        raise UsageError(f"--out for {input_path} must be FILE.parquet, got {out!r}")
+    if out != STREAM and Path(out).suffix not in (*LINES, ".parquet"):
+        raise UsageError(f"--out must be FILE.jsonl, FILE.parquet or - for standard output, got {out!r}")
     if input_path != STREAM and not source.is_file():
         raise UsageError(f"file or folder {input_path!r} not found")
     return [Source(None if input_path == STREAM else source, None if out == STREAM else Path(out), kind)]

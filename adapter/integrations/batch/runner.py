@@ -120,7 +120,7 @@ def _write_file(
             progress.target, progress.blocks, progress.size = str(target), 0, 0
         file.truncate(progress.size)
         file.seek(0, os.SEEK_END)
-        for data, counts in pool.read(source.kind, islice(_blocks(source), progress.blocks, None)):
+        for data, counts in pool.read(source, islice(_blocks(source), progress.blocks, None)):
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
@@ -131,15 +131,18 @@ def _write_file(
             _save_progress(progress, progress_file)
             on_progress(progress.counts)
         _save_progress(progress, progress_file)
-        if source.kind == "lines":
+        if source.output_kind == "lines":
             partial.replace(target)
             return
         from adapter.integrations.batch import arrow
 
-        if not progress.blocks and source.path:
-            file.write(arrow.empty_table_like(source.path))
         complete = target.with_name(f"{target.name}.whole")
-        arrow.write_parquet(file, complete)
+        if source.kind == "lines":
+            arrow.write_lines(file, complete)
+        else:
+            if not progress.blocks and source.path:
+                file.write(arrow.empty_table_like(source.path))
+            arrow.write_parquet(file, complete)
         complete.replace(target)
         partial.unlink()
 
@@ -147,7 +150,7 @@ def _write_file(
 def _write_stream(source: Source, settings: RowSettings, jobs: int, on_progress: ProgressCallback) -> BatchStats:
     total = BatchStats()
     with _Pool(settings, jobs) as pool:
-        for data, counts in pool.read(source.kind, _blocks(source)):
+        for data, counts in pool.read(source, _blocks(source)):
             sys.stdout.buffer.write(data)
             sys.stdout.buffer.flush()
             counts.size = source.size_of(counts)
@@ -200,15 +203,16 @@ class _Pool:
         if self._executor is not None:
             self._executor.shutdown(cancel_futures=True)
 
-    def read(self, kind: Kind, blocks: Iterable[bytes]) -> Iterator[Block]:
+    def read(self, source: Source, blocks: Iterable[bytes]) -> Iterator[Block]:
         """Yield the parsed blocks in order. At most two blocks per process are in memory."""
+        kinds = source.kind, source.output_kind
         if self._executor is None:
-            yield from (_read(self._settings, kind, block) for block in blocks)
+            yield from (_read(self._settings, *kinds, block) for block in blocks)
             return
         pending: deque[Future[Block]] = deque()
         try:
             for block in blocks:
-                pending.append(self._executor.submit(_read, self._settings, kind, block))
+                pending.append(self._executor.submit(_read, self._settings, *kinds, block))
                 if len(pending) >= 2 * self._jobs:
                     yield pending.popleft().result()
             while pending:
@@ -220,12 +224,13 @@ class _Pool:
             ) from error
 
 
-def _read(settings: RowSettings, kind: Kind, block: bytes) -> Block:
+def _read(settings: RowSettings, kind: Kind, output_kind: Kind, block: bytes) -> Block:
     if kind == "lines":
         return jsonl.read_block(make_row_parser(settings), block)
     from adapter.integrations.batch import arrow
 
-    return arrow.read_block(make_row_parser(settings), block)
+    read = arrow.read_block if output_kind == "table" else arrow.read_block_to_lines
+    return read(make_row_parser(settings), block)
 
 
 @cache

@@ -135,11 +135,11 @@ def test_a_folder_becomes_a_folder(given, tmp_path):
 @pytest.mark.parametrize(
     ("given", "out", "why"),
     [
-        ("in.jsonl", "out.parquet", "for JSON lines must be"),
+        ("in.jsonl", "out.csv", "must be FILE.jsonl, FILE.parquet or -"),
         ("no.jsonl", "out.jsonl", "file or folder .*not found"),
         ("in.csv", "out.jsonl", "must be a file with the suffix"),
         (".", "out.jsonl", "must also be a folder"),
-        ("no.parquet", "out.jsonl", "must be FILE.parquet"),
+        ("no.parquet", "out.arrow", "must be FILE.jsonl, FILE.parquet or -"),
     ],
 )
 def test_mismatched_input_and_output_are_rejected(given, out, why, tmp_path, monkeypatch):

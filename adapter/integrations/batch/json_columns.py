@@ -1,0 +1,184 @@
+"""Find Arrow types for JSON rows, so that a Parquet file can hold the rows and give them back unchanged.
+
+Objects and lists become nested types. Values that have no common type are stored as JSON strings. The metadata of the
+schema has the paths of such values, and of fields that some objects lack, where null stands for a missing field.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import date, time, timedelta
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from adapter.core.events import Json, JsonObject
+
+MAX_FIELDS = 100
+"""Maximum number of fields of an object with a nested type. An object with more fields is probably a table."""
+MAX_COLUMNS = 1_000
+MAX_DEPTH = 8
+"""Maximum depth of nested types."""
+METADATA = b"toolcall_adapter"
+"""Key of the paths in the metadata of a schema."""
+
+Path: TypeAlias = tuple[str | int, ...]
+"""Names of fields from the column inward; 0 stands for the items of a list."""
+
+
+@dataclass(slots=True)
+class Shape:
+    """The values that were seen at one place in the rows. ``count``: their number. ``is_json``: whether they are stored
+    as JSON strings."""
+
+    depth: int = 0
+    count: int = 0
+    kinds: set[type] = field(default_factory=set)
+    has_null: bool = False
+    has_large: bool = False
+    is_json: bool = False
+    fields: dict[str, Shape] = field(default_factory=dict)
+    items: Shape | None = None
+
+    def add(self, value: Json) -> None:
+        self.count += 1
+        if value is None:
+            self.has_null = True
+            return
+        self.kinds.add(type(value))
+        if isinstance(value, int):
+            self.has_large = self.has_large or not -(2**53) <= value <= 2**53
+            self.is_json = self.is_json or not -(2**63) <= value < 2**63
+        elif isinstance(value, str):
+            self.is_json = self.is_json or not _is_encodable(value)
+        is_mixed = len(self.kinds) > 1 and (self.kinds != {int, float} or self.has_large)
+        is_nested = isinstance(value, dict | list)
+        self.is_json = self.is_json or is_mixed or (is_nested and self.depth >= MAX_DEPTH)
+        if isinstance(value, dict):
+            self._add_object(value)
+        elif isinstance(value, list):
+            self._add_list(value)
+
+    def _add_object(self, value: JsonObject) -> None:
+        most = MAX_FIELDS if self.depth else MAX_COLUMNS
+        self.is_json = self.is_json or not value or len(self.fields.keys() | value.keys()) > most
+        if self.is_json:
+            self.fields, self.items = {}, None
+            return
+        for name, inner in value.items():
+            self.is_json = self.is_json or not name or not _is_encodable(name)
+            self.fields.setdefault(name, Shape(self.depth + 1)).add(inner)
+
+    def _add_list(self, value: list[Json]) -> None:
+        if self.is_json:
+            self.fields, self.items = {}, None
+            return
+        self.items = self.items or Shape(self.depth + 1)
+        for inner in value:
+            self.items.add(inner)
+
+    def is_optional(self, name: str) -> bool:
+        return self.fields[name].count < self.count - self.has_null
+
+    def settle(self, is_optional: bool = False) -> None:
+        """Decide which values become JSON strings, when all rows were added."""
+        self.is_json = self.is_json or (is_optional and self.has_null)
+        for name, inner in self.fields.items():
+            inner.settle(self.is_optional(name))
+        if self.items is not None:
+            self.items.settle()
+
+    def type(self) -> Any:
+        """Return the pyarrow.DataType."""
+        if self.is_json or not self.kinds:
+            return pa.string()
+        if dict in self.kinds:
+            return pa.struct([(name, inner.type()) for name, inner in self.fields.items()])
+        if self.items is not None:
+            return pa.list_(self.items.type())
+        if float in self.kinds:
+            return pa.float64()
+        return pa.bool_() if bool in self.kinds else pa.int64() if int in self.kinds else pa.string()
+
+    def encode(self, value: Json, is_optional: bool = False) -> Any:
+        """Return the value for a column of `type`."""
+        if self.is_json:
+            return None if value is None and not is_optional else json.dumps(value)
+        if isinstance(value, dict):
+            return {name: self.fields[name].encode(inner, self.is_optional(name)) for name, inner in value.items()}
+        if isinstance(value, list) and self.items is not None:
+            return [self.items.encode(inner) for inner in value]
+        return float(value) if type(value) is int and float in self.kinds else value
+
+    def paths(self, path: Path = ()) -> Iterator[tuple[str, Path]]:
+        """Yield the paths of JSON strings and of optional fields, each with "json" or "optional"."""
+        if self.is_json:
+            yield "json", path
+            return
+        for name, inner in self.fields.items():
+            if self.is_optional(name):
+                yield "optional", (*path, name)
+            yield from inner.paths((*path, name))
+        if self.items is not None:
+            yield from self.items.paths((*path, 0))
+
+
+def metadata_of(rows: Shape) -> dict[bytes, bytes]:
+    found: dict[str, list[Path]] = {"json": [], "optional": []}
+    for kind, path in rows.paths():
+        found[kind].append(path)
+    return {METADATA: json.dumps(found).encode()} if found["json"] or found["optional"] else {}
+
+
+class RowDecoder:
+    """Restores the JSON rows of a table. ``metadata``: that of its schema. A table of another program has no paths."""
+
+    def __init__(self, metadata: dict[bytes, bytes] | None) -> None:
+        try:
+            found = json.loads((metadata or {}).get(METADATA, b"{}"))
+            self._json, self._optional = (frozenset(map(tuple, found.get(kind, ()))) for kind in ("json", "optional"))
+        except (ValueError, TypeError, AttributeError):  # another program has changed it
+            self._json = self._optional = frozenset()
+
+    def decode(self, value: Any, path: Path = ()) -> Any:
+        if not self._json and not self._optional:
+            return value
+        if path in self._json and isinstance(value, str):
+            try:
+                return json.loads(value)
+            except ValueError:
+                return value
+        if isinstance(value, dict):
+            return {
+                name: self.decode(inner, (*path, name))
+                for name, inner in value.items()
+                if inner is not None or (*path, name) not in self._optional
+            }
+        return [self.decode(inner, (*path, 0)) for inner in value] if isinstance(value, list) else value
+
+
+def to_json(value: object) -> Json:
+    """Return the JSON value for a value of a table that JSON has no type for."""
+    match value:
+        case bytes():
+            return base64.b64encode(value).decode()
+        case date() | time():
+            return value.isoformat()
+        case timedelta():
+            return value.total_seconds()
+        case _:
+            return str(value)
+
+
+def _is_encodable(text: str) -> bool:
+    """Return whether ``text`` has no lone surrogates, which Arrow cannot store."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
