@@ -1,0 +1,29 @@
+from agents import Agent, OpenAIChatCompletionsModel, Runner, function_tool, set_tracing_disabled
+from openai import AsyncOpenAI
+
+
+@function_tool
+def open_invoices(customer: str) -> list[str]:
+    """List the unpaid invoices of a customer."""
+    return [f"{customer}-{number}" for number in range(1, 4)]
+
+
+@function_tool(needs_approval=True)
+def send_reminder(invoice: str) -> str:
+    """Remind the customer of an invoice."""
+    return f"reminded of {invoice}"
+
+
+set_tracing_disabled(True)
+model = OpenAIChatCompletionsModel("m", AsyncOpenAI(base_url="http://127.0.0.1:8080/v1", api_key="none"))
+agent = Agent(name="Invoices", model=model, tools=[open_invoices, send_reminder])
+result = Runner.run_sync(agent, "Remind Acme of the oldest open invoice")
+while result.interruptions:
+    state = result.to_state()
+    for call in result.interruptions:
+        if input(f"{call.name} {call.arguments}? ") == "y":
+            state.approve(call)
+        else:
+            state.reject(call)
+    result = Runner.run_sync(agent, state)
+print(result.final_output)
