@@ -31,7 +31,7 @@ def doctor(
         ),
     ] = False,
 ) -> None:
-    """Check this machine's extras, sandbox and servers, and suggest fixes."""
+    """Check this machine's extras, sandbox and servers."""
     from adapter.cli.doctor_checks import run_checks
     from adapter.workspace.sandbox.sandbox import SandboxSettings
 

@@ -34,7 +34,7 @@ def learn(
         str | None, typer.Option(metavar="NAME", help="Name of the format.", show_default="the output's name")
     ] = None,
 ) -> None:
-    """Learn a tool-call format from examples, and write it to a file for --format."""
+    """Learn a tool-call format from examples."""
     from adapter.parsing.format_file import write_format_file
     from adapter.prompting.deriving.learning import learn_format
 

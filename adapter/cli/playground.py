@@ -16,7 +16,7 @@ def playground(
         int, typer.Option(metavar="N", min=0, max=65535, help="Port to listen on; 0 picks a free one.")
     ] = 0,
 ) -> None:
-    """Paste a model's raw text into a page, and see its calls, repairs and rejections while you type."""
+    """Open a page that parses a model's raw text while you type."""
     from adapter.recording.view.page_server import PageServer
     from adapter.recording.view.playground import playground_page
     from adapter.recording.view.playground_reader import read_for_page

@@ -53,7 +53,7 @@ def demo(
 
 
 def setup() -> None:
-    """Download the built-in model, so that later runs need no network."""
+    """Download the built-in model, so that later runs work offline."""
     from adapter.cli.conversation_display import Console
     from adapter.cli.model_loading import ensure_builtin_model
 

@@ -152,7 +152,7 @@ def serve(
     log_json: Annotated[bool, _process("", "Write the log as JSON, one line per request.", "--log-json")] = False,
     help_all: shared.HelpAll = False,  # noqa: ARG001  # its callback prints the help
 ) -> None:
-    """Add tool calling to a model server, as an OpenAI-compatible API."""
+    """Serve an OpenAI-compatible API that adds tool calling."""
     from adapter.backends.endpoint_discovery import api_url, find_endpoint
     from adapter.backends.profiles import validate_profile_name
     from adapter.backends.template_files import load_chat_template
