@@ -38,7 +38,7 @@ function layOut() {
   lines = [];
   let top = 0;
   let place = 0;
-  let before = "";
+  let before = null; // the exchange above
   const add = (line, kind) => {
     lines.push({ ...line, top, height: HEIGHTS[kind] * rem });
     top += HEIGHTS[kind] * rem;
@@ -48,12 +48,12 @@ function layOut() {
     const isHidden = isFolder && !isOpen(group.key);
     if (isFolder) {
       add({ group }, "group");
-      before = firstOf(group).question;
+      before = firstOf(group);
     }
     for (const exchange of group.exchanges) {
-      const asks = exchange.question !== "" && exchange.question !== before;
+      const asks = exchange.question !== "" && !(before?.conversation === exchange.conversation && before.question === exchange.question);
       if (!isHidden) add({ exchange, place, asks, isInside: isFolder }, asks ? "asked" : "row");
-      before = exchange.question;
+      before = exchange;
       place++;
     }
   }

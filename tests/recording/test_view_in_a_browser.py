@@ -127,6 +127,15 @@ def test_conversations_are_folded_and_unfolded_by_keys_and_clicks(chrome, tmp_pa
     assert "2 messages as in exchange 2" in texts(chrome, "summary")
 
 
+def test_question_is_repeated_only_for_another_conversation(chrome, tmp_path):
+    """Two that ask the same are both shown with it; the exchanges of one conversation are not."""
+    opened(chrome, tmp_path, view_exchanges([exchange(said="Same"), exchange(said="Same")], "f"))
+    assert texts(chrome, ".question:not([hidden])") == ["Same", "Same"]
+    text = (TRANSCRIPTS / "by-hand-six-turns.jsonl").read_text(encoding="utf-8")
+    opened(chrome, tmp_path, view_transcript(Transcript.from_text(text), "f"))
+    assert texts(chrome, ".question:not([hidden])") == ["Change the port from 8000 to 9000 everywhere"]
+
+
 def test_address_holds_the_search(chrome, tmp_path):
     """And the filters. A link with them shows the same."""
     opened(chrome, tmp_path, view_exchanges([*conversation("First", 3), *conversation("Second", 3)], "f"))
