@@ -38,6 +38,8 @@ RIGHT_BAR = 98.0
 RIGHT_BARS = {"two at once": 95.0, "drifted, real": 70.0}
 WRONG_BAR, KIND_WRONG_BAR = 0.1, 1.0
 """Percent; of drifted files none at all may be wrong."""
+MADE_BEFORE = ("already applied", "already deleted", "applied, and a twin", "no change")
+"""Kinds of patches of files in which the change stands already."""
 MAX_PEER_WORK = 40_000
 """Lines of the file times lines of the block up to which the sliding window is run."""
 
@@ -140,6 +142,24 @@ def asked_twice(chosen: Sequence[Case], shown: str | None) -> list[str]:
                 _show(replace(case, kind=f"{case.kind}, asked twice", text=case.expected), "changed again")
     print(f"asked twice: {changed} of {again} patches changed the text again; {anew} more fit anew")
     return [f"asked twice: {changed} changed again"] if changed else []
+
+
+def falsely_applied(chosen: Sequence[Case], shown: str | None) -> list[str]:
+    """How often a refusal calls a change that was never made already applied; a model would go on without it."""
+    false = refused = 0
+    for case in chosen:
+        if case.kind in MADE_BEFORE or (case.expected is None and str(case.patches[0]["new_text"]) in case.text):
+            continue
+        try:
+            patch_text(case.text, case.patches)
+        except EditError as error:
+            refused += 1
+            if "already applied" in error.kinds:
+                false += 1
+                if shown in ("already applied", "all"):
+                    _show(case, "called already applied")
+    print(f"called already applied: {false} of {refused} refused patches that were never applied")
+    return [f"called already applied: {false}"] if false else []
 
 
 def _missed(table: dict[str, Counter[str]], unique: set[str]) -> list[str]:
@@ -283,6 +303,7 @@ def main() -> int:
     options = parser.parse_args()
     drawn = cases(options.seed, options.per_kind, options.held_out, options.sources, options.repositories)
     missed = rates(drawn, options.show, options.only_ours)
+    missed += falsely_applied(drawn, options.show)
     missed += asked_twice(drawn, options.show)
     if options.sizes:
         costs(options.sizes)

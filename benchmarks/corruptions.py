@@ -545,7 +545,7 @@ def trailing_comma(_: Random, edit: Edit) -> Case | None:
 _COMMENTS = {"python": "# {}", "yaml": "# {}", "toml": "# {}", "rb": "# {}", "markdown": "<!-- {} -->"}
 
 
-def _comment(edit: Edit, words: str) -> str:
+def comment_of(edit: Edit, words: str) -> str:
     return _COMMENTS.get(language_of(edit.source), "// {}").format(words)
 
 
@@ -559,7 +559,7 @@ def comment_dropped(random: Random, edit: Edit) -> Case | None:
         return None
     line = random.choice(inner)
     lines = list(edit.lines)
-    lines.insert(line, indent_of(edit.lines[line]) + _comment(edit, UNSEEN))
+    lines.insert(line, indent_of(edit.lines[line]) + comment_of(edit, UNSEEN))
     shift = 1 if line <= edit.start - 1 else 0
     moved = replace(edit, lines=tuple(lines), start=edit.start + shift, stop=edit.stop + shift)
     return case_of(moved, "comment dropped", edit.old, edit.new)
@@ -579,7 +579,9 @@ def elided(random: Random, edit: Edit) -> Case | None:
     first = edit.start - 2 - size
     if first < 1 or not all(edit.lines[line].strip() for line in (first, first - 1, edit.start - 1)):
         return None
-    dots = indent_of(edit.lines[first + 1]) + random.choice(["...", _comment(edit, "..."), "// ... existing code ..."])
+    dots = indent_of(edit.lines[first + 1]) + random.choice(
+        ["...", comment_of(edit, "..."), "// ... existing code ..."]
+    )
     head = [*edit.lines[first - 1 : first + 1], dots, *edit.lines[edit.start - 2 : edit.start]]
     tail = list(edit.lines[edit.stop : edit.stop + edit.after])
     return case_of(edit, "elided middle", [*head, *edit.removed, *tail], [*head, *edit.added, *tail])

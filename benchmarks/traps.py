@@ -34,6 +34,7 @@ from benchmarks.corruptions import (
     typo_in_context,
 )
 from benchmarks.drifts import real_drift, stands_as_block
+from benchmarks.misplaced_edits import MISPLACED
 from benchmarks.one_sided import ONE_SIDED
 from benchmarks.real_files import real_files, version_pairs
 
@@ -88,9 +89,11 @@ def _with_sibling(random: Random, edit: Edit) -> Edit:
     return replace(edit, lines=lines, start=edit.start + len(block), stop=edit.stop + len(block))
 
 
-def twins(random: Random, edit: Edit) -> Case:
+def twins(random: Random, edit: Edit) -> Case | None:
     """The model's text is exact for one of them."""
     edit = _with_sibling(random, edit)
+    if "\n".join(edit.lines).count("\n".join(edit.old)) > 1:
+        return None
     return case_of(edit, "twins", edit.old, edit.new)
 
 
@@ -390,7 +393,7 @@ def _made_edit(random: Random, by_language: Sequence[Sequence[Path]]) -> Edit | 
 
 
 def _corrupted(random: Random, per_kind: int, draw: Callable[[], Edit | None]) -> Iterator[Case]:
-    for make in (*KINDS, *ONE_SIDED, *TRAPS):
+    for make in (*KINDS, *ONE_SIDED, *TRAPS, *MISPLACED):
         count = 0
         for _ in range(per_kind * 12):
             edit = draw()
