@@ -40,7 +40,7 @@ class Revision(NamedTuple):
 
 def revisions(repository: Path, suffixes: Sequence[str] = SUFFIXES) -> list[Revision]:
     """What the last commits changed, newest first."""
-    shown = _git(repository, "log", "--no-merges", "--raw", "--no-abbrev", "--no-renames", "--diff-filter=M",
+    shown = git_output(repository, "log", "--no-merges", "--raw", "--no-abbrev", "--no-renames", "--diff-filter=M",
                  f"-n{MAX_COMMITS}", "--format=")  # fmt: skip
     found = []
     for line in shown.splitlines():
@@ -53,7 +53,7 @@ def revisions(repository: Path, suffixes: Sequence[str] = SUFFIXES) -> list[Revi
 
 def lines_of(repository: Path, blob: str) -> tuple[str, ...] | None:
     """The lines of a version, None for one that is no text, too short or too long."""
-    data = _blob(_reader(repository), blob)
+    data = read_blob(repository, blob)
     if not MIN_BYTES <= len(data) <= MAX_BYTES:
         return None
     try:
@@ -70,7 +70,8 @@ def _reader(repository: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
-def _blob(reader: subprocess.Popen[bytes], blob: str) -> bytes:
+def read_blob(repository: Path, blob: str) -> bytes:
+    reader = _reader(repository)
     assert reader.stdin is not None
     assert reader.stdout is not None
     reader.stdin.write(f"{blob}\n".encode())
@@ -143,6 +144,6 @@ def _is_small(hunk: LineChange) -> bool:
     return hunk.end - hunk.start <= MAX_REMOVED and hunk.new_end - hunk.new_start <= MAX_ADDED
 
 
-def _git(repository: Path, *arguments: str) -> str:
+def git_output(repository: Path, *arguments: str) -> str:
     result = subprocess.run(["git", "-C", repository, *arguments], capture_output=True, check=True)
     return result.stdout.decode("utf-8", "replace")

@@ -183,6 +183,11 @@ class _Merge:
             partner = partners.get(index)
             nearest_row = max(0, min(hunk.start + index - hunk.new_start, hunk.end - 1)) if partner is None else partner
             replaced_line = self.pairs.get(nearest_row) if hunk.start < hunk.end else None
+            if self.indents.is_doubtful(self.new[index]):
+                raise AmbiguousReplacement(
+                    f"{self.new[index].strip()[:60]!r} is indented with tabs, which the file does not use: indent the "
+                    "lines as the file does"
+                )
             line = self._line(self.new[index], partner, nearest_row)
             if is_list_end and index == hunk.new_end - 1:
                 line = line.rstrip().removesuffix(",")

@@ -483,3 +483,13 @@ def test_local_tools_file_needs_approval(model, tmp_path):
     file.write_text(json.dumps([tool | {"executable": "rm"}]), encoding="utf-8")
     assert run().returncode == 2
     assert adapter("prompt", "--dialect", "promptly", cwd=tmp_path).returncode == 0
+
+
+def test_edit_of_a_folder_creates_a_file_from_an_edit_without_old_text(tmp_path):
+    """Many tools define it so. With more than one patch it remains an edit of a file that must exist."""
+    (tmp_path / "a.txt").write_text("one\n", encoding="utf-8")
+    rows = [{"path": "a.txt", "old_text": "one", "new_text": "two"}, {"path": "b.txt", "old_text": "", "new_text": "x"}]
+    (tmp_path / "patches.json").write_text(json.dumps(rows), encoding="utf-8")
+    done = shell(f"{PYTHON} -m adapter edit . --patches patches.json", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert [(tmp_path / name).read_text(encoding="utf-8") for name in ("a.txt", "b.txt")] == ["two\n", "x\n"]

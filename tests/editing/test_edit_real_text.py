@@ -19,7 +19,9 @@ from adapter.editing.matching.normalize import fold_typography, tokenize_line
 from adapter.editing.repairs.diff_markers import AmbiguousDiffMarkers, strip_new_text_markers
 from adapter.editing.repairs.unescape import undo_double_escaping
 from adapter.editing.splice import merge_text
+from benchmarks.ambiguity import is_ambiguous
 from benchmarks.corruptions import KINDS, make_edit
+from benchmarks.misplaced_edits import MISPLACED
 from benchmarks.one_sided import (
     ONE_SIDED,
     deeper,
@@ -182,6 +184,15 @@ def test_drift_gives_the_right_result_or_a_rejection(seed, make):
     """Around the change the file reads differently; where the lines to change are gone nothing is edited."""
     case = case_of(make, seed)
     assert applied(case) in (case.expected, None)
+
+
+@pytest.mark.parametrize("make", MISPLACED, ids=lambda make: getattr(make, "__name__", str(make)))
+def test_edit_is_made_where_it_is_meant_or_not_at_all(make):
+    """Right or refused: no other place, no other block, no line lost."""
+    for seed in range(6):
+        case = case_of(make, seed)
+        got = applied(case)
+        assert got is None or got == case.expected or is_ambiguous(case, got)
 
 
 @fixed

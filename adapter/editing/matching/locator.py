@@ -41,7 +41,7 @@ from adapter.editing.matching.strategies import (
 from adapter.editing.rejection import Rejection, Resolution, ResolvedEdit
 from adapter.editing.repairs.diff_markers import AmbiguousDiffMarkers, strip_new_text_markers
 from adapter.editing.repairs.interpretations import Interpretation, interpretations
-from adapter.editing.repairs.omissions import find_omissions, is_elision, may_be_elision
+from adapter.editing.repairs.omissions import find_omissions, is_elision, is_like_own, may_be_elision
 from adapter.editing.repairs.reindent import indent_of
 from adapter.editing.repairs.unescape import unescape_new_text
 from adapter.editing.splice import AmbiguousReplacement
@@ -94,8 +94,11 @@ class _Locator:
         """Return a line of the new text that stands for lines of the old text, or an empty string."""
         old, new = split_view_lines(self.old), split_view_lines(self.new)
         known = {line.strip() for line in old}
-        omissions = (new[index] for index in find_omissions(old, new))
-        return next((line for line in omissions if line.strip() not in known and not self._is_in_file(line)), "")
+        omissions = [line for index in find_omissions(old, new) if (line := new[index]).strip() not in known]
+        unlike = [line for line in omissions if not self._is_in_file(line)]
+        loses_nothing = isinstance(self.patch, Hunk) or known <= {line.strip() for line in new}
+        own = [line for line in self.document.lines if is_elision(line)] if unlike else []
+        return next((line for line in unlike if not is_like_own(line, own, loses_nothing)), "")
 
     def _is_in_file(self, line: str) -> bool:
         return bool(self.search.lines_with_key(normalized_line(line)))

@@ -24,6 +24,8 @@ from adapter.editing.repairs.reindent import indent_of, indent_width
 
 MIN_KEPT = 0.5
 """Minimum share of the non-blank lines of a span that a piece with fewer lines keeps."""
+MIN_REWRITTEN = 0.5
+"""Minimum number of added lines, as a share of the removed lines, that replace those."""
 MAX_SLACK = 30
 """Number of lines by which a span may be longer than twice its piece."""
 MARGIN = 3.0
@@ -238,6 +240,14 @@ class PiecePlacer:
                         return f"{line.strip()[:80]!r} would be in the file twice, because omitted lines contain it too"
         return ""
 
+    def _has_sure_ends(self, lines: Sequence[str], actual: Sequence[str]) -> bool:
+        """Return whether a piece keeps two lines at each end of its span, one of which occurs once in the file."""
+        written, kept = ([line for line in part if line] for part in (lines, actual))
+        return all(
+            written[end] == kept[end] and any(len(self._places[line]) == 1 for line in kept[end])
+            for end in (slice(2), slice(-2, None))
+        )
+
     def _find_doubt(self, piece: Piece, span: Placement, rivals: Sequence[Placement]) -> str:
         """Return the reason why ``span`` is not certainly the place of ``piece``, or an empty string."""
         ends = " to ".join(repr(line.strip()[:80]) for line in (piece.lines[0], piece.lines[-1]))
@@ -247,7 +257,9 @@ class PiecePlacer:
         actual, lines = self._old[span.start : span.end], [line.rstrip() for line in piece.lines]
         lost = sum(_count_nonblank(actual[one.start : one.end]) for one in changes(actual, lines))
         fewer = _count_nonblank(actual) - _count_nonblank(lines)
-        if fewer > 0 and lost >= (1 - MIN_KEPT) * _count_nonblank(actual):
+        is_shortened = fewer > 0 and lost >= (1 - MIN_KEPT) * _count_nonblank(actual)
+        is_rewritten = lost - fewer >= MIN_REWRITTEN * lost
+        if is_shortened and not is_rewritten and not self._has_sure_ends(lines, actual):
             return f"lines {span.start + 1}-{span.end} would be replaced with {fewer} fewer lines"
         return ""
 

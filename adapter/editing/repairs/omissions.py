@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from rapidfuzz import fuzz
+
 from adapter.core.text.diffs import changes
 from adapter.editing.repairs.reindent import indent_width
 
@@ -38,6 +40,8 @@ _FILLER = re.compile(
     r"still|styles?|template|tests?|text|that|the|there|these|this|those|to|types?|until|"
     r"values?|variables?|version|was|were|with"
 )
+MIN_ALIKE = 90
+"""Minimum similarity, in percent, of a removed line and the new line that replaces it."""
 _REST = ("rest", "remaining", "remainder")
 
 
@@ -71,9 +75,24 @@ def find_omissions(old: Sequence[str], new: Sequence[str]) -> Iterator[int]:
     found: set[str] = set()
     for hunk in changes(old, new):
         added = possible.intersection(range(hunk.new_start, hunk.new_end))
-        is_loss = _count_code(old[hunk.start : hunk.end]) > _count_code(new[hunk.new_start : hunk.new_end])
-        found.update(new[index].strip() for index in added if is_loss or is_omission_comment(new[index]))
+        removed, written = old[hunk.start : hunk.end], new[hunk.new_start : hunk.new_end]
+        is_loss = _count_code(removed) > _count_code(written)
+        found.update(
+            new[index].strip()
+            for index in added
+            if is_loss or is_omission_comment(new[index]) or _loses_edge(removed, written, index - hunk.new_start)
+        )
     yield from (index for index in sorted(possible) if new[index].strip() in found)
+
+
+def is_like_own(line: str, own: Sequence[str], loses_nothing: bool) -> bool:
+    """Return whether an omission is written like one of the ``own`` omissions that a document contains as text.
+
+    Dots alone are also written so in a document with dots of its own, if the new text ``loses_nothing``.
+    """
+    spelled = {"".join(other.split()) for other in own}
+    has_own_dots = any(not re.search(r"\w", other) for other in own)
+    return "".join(line.split()) in spelled or (loses_nothing and has_own_dots and not re.search(r"\w", line))
 
 
 def may_be_elision(line: str) -> bool:
@@ -106,6 +125,18 @@ def _words(text: str) -> list[str]:
 
 def _has_only_known_words(words: Sequence[str]) -> bool:
     return all(_LEFT_OUT.fullmatch(word) or _FILLER.fullmatch(word) for word in words)
+
+
+def _loses_edge(removed: Sequence[str], written: Sequence[str], index: int) -> bool:
+    """Return whether the line is the first or last of ``written``, and ``written`` has no line like the first or last
+    of ``removed``."""
+    code = [line.strip() for line in removed if re.search(r"\w", line)]
+    if not code:
+        return False
+    others = [line.strip() for line in (*written[:index], *written[index + 1 :]) if line.strip()]
+    is_last, is_first = (not any(map(str.strip, part)) for part in (written[index + 1 :], written[:index]))
+    edges = [code[-1]] * is_last + [code[0]] * is_first
+    return any(all(fuzz.ratio(edge, other) < MIN_ALIKE for other in others) for edge in edges)
 
 
 def _is_stub(lines: Sequence[str], index: int) -> bool:

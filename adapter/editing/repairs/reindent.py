@@ -16,7 +16,9 @@ from typing import NamedTuple
 TAB_WIDTH = 4
 """Width of a tab in columns. Only its ratio to other widths matters."""
 UNITS = (2, 3, 4)
-"""Common widths of one level, in columns."""
+"""Common widths of one level in a file, in columns."""
+WRITTEN_UNITS = (*UNITS, 8)
+"""Widths of one level that models write."""
 _OPENERS = (":", "{")
 
 
@@ -46,9 +48,23 @@ class IndentMapper:
     def move(self, text: str, nearest_row: int) -> str:
         """Return ``text`` at the file's indentation. ``nearest_row`` is the index of the nearest old line."""
         if not text.strip():
+            if all(pair.written == pair.actual for pair in self._pairs):
+                return text
             return self._render_indent(_width(text)) if self._uses_tabs else text
         indent = indent_of(text)
         return self._map_indent(indent, nearest_row) + text[len(indent) :]
+
+    def is_doubtful(self, text: str) -> bool:
+        """Return whether a tab of ``text`` may stand for one level of the file or for several.
+
+        Lines at one depth do not tell tabs of several levels from tabs of one level in a block that was moved left.
+        """
+        indent = indent_of(text)
+        if not text.strip() or any(pair.written == indent for pair in self._pairs) or self._uses_tabs:
+            return False
+        is_one_depth = len({pair.written for pair in self._pairs}) == 1
+        is_same_width = all(_width(pair.written) == _width(pair.actual) for pair in self._pairs)
+        return is_one_depth and is_same_width and "\t" in self._pairs[0].written and self._unit != TAB_WIDTH
 
     def _map_indent(self, indent: str, nearest_row: int) -> str:
         if self._added_prefix is not None and indent.startswith(self._added_prefix):
@@ -81,16 +97,28 @@ class IndentMapper:
 
     def _units(self, base: _Pair) -> tuple[int, int]:
         """Return the columns of one level in the file, and those in the model's text next to ``base``."""
+        ratio = self._ratio(base)
         if _width(base.written) == _width(base.actual) > 0:
-            return 1, 1  # a differently scaled line next to a correct one is unrelated
+            # A differently scaled line next to a correct one is unrelated, unless the model's own levels agree with it.
+            is_scale = ratio is not None and ratio[0] * min(self._opened, default=0) == ratio[1] * self._unit
+            return ratio if ratio is not None and is_scale else (1, 1)
+        return ratio or (self._unit, self._written_unit(base, self._unit))
+
+    def _ratio(self, base: _Pair) -> tuple[int, int] | None:
+        """Return the columns in the file for those in the model's text, as the nearest line at another depth shows."""
         others = [pair for pair in self._pairs if _width(pair.written) != _width(base.written)]
-        if others:
-            other = min(others, key=lambda pair: abs(pair.line - base.line))
-            actual, written = _width(other.actual) - _width(base.actual), _width(other.written) - _width(base.written)
-            step = gcd(actual, written)
-            return (abs(actual) // step, abs(written) // step) if actual * written > 0 else (1, 1)
-        unit = self._unit
-        return unit, self._written_unit(base, unit)
+        if not others:
+            return None
+        other = min(others, key=lambda pair: abs(pair.line - base.line))
+        actual, written = _width(other.actual) - _width(base.actual), _width(other.written) - _width(base.written)
+        step = gcd(actual, written)
+        return (abs(actual) // step, abs(written) // step) if actual * written > 0 else (1, 1)
+
+    @cached_property
+    def _opened(self) -> list[int]:
+        """The columns by which the model indented the first lines of blocks."""
+        steps = (step for text in self._written for step in _steps(text))
+        return [step for step, is_opened in steps if is_opened and step in WRITTEN_UNITS]
 
     @cached_property
     def _unit(self) -> int:
@@ -107,16 +135,15 @@ class IndentMapper:
         lines = [line for text in self._written for line in text if line.strip()]
         if any(line.startswith("\t") for line in lines):
             return TAB_WIDTH
-        opened = [step for text in self._written for step, is_opened in _steps(text) if is_opened and step in UNITS]
-        if opened:
-            return min(opened)
+        if self._opened:
+            return min(self._opened)
         written, actual = _width(base.written), _width(base.actual)
         step = gcd(*(indent_width(line) - written for line in lines))
         if not written or not actual:
             return step if step == 2 < unit else unit
         scaled, rest = divmod(written * unit, actual)
         is_shown = step % unit != 0 if scaled < unit else step % scaled == 0 == written % scaled
-        return scaled if rest == 0 and scaled in UNITS and step and is_shown else unit
+        return scaled if rest == 0 and scaled in WRITTEN_UNITS and step and is_shown else unit
 
     def _render_indent(self, columns: int) -> str:
         if not self._uses_tabs:

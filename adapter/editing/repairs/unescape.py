@@ -34,6 +34,7 @@ _PREFIX = re.compile(r"(?<!\w)[a-zA-Z]{1,2}$")
 _PATTERN = re.compile(r"(?:(?<=[(\[^])|(?<=[ (=,:]/))(?:\\[nr])+(?:\|(?:\\[nr])+)*(?=[)\]|*+?]|/(?![/*]))")
 """Line breaks in a regular expression, as in ``[^\\n]`` and ``(\\r\\n|\\n)``."""
 _DOUBLED = re.compile(r"\\\\[nrt]")
+_ESCAPED_LEAD = re.compile(r"(\\[nr])(?:\\t)+")
 _PAIR = re.compile(r'(?<!\w)\\"[^"\\\n]*\\"(?!\w)')
 _QUOTE = '\\"'
 _MARKUP = "&<>\"'"
@@ -54,9 +55,17 @@ def undo_double_escaping(old: str, new: str) -> Iterator[tuple[str, str]]:
             if is_doubtful and "break" in kinds:
                 continue  # two backslashes may be intended, or the whole text may be escaped
             new_kinds = _OF_JSON | kinds if is_json and size == len(found_kinds) else kinds
+            if "break" in kinds and "tab" not in found_kinds and _has_escaped_indentation(new):
+                new_kinds |= {"tab"}
             for in_strings in (True,) if is_quoted and size == len(found_kinds) else (False, True):
                 unescaped_old = _unescape(old, kinds, in_strings)
                 yield unescaped_old, _unescape(new, new_kinds, in_strings, frozenset(unescaped_old.split("\n")))
+
+
+def _has_escaped_indentation(text: str) -> bool:
+    r"""Return whether each ``\t`` of ``text`` is at the start of a line, and no other letter has a backslash."""
+    rest = _ESCAPED_LEAD.sub(r"\1", text)
+    return rest != text and all(match[1] in "nr" or not match[1].isalpha() for match in _ESCAPE.finditer(rest))
 
 
 def _is_doubled(text: str) -> bool:

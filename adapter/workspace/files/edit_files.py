@@ -214,7 +214,8 @@ class _MultiFileEdit:
             self._contents[file.parts] = encode(edit.content, "utf-8", file.display_path)
             self.done.append(f"added {file.display_path}")
             return
-        if now is None and edit.action == "update" and creates_file(edit.patches):
+        is_new = creates_file(edit.patches, self._operation.empty_old_text)
+        if now is None and edit.action == "update" and is_new:
             now = b""
         if now is None:
             with self._context.root.locate(edit.path, parents="imagine") as resolved:

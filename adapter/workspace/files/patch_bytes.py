@@ -10,7 +10,7 @@ from itertools import accumulate
 from adapter.core.errors import EditError
 from adapter.core.text.lines import split_lines
 from adapter.editing import PatchResult, patch_text
-from adapter.tools.operations import ChangedLine, Hunk, Patch, PatchText, WholeFileRewrite
+from adapter.tools.operations import ChangedLine, EmptyOldText, Hunk, Patch, PatchText, WholeFileRewrite
 from adapter.workspace.changes.encoding_detection import check_new_characters
 from adapter.workspace.changes.text_codec import bytes_as_text, decode, encode, text_as_bytes
 
@@ -52,8 +52,13 @@ def _to_bytes_patch(patch: Patch, encoding: str, shown: str) -> Patch:
     return replace(patch, old_text=bytes_as_text(old), new_text=bytes_as_text(encode(patch.new_text, encoding, shown)))
 
 
-def creates_file(patches: Sequence[Patch]) -> bool:
-    """Return whether the patches contain the whole text of a file, so that the file need not exist."""
+def creates_file(patches: Sequence[Patch], empty_old_text: EmptyOldText = "refuse") -> bool:
+    """Return whether the patches contain the whole text of a file, so that the file need not exist.
+
+    A patch without old text does unless ``empty_old_text`` refuses it.
+    """
+    if len(patches) == 1 and empty_old_text != "refuse" and not (patches[0].old_text or patches[0].start_line):
+        return True
     return bool(patches) and all(
         isinstance(patch, WholeFileRewrite)
         or (isinstance(patch, Hunk) and not (patch.old_text or patch.below or patch.at_end or patch.start_line))
