@@ -12,8 +12,10 @@ from adapter.editing.matching.normalize import normalized_line
 from adapter.editing.repairs.interpretations import Interpretation, interpretations
 from benchmarks.corruptions import UNSEEN, Case
 
-BLANKS_BY_MODEL = ("trailing by model", "twins, loose", "twins, hint", "indent", "tabs", "two for four", "two at once")
-BLANKS_BY_MODEL += ("blank line beside", "escapes beside", "entities beside", "marks beside", "typography beside")
+BLANKS_BY_MODEL = (
+    *("trailing by model", "twins, loose", "twins, hint", "indent", "tabs", "two for four", "two at once"),
+    *("blank line beside", "escapes beside", "entities beside", "marks beside", "typography beside"),
+)
 """How kinds begin that put blanks at ends of lines, or move lines that hold only blanks."""
 
 
