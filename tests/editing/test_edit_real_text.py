@@ -186,7 +186,7 @@ def test_drift_gives_the_right_result_or_a_rejection(seed, make):
     assert applied(case) in (case.expected, None)
 
 
-@pytest.mark.parametrize("make", MISPLACED, ids=lambda make: getattr(make, "__name__", str(make)))
+@pytest.mark.parametrize("make", MISPLACED, ids=[str(number) for number in range(len(MISPLACED))])
 def test_edit_is_made_where_it_is_meant_or_not_at_all(make):
     """Right or refused: no other place, no other block, no line lost."""
     for seed in range(6):

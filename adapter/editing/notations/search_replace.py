@@ -124,13 +124,21 @@ def _divisions(body: Sequence[str], has_base: bool) -> Iterator[Hunk]:
 
 
 def _hunk(old: Sequence[str], new: Sequence[str]) -> Hunk:
-    """Convert the two halves of a block to a hunk. ``:start_line:12`` and ``-------`` may precede the old text."""
+    """Convert the two halves of a block to a hunk. ``:start_line:12`` and ``-------`` may precede the old text, and the
+    new text as well if they do."""
+    first, start = _skip_hints(old)
+    first_new = _skip_hints(new)[0] if first else 0
+    return Hunk(close_lines(old[first:]), close_lines(new[first_new:]), start)
+
+
+def _skip_hints(lines: Sequence[str]) -> tuple[int, int | None]:
+    """Return the number of lines above the text, and the line number in them, if any."""
     first = 0
     start: int | None = None
-    while first < len(old) and (hint := _HINT.fullmatch(old[first])):
+    while first < len(lines) and (hint := _HINT.fullmatch(lines[first])):
         if not hint["end"]:  # a dashed line without hints belongs to the file
             first += first > 0
             break
         start = int(hint["line"]) if hint["end"] == "start" else start
         first += 1
-    return Hunk(close_lines(old[first:]), close_lines(new), start)
+    return first, start
