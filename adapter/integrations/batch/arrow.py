@@ -130,8 +130,8 @@ def write_lines(stream: BinaryIO, path: Path) -> None:
         shape.add(json.loads(line))
     if shape.is_json and shape.count:
         raise UsageError(
-            f"{path.name}: the rows have more than {MAX_COLUMNS:,} columns, or one with an invalid name, which Parquet "
-            "cannot hold; write them to a .jsonl file"
+            f"the rows have more than {MAX_COLUMNS:,} columns, or one whose name is not valid Unicode, which Parquet "
+            "cannot hold; choose a .jsonl file as --out"
         )
     shape.settle()
     types = {name: inner.type() for name, inner in shape.fields.items() if name not in TYPES} | TYPES

@@ -69,7 +69,7 @@ class Shape:
             self.fields, self.items = {}, None
             return
         for name, inner in value.items():
-            self.is_json = self.is_json or not name or not _is_encodable(name)
+            self.is_json = self.is_json or not _is_encodable(name)
             self.fields.setdefault(name, Shape(self.depth + 1)).add(inner)
 
     def _add_list(self, value: list[Json]) -> None:

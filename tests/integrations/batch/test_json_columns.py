@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from adapter.core.errors import UsageError
 from adapter.integrations.batch.row_parser import COLUMNS
 from tests.integrations.batch.test_row_parser import CALL
-from tests.integrations.batch.test_runner import run
+from tests.integrations.batch.test_runner import Ended, run
 
 pa = pytest.importorskip("pyarrow", reason="needs the extra batch: pip install 'toolcall-adapter[batch]'")
 
@@ -32,7 +32,7 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["a", "b", "c", "é", ""]), inner),
     max_leaves=8,
 )
-ROWS = st.lists(st.dictionaries(st.sampled_from(["id", "meta", "log"]), VALUES), min_size=1, max_size=6)
+ROWS = st.lists(st.dictionaries(st.sampled_from(["id", "meta", "log", ""]), VALUES), min_size=1, max_size=6)
 
 
 def converted(rows: list[Any], folder: Path) -> tuple[Any, list[Any]]:
@@ -91,6 +91,25 @@ def test_large_files_are_written_block_by_block(tmp_path, monkeypatch):
     assert [row["n"] for row in back] == [*range(90), *["x"] * 10]
 
 
+@pytest.mark.parametrize(("first", "second"), [(".jsonl", ".parquet"), (".parquet", ".jsonl")])
+def test_interrupted_conversion_is_resumed(first, second, tmp_path, monkeypatch):
+    """To the same bytes; the size in the progress is that of the input."""
+    monkeypatch.setattr(jsonl, "BLOCK_BYTES", 500)
+    monkeypatch.setattr(arrow, "BLOCK_ROWS", 5)
+    monkeypatch.setattr(arrow, "BATCH_ROWS", 5)
+    rows = [{"text": CALL, "n": number} for number in range(50)]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "in.parquet")
+    source, whole, resumed = tmp_path / f"in{first}", tmp_path / f"whole{second}", tmp_path / f"resumed{second}"
+    counts = run(source, whole)
+    assert counts.size == pytest.approx(source.stat().st_size, rel=0.01)
+    with pytest.raises(Ended):
+        run(source, resumed, blocks=3)
+    run(source, resumed)
+    assert resumed.read_bytes() == whole.read_bytes()
+    assert (counts.rows, counts.formats) == (50, {"hermes": 50})
+
+
 def test_values_without_a_json_type_become_text(tmp_path):
     file = tmp_path / "in.parquet"
     row = {"text": "No.", "day": date(2026, 11, 23), "raw": b"\x00\xff", "cost": Decimal("1.50"), "wait": timedelta(1)}
@@ -102,8 +121,20 @@ def test_values_without_a_json_type_become_text(tmp_path):
 
 def test_too_many_columns_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(json_columns, "MAX_COLUMNS", 20)
-    with pytest.raises(UsageError, match=r"more than .* columns.*write them to a \.jsonl file"):
+    with pytest.raises(UsageError, match=r"more than .* columns.*choose a \.jsonl file"):
         converted([{f"c{number}": 1} for number in range(30)], tmp_path)
+
+
+def test_deep_and_invalid_lines_are_kept(tmp_path):
+    """Deep lists become JSON strings; a line that is no JSON object is in the column `line`, as in JSON lines."""
+    lines = [*(f'{{"text": "a", "x": {"[" * depth}{"]" * depth}}}' for depth in (5, 50, 900, 100_000)), "[1]", "nope"]
+    (tmp_path / "in.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    run(tmp_path / "in.jsonl", tmp_path / "out.parquet")
+    run(tmp_path / "out.parquet", tmp_path / "back.jsonl")
+    back = [json.loads(line) for line in (tmp_path / "back.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [row.get("x") for row in back[:2]] == [json.loads(line)["x"] for line in lines[:2]]
+    assert [row.get("line") for row in back[-2:]] == lines[-2:]
+    assert len(back) == len(lines)
 
 
 def test_file_without_rows(tmp_path):
