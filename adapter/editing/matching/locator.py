@@ -28,6 +28,7 @@ from adapter.editing.matching.already_applied import (
 from adapter.editing.matching.anchors import find_anchored_changes
 from adapter.editing.matching.document_index import MAX_PLACES, DocumentIndex
 from adapter.editing.matching.fuzzy_match import MatchCandidate, find_fuzzy_matches
+from adapter.editing.matching.minified import match_minified
 from adapter.editing.matching.normalize import is_distinctive, normalized_line
 from adapter.editing.matching.strategies import (
     STRATEGIES,
@@ -53,6 +54,9 @@ NEAR_HINT = 10
 """Maximum distance, in lines, between a line hint and another version of the old text that it points to."""
 VERBATIM_REACH = 8
 """Maximum number of lines by which a match may be longer than the old text."""
+
+_STAGES = (*STRATEGIES, match_minified)
+"""All ways to match a text, the strictest first."""
 
 
 def locate(search: DocumentIndex, patch: Patch, names: ParameterNames, empty_old_text: EmptyOldText) -> Resolution:
@@ -121,12 +125,12 @@ class _Locator:
         if plain is not None:
             self.new = plain[0]
         written = Interpretation(self.old, self.new, plain[1:] if plain else (), is_whole_lines=is_hunk)
-        for stage in STRATEGIES:  # text that matches as written needs no interpretation
+        for stage in _STAGES:  # text that matches as written needs no interpretation
             if matches := list(stage(self.search, written)):
                 return self._resolve(matches, written)
         alternatives = interpretations(written)
         others = sorted(alternatives[1:], key=self._unfamiliarity)
-        for stage in STRATEGIES:
+        for stage in _STAGES:
             for interpretation in others:
                 if matches := list(stage(self.search, interpretation)):
                     return self._resolve(matches, interpretation)

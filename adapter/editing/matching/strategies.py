@@ -94,7 +94,7 @@ def match_literal(search: DocumentIndex, interpretation: Interpretation) -> Iter
     """Match the old text verbatim and insert the new text unchanged, for tools that promise exactly this."""
     document, old = search.document, interpretation.old
     return (
-        _match_part(document, start, start + len(old), lambda: interpretation.new)
+        match_part(document, start, start + len(old), lambda: interpretation.new)
         for start in _exact_starts(document, interpretation)
     )
 
@@ -121,7 +121,7 @@ def _exact_match(document: TextDocument, interpretation: Interpretation, start: 
             end = min(end + 1, len(view))  # a deleted line includes its line end
     elif "\n" not in old and "\n" in new and not view[line_start:start].strip():
         new = _indent_following_lines(new, view[line_start:start])
-    return _match_part(document, start, end, lambda: new)
+    return match_part(document, start, end, lambda: new)
 
 
 def _indent_following_lines(new: str, indent: str) -> str:
@@ -227,12 +227,12 @@ def _inline_match(
     document: TextDocument, interpretation: Interpretation, start: int, end: int, strictness: str
 ) -> TextMatch:
     view = document.view
-    return _match_part(
+    return match_part(
         document, start, end, lambda: merge_text(interpretation.old, view[start:end], interpretation.new), strictness
     )
 
 
-def _match_part(
+def match_part(
     document: TextDocument, start: int, end: int, replacement_text: Callable[[], str], strictness: str = "exact"
 ) -> TextMatch:
     """Build a match of ``view[start:end]``. The replacement gets the document's line ends."""

@@ -1,0 +1,88 @@
+"""Match formatted code in a minified line of JavaScript or JSON, where blanks between tokens mean nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import pairwise
+
+from adapter.core.text.diffs import changes
+from adapter.editing.matching.document_index import DocumentIndex
+from adapter.editing.matching.strategies import TextMatch, match_part
+from adapter.editing.repairs.interpretations import Interpretation
+
+MIN_LINE = 120
+"""Minimum length of a minified line."""
+MAX_BLANKS = 0.08
+"""Maximum share of blanks in a minified line, strings included."""
+MAX_OLD = 20_000
+"""Maximum length of the old text."""
+_TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|`[^`]*`|\w+|[^\w\s]')
+_NO_TOKENS = re.compile(r"//|/\*|[=(,:;!&|?{}\[]\s*/[^/\n]*[ \t]")
+"""Comments, and regular expressions with blanks."""
+_SCRIPT = re.compile(r"\s*[{\[]|(?!\s*<).*(?:\bfunction\b|=>|\breturn\b)")
+_JOINS = re.compile(r"\w\w|\+\+|--|//|/\*|<!")
+"""Tokens that mean something else without a blank between them."""
+_OPEN, _CLOSED = set(";{}([,:=?.&|+-*<>"), set(";)]},.:?&|=*<>")
+"""Tokens after which, and before which, a line break ends no statement."""
+
+
+def match_minified(search: DocumentIndex, interpretation: Interpretation) -> Iterator[TextMatch]:
+    """Match the tokens of the old text in a minified line. What the new text adds is written without blanks."""
+    old, texts = _TOKEN.findall(interpretation.old), interpretation.old + "\n" + interpretation.new
+    if len(old) < 2 or len(interpretation.old) > MAX_OLD or _NO_TOKENS.search(texts):
+        return
+    document = search.document
+    lines = [index for index, line in enumerate(document.lines) if is_minified(line)]
+    if not lines:
+        return
+    pattern = re.compile(_pattern_of(old))
+    for index in lines:
+        offset = document.view_offset(index)
+        for found in pattern.finditer(document.lines[index]):
+            written = partial(_written, old, interpretation.new, found[0])
+            yield match_part(document, offset + found.start(), offset + found.end(), written, "whitespace")
+
+
+def is_minified(line: str) -> bool:
+    """Return whether a line of JavaScript or JSON is long and has hardly any blanks. Blanks of CSS have a meaning."""
+    is_dense = len(line) >= MIN_LINE and line.count(" ") + line.count("\t") <= MAX_BLANKS * len(line)
+    return is_dense and _SCRIPT.match(line) is not None
+
+
+def _pattern_of(tokens: Sequence[str]) -> str:
+    """Return an expression for the tokens with any blanks between them, and at least one where words meet."""
+    parts = [re.escape(tokens[0])]
+    for before, token in pairwise(tokens):
+        parts += [r"[ \t]+" if _JOINS.fullmatch(before[-1] + token[0]) else r"[ \t]*", re.escape(token)]
+    edges = (r"(?<!\w)" * _is_word(tokens[0][0]), r"(?!\w)" * _is_word(tokens[-1][-1]))
+    return edges[0] + "".join(parts) + edges[1]
+
+
+def _is_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
+
+
+def _written(old: Sequence[str], new: str, actual: str) -> str:
+    """Return the new text with the file's blanks between the tokens that it keeps, and with none elsewhere."""
+    found = list(_TOKEN.finditer(actual))
+    gaps = [actual[before.end() : after.start()] for before, after in pairwise(found)]
+    written = list(_TOKEN.finditer(new))
+    tokens = [token[0] for token in written]
+    rows = dict[int, int]()
+    old_row = 0
+    for change in [*changes(old, tokens), None]:
+        stop = len(old) if change is None else change.start
+        start = len(tokens) - (len(old) - old_row) if change is None else change.new_start - (stop - old_row)
+        rows.update((start + step, old_row + step) for step in range(stop - old_row))
+        old_row = len(old) if change is None else change.end
+    parts = tokens[:1]
+    for row in range(1, len(tokens)):
+        is_kept = row in rows and rows.get(row - 1) == rows[row] - 1
+        has_break = "\n" in new[written[row - 1].end() : written[row].start()]
+        is_statement_end = has_break and tokens[row - 1] not in _OPEN and tokens[row] not in _CLOSED
+        joins = _JOINS.fullmatch(tokens[row - 1][-1] + tokens[row][0]) is not None
+        gap = "\n" if is_statement_end else " " * joins
+        parts += [gaps[rows[row] - 1] if is_kept else gap, tokens[row]]
+    return "".join(parts)
