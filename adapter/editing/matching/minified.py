@@ -37,11 +37,11 @@ def match_minified(search: DocumentIndex, interpretation: Interpretation) -> Ite
     lines = [index for index, line in enumerate(document.lines) if is_minified(line)]
     if not lines:
         return
-    pattern = re.compile(_pattern_of(old))
+    pattern = re.compile(_pattern_of(interpretation.old))
     for index in lines:
         offset = document.view_offset(index)
         for found in pattern.finditer(document.lines[index]):
-            written = partial(_written, old, interpretation.new, found[0])
+            written = partial(_render_tokens, old, interpretation.new, found[0])
             yield match_part(document, offset + found.start(), offset + found.end(), written, "whitespace")
 
 
@@ -51,12 +51,16 @@ def is_minified(line: str) -> bool:
     return is_dense and _SCRIPT.match(line) is not None
 
 
-def _pattern_of(tokens: Sequence[str]) -> str:
-    """Return an expression for the tokens with any blanks between them, and at least one where words meet."""
-    parts = [re.escape(tokens[0])]
+def _pattern_of(text: str) -> str:
+    """Return an expression for the tokens of ``text`` with any blanks between them, and at least one where it needs
+    one."""
+    tokens = list(_TOKEN.finditer(text))
+    parts = [re.escape(tokens[0][0])]
     for before, token in pairwise(tokens):
-        parts += [r"[ \t]+" if _JOINS.fullmatch(before[-1] + token[0]) else r"[ \t]*", re.escape(token)]
-    edges = (r"(?<!\w)" * _is_word(tokens[0][0]), r"(?!\w)" * _is_word(tokens[-1][-1]))
+        is_joined = _JOINS.fullmatch(before[0][-1] + token[0][0]) is not None
+        needed = r"[ \t]+" if before.end() < token.start() else ""
+        parts += [needed if is_joined else r"[ \t]*", re.escape(token[0])]
+    edges = (r"(?<!\w)" * _is_word(tokens[0][0][0]), r"(?!\w)" * _is_word(tokens[-1][0][-1]))
     return edges[0] + "".join(parts) + edges[1]
 
 
@@ -64,7 +68,7 @@ def _is_word(character: str) -> bool:
     return character.isalnum() or character == "_"
 
 
-def _written(old: Sequence[str], new: str, actual: str) -> str:
+def _render_tokens(old: Sequence[str], new: str, actual: str) -> str:
     """Return the new text with the file's blanks between the tokens that it keeps, and with none elsewhere."""
     found = list(_TOKEN.finditer(actual))
     gaps = [actual[before.end() : after.start()] for before, after in pairwise(found)]
@@ -80,9 +84,9 @@ def _written(old: Sequence[str], new: str, actual: str) -> str:
     parts = tokens[:1]
     for row in range(1, len(tokens)):
         is_kept = row in rows and rows.get(row - 1) == rows[row] - 1
-        has_break = "\n" in new[written[row - 1].end() : written[row].start()]
-        is_statement_end = has_break and tokens[row - 1] not in _OPEN and tokens[row] not in _CLOSED
+        blanks = new[written[row - 1].end() : written[row].start()]
+        is_statement_end = "\n" in blanks and tokens[row - 1] not in _OPEN and tokens[row] not in _CLOSED
         joins = _JOINS.fullmatch(tokens[row - 1][-1] + tokens[row][0]) is not None
-        gap = "\n" if is_statement_end else " " * joins
+        gap = "\n" if is_statement_end else " " * (joins and bool(blanks))
         parts += [gaps[rows[row] - 1] if is_kept else gap, tokens[row]]
     return "".join(parts)
