@@ -24,7 +24,7 @@ _NO_TOKENS = re.compile(r"//|/\*|[=(,:;!&|?{}\[]\s*/[^/\n]*[ \t]")
 _SCRIPT = re.compile(r"\s*[{\[]|(?!\s*<).*(?:\bfunction\b|=>|\breturn\b)")
 _JOINS = re.compile(r"\w\w|\+\+|--|//|/\*|<!")
 """Tokens that mean something else without a blank between them."""
-_OPEN, _CLOSED = set(";{}([,:=?.&|+-*<>"), set(";)]},.:?&|=*<>")
+_OPEN, _CLOSED = set(";{([,:"), set(";)]},:")
 """Tokens after which, and before which, a line break ends no statement."""
 
 
