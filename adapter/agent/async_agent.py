@@ -20,6 +20,7 @@ from adapter.core.callbacks import is_async
 from adapter.core.errors import TransportError
 from adapter.core.events import ToolCall, ToolResult
 from adapter.tools.operations.permissions import Approver, AsyncApprover
+from adapter.workspace.approval_flow import cancellable_approvals
 from adapter.workspace.capabilities.host import Host
 
 
@@ -164,9 +165,10 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
         return chunks
 
     async def _run_to_completion(self, work: Callable[[], object]) -> None:
-        """Run ``work`` in a thread. Cancelling refuses a pending approval, and waits for the thread, which cannot be
-        stopped."""
-        running = asyncio.ensure_future(asyncio.to_thread(work))
+        """Run ``work`` in a thread. Cancelling refuses a pending approval, also of a workspace with an approver of its
+        own, and waits for the thread, which cannot be stopped."""
+        with cancellable_approvals(self._callbacks.is_cancelled):
+            running = asyncio.ensure_future(asyncio.to_thread(work))  # the thread gets a copy of this context
         cancelled: asyncio.CancelledError | None = None
         while not running.done():
             try:

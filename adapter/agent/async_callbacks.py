@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from adapter.core.callbacks import is_async, require_sync, result_error, set_wrapped
 from adapter.core.errors import DeniedError, UsageError
-from adapter.tools.operations.permissions import ApprovalRequest, Approver, AsyncApprover
+from adapter.tools.operations.permissions import Approver, AsyncApprover
 from adapter.workspace.capabilities.host import METHODS, Host
 
 T = TypeVar("T")
@@ -46,19 +46,15 @@ class AsyncCallbacks:
             for future in self._open:
                 future.cancel()
 
+    def is_cancelled(self) -> bool:
+        """Return whether `cancel` was called since `begin`."""
+        return self._is_cancelled
+
     def approver(self, approve: Approver | AsyncApprover) -> Approver:
-        """Return an approver that can be called in a thread. Its answers are ignored after the agent is cancelled."""
+        """Return an approver that can be called in a thread."""
         if not is_async(approve):
             require_sync(approve, "the approver")
-        ask = self._plain(approve, "the approver")
-
-        def ask_unless_cancelled(approval: ApprovalRequest) -> Any:
-            self._check_not_cancelled()
-            answer = ask(approval)
-            self._check_not_cancelled()
-            return answer
-
-        return set_wrapped(approve, ask_unless_cancelled)
+        return self._plain(approve, "the approver")
 
     def host(self, host: Host) -> Host:
         """Return ``host`` with its async functions replaced by plain ones."""
@@ -96,10 +92,6 @@ class AsyncCallbacks:
         finally:
             with self._lock:
                 self._open.discard(future)
-
-    def _check_not_cancelled(self) -> None:
-        if self._is_cancelled:
-            raise _cancelled_error()
 
 
 class _PlainMethods:

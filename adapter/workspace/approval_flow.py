@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
@@ -51,8 +52,25 @@ from adapter.workspace.sandbox.deadline import Deadline
 from adapter.workspace.sandbox.sandbox import ActiveSandbox
 from adapter.workspace.trusted_content import TrustedContent
 
+_CANCELLATION: ContextVar[Callable[[], bool]] = ContextVar("cancellation", default=lambda: False)
 MAX_LISTED = 5
 """Maximum number of changed entries listed if an approval no longer applies."""
+
+
+@contextmanager
+def cancellable_approvals(is_cancelled: Callable[[], bool]) -> Iterator[None]:
+    """Refuse all approvals of calls in this context, and in contexts copied from it, once ``is_cancelled`` returns
+    True. This holds for a question that is open then, whoever answers it."""
+    token = _CANCELLATION.set(is_cancelled)
+    try:
+        yield
+    finally:
+        _CANCELLATION.reset(token)
+
+
+def _require_not_cancelled() -> None:
+    if _CANCELLATION.get()():
+        raise DeniedError("the run was cancelled before the approval; nothing was done")
 
 
 def make_policy(
@@ -194,7 +212,9 @@ class ApprovalFlow:
         with self.approval_lock, clock.paused() if clock is not None else nullcontext():
             if self.policy.verdict(approval)[0] == "allow":
                 return None  # another thread got the approval while this one waited for the lock
+            _require_not_cancelled()
             decision = ask_approver(self.ask, approval)
+            _require_not_cancelled()
             if decision.allowed and (decision.remember or approval.is_asked_once):
                 self.policy.granted.add(approval.key)
         if decision.allowed and approval.effect == "skill":

@@ -149,6 +149,43 @@ def test_cancelling_cancels_an_open_async_approval(root, is_shielded):
     assert text_of(root) == "one\n"
 
 
+IN_CODE = call("code_execution", code="await write(path='a.txt', content='changed')")
+IN_BATCH = call("batch", tool_calls=[{"tool": "write", "parameters": {"path": "a.txt", "content": "changed\n"}}])
+
+
+@pytest.mark.parametrize(
+    ("dialect", "model_text"), [("blade", WRITE), ("maki", IN_CODE), ("maki", IN_BATCH)], ids=["call", "code", "batch"]
+)
+def test_late_approval_of_the_workspaces_own_approver_is_ignored(root, dialect, model_text):
+    """The workspace has a plain approver that the agent never sees. Its yes after the run has ended does nothing."""
+    if model_text is IN_CODE:
+        pytest.importorskip("pydantic_monty")
+    asked, go = threading.Event(), threading.Event()
+
+    def approve(approval: ApprovalRequest) -> bool:
+        asked.set()
+        go.wait(EVENTUALLY_S)
+        return True
+
+    async def main() -> None:
+        with Workspace(root, dialect, approve=approve) as workspace:
+            agent = AsyncAgent(workspace, Script(model_text))
+            running = asyncio.create_task(agent.send("Work"))
+            assert await asyncio.to_thread(asked.wait, EVENTUALLY_S)
+            running.cancel()
+            await asyncio.sleep(0)  # the cancellation arrives
+            go.set()
+            with pytest.raises(asyncio.CancelledError):
+                await running
+            assert text_of(root) == "one\n"
+            tool_name = "write_file" if dialect == "blade" else "write"
+            assert workspace.run(tool_name, {"path": "a.txt", "content": "changed\n"}).ok  # asked as before
+            await agent.close()
+
+    asyncio.run(main())
+    assert text_of(root) == "changed\n"
+
+
 def test_cancelling_ignores_an_open_plain_approval(root):
     """Its thread is awaited without blocking the loop, and its answer is ignored."""
     asked, go = threading.Event(), threading.Event()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 
 from adapter.core.errors import ToolError
 from adapter.core.events import ToolResult
@@ -31,7 +32,7 @@ def run_batch(
             results[index] = call(calls[index])
 
     with ThreadPoolExecutor(max_workers=len(lanes), thread_name_prefix="batch") as pool:
-        for future in [pool.submit(run_lane, lane) for lane in lanes]:
+        for future in [pool.submit(copy_context().run, run_lane, lane) for lane in lanes]:
             future.result()
     ordered = [results[index] for index in range(len(calls))]
     return BatchResults((*ordered, *map(_surplus_result, surplus)))

@@ -11,6 +11,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import TYPE_CHECKING
 
 from adapter.core.errors import ToolError
@@ -54,6 +55,7 @@ def run_code(operation: RunCode, tools: Mapping[str, tuple[str, ...]], call: Cal
 class _Run:
     def __init__(self, code: str, tools: Mapping[str, tuple[str, ...]], call: Call, clock: Deadline) -> None:
         self._code, self._tools, self._call, self._clock = code, tools, call, clock
+        self._context = copy_context()
         self._printed: list[str] = []
         self._size = 0
         self._fault: Exception | None = None
@@ -113,7 +115,9 @@ class _Run:
             arguments = self._arguments(name, args, kwargs)
             loop = asyncio.get_running_loop()
             try:
-                result = await loop.run_in_executor(threads, self._call, name, arguments, self._clock)
+                result = await loop.run_in_executor(
+                    threads, self._context.copy().run, self._call, name, arguments, self._clock
+                )
             except Exception as error:
                 self._fault = self._fault or error
                 raise
