@@ -24,12 +24,18 @@ from pathlib import Path
 
 from adapter.backends.profiles import load as load_profile
 from adapter.backends.template_files import load_chat_template
+from adapter.cli.config import read_config
+from adapter.core.bounded_parsing import parse_json
 from adapter.core.errors import AdapterError
 from adapter.evaluation.toml_scenarios import read_scenarios
 from adapter.evaluation.trace_view import view_runs
+from adapter.grammars.gbnf import build_gbnf
+from adapter.integrations.batch.row_parser import RowParser, RowSettings
 from adapter.integrations.mcp.server_config import parse_servers
+from adapter.parsing.format_file import read_format_file
 from adapter.recording.transcript import Transcript
 from adapter.tools.operations import ReadText
+from adapter.tools.tool import Tool, ToolSet
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities.skills import parse_skill
 from adapter.workspace.capabilities.web_fetch import convert
@@ -103,7 +109,38 @@ RUNS = (
 )
 
 
-SKILL = b"---\nname: a\ndescription: >\n  b\n---\n# T\n"
+TOOLS = json.dumps([
+    {
+        "type": "function",
+        "function": {
+            "name": "t",
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "a": {"type": "string", "pattern": "^[a-z]{1,9}$", "enum": ["x", "y"]},
+                    "n": {"anyOf": [{"type": "integer", "minimum": 0, "maximum": 99}, {"type": "null"}]},
+                    "l": {"type": "array", "items": {"$ref": "#/$defs/d"}, "maxItems": 3},
+                },
+                "required": ["a"],
+                "$defs": {"d": {"type": "object", "additionalProperties": {"type": "number"}}},
+            },
+        },
+    }
+]).encode()  # fmt: skip
+FORMAT = b"""name = "own"
+body = "yaml"
+head = "<call>\\nname: "
+middle = "\\narguments:\\n"
+tail = "\\n</call>"
+indent = 2
+"""
+CONFIG = b'model = "m"\nbase_url = "http://127.0.0.1:1"\napprove = "ask"\n'
+NOTEBOOK = json.dumps({
+    "cells": [{"cell_type": "code", "source": ["x = 1\n"], "outputs": [], "metadata": {}, "execution_count": None}],
+    "metadata": {},
+    "nbformat": 4,
+    "nbformat_minor": 5,
+}).encode()  # fmt: skip
 
 
 def text_of(path: Path) -> str:
@@ -117,10 +154,22 @@ def read_in_workspace(path: Path) -> None:
 
 def read_table(path: Path) -> None:
     from adapter.integrations.batch.arrow import iter_batches, read_block
-    from adapter.integrations.batch.row_parser import RowParser, RowSettings
 
     for block in iter_batches(path):
         read_block(RowParser(RowSettings()), block)
+
+
+def read_tools(path: Path) -> None:
+    """Match arguments to tool definitions, and constrain a model to them."""
+    text = path.read_text("utf-8", "replace")
+    RowParser(RowSettings(tools=text))
+    build_gbnf(ToolSet([Tool.from_definition(each) for each in parse_json(text)]))
+
+
+def edit_notebook(path: Path) -> None:
+    with Workspace(path.parent, approve="yolo", state=path.parent.parent / "state") as workspace:
+        workspace.run("search_replace", {"path": path.name, "old_text": "x = 1", "new_text": "x = 2"})
+        workspace.run("file_outline", {"path": path.name})
 
 
 KINDS: dict[str, tuple[str, Callable[[], bytes], Callable[[Path], object]]] = {
@@ -141,6 +190,10 @@ KINDS: dict[str, tuple[str, Callable[[], bytes], Callable[[Path], object]]] = {
         lambda path: Transcript.from_text(path.read_text("utf-8", "replace")),
     ),
     "runs": ("r.jsonl", lambda: RUNS, lambda path: view_runs(path.read_text("utf-8", "replace"), "r")),
+    "tools": ("t.json", lambda: TOOLS, read_tools),
+    "format": ("f.toml", lambda: FORMAT, read_format_file),
+    "config": ("c.toml", lambda: CONFIG, lambda path: read_config(path.parent / "elsewhere", path)),
+    "notebook": ("n.ipynb", lambda: NOTEBOOK, edit_notebook),
     "skill": (
         "SKILL.md",
         lambda: b"---\nname: a\ndescription: >\n  b\n---\n# T\n",

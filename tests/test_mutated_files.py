@@ -19,7 +19,7 @@ from adapter.evaluation.toml_scenarios import read_scenarios
 from adapter.integrations.mcp.server_config import parse_servers
 from adapter.workspace.capabilities import html_text
 from adapter.workspace.capabilities.web_fetch import convert
-from adapter.workspace.sandbox.bounded_worker import run_bounded
+from adapter.workspace.sandbox.bounded_worker import JobError, run_bounded, stream_bounded
 from benchmarks.mutated_files import KINDS, gguf, run
 
 
@@ -156,6 +156,48 @@ def test_tables_with_repeated_columns_are_rejected(tmp_path):
                 _ = [list(iter_batches(tmp_path / name)), empty_table_like(tmp_path / name)]
 
 
+def _nulls(pa):
+    count = (1 << 31) - 2
+    return pa.ListArray.from_arrays(pa.array([0, count], pa.int32()), pa.nulls(count))
+
+
+def _nested_nulls(pa):
+    return pa.StructArray.from_arrays([_nulls(pa)], names=["a"])
+
+
+TABLES = {
+    "list of nulls, 16 GB": ("t.arrow", _nulls),
+    "struct of nulls": ("t.arrow", _nested_nulls),
+    "one text for all rows": (
+        "t.arrow",
+        lambda pa: pa.DictionaryArray.from_arrays(pa.array([0] * 5_000), pa.array(["x" * (10 << 20)])),
+    ),
+    "packed text": (
+        "t.parquet",
+        lambda pa: pa.DictionaryArray.from_arrays(pa.array([0] * 500), pa.array(["x" * (3 << 20)])),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_that_stand_for_gigabytes_give_one_error(tmp_path, name):
+    """A few kilobytes each, which the decoder expands. Only the process of the decoder grows."""
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    from adapter.integrations.batch.arrow import iter_batches
+
+    file, build = TABLES[name]
+    table = pa.table({"text": build(pa)})
+    if file.endswith(".parquet"):
+        pq.write_table(table, tmp_path / file, store_schema=False)
+    else:
+        with pa.OSFile(str(tmp_path / file), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+    with pytest.raises(UsageError, match=r"needs too much memory|more than 64 MB"):
+        list(iter_batches(tmp_path / file))
+
+
 # ---------------------------------------------------------------------- pages
 
 HOSTILE = {
@@ -232,6 +274,38 @@ def test_jobs_end_within_their_limits(tmp_path, name):
     (tmp_path / "job.py").write_text(f"def run(data):\n    {code}\n")
     result = run_bounded(str(tmp_path / "job.py"), b"", seconds=1.0, wall_seconds=60.0)
     assert result.end == end
+
+
+STREAMED = {
+    "memory": ("yield b'x'\n    'x' * (2 << 30)", "it needs too much memory"),
+    "time": ("yield b'x'\n    while True: pass", "it takes more than 1 s"),
+    "error": ("yield b'x'\n    raise KeyError('x')", "KeyError: 'x'"),
+    "crash": ("yield b'x'\n    import os; os.kill(os.getpid(), 11)", "its parser crashed"),
+    "cut off": ("yield b'x'\n    import os; os.write(1, b'9\\nab'); os._exit(0)", "its parser crashed"),
+}
+
+
+@pytest.mark.parametrize("name", STREAMED)
+def test_streamed_jobs_end_within_their_limits(tmp_path, name):
+    """The values that arrived before are used."""
+    code, end = STREAMED[name]
+    (tmp_path / "job.py").write_text(f"def run(data):\n    {code}\n")
+    stream = stream_bounded(str(tmp_path / "job.py"), seconds=1.0)
+    assert next(stream) == b"x"
+    with pytest.raises(JobError) as caught:
+        next(stream)
+    assert str(caught.value) == end
+
+
+def test_streamed_job_ends_with_its_reader(tmp_path):
+    (tmp_path / "job.py").write_text(
+        "import os\ndef run(data):\n    yield b'%d' % os.getpid()\n    while True: yield b'x' * 100_000\n"
+    )
+    values = stream_bounded(str(tmp_path / "job.py"), seconds=60.0)
+    pid = int(next(values))
+    values.close()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
 
 
 def test_job_has_no_keys_and_no_package(tmp_path, monkeypatch):

@@ -55,6 +55,7 @@ CLAIMS: dict[str, tuple[str, ...]] = {
         "tests/workspace/test_approval_state.py::test_call_is_refused_if_its_state_changed_while_the_user_was_asked",
         "tests/dialects/test_toolfiles.py::test_file_that_changes_after_the_question_is_not_used",
         "tests/workspace/capabilities/test_capabilities.py::test_skill_is_trusted_once_per_content",
+        "tests/agent/test_async_callbacks.py::test_late_approval_of_the_workspaces_own_approver_is_ignored",
     ),
     "An approval request hides its content": (
         "tests/core/text/test_display_escaping.py::test_every_hidden_character_is_spelled_out",
@@ -65,6 +66,8 @@ CLAIMS: dict[str, tuple[str, ...]] = {
     "A pattern, a document or an answer uses all memory or time": (
         "tests/test_mutated_files.py::test_damaged_files_are_read_or_give_one_error",
         "tests/test_mutated_files.py::test_jobs_end_within_their_limits",
+        "tests/test_mutated_files.py::test_streamed_jobs_end_within_their_limits",
+        "tests/test_mutated_files.py::test_tables_that_stand_for_gigabytes_give_one_error",
     ),
     "A page reaches your network": (
         "tests/workspace/capabilities/test_web_fetch.py::test_is_public_rejects_private_addresses",

@@ -6,8 +6,10 @@ This needs pyarrow, which is imported only for such files.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -18,15 +20,19 @@ from adapter.core.bounded_parsing import parse_json
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.core.text.display_escaping import replace_lone_surrogates
+from adapter.integrations.batch import table_reader
 from adapter.integrations.batch.json_columns import MAX_COLUMNS, RowDecoder, Shape, metadata_of, to_json
 from adapter.integrations.batch.jsonl import iter_blocks
 from adapter.integrations.batch.row_parser import COLUMNS, RowParser, error_columns, unique_column_name
 from adapter.integrations.batch.stats import BatchStats
+from adapter.workspace.sandbox.bounded_worker import JobError, stream_bounded
 
 BATCH_ROWS = 256
 """Number of rows that are decoded at a time. It is small, because rows may be long."""
 BLOCK_BYTES, BLOCK_ROWS = 4_000_000, 8_192
 """Maximum size of a block in bytes and in rows. Each block becomes a row group of the output."""
+READ_S = 30.0
+"""Maximum processor time to read the next block of a table, in seconds."""
 
 _TEXT = pa.string()
 _CALL = pa.struct([("id", _TEXT), ("type", _TEXT), ("function", pa.struct([("name", _TEXT), ("arguments", _TEXT)]))])
@@ -47,22 +53,11 @@ DAMAGE = (pa.ArrowException, ArithmeticError, LookupError, MemoryError, OSError,
 def iter_batches(path: Path) -> Iterator[bytes]:
     """Yield the rows of a Parquet or Arrow file as Arrow streams, in deterministic blocks.
 
-    Raises UsageError if the file is invalid.
+    The file is read in a process of its own, within limits. Raises UsageError if the file is invalid.
     """
-    batches: list[Any] = []
-    try:
-        for batch in _batches(path):
-            _check_names(batch.schema.names, path)
-            batches.append(batch)
-            if _is_full(batches):
-                yield _to_stream(pa.Table.from_batches(batches))
-                batches = []
-    except UsageError:
-        raise
-    except DAMAGE as error:
-        raise _invalid(path, error) from error
-    if batches:
-        yield _to_stream(pa.Table.from_batches(batches))
+    _check_names(_read_header(path)[1].names, path)
+    with closing(_read(path, BATCH_ROWS)) as values:
+        yield from islice(values, 2, None)
 
 
 def read_block(row_parser: RowParser, block: bytes) -> tuple[bytes, BatchStats]:
@@ -153,10 +148,7 @@ def _column(shape: Shape, name: str, rows: Sequence[JsonObject]) -> Any:
 
 def empty_table_like(path: Path) -> bytes:
     """Return a block without rows, with the columns of ``path`` and the result columns."""
-    try:
-        schema = pq.read_schema(path) if path.suffix == ".parquet" else _open_arrow(path).schema
-    except DAMAGE as error:
-        raise _invalid(path, error) from error
+    _, schema = _read_header(path)
     _check_names(schema.names, path)
     empty = error_columns("")
     result = schema.empty_table().rename_columns([unique_column_name(name, schema.names) for name in schema.names])
@@ -165,51 +157,31 @@ def empty_table_like(path: Path) -> bytes:
     return _to_stream(result.replace_schema_metadata(_metadata(schema)))
 
 
-@cache
 def count_rows(path: Path) -> int:
     """Return the number of rows of a Parquet or Arrow file. The rows are not decoded."""
+    return _read_header(path)[0]
+
+
+@cache
+def _read_header(path: Path) -> tuple[int, Any]:
+    """Return the number of rows and the schema of a file."""
+    count, columns = _read(path, 0)
+    return int(count), pa.ipc.open_stream(columns).schema
+
+
+def _read(path: Path, batch_rows: int) -> Generator[bytes, None, None]:
+    packages = str(Path(pa.__file__).parents[1])
+    arguments = (str(path.absolute()), packages, batch_rows, BLOCK_ROWS, BLOCK_BYTES)
     try:
-        return int(pq.read_metadata(path).num_rows) if path.suffix == ".parquet" else sum(map(len, _open_arrow(path)))
-    except DAMAGE as error:
-        raise _invalid(path, error) from error
-
-
-def _invalid(path: Path, error: Exception) -> UsageError:
-    return UsageError(f"{path} is not a valid Arrow or Parquet file: {str(error)[:300] or type(error).__name__}")
+        yield from stream_bounded(table_reader.__file__, *arguments, seconds=READ_S)
+    except JobError as error:
+        raise UsageError(f"{path} is not a valid Arrow or Parquet file: {str(error)[:300]}") from error
 
 
 def _check_names(names: list[str], path: Path) -> None:
     repeated = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
     if repeated is not None:
         raise UsageError(f"{path} has more than one column {repeated!r}; rename or drop one of them")
-
-
-def _batches(path: Path) -> Iterator[Any]:
-    if path.suffix == ".parquet":
-        with pq.ParquetFile(path) as file:
-            yield from file.iter_batches(batch_size=BATCH_ROWS)
-        return
-    for batch in _open_arrow(path):
-        batch.validate(full=True)  # offsets of a damaged file may lead anywhere in memory
-        for start in range(0, batch.num_rows, BATCH_ROWS):
-            yield batch.slice(start, BATCH_ROWS)
-
-
-def _open_arrow(path: Path) -> Any:
-    """Open an Arrow file in the stream format, which datasets writes, or in the file format, which has a footer."""
-    source = pa.memory_map(str(path))
-    try:
-        return pa.ipc.open_stream(source)
-    except pa.ArrowInvalid:
-        file = pa.ipc.open_file(source)
-        return pa.RecordBatchReader.from_batches(
-            file.schema, (file.get_batch(number) for number in range(file.num_record_batches))
-        )
-
-
-def _is_full(batches: list[Any]) -> bool:
-    rows, size = sum(value.num_rows for value in batches), sum(value.nbytes for value in batches)
-    return bool(rows >= BLOCK_ROWS or size >= BLOCK_BYTES)
 
 
 def _to_stream(table: Any) -> bytes:

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,6 +74,49 @@ def run_bounded(
     return JobResult((*values, *(() if last is None else (last,))), f"it takes more than {min(seconds, wall_s):g} s")
 
 
+class JobError(Exception):
+    """Reason why a streamed job ended early."""
+
+
+def stream_bounded(
+    job: str, *arguments: str | int, seconds: float, max_bytes: int = MAX_MEMORY_BYTES
+) -> Generator[bytes, None, None]:
+    """Run the file ``job`` without data, and yield its values, which are bytes, as they arrive.
+
+    ``seconds``: limit of processor time for each value. ``max_bytes``: limit of memory. Closing the generator ends the
+    process. Raises JobError if the job ends early.
+    """
+    import math
+    import os
+    import signal
+    import subprocess
+
+    limits = (str(math.ceil(seconds)), str(max_bytes))
+    process = subprocess.Popen(
+        [sys.executable, "-I", "-X", "utf8", __file__, job, *limits, json.dumps(arguments)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={name: value for name, value in os.environ.items() if name == "SYSTEMROOT"},
+    )
+    assert process.stdout is not None
+    end = None
+    with process, process.stdout as output:
+        try:
+            while (line := output.readline()).strip().isdigit():
+                if len(value := output.read(int(line))) < int(line):
+                    break
+                yield value
+            end = json.loads(line)["end"] if line.startswith(b"{") and line.endswith(b"\n") else None
+        finally:
+            process.kill() if end is None and process.poll() is None else process.wait()
+    if end is None:
+        is_late = process.returncode == -getattr(signal, "SIGXCPU", 0)
+        end = f"it takes more than {seconds:g} s" if is_late else "its parser crashed"
+    if end:
+        raise JobError(end)
+
+
 def main() -> None:
     """Run a job in this process. Its arguments: the file, the limits, and the job's arguments as JSON."""
     from importlib.util import module_from_spec, spec_from_file_location
@@ -85,7 +129,7 @@ def main() -> None:
     try:
         spec.loader.exec_module(job)
         _limit(int(seconds), int(max_bytes))
-        end = _print(job.run(sys.stdin.buffer.read(), *json.loads(arguments)))
+        end = _print(job.run(sys.stdin.buffer.read(), *json.loads(arguments)), int(seconds))
     except MemoryError:
         end = "it needs too much memory"
     except RecursionError:
@@ -95,10 +139,16 @@ def main() -> None:
     print(json.dumps({"end": end}), flush=True)
 
 
-def _print(values: Iterator[object]) -> str:
+def _print(values: Iterator[object], seconds: int) -> str:
     """Print the values, and return the reason why some are missing."""
     size = 0
     for value in values:
+        if isinstance(value, bytes):
+            sys.stdout.buffer.write(b"%d\n" % len(value))
+            sys.stdout.buffer.write(value)
+            sys.stdout.buffer.flush()
+            _limit_time(seconds)
+            continue
         line = json.dumps(value)
         size += len(line)
         if size > MAX_OUTPUT:
@@ -108,16 +158,25 @@ def _print(values: Iterator[object]) -> str:
 
 
 def _limit(seconds: int, max_bytes: int) -> None:
+    _limit_time(seconds)
+    _set_limit("CORE", 0)
+    if sys.platform == "linux":
+        _set_limit("DATA", max_bytes)
+
+
+def _limit_time(seconds: int) -> None:
+    """Allow ``seconds`` of processor time from now on."""
+    _set_limit("CPU", int(time.process_time()) + seconds)
+
+
+def _set_limit(kind: str, limit: int) -> None:
     try:
         import resource
     except ImportError:  # Windows: the parent enforces a timeout
         return
-    limits = {resource.RLIMIT_CPU: seconds, resource.RLIMIT_CORE: 0}
-    if sys.platform == "linux":
-        limits[resource.RLIMIT_DATA] = max_bytes
-    for kind, limit in limits.items():
-        _, hard = resource.getrlimit(kind)
-        resource.setrlimit(kind, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
+    number = getattr(resource, f"RLIMIT_{kind}")
+    _, hard = resource.getrlimit(number)
+    resource.setrlimit(number, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
 
 
 if __name__ == "__main__":

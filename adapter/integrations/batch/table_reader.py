@@ -1,0 +1,125 @@
+"""Read a Parquet or Arrow file in blocks: a job of `adapter.workspace.sandbox.bounded_worker`.
+
+A file of a few kilobytes can stand for gigabytes of rows, and a damaged one can crash the decoder. This file imports no
+module of the package.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+BATCH_BYTES = 16_000_000
+"""Expected size of a batch. Fewer rows are decoded at a time if the metadata says that they are long."""
+MAX_ROW_BYTES = 64 << 20
+"""Maximum size of a row, as Python objects."""
+VALUE_BYTES = 64
+"""Approximate size of a value as a Python object, without its text."""
+
+
+def run(_: bytes, path: str, packages: str, batch_rows: int, block_rows: int, block_bytes: int) -> Iterator[bytes]:
+    """Yield the number of rows, an Arrow stream without rows, and an Arrow stream for each block.
+
+    ``packages``: the folder in which pyarrow is installed. ``batch_rows``: rows that are decoded at a time; 0 for no
+    blocks. ``block_rows`` and ``block_bytes``: size at which a block ends.
+    """
+    sys.path.append(packages)
+    import pyarrow as pa
+
+    read = _read_parquet if path.endswith(".parquet") else _read_arrow
+    count, schema, batches = read(path, batch_rows)
+    yield b"%d" % count
+    yield _to_stream(schema.empty_table())
+    block: list[Any] = []
+    for batch in batches if batch_rows else ():
+        for part in _split(batch):
+            block.append(part)
+            if sum(each.num_rows for each in block) >= block_rows or sum(each.nbytes for each in block) >= block_bytes:
+                yield _to_stream(pa.Table.from_batches(block))
+                block = []
+    if block:
+        yield _to_stream(pa.Table.from_batches(block))
+
+
+def _read_parquet(path: str, batch_rows: int) -> tuple[int, Any, Iterator[Any]]:
+    import pyarrow.parquet as pq
+
+    file = pq.ParquetFile(path, buffer_size=1 << 20)
+    groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
+    longest = max((group.total_byte_size // max(1, group.num_rows) for group in groups), default=0)
+    size = max(1, min(batch_rows, BATCH_BYTES // max(1, longest)))
+    return file.metadata.num_rows, file.schema_arrow, file.iter_batches(batch_size=size, use_threads=False)
+
+
+def _read_arrow(path: str, batch_rows: int) -> tuple[int, Any, Iterator[Any]]:
+    return sum(map(len, _open_arrow(path))), _open_arrow(path).schema, _arrow_batches(path, batch_rows)
+
+
+def _arrow_batches(path: str, batch_rows: int) -> Iterator[Any]:
+    for batch in _open_arrow(path):
+        batch.validate(full=True)  # offsets of a damaged file may lead anywhere in memory
+        for start in range(0, batch.num_rows, batch_rows):
+            yield batch.slice(start, batch_rows)
+
+
+def _open_arrow(path: str) -> Any:
+    """Open an Arrow file in the stream format, which datasets writes, or in the file format, which has a footer."""
+    import pyarrow as pa
+
+    source = pa.memory_map(path)
+    try:
+        return pa.ipc.open_stream(source)
+    except pa.ArrowInvalid:
+        file = pa.ipc.open_file(source)
+        return pa.RecordBatchReader.from_batches(
+            file.schema, (file.get_batch(number) for number in range(file.num_record_batches))
+        )
+
+
+def _split(batch: Any) -> Iterator[Any]:
+    """Yield the rows of a batch in parts that are small enough as Python objects."""
+    size = sum(map(_size, batch.columns))
+    if size <= MAX_ROW_BYTES:
+        yield batch
+    elif batch.num_rows == 1:
+        raise ValueError(f"a row has more than {MAX_ROW_BYTES >> 20} MB")
+    else:
+        half = batch.num_rows // 2
+        yield from _split(batch.slice(0, half))
+        yield from _split(batch.slice(half))
+
+
+def _size(array: Any) -> int:
+    """Return the approximate size of an array as Python objects. A list of nulls, or text that many rows share, takes
+    much less in a file."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind, own = array.type, VALUE_BYTES * len(array)
+    if isinstance(array, pa.ExtensionArray):
+        return _size(array.storage)
+    if pa.types.is_dictionary(kind):
+        return _size(array.dictionary_decode())
+    if pa.types.is_run_end_encoded(kind):
+        return _size(pc.run_end_decode(array))
+    if pa.types.is_struct(kind):
+        return own + sum(map(_size, array.flatten()))
+    if pa.types.is_map(kind):
+        entries = array.cast(pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)])))
+        return own + _size(entries.flatten())
+    if pa.types.is_nested(kind) and hasattr(array, "flatten"):
+        return own + _size(array.flatten())
+    if str(kind) in {"string_view", "binary_view"}:
+        return own + int(array.cast(pa.large_binary()).nbytes)
+    return own + int(array.nbytes)
+
+
+def _to_stream(table: Any) -> bytes:
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    result: bytes = sink.getvalue().to_pybytes()
+    return result
