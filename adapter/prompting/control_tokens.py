@@ -59,15 +59,15 @@ CONTROL_TOKENS: dict[str, tuple[str, ...]] = {
         *("<pr_review_state>", "<pr_review_comment>", "<pr_in_reply_to_review_id>", "<pr_in_reply_to_comment_id>"),
         *("<pr_diff_hunk_comment_line>", "<code_to_intermediate>", "<intermediate_to_code>"),
     ),
-    "SantaCoder: tokenizer_config.json of bigcode/santacoder": (
+    "SantaCoder: text-generation-inference, server/text_generation_server/models/santacoder.py": (
         *("<fim-prefix>", "<fim-middle>", "<fim-suffix>", "<fim-pad>"),
     ),
     "Ling: chat template of inclusionAI/Ling-flash-2.0, where each role is a name between two tokens": (
         *("<role>ASSISTANT</role>", "<role>HUMAN</role>", "<role>SYSTEM</role>", "<role>OBSERVATION</role>"),
     ),
     "LLaDA 2: sglang_omni, models/llada2_uni": ("<boi>",),
-    "TeleChat: tokenizer_config.json of Tele-AI/telechat-7B": (
-        *("<_start>", "<_end>", "<_pad>", "<_user>", "<_bot>", "<_system>"),
+    "TeleChat: tokenizer_config.json of Tele-AI/TeleChat3-36B-Thinking, special_tokens_map.json of the Coder": (
+        *("<_start>", "<_end>", "<_pad>", "<_user>", "<_bot>", "<_system>", "<_observation>"),
     ),
     "InternVL: tokenizer_config.json of OpenGVLab/InternVL2-2B": ("<IMG_CONTEXT>", "<quad>", "</quad>"),
     "Chameleon: tokenizer_config.json of facebook/chameleon-7b": ("<racm3:break>", "<eoss>"),
