@@ -16,6 +16,8 @@ from adapter.editing.matching.normalize import fold_typography, normalized_line
 
 MAX_PLACES = 10_000
 """Maximum number of matches, which bounds the work on periodic text."""
+MIN_LONG = 120
+"""Minimum length of a long line."""
 MIN_LIKENESS = 50.0
 """Minimum similarity, in percent, of a line that counts as similar. Random lines of code reach 30 to 45."""
 MAX_SIMILAR = 10
@@ -36,6 +38,11 @@ class DocumentIndex:
         if self.document.view.isascii():
             return [" ".join(line.split()) for line in self.document.lines]
         return [normalized_line(line) for line in self.document.lines]
+
+    @cached_property
+    def long_lines(self) -> list[int]:
+        """The indexes of the lines that are long enough to be minified code."""
+        return [index for index, line in enumerate(self.document.lines) if len(line) >= MIN_LONG]
 
     @cached_property
     def folded_view(self) -> str:

@@ -12,8 +12,6 @@ from adapter.editing.matching.document_index import DocumentIndex
 from adapter.editing.matching.strategies import TextMatch, match_part
 from adapter.editing.repairs.interpretations import Interpretation
 
-MIN_LINE = 120
-"""Minimum length of a minified line."""
 MAX_BLANKS = 0.08
 """Maximum share of blanks in a minified line, strings included."""
 MAX_OLD = 20_000
@@ -30,11 +28,13 @@ _OPEN, _CLOSED = set(";{([,:"), set(";)]},:")
 
 def match_minified(search: DocumentIndex, interpretation: Interpretation) -> Iterator[TextMatch]:
     """Match the tokens of the old text in a minified line. What the new text adds is written without blanks."""
+    if not search.long_lines:
+        return
     old, texts = _TOKEN.findall(interpretation.old), interpretation.old + "\n" + interpretation.new
     if len(old) < 2 or len(interpretation.old) > MAX_OLD or _NO_TOKENS.search(texts):
         return
     document = search.document
-    lines = [index for index, line in enumerate(document.lines) if is_minified(line)]
+    lines = [index for index in search.long_lines if is_minified(document.lines[index])]
     if not lines:
         return
     pattern = re.compile(_pattern_of(interpretation.old))
@@ -46,8 +46,8 @@ def match_minified(search: DocumentIndex, interpretation: Interpretation) -> Ite
 
 
 def is_minified(line: str) -> bool:
-    """Return whether a line of JavaScript or JSON is long and has hardly any blanks. Blanks of CSS have a meaning."""
-    is_dense = len(line) >= MIN_LINE and line.count(" ") + line.count("\t") <= MAX_BLANKS * len(line)
+    """Return whether a line is JavaScript or JSON with hardly any blanks. Blanks of CSS have a meaning."""
+    is_dense = line.count(" ") + line.count("\t") <= MAX_BLANKS * len(line)
     return is_dense and _SCRIPT.match(line) is not None
 
 
