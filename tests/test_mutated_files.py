@@ -99,6 +99,9 @@ TOML = {
     "deep-table": "a = " + "{b=" * 100_000,
     "deep-closed": "a = " + "[" * 300 + "]" * 300,
     "dotted": "a." * 100_000 + "b = 1",
+    "many-dotted": "".join(f"k{number}" + ".a" * 998 + " = 1\n" for number in range(490)),
+    "many-headers": "".join(f"[k{number}" + ".a" * 998 + "]\n" for number in range(490)),
+    "many-inline": "".join(f"k{number} = {{ a" + ".a" * 998 + " = 1 }\n" for number in range(490)),
     "header": "[" + "a." * 100_000 + "b]\n",
     "large": "a = '" + "x" * 2_000_000 + "'",
     "number": "a = " + "1" * 10_000,
@@ -110,7 +113,7 @@ TOML = {
 def test_hostile_toml_gives_one_error(tmp_path, name):
     file = tmp_path / "x.toml"
     file.write_text(TOML[name], encoding="utf-8")
-    with pytest.raises(ValueError, match=r"nested|maximum|Invalid|limit|Illegal|Unclosed|Expected"):
+    with pytest.raises(ValueError, match=r"nested too|nested more|maximum|Invalid|limit|Illegal|Unclosed|Expected"):
         parse_toml(TOML[name])
     for read in (read_scenarios, load_profile, lambda path: read_config(tmp_path / "w", path)):
         with pytest.raises(UsageError) as caught:

@@ -10,6 +10,8 @@ MAX_TOML = 1_000_000
 """Maximum length of TOML text, in characters."""
 MAX_DOTS = 1_000
 """Maximum number of dots in a line of TOML. The time for a dotted key grows with the square of its parts."""
+MAX_DOT_PAIRS = 50_000_000
+"""Maximum sum of these squares over all lines of TOML."""
 MAX_JSON = 16_000_000
 """Maximum length of JSON text, in characters or bytes."""
 MAX_VALUES = 1_000_000
@@ -21,8 +23,9 @@ MAX_DEPTH = 100
 def parse_toml(text: str) -> dict[str, Any]:
     """Parse TOML text. Raises ValueError if it is invalid or beyond the limits."""
     _check_length(len(text), MAX_TOML)
-    if any(line.count(".") > MAX_DOTS for line in text.split("\n")):
-        raise ValueError(f"a line has more than {MAX_DOTS:,} dots, so that a key may be nested too deeply")
+    dots = [line.count(".") for line in text.split("\n")]
+    if max(dots) > MAX_DOTS or sum(count * count for count in dots) > MAX_DOT_PAIRS:
+        raise ValueError(f"its lines have up to {max(dots):,} dots, so that keys may be nested too deeply")
     try:
         found = tomllib.loads(text)
     except RecursionError:
