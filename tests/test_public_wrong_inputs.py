@@ -127,7 +127,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., object], str]] = {
     "wrap": (
         lambda _, **k: wrap(**{"client": client(), **k}),
         "client format style policy constraint profile record prompt template guide max_tools guardrails retries "
-        "max_calls context_budget",
+        "max_calls context_budget reasoning_budget",
     ),
 }
 """By name: a call with one wrong argument, in a folder, and the names of its arguments."""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path, PurePath
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from adapter.backends.endpoint_discovery import Endpoint, get_object, model_ids
 from adapter.core.arguments import check_types
@@ -59,13 +59,14 @@ class ProfileScore(_ProfileTable):
 
 
 class ProfileSetup(_ProfileTable):
-    """The `CallingSetup` stored in a profile."""
+    """The `CallingSetup` stored in a profile. Users add ``reasoning_budget`` themselves."""
 
     format: str = "hermes"
     style: Style = "trained"
     constraint: Constraint = "off"
     native: bool = False
     own: bool = False
+    reasoning_budget: int | None = Field(default=None, ge=0)
 
 
 class Profile(_ProfileTable):
@@ -83,7 +84,8 @@ class Profile(_ProfileTable):
     @property
     def setup(self) -> CallingSetup:
         format = get_format(self.use.format).name if is_format_file(self.use.format) else self.use.format
-        return CallingSetup(format, self.use.style, self.use.constraint, self.use.native, self.use.own)
+        use = self.use
+        return CallingSetup(format, use.style, use.constraint, use.native, use.own, use.reasoning_budget)
 
     def summary(self) -> str:
         """Describe the profile in one line."""
@@ -119,7 +121,10 @@ def path_of(model: str) -> Path:
 def save(profile: Profile, path: Path) -> None:
     """Write ``profile`` to ``path``, replacing an existing file atomically. Raises UsageError if the file cannot be
     written."""
-    lines = ["# Made by `adapter probe`; ignore it with --profile none.", *_tables(profile.model_dump())]
+    lines = [
+        "# Made by `adapter probe`; ignore it with --profile none.",
+        *_tables(profile.model_dump(exclude_none=True)),
+    ]
     new = path.with_name(f".{path.name}.new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

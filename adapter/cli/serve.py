@@ -113,6 +113,9 @@ def serve(
         str,
         _model("TOKENS", shared.CONTEXT_BUDGET_HELP),
     ] = "off",
+    reasoning_budget: Annotated[
+        int | None, _model("TOKENS", "End the reasoning of an answer after this many tokens.", min=0)
+    ] = None,
     profile: Annotated[str, _model("NAME", shared.PROFILE_HELP)] = "auto",
     guardrails: Annotated[str, _retry("NAMES", shared.GUARDRAILS_HELP)] = "on",
     retries: Annotated[int, _retry("N", "Maximum number of retries per request.", min=0)] = 2,
@@ -188,7 +191,7 @@ def serve(
         ),
         constraints=ConstraintSettings(mode=parse_constraint_mode(unless_auto(constraint)), grounded=grounded),
         observation=Observation(observe=ExchangeLog(record, Redactor(os.environ, [api_key])) if record else None),
-        budgets=Budgets(parse_context_budget(context_budget)),
+        budgets=Budgets(parse_context_budget(context_budget), reasoning_budget),
         model_budgets=read_model_budgets(config),
         setups=read_model_setups(config),
         policy=policy,

@@ -13,6 +13,7 @@
     style = "compact"              # a generated prompt of this style; without it, the chat template
     native = false                 # true: the model server describes the tools and parses the calls
     context-budget = 16384         # as the option, for this model
+    reasoning-budget = 2048        # likewise
 
 Options on the command line, then ``ADAPTER_*`` variables, take precedence over the file.
 """
@@ -46,6 +47,7 @@ class ModelSettings(BaseModel):
     native: bool = False
 
     context_budget: int | None = Field(default=None, alias="context-budget", ge=MIN_CONTEXT)
+    reasoning_budget: int | None = Field(default=None, alias="reasoning-budget", ge=0)
 
     @model_validator(mode="after")
     def _require_format(self) -> Self:
@@ -82,7 +84,7 @@ def read_model_setups(path: Path | None) -> dict[str, CallingSetup]:
 
 def read_model_budgets(path: Path | None) -> dict[str, Budgets]:
     """Return the budgets of each model in the file; empty without a file. Raises UsageError."""
-    return {name: Budgets(each.context_budget) for name, each in _read_models(path).items()}
+    return {name: Budgets(each.context_budget, each.reasoning_budget) for name, each in _read_models(path).items()}
 
 
 def _read_models(path: Path | None) -> dict[str, ModelSettings]:

@@ -83,6 +83,7 @@ class RayServeConfig(BaseModel):
     guide: str = "auto"
     max_tools: int | None = None
     context_budget: int | Literal["auto"] | None = None
+    reasoning_budget: int | None = None
     guardrails: str = "on"
     retries: int = 2
     profile: str = "auto"
@@ -111,7 +112,7 @@ class RayServeConfig(BaseModel):
             ),
             policy=self.policy,
             stream_arguments=self.stream_arguments,
-            budgets=Budgets(self.context_budget),
+            budgets=Budgets(self.context_budget, self.reasoning_budget),
             guide=self.guide,
             retry_policy=RetryPolicy(parse_guardrails(self.guardrails), self.retries, clock=monotonic),
         )

@@ -12,13 +12,15 @@ from adapter.prompting.system_prompt import Style
 class CallingSetup:
     """A setup for tool calling. ``native``: whether to use the server's own tool calling, which ignores all other
     fields. ``uses_template``: whether to use the model's chat template, which ignores ``style``. The other fields are
-    the same as in `adapter.protocols.translation_options.TranslationOptions`."""
+    the same as in `adapter.protocols.translation_options.TranslationOptions`. ``reasoning_budget``: maximum number of
+    tokens of reasoning in an answer."""
 
     format: str = "hermes"
     style: Style = "trained"
     constraint: Constraint = "off"
     native: bool = False
     uses_template: bool = False
+    reasoning_budget: int | None = None
 
     @property
     def name(self) -> str:

@@ -15,6 +15,7 @@ from adapter.protocols.document_parts import decode_document, document, unsuppor
 from adapter.protocols.dropped_fields import dropped_fields, field_table, unknown_fields
 from adapter.protocols.guarded_exchange import EXTENSION
 from adapter.protocols.openai_errors import RequestError, require_type
+from adapter.protocols.reasoning_budget import BUDGET_FIELD
 
 FIELDS = field_table(
     {
@@ -79,10 +80,11 @@ def _tools(definitions: list[JsonObject], dropped: list[str]) -> list[JsonObject
 
 def _thinking(thinking: JsonObject, dropped: list[str]) -> JsonObject:
     """Convert Anthropic's thinking settings to the chat template's switch for thinking."""
-    dropped += [f"thinking.{name}" for name in dropped_fields(thinking, ("budget_tokens", "display"))]
+    dropped += [f"thinking.{name}" for name in dropped_fields(thinking, ("display",))]
     match thinking.get("type"):
         case "disabled" | "enabled" as mode:
-            return {"chat_template_kwargs": {"enable_thinking": mode == "enabled"}}
+            limit = {BUDGET_FIELD: thinking["budget_tokens"]} if thinking.get("budget_tokens") is not None else {}
+            return {"chat_template_kwargs": {"enable_thinking": mode == "enabled"}, **limit}
     return {}
 
 

@@ -24,13 +24,17 @@ ContextBudget: TypeAlias = int | Literal["auto"] | None
 @dataclass(frozen=True, slots=True)
 class Budgets:
     """``context``: maximum number of tokens of a prompt and its answer; None is unlimited. Longer conversations are
-    shortened; see `fit_messages`."""
+    shortened; see `fit_messages`. ``reasoning``: maximum number of tokens of reasoning in an answer."""
 
     context: ContextBudget = None
+    reasoning: int | None = None
 
     def override(self, other: Budgets | None) -> Budgets:
         """Return these budgets, replaced by those that ``other`` sets."""
-        return self if other is None else Budgets(self.context if other.context is None else other.context)
+        if other is None:
+            return self
+        context = self.context if other.context is None else other.context
+        return Budgets(context, self.reasoning if other.reasoning is None else other.reasoning)
 
     def with_context_size(self, tokens: int | None) -> Budgets:
         """Replace `AUTO` by the context size of the model server; None if it reports none."""
@@ -48,6 +52,13 @@ class Budgets:
             return body, ""
         fitted = self.fit(body.get("messages"), count_json_tokens(body.get("tools")))
         return ({**body, "messages": fitted.messages}, fitted.summary) if fitted.summary else (body, "")
+
+
+def validate_reasoning_budget(value: Json) -> int | None:
+    """Return ``value``. Raises UsageError if it is not a reasoning budget."""
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
+        raise UsageError(f"reasoning_budget must be a number of tokens, 0 or more, got {value!r}")
+    return value
 
 
 def shortened_header(shortened: str) -> dict[str, str]:

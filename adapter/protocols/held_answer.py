@@ -57,6 +57,10 @@ class HeldAnswer:
         self._began = request.clock() if self._is_observed else 0.0
         self._listener = observation.listen(self._request_record) if observation.listen is not None else None
 
+    def unfinished_text(self) -> tuple[str, str]:
+        """Return the model's text so far, and the reasoning that the server separated from it."""
+        return str(self._raw), "".join(self._server_reasoning)
+
     def record_text(self, raw: str) -> None:
         """Record text of the model before it is parsed."""
         self._raw.add(raw)
@@ -66,8 +70,8 @@ class HeldAnswer:
         """Record reasoning that the server separated from the text."""
         self._has_reasoned = True
         self._begin()
+        self._server_reasoning.append(text)
         if self._is_observed:
-            self._server_reasoning.append(text)
             self._facts["reasoning_s"] = self._elapsed_s()
         if self._listener is not None:
             self._listener.take([ReasoningDelta(text, "")])

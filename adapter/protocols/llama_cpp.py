@@ -19,7 +19,7 @@ _CHAT_ONLY = frozenset(
     {
         "messages", "model", "max_tokens", "max_completion_tokens", "stream_options", "chat_template_kwargs", "n",
         "user", "tools", "tool_choice", "parallel_tool_calls", "reasoning_format", "reasoning_effort",
-        "response_format",
+        "response_format", "reasoning_budget_tokens",
     }
 )  # fmt: skip
 _FOR_TEMPLATE = (

@@ -36,6 +36,7 @@ from adapter.protocols.held_answer import HeldAnswer
 from adapter.protocols.logprobs import LogprobAligner
 from adapter.protocols.native_calls import NativeCalls
 from adapter.protocols.openai_errors import error_object
+from adapter.protocols.reasoning_budget import ReasoningWatch
 from adapter.protocols.tool_call_deltas import ToolCallDeltas
 from adapter.protocols.translated_request import TranslatedRequest
 
@@ -73,6 +74,8 @@ class ChoiceStream:
         self.was_content = False
         """True if all reasoning turned out to be content."""
         self.follow_up: TranslatedRequest | None = None
+        self.reasoning_end = ""
+        """The reason why the reasoning was closed: ``budget``, ``loop`` or ""."""
         self._is_whole = is_whole
         self._has_role = False
         self.reasoned = 0
@@ -92,11 +95,13 @@ class ChoiceStream:
     def _begin(self, attempt: HeldAnswer) -> None:
         self.attempt, self._request = attempt, attempt.request
         self._calls_before = len(self._calls.whole)
+        self._reasoning_watch = ReasoningWatch(self._request.reasoning_limit)
         self._has_text = self._content.size > 0  # text of an earlier attempt
         guard = self._request.follow_up.guard
         self._dropped_before = len(guard.dropped) if guard is not None else 0
         # A model that was sent a message may copy it, which is known only at the end.
-        attempt.holds_text = guard is not None and (self._has_text or attempt.retry > 0 or guard.holds_text)
+        is_retry = not self._request.is_continuation and (self._has_text or attempt.retry > 0)
+        attempt.holds_text = guard is not None and (is_retry or guard.holds_text)
 
     @property
     def size(self) -> int:
@@ -120,6 +125,9 @@ class ChoiceStream:
             self.reasoned += len(reasoning)
             deltas.append({"reasoning_content": reasoning})
             self.attempt.record_reasoning(reasoning)
+            self._watch_reasoning(reasoning)
+            if self.follow_up:
+                return deltas
         if isinstance(text := delta.get("content"), str) and text:
             if logprobs and (self._logprobs or not self._size):
                 self._logprobs = self._logprobs or LogprobAligner()
@@ -130,6 +138,16 @@ class ChoiceStream:
         if isinstance(finish_reason, str) and finish_reason and not self.finish_reason:
             deltas += self._end(finish_reason)
         return deltas
+
+    def _watch_reasoning(self, text: str) -> None:
+        """Close the reasoning if it exceeds its budget or loops, and let the model go on with its answer."""
+        reason = self._reasoning_watch.add(text)
+        if not reason or self._is_whole or len(self._calls) > 0:
+            return
+        self.follow_up = self._request.with_closed_reasoning(*self.attempt.unfinished_text())
+        if self.follow_up is not None:
+            self.reasoning_end, self.attempt.guardrail = reason, f"reasoning_{reason}"
+            self._withheld = ("", [], "length")
 
     def feed_text(self, text: str) -> str | list[JsonObject | str]:
         """Feed text without other fields. Return a string if the result is only text."""
@@ -266,6 +284,7 @@ class ChoiceStream:
             case ReasoningDelta(text=text):
                 self.attempt.reasoned.add(text)
                 self.reasoned += len(text)
+                self._watch_reasoning(text)
                 return [{"reasoning_content": text}]
             case ContentReclassified():
                 self.reasoned = self.was_reasoning = self._content.size
@@ -406,10 +425,12 @@ class ChoiceStream:
 
     @property
     def notice(self) -> JsonObject:
-        """A response field that lists guardrails that caused retries, dropped calls, and a call that was cut off."""
+        """A response field that lists guardrails that caused retries, dropped calls, a call that was cut off, and the
+        reason why reasoning was closed."""
         guard = self._request.follow_up.guard
         notice = dict(guard.report) if guard else {}
         notice |= {"cut_call": find_tool(self._cut_text, self._request.tools)} if self._cut_text is not None else {}
+        notice |= {"reasoning": self.reasoning_end} if self.reasoning_end else {}
         return {EXTENSION: notice} if notice else {}
 
     def take_next(self) -> TranslatedRequest | None:

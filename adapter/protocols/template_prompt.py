@@ -21,6 +21,7 @@ from adapter.core.events import Json, JsonObject
 from adapter.parsing.marker_tables import REASONING
 from adapter.prompting.template_capabilities import TemplateCapabilities
 from adapter.protocols import llama_cpp, ollama
+from adapter.protocols.continuation import CONTINUED, with_final_message
 from adapter.protocols.llama_cpp import completion_request, has_lazy_grammar, template_request, without_grammar
 
 Transport: TypeAlias = Literal["llama.cpp", "vllm", "ollama", "template"]
@@ -114,6 +115,8 @@ def prompt_steps(path: str, body: JsonObject) -> Steps:
     ``path``: the path of the original request; that of the final request may differ. Raises TemplatePromptError if the
     prompt cannot be built.
     """
+    continued = str(body.get(CONTINUED) or "")
+    body = {key: value for key, value in body.items() if key != CONTINUED}
     match transport_of(body):
         case "llama.cpp" | "ollama" | "template" as way:
             rest, marks = _without_marks(body)
@@ -127,15 +130,16 @@ def prompt_steps(path: str, body: JsonObject) -> Steps:
                 variables = rest.get("chat_template_kwargs") or {}
                 prompt = str((yield RenderTemplate(rest["messages"], rest.get("tools") or (), variables)))
             server = marks["server"] if way == "template" else way
-            return _completion(rest, _finish_prompt(prompt, marks, rest), server)
+            return _completion(rest, _finish_prompt(prompt, marks, rest) + continued, server)
         case "vllm":
             rest, _ = _without_marks(body)
+            rest = with_final_message(rest, continued, is_vllm=True) if continued else rest
             return HttpPost(path, rest | {"tool_choice": "none", "skip_special_tokens": False})
-    if has_lazy_grammar(body):
+    if has_lazy_grammar(body) or continued:
         answer = yield HttpPost("/apply-template", template_request(body))
         prompt_text = answer.get("prompt") if isinstance(answer, dict) else None
         if isinstance(prompt_text, str):
-            return HttpPost("/completion", completion_request(body, prompt_text))
+            return HttpPost("/completion", completion_request(body, prompt_text + continued))
         body = without_grammar(body)
     return HttpPost(path, body)
 

@@ -37,6 +37,7 @@ class ToolRequest:
     format: Format
     shortlist: ToolShortlist | None = None
     """The tools that are described to the model; None if all are."""
+    reasoning_budget: int | None = None
 
     @property
     def messages(self) -> Json:

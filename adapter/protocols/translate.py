@@ -14,11 +14,13 @@ from adapter.parsing.formats import DEFAULT_FORMAT, get_format
 from adapter.parsing.formats.hermes import encode_calls
 from adapter.parsing.parse_policy import APPROVED
 from adapter.prompting.intent.assist import Assist, AssistSettings, plan_assist, plan_next_call
+from adapter.protocols.continuation import Prefill
 from adapter.protocols.guarded_exchange import EXTENSION, ResponseGuard
 from adapter.protocols.llama_cpp import has_lazy_grammar
 from adapter.protocols.media_parts import adapt_media
 from adapter.protocols.openai_errors import RequestError
 from adapter.protocols.plain_messages import has_misplaced_system, last_calls, last_request
+from adapter.protocols.reasoning_budget import requested_budget, server_field, without_budget
 from adapter.protocols.request_constraint import Enforcement, build_enforcement, lazy_constraint_fields
 from adapter.protocols.request_limits import check_size
 from adapter.protocols.request_prompt import build_prompt
@@ -68,7 +70,7 @@ def passthrough_request(body: JsonObject, options: TranslationOptions) -> Transl
     request = ToolRequest(
         body, FUNCTIONS, ToolSet(), ToolSet(), False, get_format(request_format(body, options) or DEFAULT_FORMAT)
     )
-    translated = _as_request(request, options)
+    translated = _as_request(_with_reasoning_budget(request, options), options)
     generation_prompt = options.prompt.generation_prompt
     parsing = replace(translated.parsing, format=request.format.name, generation_prompt=generation_prompt)
     body, shortened = options.budgets_for(body).fit_body(translated.body)
@@ -83,7 +85,7 @@ def translate_chat_request(body: JsonObject, options: TranslationOptions) -> Tra
     options = options.for_model(str(body.get("model") or ""))
     if kinds is not FUNCTIONS:
         options = replace(options, native=False, stream_arguments=False)
-    return _translate(parse_tool_request(functions, kinds, options), options)
+    return _translate(_with_reasoning_budget(parse_tool_request(functions, kinds, options), options), options)
 
 
 def _translate(request: ToolRequest, options: TranslationOptions) -> TranslatedRequest:
@@ -117,6 +119,21 @@ def _translate(request: ToolRequest, options: TranslationOptions) -> TranslatedR
         memory=options.memory,
         as_text=as_text if prompted.own and options.prompt.mode == "auto" else None,
     )
+
+
+_PREFILLS: dict[str, Prefill] = {"llama.cpp": "completion", "vllm": "final_message"}
+
+
+def _with_reasoning_budget(request: ToolRequest, options: TranslationOptions) -> ToolRequest:
+    """Return the request with its budget, and with the model server's field for it. A budget of 0 turns reasoning
+    off."""
+    budget = requested_budget(request.body, options.budgets_for(request.body).reasoning)
+    if budget is None:
+        return request
+    body = without_budget(request.body) | server_field(options.kind, budget)
+    if budget == 0:
+        body["chat_template_kwargs"] = {"enable_thinking": False, **(body.get("chat_template_kwargs") or {})}
+    return replace(request, body=body, reasoning_budget=budget)
 
 
 def _generation_prompt(body: JsonObject, options: TranslationOptions, own: TemplatePrompt | None) -> str | None:
@@ -175,6 +192,8 @@ def _as_request(request: ToolRequest, options: TranslationOptions) -> Translated
         parsing=ParserSettings(
             policy=options.policy, stream_arguments=options.stream_arguments, is_restricted=request.is_restricted
         ),
+        reasoning_budget=request.reasoning_budget,
+        prefill=_PREFILLS.get(options.kind or "", "message"),
         observation=options.observation,
         clock=options.retry_policy.clock,
     )

@@ -13,10 +13,20 @@ from adapter.grammars.reply_tool import ReplyParser, add_reply_tool
 from adapter.parsing.formats import DEFAULT_FORMAT, get_format, resolve_format
 from adapter.parsing.parse_policy import APPROVED
 from adapter.parsing.parser import Parser
+from adapter.protocols.budgets import shortened_header
+from adapter.protocols.continuation import Prefill, continue_text, with_shorter_limit
 from adapter.protocols.guarded_exchange import with_retry_message
 from adapter.protocols.llama_cpp import without_grammar
+from adapter.protocols.reasoning_budget import (
+    BUDGET_FIELD,
+    BYTES_PER_TOKEN,
+    REASONING_HEADER,
+    SERVER_MARGIN,
+    closing_words,
+)
 from adapter.protocols.recorded_exchange import Observation, RecordedExchange
 from adapter.protocols.request_stats import RequestStats
+from adapter.protocols.template_prompt import transport_of
 from adapter.protocols.tool_types import FUNCTIONS, ToolTypes
 from adapter.protocols.verbatim_calls import VerbatimCallCache
 from adapter.tools.tool import Tool, ToolSet
@@ -109,6 +119,11 @@ class TranslatedRequest:
     turn: str = ""
     shortened: str = ""
     """The cuts that made the conversation fit into its budget, as a header's value."""
+    reasoning_budget: int | None = None
+    """Maximum number of tokens of reasoning."""
+    prefill: Prefill = "message"
+    is_continuation: bool = False
+    """The model continues its own text, of which the client already has the beginning."""
     client: ClientSettings = field(default_factory=ClientSettings)
     parsing: ParserSettings = field(default_factory=ParserSettings)
     follow_up: FollowUp = field(default_factory=FollowUp)
@@ -120,6 +135,39 @@ class TranslatedRequest:
     as_text: Callable[[], TranslatedRequest] | None = None
     """Returns the same request with a text prompt, for a server that rejects the tools or the template prompt."""
     clock: Callable[[], float] = float
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The response headers about the budgets."""
+        budget = {} if self.reasoning_budget is None else {REASONING_HEADER: f"budget={self.reasoning_budget}"}
+        return shortened_header(self.shortened) | budget
+
+    @property
+    def reasoning_limit(self) -> float | None:
+        """The number of tokens of reasoning after which it is closed here: more than the model server's own limit."""
+        if self.reasoning_budget is None:
+            return None
+        has_server_limit = BUDGET_FIELD in self.body and transport_of(self.body) in (None, "vllm")
+        return self.reasoning_budget * (SERVER_MARGIN if has_server_limit else 1)
+
+    def with_closed_reasoning(self, raw: str, reasoning: str) -> TranslatedRequest | None:
+        """Return the follow-up request for the answer after unfinished reasoning; None if it cannot be closed.
+
+        ``raw``: the model's text. ``reasoning``: reasoning that the server separated from it.
+        """
+        format = get_format(self.parsing.format)
+        begun = f"{next(iter(format.reasoning), '')}\n{reasoning}" if reasoning else raw
+        closing = closing_words(format, (self.parsing.generation_prompt or "") + begun)
+        if closing is None or self.is_continuation or self.is_native or self.client.answers > 1:
+            return None
+        body = with_shorter_limit(self.body, len(begun) // BYTES_PER_TOKEN)
+        return replace(
+            self,
+            body=continue_text(body, begun + closing, self.prefill),
+            turn=f"{self.turn}+",
+            parsing=replace(self.parsing, generation_prompt=""),
+            is_continuation=True,
+        )
 
     def make_parser(self, index: int, generation_prompt: str | None, *, streams: bool) -> Parser | ReplyParser:
         """Return the parser for the choice ``index``. ``generation_prompt``: end of the prompt that the model's text

@@ -18,7 +18,7 @@ from adapter.parsing.parse_policy import get_policy
 from adapter.prompting.calling_setup import CallingSetup
 from adapter.prompting.intent.assist import AssistSettings
 from adapter.prompting.system_prompt import system_prompt
-from adapter.protocols.budgets import Budgets, validate_context_budget
+from adapter.protocols.budgets import Budgets, validate_context_budget, validate_reasoning_budget
 from adapter.protocols.grounding import Ground
 from adapter.protocols.guarded_exchange import RetryPolicy
 from adapter.protocols.recorded_exchange import Observation
@@ -132,6 +132,8 @@ class TranslationOptions:
     setups: Mapping[str, CallingSetup] = field(default_factory=dict)
     """The user's setup for each model name. They take precedence over ``setup_of``."""
     budgets: Budgets = field(default_factory=Budgets)
+    kind: str | None = None
+    """The kind of model server, if it is known."""
     model_budgets: Mapping[str, Budgets] = field(default_factory=dict)
     """The user's budgets for each model name, which take precedence over ``budgets``."""
     guide: str = "auto"
@@ -164,6 +166,7 @@ class TranslationOptions:
                 style=prompt.style or (None if setup.uses_template else setup.style),
             ).with_constraints(mode=constraints.mode or (setup.constraint if setup.constraint != "off" else None)),
             native=setup.native and prompt.format is None and constraints.mode is None,
+            budgets=Budgets(reasoning=setup.reasoning_budget).override(self.budgets),
         )
 
     def budgets_for(self, body: JsonObject) -> Budgets:
@@ -186,6 +189,7 @@ def validate_options(options: TranslationOptions) -> TranslationOptions:
     parse_constraint_mode(options.constraints.mode)
     validate_guide_mode(options.guide)
     validate_context_budget(options.budgets.context)
+    validate_reasoning_budget(options.budgets.reasoning)
     if prompt.max_tools is not None and (not isinstance(prompt.max_tools, int) or prompt.max_tools < 1):
         raise UsageError(f"max_tools must be at least 1, got {prompt.max_tools!r}")
     validate_retries(options.retry_policy.retries)

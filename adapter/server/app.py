@@ -320,7 +320,7 @@ _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"]
 async def _chat(upstream: ModelServer, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
     try:
         content, body = await read_json_body(http, upstream.work)
-        if needs_translation(body):
+        if needs_translation(body) or upstream.options.budgets_for(body).reasoning is not None:
             options = await upstream.options_for(body)
             request = await upstream.work.run(len(content), partial(translate_chat_request, body, options))
         elif await upstream.leaves_markup(body):

@@ -26,6 +26,7 @@ from adapter.protocols.budgets import AUTO
 from adapter.protocols.media_parts import AUDIO, IMAGE
 from adapter.protocols.model_descriptions import ModelDescription, describe_models
 from adapter.protocols.openai_errors import error_text, relay_error
+from adapter.protocols.reasoning_budget import BUDGET_FIELD, VLLM_FIELD, without_budget
 from adapter.protocols.sse import encode_json, read_json
 from adapter.protocols.template_prompt import TemplatePromptError, transport_of
 from adapter.protocols.translate import needs_reading
@@ -96,6 +97,7 @@ class ModelServer(UpstreamConnection):
         self._model_check: SmallModelCheck | None = None
         self._setup_notes: list[str] = []
         self._logged: set[str] = set()
+        self._rejects_budget = False
         self._toolless: set[Json] = set()  # models whose server rejected the tools that a profile sends
         self._server_info: ServerInfo | None = None
         self._expires_at = 0.0
@@ -149,6 +151,21 @@ class ModelServer(UpstreamConnection):
             return content, ""
         fitted, shortened = await self.work.run(len(content), partial(budgets.fit_body, body))
         return (encode_json(fitted), shortened) if shortened else (content, "")
+
+    def with_reasoning_field(self, body: JsonObject) -> JsonObject:
+        """Rename the field for the reasoning budget to vLLM's; remove it if this vLLM rejects it."""
+        if BUDGET_FIELD not in body or self._server_info is None or self._server_info.kind != "vllm":
+            return body
+        renamed = {} if self._rejects_budget else {VLLM_FIELD: body[BUDGET_FIELD]}
+        return {**without_budget(body), **renamed}
+
+    def rejects_budget(self, status: int, content: bytes) -> bool:
+        """Return whether vLLM rejected a reasoning budget for the first time, as it has no ``--reasoning-parser``."""
+        if self._rejects_budget or status < 400 or VLLM_FIELD.encode() not in content:
+            return False
+        self._rejects_budget = True
+        log_message("vLLM has no --reasoning-parser, so reasoning budgets are applied here, to streamed answers")
+        return True
 
     async def leaves_markup(self, body: JsonObject) -> bool:
         """Return whether the answer to an untranslated request must be parsed; see `needs_reading`."""
@@ -274,6 +291,7 @@ class ModelServer(UpstreamConnection):
     def _detect(self, before: ServerInfo | None) -> ServerInfo:
         kind = (before.kind if before else None) or detect_server_kind(self.endpoint.base_url)
         options, props, size = self.options, None, ContextSize()
+        options = replace(options, kind=kind)
         if kind is not None:
             options = options.with_constraints(enforce=partial(constraint_fields, kind))
         options = options.with_constraints(waits_for_calls=kind == "llama.cpp")

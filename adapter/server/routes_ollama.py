@@ -72,7 +72,7 @@ async def _chat(upstream: ModelServer, keep_alive_s: float, http: HttpRequest) -
             PassthroughResponse, upstream, "POST", CHAT, fitted, http.headers, ollama.as_error, keep_alive_s, pinging,
             shortened=shortened,
         )  # fmt: skip
-        if is_native and not needs_translation(body):
+        if is_native and not needs_translation(body) and upstream.options.budgets_for(body).reasoning is None:
             return pass_on()
         options = replace(await upstream.options_for(body), stream_arguments=False)
         dropped: list[str] = []

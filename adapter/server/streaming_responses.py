@@ -14,7 +14,6 @@ import aiohttp
 from starlette.types import Receive, Scope, Send
 
 from adapter.core.events import JsonObject
-from adapter.protocols.budgets import shortened_header
 from adapter.protocols.exchange import AnswerWriter, BufferedExchange, OpenAIWriter, StreamedExchange
 from adapter.protocols.guarded_exchange import guard_headers
 from adapter.protocols.openai_errors import error_object, error_text, relay_error
@@ -197,7 +196,7 @@ class _Translated(ProxiedResponse):
         body: JsonObject | None = self._request.body
         while body is not None:
             try:
-                response = await self.ask(body)
+                response = await self.ask(self._upstream.with_reasoning_field(body))
             except TemplatePromptError as error:
                 if await self._uses_previous(send):
                     return True
@@ -212,6 +211,8 @@ class _Translated(ProxiedResponse):
                 content = await self._upstream.body_of(response)
             finally:
                 response.close()
+            if self._upstream.rejects_budget(response.status, content):
+                continue
             if await self._uses_previous(send):
                 return True
             is_refused = self._upstream.refuses_tools(response.status, content, body.get("model"))
@@ -252,7 +253,7 @@ class TranslatedStream(_Translated, StreamingProxy):
         super().__init__(upstream, as_error, keep_alive_s, streamed.writer)
         self._path, self._request, self._exchange = path, request, streamed
         self._streamed = streamed
-        self._headers = shortened_header(request.shortened)
+        self._headers = request.headers
         self._counts = request.observation.counts_tokens and path.endswith("/chat/completions")
         self._request_info.set_translation(request)
 
@@ -301,7 +302,7 @@ class TranslatedResponse(_Translated):
         super().__init__(upstream, as_error)
         self._path, self._request, self._exchange = path, request, completed
         self._completed, self._writer = completed, writer
-        self._headers = shortened_header(request.shortened)
+        self._headers = request.headers
         self._request_info.set_translation(request)
 
     async def exchange(self, send: Send) -> None:

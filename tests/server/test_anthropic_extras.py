@@ -150,7 +150,8 @@ def test_thinking_is_forwarded(client, upstream, said, thinks):
     body = upstream.bodies()[0]
     assert body.get("chat_template_kwargs") == (None if thinks is None else {"enable_thinking": thinks})
     assert body["reasoning_effort"] == "high"
-    assert raw.headers.get("adapter-left-out") == ("thinking.budget_tokens" if thinks else None)
+    assert raw.headers.get("adapter-left-out") is None
+    assert raw.headers.get("adapter-reasoning") == ("budget=1024" if thinks else None)
 
 
 def test_unsupported_fields_are_dropped_and_reported(client, upstream):

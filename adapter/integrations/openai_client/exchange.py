@@ -75,7 +75,6 @@ class OpenAIExchange:
             self.error_response = http.Response(error.status, json=refusal(error), request=http_request)
         if self.request is not None:
             self._completed = BufferedExchange(self.request, int(time.time()))
-            self._shortened = self.request.shortened
             self.http_request = self._with_body(url, self.request.body)
 
     def fall_back_to_words(self, error: TemplatePromptError) -> JsonObject | None:
@@ -157,7 +156,7 @@ class OpenAIExchange:
         """Return the headers that are valid for a translated body, and a header that lists dropped request fields."""
         removed = ("content-length", "content-encoding", "transfer-encoding")
         headers = {name: value for name, value in response.headers.items() if name not in removed}
-        headers |= shortened_header(self._shortened)
+        headers |= shortened_header(self._shortened) if self.request is None else self.request.headers
         return headers | ({HEADER: as_header(self._dropped_fields)} if self._dropped_fields else {})
 
     def _on_close(self) -> None:

@@ -86,6 +86,7 @@ def wrap(
     retries: int = RETRIES,
     max_calls: int = MAX_CALLS,
     context_budget: ContextBudget = None,
+    reasoning_budget: int | None = None,
 ) -> Client:
     """Return a copy of an ``OpenAI`` or ``AsyncOpenAI`` client whose chat completions and responses support tools,
     regardless of the server's capabilities.
@@ -106,7 +107,8 @@ def wrap(
     the others. ``guardrails``: faults that trigger a retry before you see the answer: ``"on"``, ``"off"``, ``"all"`` or
     names (see docs/reliability.md). ``retries``: maximum number of retries per request. ``max_calls``: maximum number
     of calls in one answer. ``context_budget``: number of tokens beyond which a conversation is shortened, or ``"auto"``
-    for the context size of the server (see `adapter.conversation.context_budget`). ``profile``: settings found by
+    for the context size of the server (see `adapter.conversation.context_budget`). ``reasoning_budget``: maximum number
+    of tokens of reasoning in an answer (see `adapter.protocols.reasoning_budget`). ``profile``: settings found by
     `adapter probe`, which apply to arguments that are not set: ``"auto"`` for the profile of the requested model, or
     the name or file of a profile. ``record``: a file to which each exchange is appended, without credentials (see
     `adapter.protocols.recorded_exchange`).
@@ -131,7 +133,7 @@ def wrap(
         observation=Observation(
             observe=ExchangeLog(Path(record), Redactor(os.environ, [client.api_key])) if record is not None else None
         ),
-        budgets=Budgets(context_budget),
+        budgets=Budgets(context_budget, reasoning_budget),
         guide=guide,
         policy=policy,
         stream_arguments=stream_arguments,
@@ -183,6 +185,7 @@ class _UpstreamInfo:
         if not self._is_known:
             if kind := detect_server_kind(self._base_url):
                 endpoint = Endpoint(self._base_url, kind)
+                self._options = replace(self._options, kind=kind)
                 self._splits_reasoning = kind in ("llama.cpp", "ollama")
                 if self._options.constraints.mode != "off":
                     self._options = self._options.with_constraints(enforce=partial(constraint_fields, kind))

@@ -1,0 +1,114 @@
+"""Limits on reasoning: the client's and the user's budgets, the model server's fields, and reasoning that loops.
+
+llama.cpp's chat endpoint (``reasoning_budget_tokens``) and vLLM (``thinking_token_budget``) end the reasoning
+themselves. With other servers and prompts, and if reasoning loops, a streamed answer is stopped, and continued from a
+prompt in which the reasoning is closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from adapter.core.events import Json, JsonObject
+from adapter.parsing.format import Format
+from adapter.parsing.marker_tables import REASONING
+
+BUDGET_FIELD = "reasoning_budget_tokens"
+"""llama.cpp's request field. The other protocols' fields are converted to it."""
+VLLM_FIELD = "thinking_token_budget"
+"""vLLM's request field. Servers without ``--reasoning-parser`` reject it."""
+REASONING_HEADER = "adapter-reasoning"
+"""Response header with the reasoning budget."""
+
+EFFORTS: Mapping[str, float] = {"none": 0, "minimal": 1 / 8, "low": 1 / 4, "medium": 1 / 2}
+"""Share of the user's budget for each effort that a client can request. All other efforts have the whole budget."""
+
+BYTES_PER_TOKEN = 4
+"""Estimated length of a token in reasoning, which is mostly prose."""
+SERVER_MARGIN = 1.5
+"""Factor of the budget up to which the model server's own limit is awaited."""
+
+LOOP, PERIOD, STEP = 2_048, 256, 512
+"""Reasoning loops if its last `LOOP` characters repeat up to `PERIOD` characters. It is checked every `STEP`."""
+
+_FIELDS = (BUDGET_FIELD, "thinking_budget_tokens", VLLM_FIELD)
+_OUT_OF_TIME = (
+    "\n\nConsidering the limited time by the user, I have to give the solution based on the thinking directly now.\n"
+)
+"""The words with which Qwen3 was trained to end its reasoning early (Qwen3 Technical Report, section 4.7)."""
+_WHOLE_CLOSINGS = {"harmony": "<|end|><|start|>assistant"}
+"""Ends of reasoning in formats that do not have closing markers."""
+
+
+def requested_budget(body: JsonObject, default: int | None) -> int | None:
+    """Return the maximum number of tokens of reasoning in the answer to a chat request; None if it is unlimited.
+
+    ``default``: the user's budget, of which an effort gets a share. A client can only lower it.
+    """
+    effort = body.get("reasoning_effort")
+    share = EFFORTS.get(effort, 1.0) if isinstance(effort, str) else 1.0
+    limits = [] if default is None else [int(default * share)]
+    requested: list[Json] = [body.get(field) for field in _FIELDS]
+    for field, key in (("thinking", "budget_tokens"), ("reasoning", "max_tokens")):
+        settings = body.get(field)
+        requested.append(settings.get(key) if isinstance(settings, dict) else None)
+    limits += [each for each in requested if isinstance(each, int) and not isinstance(each, bool) and each >= 0]
+    return min(limits, default=None)
+
+
+def server_field(kind: str | None, budget: int) -> JsonObject:
+    """Return the field for a server that can limit reasoning; empty for others. vLLM has another name for it, which
+    `adapter.server` uses."""
+    return {BUDGET_FIELD: budget} if kind in ("llama.cpp", "vllm") else {}
+
+
+def without_budget(body: JsonObject) -> JsonObject:
+    """Return the request without the fields of a reasoning budget."""
+    return {key: value for key, value in body.items() if key not in _FIELDS}
+
+
+def closing_words(format: Format, text: str) -> str | None:
+    """Return the text that ends the reasoning at the end of ``text``; None if the format has none.
+
+    ``text``: the end of the prompt, and the model's text.
+    """
+    if format.name in _WHOLE_CLOSINGS:
+        return _WHOLE_CLOSINGS[format.name]
+    pairs = {**REASONING, **format.reasoning} if format.reasoning else {}
+    last = max(pairs, key=text.rfind, default=None)
+    if last is None:
+        return None
+    closing = pairs[last] if last in text else next(iter(format.reasoning.values()))
+    return f"{_OUT_OF_TIME if closing == '</think>' else chr(10)}{closing}\n\n"
+
+
+class ReasoningWatch:
+    """Notices reasoning that exceeds its budget or loops. ``max_tokens``: None is unlimited."""
+
+    def __init__(self, max_tokens: float | None) -> None:
+        self._max_bytes = None if max_tokens is None else max_tokens * BYTES_PER_TOKEN
+        self._bytes = self._unchecked = 0
+        self._tail = ""
+
+    def add(self, text: str) -> str:
+        """Add reasoning. Return ``budget`` or ``loop`` if it must end, otherwise ""."""
+        self._bytes += len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+        if self._max_bytes is not None and self._bytes > self._max_bytes:
+            return "budget"
+        self._tail += text
+        self._unchecked += len(text)
+        if self._unchecked < STEP:
+            return ""
+        self._unchecked, self._tail = 0, self._tail[-LOOP:]
+        return "loop" if loops(self._tail) else ""
+
+
+def loops(text: str) -> bool:
+    """Return whether ``text`` ends in at least eight repetitions of the same characters."""
+    tail = text[-LOOP:]
+    if len(tail) < LOOP:
+        return False
+    end = tail[-PERIOD // 4 :]
+    before = tail.rfind(end, 0, -1)
+    period = len(tail) - len(end) - before
+    return before >= 0 and period <= PERIOD and tail.endswith(tail[:-period])
