@@ -24,6 +24,8 @@ _LINE = re.compile(
     rf"\s*(?P<opening>(?:{_OPENING}\s*)*)(?P<before>{_DOTS})?(?P<words>[^\n]{{0,80}}?)(?P<after>{_DOTS})?[.,]?"
     rf"\s*(?:{_CLOSING}\s*)*"
 )
+_SPREAD = re.compile(r"\s*\.{3}\w+(?:\s*[:,;)].*)?")
+"""A spread or rest parameter, as in ``...rest: Rest``."""
 _LEFT_OUT = re.compile(
     r"rest|remaining|remainder|existing|unchanged|same|identical|previous|others?|omitted|"
     r"elided|unmodified|untouched|unaltered|intact|above|before|skip|skipped|snip|snipped|"
@@ -115,7 +117,7 @@ def _may_be_omission(lines: Sequence[str], index: int) -> bool:
 
 
 def _match(line: str) -> re.Match[str] | None:
-    match = _LINE.fullmatch(line) if _START.match(line) else None
+    match = _LINE.fullmatch(line) if _START.match(line) and not _SPREAD.fullmatch(line) else None
     return match if match and (match["opening"] or match["before"]) else None
 
 
