@@ -69,7 +69,7 @@ class AsyncCallbacks:
 
     def _plain(self, callback: Callable[..., Any], role: str, *, is_cancelled: bool = True) -> Callable[..., Any]:
         """Return a plain function that calls ``callback``. ``is_cancelled``: whether cancelling the agent cancels the
-        call. This is so for all functions except observers."""
+        call. It does for all functions except observers."""
         if not is_async(callback):
             return callback
 

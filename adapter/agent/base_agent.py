@@ -215,8 +215,8 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
 
         base_url, model = self._address
         chat = self._resources.enter_context(ChatClient(find_endpoint(base_url), model))
-        found = chat.own_prompt() if self._prompt != "words" else None
-        guessed = found.format_of(chat.model) if found is not None else guess_format(chat.model)
+        own_prompt = chat.own_prompt() if self._prompt != "words" else None
+        guessed = own_prompt.format_of(chat.model) if own_prompt is not None else guess_format(chat.model)
         self._configure(chat, guessed, chat.context().tokens)
 
     def _configure(
@@ -343,8 +343,8 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             answer.feed(Chunk(f"\n{written}"))
 
     def _constrains_next(self, turn: Turn, step: AskModel | RunTools | Finished) -> bool:
-        """Return whether to constrain the next answer to a call. This is so after an answer without a valid call, if
-        the server supports constraints."""
+        """Return whether to constrain the next answer to a call. The answer after one without a valid call is
+        constrained, if the server supports it."""
         if self._constraint == "arguments":
             is_tried = bool(turn.calls or turn.invalid)
             return is_tried and not any(is_valid(call, self.workspace.tools) for call in turn.calls)

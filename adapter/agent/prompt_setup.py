@@ -55,18 +55,20 @@ def make_template_chat(chat: object, tools: ToolSet, format: str | Format, promp
     """
     validate_prompt_mode(prompt)
     client = as_chat_client(chat)
-    found = client.own_prompt() if client is not None and prompt != "words" else None
-    if prompt == "own" and (found is None or found.own is None):
-        why = found.explanation if found else "chat must be a ChatClient"
+    own_prompt = client.own_prompt() if client is not None and prompt != "words" else None
+    if prompt == "own" and (own_prompt is None or own_prompt.own is None):
+        why = own_prompt.explanation if own_prompt else "chat must be a ChatClient"
         raise UsageError(f"the model's own chat template cannot be used: {why}")
-    return TemplateChat(tools, format, found.own) if found is not None and found.own is not None else None
+    return (
+        TemplateChat(tools, format, own_prompt.own) if own_prompt is not None and own_prompt.own is not None else None
+    )
 
 
 def known_files(workspace: Workspace) -> Sequence[str]:
     """Return the paths of a workspace's files. The assistance looks for these paths in requests."""
     with suppress(ToolError):
-        found = workspace.read(Glob("**/*", limit=MAX_KNOWN_FILES))
-        return found.paths if isinstance(found, PathList) else ()
+        listed = workspace.read(Glob("**/*", limit=MAX_KNOWN_FILES))
+        return listed.paths if isinstance(listed, PathList) else ()
     return ()
 
 

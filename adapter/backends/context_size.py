@@ -83,8 +83,8 @@ def _loaded_size(endpoint: Endpoint, model: str | None, timeout_s: float) -> int
     try:
         models = get_object(f"{endpoint.root}/api/ps", timeout_s)["models"]
         loaded = [each for each in models if each.get("context_length")]
-        found = [each for each in loaded if model is None or {each.get("name"), each.get("model")} & names]
-        return _size(found[0]["context_length"]) if found else None
+        matching = [each for each in loaded if model is None or {each.get("name"), each.get("model")} & names]
+        return _size(matching[0]["context_length"]) if matching else None
     except (KeyError, TypeError, AttributeError):
         return None
 

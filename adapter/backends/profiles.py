@@ -256,15 +256,15 @@ def setup_lookup(choice: str, endpoint: Endpoint) -> tuple[Callable[[str], Calli
     if choice != "auto":
         profile, notes = active_profile(choice, model_of(endpoint, names[0] if names else ""))
         return (lambda _: profile.setup if profile else None), notes
-    found: dict[str, CallingSetup] = {}
+    setups: dict[str, CallingSetup] = {}
     all_notes: list[str] = []
     for name in names:
         if path_of(name).is_file():
             profile, notes = active_profile(choice, model_of(endpoint, name))
             all_notes += notes
             if profile is not None:
-                found[name] = profile.setup
+                setups[name] = profile.setup
     if endpoint.kind == "llama.cpp":
-        only = next(iter(found.values()), None)
+        only = next(iter(setups.values()), None)
         return (lambda _: only), all_notes
-    return found.get, all_notes
+    return setups.get, all_notes

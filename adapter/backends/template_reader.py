@@ -98,12 +98,12 @@ def _response_template(settings: dict[str, Any]) -> dict[str, Any] | None:
 def _tokens(settings: dict[str, Any]) -> dict[str, str]:
     """Return ``bos_token`` and similar tokens. Each setting is a string, or an object with the string in
     ``content``."""
-    found = {}
+    tokens = {}
     for name, value in settings.items():
         text = value.get("content") if isinstance(value, dict) else value
         if name.endswith("_token") and isinstance(text, str) and len(text) <= MAX_TOKEN:
-            found[name] = text
-    return found
+            tokens[name] = text
+    return tokens
 
 
 def _control_tokens(settings: dict[str, Any]) -> list[str]:
@@ -146,17 +146,17 @@ def _load_gguf(file: IO[bytes]) -> dict[str, Any]:
     version, _, count = struct.unpack("<IQQ", _read(file, 20))
     if version < 2 or count > MAX_ITEMS:
         raise ValueError(f"GGUF version {version} with {count:,} values is not supported")
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for _ in range(count):
         key = _read_string(file)
         value = _read_value(file, _unpack(file, "I"), is_needed=key in (_WORDS, _TYPES))
         if key.startswith("tokenizer."):
-            found[key] = value
-    source = found[_SOURCE]
+            values[key] = value
+    source = values[_SOURCE]
     if not isinstance(source, str):
         raise ValueError(f"{_SOURCE} is not a text")
-    words, types = (_as_list(found.get(key)) for key in (_WORDS, _TYPES))
-    ids = {name: found.get(key) for name, key in _KINDS.items()}
+    words, types = (_as_list(values.get(key)) for key in (_WORDS, _TYPES))
+    ids = {name: values.get(key) for name, key in _KINDS.items()}
     tokens = {name: words[at] for name, at in ids.items() if isinstance(at, int) and 0 <= at < len(words)}
     special = (word for word, kind in zip(words, types, strict=False) if kind in (_CONTROL, _USER_DEFINED))
     return {

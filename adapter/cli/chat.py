@@ -16,9 +16,7 @@ def chat(
     is_continued: Annotated[
         bool, typer.Option("--continue", "-c", help="Continue the last chat in this folder.")
     ] = False,
-    resume: Annotated[
-        str | None, typer.Option(metavar="ID", help="Continue the chat whose id is, or begins with, ID.")
-    ] = None,
+    resume: Annotated[str | None, typer.Option(metavar="ID", help="Continue the chat whose id starts with ID.")] = None,
     list_: Annotated[
         bool, typer.Option("--list", help="List the saved chats in this folder, newest first, and exit.")
     ] = False,

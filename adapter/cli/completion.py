@@ -1,8 +1,8 @@
 """Completes commands in bash, zsh, fish and PowerShell.
 
-Typer's scripts for these shells run ``adapter`` with the unfinished command line in environment variables. So that an
-answer comes at once, only the command in that line is imported. Values of options are completed where a list of them
-is cheap; elsewhere the shell completes files.
+Typer's scripts for these shells run ``adapter`` with the unfinished command line in environment variables. To respond
+quickly, only the command in that line is imported. Values of options are completed if they are cheap to list;
+otherwise, the shell completes file names.
 """
 
 from __future__ import annotations

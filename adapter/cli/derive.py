@@ -14,7 +14,7 @@ from adapter.core.errors import UsageError
 def derive(
     file: Annotated[Path, typer.Argument(help="Chat template: Jinja, tokenizer_config.json, GGUF, or a folder.")],
     model: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Model name, as a second clue to the format.")
+        str | None, typer.Option(metavar="NAME", help="Model name, as an additional hint at the format.")
     ] = None,
     emit: Annotated[
         str | None,

@@ -79,7 +79,7 @@ def _check_program() -> CheckResult:
 
 def _check_extra(name: str) -> CheckResult:
     """Check that all packages of an extra are installed."""
-    needed = [found[1] for line in _requirements() if (found := _REQUIREMENT.match(line)) and found[2] == name]
+    needed = [match[1] for line in _requirements() if (match := _REQUIREMENT.match(line)) and match[2] == name]
     missing = [package for package in needed if not _is_installed(package)]
     text = "installed" if not missing else f"not installed: {', '.join(missing)}"
     advice = f"for {EXTRAS[name].replace('`', '')}: pip install 'toolcall-adapter[{name}]'"

@@ -1,4 +1,5 @@
-"""Determines the exit code and the last line of output of a run from why the run ended and how its calls went."""
+"""Determines the exit code and the last line of output of a run, by the reason for its end and the results of its
+calls."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ MAX_EXAMPLES = 100
 
 def learn(
     file: Annotated[
-        Path, typer.Argument(help='JSON Lines with at least three examples: {"text": "...", "calls": [...]}.')
+        Path, typer.Argument(help='JSON Lines file with at least three examples: {"text": "...", "calls": [...]}.')
     ],
     output: Annotated[
         Path | None,

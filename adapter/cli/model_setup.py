@@ -88,11 +88,9 @@ def _detect_format(
 
 
 def _is_small(settings: RunSettings, loaded: LoadedModel) -> bool:
-    """Return whether the wording of a request determines the tool, rather than the model.
-
-    This is so for the built-in model, and for a model that its server reports as small, unless a chat template, a style
-    or custom prompts describe the tools.
-    """
+    """Return whether the tool is chosen by the wording of a request instead of by the model. This applies to the
+    built-in model, and to a model that its server reports as small, unless a chat template, a style or custom prompts
+    describe the tools."""
     if settings.guide != "auto" or loaded.is_small:
         return settings.guide != "off"
     if settings.style != "auto" or settings.prompts:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def prompt(
     dialect: options.DialectOption = "blade",
-    format: Annotated[str, typer.Option(metavar="NAME", help="Tool-call format that the prompt teaches.")] = "hermes",
+    format: Annotated[str, typer.Option(metavar="NAME", help="Tool-call format that the prompt describes.")] = "hermes",
     style: Annotated[
         str, typer.Option(metavar="NAME", help="Prompt style: compact, args, full or trained.")
     ] = "compact",

@@ -46,7 +46,7 @@ def read(
     tools: Annotated[Path | None, typer.Option(metavar="FILE", help="JSON file with the available tools.")] = None,
     tools_column: Annotated[str | None, typer.Option(metavar="NAME", help="Column with the tools of each row.")] = None,
     finish_reason: Annotated[
-        str, typer.Option(metavar="NAME", help="Column with the finish reason; rows without it are accepted.")
+        str, typer.Option(metavar="NAME", help="Column with the finish reason; it may be empty.")
     ] = "finish_reason",
     prompt: Annotated[
         str | None,

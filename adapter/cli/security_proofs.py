@@ -1,4 +1,4 @@
-"""Attacks for `adapter doctor --prove`: try on this machine what rows of SECURITY.md promise.
+"""Attacks for `adapter doctor --prove`, which check the promises in the rows of SECURITY.md on this machine.
 
 Each attack runs in a temporary workspace next to a file that it must neither read nor change. A row holds if its attack
 had no effect.
@@ -38,7 +38,7 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The temporary workspace of an attack, and what is around it."""
+    """The temporary workspace of an attack, and its surroundings."""
 
     workspace: Workspace
     outside: Path

@@ -81,7 +81,10 @@ def add(
     command: Annotated[str, typer.Option("--command", metavar="PROGRAM", help="Program to run: a name or a path.")],
     argument_template: Annotated[
         list[str] | None,
-        typer.Option(metavar="TOKENS", help='Group of argument tokens, e.g. "-n,{{count}},{(path)}"; repeatable.'),
+        typer.Option(
+            metavar="TOKENS",
+            help='Program arguments, with placeholders for parameters, e.g. "-n,{{count}},{(path)}"; repeatable.',
+        ),
     ] = None,
     parameters: Annotated[str | None, typer.Option(metavar="JSON", help="JSON Schema of the parameters.")] = None,
     parameters_file: Annotated[

@@ -1,4 +1,4 @@
-"""Check the types of arguments to public functions, so that the function called with a wrong argument reports it."""
+"""Check the types of arguments to public functions, so that an error names the function that the user called."""
 
 from __future__ import annotations
 

@@ -27,11 +27,11 @@ def parse_toml(text: str) -> dict[str, Any]:
     if max(dots) > MAX_DOTS or sum(count * count for count in dots) > MAX_DOT_PAIRS:
         raise ValueError(f"its lines have up to {max(dots):,} dots, so that keys may be nested too deeply")
     try:
-        found = tomllib.loads(text)
+        values = tomllib.loads(text)
     except RecursionError:
         raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep") from None
-    _check_depth(found)
-    return found
+    _check_depth(values)
+    return values
 
 
 def parse_json(text: str | bytes) -> Any:
@@ -41,11 +41,11 @@ def parse_json(text: str | bytes) -> Any:
     if count > MAX_VALUES:
         raise ValueError(f"it has {count:,} lists and objects; the maximum is {MAX_VALUES:,}")
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except RecursionError:
         raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep") from None
-    _check_depth(found)
-    return found
+    _check_depth(value)
+    return value
 
 
 def _check_length(length: int, most: int) -> None:

@@ -59,27 +59,27 @@ class _YamlReader:
         return _decode_scalar(line)
 
     def _mapping(self, indent: int, depth: int) -> JsonObject:
-        found: JsonObject = {}
+        mapping: JsonObject = {}
         while self._next_indent() == indent and (entry := _ENTRY.fullmatch(self.lines[self.index].strip())):
             self.index += 1
             key = entry["key"].strip("\"'")
-            if key in found:
+            if key in mapping:
                 raise FormatError(f"the key {key!r} occurs twice")
-            found[key] = self._value(entry["rest"] or "", indent, depth, is_entry=True)
-        return found
+            mapping[key] = self._value(entry["rest"] or "", indent, depth, is_entry=True)
+        return mapping
 
     def _list(self, indent: int, depth: int) -> list[Json]:
-        found: list[Json] = []
+        items: list[Json] = []
         while self._next_indent() == indent and (item := _ITEM.fullmatch(self.lines[self.index].strip())):
             rest = item["rest"] or ""
             if _ENTRY.fullmatch(rest) and not rest.startswith(("{", "[")):  # a mapping that begins after the hyphen
                 inner = indent + 1 + len(item["space"])
                 self.lines[self.index] = " " * inner + rest
-                found.append(self._block(inner, depth + 1))
+                items.append(self._block(inner, depth + 1))
             else:
                 self.index += 1
-                found.append(self._value(rest, indent, depth, is_entry=False))
-        return found
+                items.append(self._value(rest, indent, depth, is_entry=False))
+        return items
 
     def _value(self, rest: str, indent: int, depth: int, *, is_entry: bool) -> Json:
         if block := _BLOCK.fullmatch(rest):

@@ -79,10 +79,10 @@ def tools_for_effect(edit: FileEdit, tools: ToolSet, called: str) -> list[Tool]:
         needed.append(_ACTIONS[edit.action])
     chosen = []
     for kind, verb in needed:
-        found = next((tool for tool in by_call if isinstance(_example_operation(tool), kind)), None)
-        if found is None:
+        own = next((tool for tool in by_call if isinstance(_example_operation(tool), kind)), None)
+        if own is None:
             raise ToolError(f"this session has no tool that {verb} files; remove {edit.path} from the patch")
-        chosen.append(found)
+        chosen.append(own)
     return chosen
 
 
@@ -112,8 +112,8 @@ def extract_apply_patch(arguments: Mapping[str, Json] | str) -> str | None:
         case ["apply_patch" | "applypatch", str(patch)]:
             return patch
         case [_, "-c" | "-lc", str(line)] | str(line):
-            found = _HERE_DOCUMENT.fullmatch(line)
-            return found["patch"] if found else None
+            match = _HERE_DOCUMENT.fullmatch(line)
+            return match["patch"] if match else None
     return None
 
 
@@ -126,12 +126,12 @@ def _find_foreign_tools(name: str, active: Dialect | None) -> list[tuple[Dialect
     """Return the foreign tools called ``name``, with their dialects. Aliases count only if no documented name
     matches."""
     others = [dialect for dialect in map(get_dialect, dialect_names()) if active is None or dialect.name != active.name]
-    found = [
+    foreign = [
         (dialect, tool)
         for dialect in others
         if (tool := ToolSet(kind.tool() for kind in dialect.classes).match(name)) is not None
     ]
-    return [(dialect, tool) for dialect, tool in found if name in dialect.tool_names(aliases=True)] or found
+    return [(dialect, tool) for dialect, tool in foreign if name in dialect.tool_names(aliases=True)] or foreign
 
 
 def _resolve_exactly(tool: Tool, arguments: Mapping[str, Json] | str) -> ResolvedCall | None:

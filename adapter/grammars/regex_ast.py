@@ -243,9 +243,9 @@ class _PatternParser:
         return self._source[self._at - 1]
 
     def _accept(self, sign: str) -> bool:
-        found = self._source.startswith(sign, self._at)
-        self._at += len(sign) * found
-        return found
+        accepted = self._source.startswith(sign, self._at)
+        self._at += len(sign) * accepted
+        return accepted
 
 
 def single_character(code: int) -> Ranges:

@@ -84,7 +84,7 @@ def _recover_hidden(
 
     Parsing restarts at the next unindented line after the error.
     """
-    found = list(items)
+    recovered = list(items)
     known = {name.line for item in _flatten(items) for name in item.names}
     for _ in range(MAX_RESTARTS):
         margin = _AT_MARGIN.search(source, _line_start(source, error_line + 1))
@@ -99,12 +99,12 @@ def _recover_hidden(
         for item in _Extraction(language, rest).items(root):
             lines = {name.line for name in item.names}
             if lines and known.isdisjoint(lines) and item.section != "imports":
-                found.append(item)
+                recovered.append(item)
                 known |= {name.line for nested in _flatten([item]) for name in nested.names}
         if not root.has_error:
             break
         error_line = max(first_error_line(root), skipped + 1)
-    return sorted(found, key=lambda item: item.start_line)
+    return sorted(recovered, key=lambda item: item.start_line)
 
 
 def _flatten(items: Iterable[OutlineItem]) -> Iterator[OutlineItem]:

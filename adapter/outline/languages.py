@@ -41,10 +41,10 @@ _PYTHON_FROM = re.compile(r"^from\s+(\S+)\s+import\s+\(?(.*?),?\s*\)?$", re.DOTA
 
 
 def _python_import_path(text: str) -> str:
-    found = _PYTHON_FROM.match(text)
-    if not found:
+    match = _PYTHON_FROM.match(text)
+    if not match:
         return text.removeprefix("import").strip()
-    module, names = found.groups()
+    module, names = match.groups()
     return f"{module}{'' if module.endswith('.') else '.'}{{{names}}}"
 
 
@@ -82,9 +82,9 @@ _JS_VALUES = f"export_statement {_JS_VARIABLES} assignment_expression"
 
 def _js_import_path(text: str) -> str:
     """Return ``module name {names}``: the module first, then its imported names."""
-    found = _JS_FROM.match(text) or _JS_REQUIRE.match(text)
-    if found:
-        return f"{found[2]} {found[1].removeprefix('type ')}"
+    match = _JS_FROM.match(text) or _JS_REQUIRE.match(text)
+    if match:
+        return f"{match[2]} {match[1].removeprefix('type ')}"
     module = _JS_MODULE.search(text)
     return module[1] if module else text
 
@@ -501,10 +501,10 @@ def language_of(path: str, text: str = "") -> Language | None:
 def extensions_of(file_type: str) -> frozenset[str]:
     """Return the file extensions, without dots, for a language name or an extension (``.py``, ``*.py``)."""
     name = file_type.strip().lower().removeprefix("*").removeprefix(".")
-    found = {
+    extensions = {
         extension
         for language in LANGUAGES
         if name == language.name.lower() or name in language.aliases
         for extension in language.extensions
     }
-    return frozenset(found or {name})
+    return frozenset(extensions or {name})

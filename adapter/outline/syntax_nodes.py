@@ -23,9 +23,9 @@ _NAME_ENDINGS = ("identifier", "constant", "name", "word")
 def name_nodes(node: Node, fields: Sequence[str]) -> list[Node]:
     """Return the nodes of the names that a declaration declares. ``let a, b`` declares several."""
     for name in fields:
-        found = node.children_by_field_name(name)
-        if found:
-            same_type = [_innermost_name(each) for each in found if each.type == found[0].type]
+        nodes = node.children_by_field_name(name)
+        if nodes:
+            same_type = [_innermost_name(each) for each in nodes if each.type == nodes[0].type]
             return [leaf for each in same_type for leaf in _split_pattern(each)]
     holders = [child for child in node.named_children if child.type in _NAME_HOLDERS]
     if holders:
@@ -56,9 +56,9 @@ def _split_pattern(node: Node) -> list[Node]:
 def value_of(node: Node) -> Node | None:
     """Return the value that ``node`` or a declaration in it assigns, or None."""
     for _ in range(4):
-        found = node.child_by_field_name("value") or node.child_by_field_name("right")
-        if found is not None:
-            return found
+        value_node = node.child_by_field_name("value") or node.child_by_field_name("right")
+        if value_node is not None:
+            return value_node
         holder = next((child for child in reversed(node.named_children) if child.type in _VALUE_HOLDERS), None)
         if holder is None:
             return None

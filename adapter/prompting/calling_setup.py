@@ -10,10 +10,10 @@ from adapter.prompting.system_prompt import Style
 
 @dataclass(frozen=True, slots=True)
 class CallingSetup:
-    """A setup for tool calling. ``native``: whether to use the server's own tool calling, which ignores all other
-    fields. ``uses_template``: whether to use the model's chat template, which ignores ``style``. The other fields are
-    the same as in `adapter.protocols.translation_options.TranslationOptions`. ``reasoning_budget``: maximum number of
-    tokens of reasoning in an answer."""
+    """A setup for tool calling. ``native``: use the server's own tool calling, which ignores all other fields.
+    ``uses_template``: use the model's chat template, which ignores ``style``. The other fields are the same as in
+    `adapter.protocols.translation_options.TranslationOptions`. ``reasoning_budget``: maximum number of tokens of
+    reasoning in an answer."""
 
     format: str = "hermes"
     style: Style = "trained"

@@ -125,7 +125,7 @@ def _escape(text: str, format: Format | None, tools: ToolSet) -> str:
     closing = _closing_pattern(format) if format is not None else None
     positions = merge(
         _find_joints(text, tools),
-        (found.end() for found in closing.finditer(text)) if closing is not None else (),
+        (match.end() for match in closing.finditer(text)) if closing is not None else (),
         (position for position in _find_bare_calls(text, tools) if not text.startswith(MARK, position)),
     )
     escaped, last = StringIO(), 0
@@ -225,9 +225,9 @@ def _token_patterns(tokens: tuple[str, ...]) -> Iterator[str]:
     """Yield patterns that match the first bracket of each token if the rest of the token surrounds it."""
     rests: dict[str, list[str]] = {}
     for token in tokens:
-        found = _BRACKET.search(token)
-        assert found is not None
-        rests.setdefault(token[: found.end()], []).append(token[found.end() :])
+        match = _BRACKET.search(token)
+        assert match is not None
+        rests.setdefault(token[: match.end()], []).append(token[match.end() :])
     for start, ends in rests.items():
         before = f"(?<={re.escape(start[:-1])})" if start[:-1] else ""
         yield f"{before}{re.escape(start[-1])}(?={alternatives(ends, exact=True)})"
@@ -304,10 +304,10 @@ def _match_lines(text: str) -> Iterator[re.Match[str]]:
     """Yield the matches of `_BARE` at the start of lines."""
     at = 0
     while at >= 0:
-        found = _BARE.match(text, at)
-        if found is not None:
-            yield found
-        at = text.find("\n", max(at + 1, found.end()) if found is not None else at + 1)
+        match = _BARE.match(text, at)
+        if match is not None:
+            yield match
+        at = text.find("\n", max(at + 1, match.end()) if match is not None else at + 1)
 
 
 def _is_call(text: str, start: int, tools: ToolSet) -> tuple[bool, int]:

@@ -97,7 +97,7 @@ def _instruction(request: ToolRequest) -> str:
     which = " or ".join(request.allowed) if request.is_restricted else "one of the tools"
     one = "" if request.is_parallel else " Make one call only."
     if request.must_call:
-        return f"Answer with a tool call of {which}.{one}"
+        return f"Answer with a call to {which}.{one}"
     if request.allowed and request.is_restricted:
         return f"You may call {which} now, no other tool.{one}"
     return one.strip() if request.allowed else ""

@@ -38,8 +38,8 @@ class ChatStore:
 
     def list_chats(self) -> list[SavedChat]:
         """Return the saved chats, starting with the most recently used."""
-        found = [self._read(path) for path in self._files()]
-        return [chat for chat in found if chat is not None]
+        chats = [self._read(path) for path in self._files()]
+        return [chat for chat in chats if chat is not None]
 
     def find(self, id: str | None) -> SavedChat:
         """Return the chat whose id is, or begins with, ``id``. If ``id`` is None, return the most recently used chat.

@@ -271,13 +271,13 @@ def match_parameter(key: str, tool: Tool) -> str | None:
     if len(same) == 1:
         return same[0]
     for table in (tool.argument_aliases, COMMON_ARGUMENT_ALIASES):
-        found = [
+        matches = [
             name
             for name in tool.properties
             if any(alias.replace("_", "").lower() == spelt for alias in table.get(name, ()))
         ]
-        if len(found) == 1:
-            return found[0]
+        if len(matches) == 1:
+            return matches[0]
     return None
 
 

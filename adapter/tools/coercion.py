@@ -177,9 +177,9 @@ def _decode_container(bare: str, types: frozenset[str], schema: Mapping[str, Jso
     """Decode ``bare`` as a list or object that matches the schema. Otherwise return ``text``."""
     if not types & {"array", "object"} or bare[:1] not in ("{", "["):
         return text
-    found = decode_strict(bare)
-    is_whole = found is not None and found.end == len(bare)
-    return found.value if found is not None and is_whole and has_schema_type(found.value, schema) else text
+    decoded = decode_strict(bare)
+    is_whole = decoded is not None and decoded.end == len(bare)
+    return decoded.value if decoded is not None and is_whole and has_schema_type(decoded.value, schema) else text
 
 
 def coerce_to_schema(value: Json, schema: Json) -> tuple[Json, tuple[str, ...]]:
@@ -308,9 +308,9 @@ def _convert_text(text: str, types: frozenset[str]) -> tuple[Json, str | None]:
         if not bare[value.end :].strip("}] \t\r\n") and is_instance_of_types(value.value, types):
             return value.value, "json-in-string"
     if bare[:1] == '"' and types & {"object", "array"} and "string" not in types:
-        found = decode_strict(bare)  # encoded twice: JSON in a JSON string
-        if found is not None and found.end == len(bare) and str(found.value).lstrip()[:1] in ("{", "["):
-            value, _ = _convert_text(str(found.value), types)
+        decoded = decode_strict(bare)  # encoded twice: JSON in a JSON string
+        if decoded is not None and decoded.end == len(bare) and str(decoded.value).lstrip()[:1] in ("{", "["):
+            value, _ = _convert_text(str(decoded.value), types)
             if is_instance_of_types(value, types):
                 return value, "json-in-string"
     if "array" in types and bare:

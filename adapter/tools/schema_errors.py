@@ -51,7 +51,8 @@ def missing_arguments(tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class AllowedArguments:
-    """Arguments without those that ``additionalProperties: false`` forbids. ``forbidden``: the names of the latter.
+    """Arguments without those that ``additionalProperties: false`` forbids. ``forbidden``: the names of the removed
+    arguments.
 
     ``is_safe``: the forbidden arguments are no misspelt parameters, and the rest is valid. ``changes_meaning``: without
     them, the call would do something else.
@@ -118,5 +119,5 @@ def _suggest_argument(name: str, known: Mapping[str, Json]) -> str:
 def _nearest(name: str, known: Iterable[str]) -> str:
     from rapidfuzz import fuzz, process
 
-    found = process.extractOne(name, list(known), scorer=fuzz.WRatio, score_cutoff=60)
-    return found[0] if found else ""
+    best = process.extractOne(name, list(known), scorer=fuzz.WRatio, score_cutoff=60)
+    return best[0] if best else ""

@@ -65,9 +65,9 @@ def follow_ref(root: Mapping[str, Json], schema: Json) -> Json:
     for _ in range(MAX_STEPS):
         if not isinstance(schema, Mapping) or not isinstance(reference := schema.get("$ref"), str):
             break
-        found = resolve_pointer(root, reference)
+        target = resolve_pointer(root, reference)
         siblings = {key: value for key, value in schema.items() if key != "$ref"}
-        schema = merge_all_of({}, [found, siblings])
+        schema = merge_all_of({}, [target, siblings])
     return schema
 
 
@@ -87,20 +87,20 @@ def merge_all_of(schema: Mapping[str, Json], parts: Sequence[Json]) -> JsonObjec
 
 def _combine_keywords(first: Mapping[str, Json], second: Mapping[str, Json]) -> JsonObject:
     """Return the merged values of the keywords that are in both schemas and can be combined."""
-    found: JsonObject = {}
+    combined: JsonObject = {}
     for key in first.keys() & second.keys():
         left, right = first[key], second[key]
         match key:
             case "properties" if isinstance(left, Mapping) and isinstance(right, Mapping):
                 same = {name: merge_all_of({}, [left[name], right[name]]) for name in left.keys() & right.keys()}
-                found[key] = {**left, **right, **same}
+                combined[key] = {**left, **right, **same}
             case "required" if isinstance(left, list) and isinstance(right, list):
-                found[key] = [*left, *(name for name in right if name not in left)]
+                combined[key] = [*left, *(name for name in right if name not in left)]
             case "enum" if isinstance(left, list) and isinstance(right, list):
-                found[key] = [value for value in right if value in left] or right
+                combined[key] = [value for value in right if value in left] or right
             case "type":
-                found[key] = _intersect_types(left, right)
-    return found
+                combined[key] = _intersect_types(left, right)
+    return combined
 
 
 def _intersect_types(left: Json, right: Json) -> Json:

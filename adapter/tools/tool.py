@@ -235,8 +235,8 @@ class ToolSet(Mapping[str, Tool]):
         """Return the tool names most similar to ``name``, for messages only."""
         from rapidfuzz import fuzz, process
 
-        found = process.extract(name, list(self._tools), scorer=fuzz.WRatio, processor=_spelling, limit=count)
-        return [match for match, score, _ in found if score >= 60]
+        similar = process.extract(name, list(self._tools), scorer=fuzz.WRatio, processor=_spelling, limit=count)
+        return [match for match, score, _ in similar if score >= 60]
 
     def explain_unknown(self, name: str) -> str:
         """Return a message for the model about the unknown ``name``, with the available and the most similar names."""

@@ -273,7 +273,7 @@ def test_prompt_prefix_is_stable():
     assert first[0] == second[0]
     assert (
         second[-1]["content"]
-        == f"{first[-1]['content']}\n\nAnswer with a tool call of one of the tools. Make one call only."
+        == f"{first[-1]['content']}\n\nAnswer with a call to one of the tools. Make one call only."
     )
 
 

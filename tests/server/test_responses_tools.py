@@ -108,10 +108,10 @@ def test_unsupported_tools_are_dropped_and_reported(client, upstream):
 def test_namespaced_tool_can_be_forced(client, upstream):
     upstream.on(CHAT, scripted_answer(call("mcp__files__read", path="a"), "stop", False))
     ask(client, False, tools=TOOLS, tool_choice={"type": "function", "name": "read"})
-    assert "Answer with a tool call of mcp__files__read." in upstream.bodies()[0]["messages"][-1]["content"]
+    assert "Answer with a call to mcp__files__read." in upstream.bodies()[0]["messages"][-1]["content"]
     chosen: Any = {"type": "allowed_tools", "mode": "required", "tools": [{"type": "shell"}]}
     ask(client, False, tools=TOOLS, tool_choice=chosen)
-    assert "Answer with a tool call of shell." in upstream.bodies()[1]["messages"][-1]["content"]
+    assert "Answer with a call to shell." in upstream.bodies()[1]["messages"][-1]["content"]
 
 
 def test_plain_file_text_becomes_diff(client, upstream):

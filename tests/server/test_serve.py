@@ -179,7 +179,7 @@ def test_named_tool_choice_allows_only_it(client, upstream, stream):
     message, _ = ask(client, stream, tools=[*TOOLS, other], tool_choice=choice)
     assert calls_of(message) == [("read_file", {"path": "a.py"})]
     assert "list_directory" in message.content
-    assert upstream.bodies()[0]["messages"][-1]["content"].endswith("Answer with a tool call of read_file.")
+    assert upstream.bodies()[0]["messages"][-1]["content"].endswith("Answer with a call to read_file.")
 
 
 @streamed_and_whole

@@ -112,8 +112,8 @@ def test_conversation_is_sent_as_plain_text(client, upstream):
 @pytest.mark.parametrize(
     ("choice", "order"),
     [
-        ({"type": "any"}, "Answer with a tool call of one of the tools."),
-        ({"type": "tool", "name": "read_file"}, "Answer with a tool call of one of the tools."),
+        ({"type": "any"}, "Answer with a call to one of the tools."),
+        ({"type": "tool", "name": "read_file"}, "Answer with a call to one of the tools."),
         ({"type": "auto", "disable_parallel_tool_use": True}, "Make one call only."),
     ],
 )

@@ -124,7 +124,7 @@ def test_langchain_gets_structured_output(upstream, chat_openai):
     )
     model = chat_openai.with_structured_output(Forecast, method="function_calling")
     assert model.invoke("Weather in Bern?") == Forecast(city="Bern", rain=True)
-    assert "Answer with a tool call of one of the tools." in upstream.bodies()[0]["messages"][-1]["content"]
+    assert "Answer with a call to one of the tools." in upstream.bodies()[0]["messages"][-1]["content"]
 
 
 def test_langchain_streams_without_blocking(upstream, chat_openai):
@@ -171,7 +171,7 @@ def test_pydantic_ai_gets_structured_output(upstream, agent_of):
     done = agent_of(output_type=Forecast).run_sync("Weather in Bern?")
     assert done.output == Forecast(city="Bern", rain=True)
     first, second = upstream.bodies()
-    assert first["messages"][-1]["content"].endswith("Answer with a tool call of one of the tools.")
+    assert first["messages"][-1]["content"].endswith("Answer with a call to one of the tools.")
     assert "Input should be a valid boolean" in second["messages"][-1]["content"]
 
 

@@ -97,7 +97,7 @@ def test_past_custom_call_is_shown_with_result(client, upstream):
 def test_custom_tool_can_be_forced(client, upstream):
     choice = {"type": "custom", "custom": {"name": "sql"}}
     ask(client, upstream, SQL_CALL, False, tools=[SQL, *TOOLS], tool_choice=choice)
-    assert "Answer with a tool call of sql." in upstream.bodies()[0]["messages"][-1]["content"]
+    assert "Answer with a call to sql." in upstream.bodies()[0]["messages"][-1]["content"]
 
 
 @both
@@ -125,7 +125,7 @@ def test_legacy_conversation_continues(client, upstream):
     assert "x = 1" in shown[1]["content"]
 
 
-@pytest.mark.parametrize(("choice", "said"), [("none", ""), ({"name": "read_file"}, "Answer with a tool call of")])
+@pytest.mark.parametrize(("choice", "said"), [("none", ""), ({"name": "read_file"}, "Answer with a call to")])
 def test_legacy_function_call_selects_tool(client, upstream, choice, said):
     reason, called = ask(client, upstream, "No.", False, functions=[FUNCTION], function_call=choice)
     assert (reason, called) == ("stop", None)

@@ -94,7 +94,7 @@ def may_change(name: str, tools: ToolSet) -> bool:
 
 
 def asks_for_change(request: str) -> bool:
-    """Return whether a request, unless it is a question, asks to change something. Its first known verb decides."""
+    """Return whether a request is not a question, and its first known verb is one that changes something."""
     verb = next((word for word in split_words(request) if word in _READS or word in _WRITES), "")
     return verb in _WRITES and not request.rstrip().endswith("?")
 

@@ -74,8 +74,8 @@ def known_values(argument: str, past: CallHistory) -> list[str]:
     """Return values from the conversation that ``argument`` may take: paths, or the values of a field of this name."""
     if not _words(argument).isdisjoint(("file", "path")):
         return find_paths(past.text)[:MAX_KNOWN]
-    found = re.findall(rf'"{re.escape(argument)}"\s*:\s*"([^"]{{1,80}})"', past.text)
-    return list(dict.fromkeys(found))[:MAX_KNOWN]
+    values = re.findall(rf'"{re.escape(argument)}"\s*:\s*"([^"]{{1,80}})"', past.text)
+    return list(dict.fromkeys(values))[:MAX_KNOWN]
 
 
 def _is_placeholder(name: str, value: str, tool: Tool) -> bool:
@@ -111,7 +111,7 @@ class SentMessages:
     _runs: set[tuple[str, ...]] = field(default_factory=set)
 
     def add(self, message: str, past: CallHistory, answer: str, tools: ToolSet) -> None:
-        """Add a message. What it quotes of the conversation, of ``answer`` and of the tools may be copied."""
+        """Add a message. Text that it quotes from the conversation, from ``answer`` or from the tools may be copied."""
         definitions = (json.dumps(tool.to_openai(), ensure_ascii=False) for tool in tools.values())
         examples = (json.dumps(example_call(tool), ensure_ascii=False) for tool in tools.values())
         quotable = "\n".join([past.text, answer, *definitions, *examples])

@@ -123,5 +123,5 @@ def _shares(other: PastCall, call: PastCall, argument: str) -> bool:
 def as_json(steps: Steps) -> JsonObject:
     """Return ``steps`` as input for `parse_steps`, without empty keys."""
     before = {name: list(needs) for name, needs in steps.before.items()}
-    found = {"required": list(steps.required), "before": before, "ends_with": list(steps.ends_with)}
-    return {key: value for key, value in found.items() if value}
+    fields = {"required": list(steps.required), "before": before, "ends_with": list(steps.ends_with)}
+    return {key: value for key, value in fields.items() if value}

@@ -135,7 +135,7 @@ def wrongly_refused_tool(content: str, past: CallHistory, tools: ToolSet) -> Too
     if past.recent or len(content) > MAX_REFUSAL:
         return None
     for kind, refused in _REFUSED_RE.items():
-        if (found := refused.search(content)) and not _REASON.match(content, found.end()):
+        if (match := refused.search(content)) and not _REASON.match(content, match.end()):
             return next((tool for name, tool in tools.items() if _TOOL_NAMES_RE[kind].search(name)), None)
     return None
 

@@ -86,7 +86,7 @@ def missing_steps(missing: Sequence[str], is_end: bool, tools: ToolSet, examples
     names = " or ".join(missing) if is_end else _join(missing)
     return (
         f"The task is not done yet: you must first call {names}. Make the tool call now.{example}",
-        f"Do not answer in words. Answer with a tool call of {missing[0]}.{example}",
+        f"Do not answer in words. Answer with a call to {missing[0]}.{example}",
         f"Your whole answer must be this tool call, with the right values:{example}",
     )
 

@@ -220,7 +220,7 @@ class JsonRepairer:
             parts.append(char)
 
     def literal(self, raw: str) -> str:
-        """Return a string of which one backslash begins no escape of JSON, so that all of them are literal.
+        """Return a string in which a backslash does not begin a valid JSON escape, so that all backslashes are literal.
 
         Escaped quotes, slashes and backslashes are still escapes. Raises FormatError if other backslashes clearly begin
         escapes.

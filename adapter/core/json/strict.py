@@ -50,9 +50,9 @@ def decode_strict(text: str, start: int = 0, before: str = "") -> DecodedJson | 
     ``before``: text that usually follows the value. It is a hint that speeds up the decoding of long values.
     """
     start = _SPACE.match(text, start).end()  # type: ignore[union-attr]
-    found = _whole_value(text, start, text.find(before, start)) if before else None
+    decoded = _whole_value(text, start, text.find(before, start)) if before else None
     try:
-        value, end = found or _STRICT.raw_decode(text, start)
+        value, end = decoded or _STRICT.raw_decode(text, start)
     except (ValueError, RecursionError):
         return None
     if not _is_shallow(value, text.count("[", start, end) + text.count("{", start, end)):

@@ -56,7 +56,7 @@ class MakiMemory(ToolClass):
         if self.command != "view" and not self.path:
             raise ValueError(f"{self.command} needs the path of the note")
         if self.command == "write" and self.content is None:
-            raise ValueError("write needs content")
+            raise ValueError("the command write needs the argument content")
         return self
 
     def operation(self) -> Operation:

@@ -190,7 +190,8 @@ def _run_task(runner: TaskRunner, trial: SetupTrial, task: ProbeTask) -> bool:
 
 
 def largest_fitting_rung(upto: int, going: Sequence[SetupTrial], share_s: float) -> int:
-    """Return how many tasks each setup can have completed after a round of ``share_s`` seconds, at most ``upto``."""
+    """Return the number of tasks, at most ``upto``, that each setup will have completed after a round of ``share_s``
+    seconds."""
     outcomes = [outcome for trial in going for outcome in trial.outcomes]
     if not outcomes:
         return upto

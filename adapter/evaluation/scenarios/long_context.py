@@ -72,10 +72,10 @@ class JournalWorld:
 
 
 def _first(pattern: str, text: str) -> str:
-    found = re.search(pattern, text)
-    if found is None:
+    match = re.search(pattern, text)
+    if match is None:
         raise ValueError(f"no {pattern} in {text[:40]!r}")
-    return found[1]
+    return match[1]
 
 
 def solve_stopped_on(day: str) -> Oracle:

@@ -142,10 +142,10 @@ def locate_python(text: str, start: int, name: str, arguments: JsonObject) -> Ca
         for close in islice(re.finditer(r"\)", text[at:]), MAX_TRIES):
             end = at + close.end()
             try:
-                found = read_calls(text[at:end], ReadContext(ToolSet(())), 0)
+                result = read_calls(text[at:end], ReadContext(ToolSet(())), 0)
             except FormatError:
                 continue
-            if [(call.name, call.arguments) for call in found.calls] == [(name, arguments)]:
+            if [(call.name, call.arguments) for call in result.calls] == [(name, arguments)]:
                 return CallSpan(at, end, ("",))
     raise CannotLearnError(f"{python_encoder.encode_call(name, arguments)[:MAX_GAP]!r} is not written as Python")
 
@@ -153,11 +153,11 @@ def locate_python(text: str, start: int, name: str, arguments: JsonObject) -> Ca
 def locate_gemma(text: str, start: int, name: str, arguments: JsonObject) -> CallSpan:
     for at in _occurrences(text, start, name):
         string = next((value for value in arguments.values() if isinstance(value, str) and value), None)
-        found = re.compile(rf"\{{[^{{}}]*?\w:(\S+?){re.escape(string)}\1").search(text, at) if string else None
-        quote = found[1] if found else '<|"|>'
+        match = re.compile(rf"\{{[^{{}}]*?\w:(\S+?){re.escape(string)}\1").search(text, at) if string else None
+        quote = match[1] if match else '<|"|>'
         encoded = gemma_call.encode_call(name, arguments, quote)
         if text.startswith(encoded, at - len("call:")):
-            return CallSpan(at - len("call:"), at - len("call:") + len(encoded), ("",), quote=quote if found else "")
+            return CallSpan(at - len("call:"), at - len("call:") + len(encoded), ("",), quote=quote if match else "")
     raise CannotLearnError(f"'call:{name}{{...}}' does not occur")
 
 
@@ -165,9 +165,9 @@ def locate_yaml(text: str, start: int, name: str, arguments: JsonObject) -> Call
     for at in _occurrences(text, start, name):
         after = at + len(name)
         if not arguments:
-            found = re.compile(r"[ \t]*\n(?:\s*[\w-]+:[ \t]*(?:\{\})?[ \t]*(?=\n))?").match(text, after)
-            if found:
-                return CallSpan(at, found.end())
+            match = re.compile(r"[ \t]*\n(?:\s*[\w-]+:[ \t]*(?:\{\})?[ \t]*(?=\n))?").match(text, after)
+            if match:
+                return CallSpan(at, match.end())
             continue
         key = re.compile(rf"[\"']?{re.escape(next(iter(arguments)))}[\"']? *:").search(text, after, after + MAX_GAP)
         if key is None:
@@ -192,9 +192,9 @@ def locate_pairs(text: str, start: int, name: str, arguments: JsonObject) -> Cal
     """Locate a name, and then each key with its value. ``texts``: the text before each key and value, alternately."""
     best: CallSpan | None = None
     for at in _occurrences(text, start, name):
-        found = _match_pairs(text, at, name, arguments)
-        if found is not None and (best is None or sum(map(len, found.texts)) < sum(map(len, best.texts))):
-            best = found
+        span = _match_pairs(text, at, name, arguments)
+        if span is not None and (best is None or sum(map(len, span.texts)) < sum(map(len, best.texts))):
+            best = span
     if best is None:
         raise CannotLearnError(
             f"{name!r} is not followed by its keys and values, as {next(iter(arguments.items()), '')!r}"
@@ -205,19 +205,19 @@ def locate_pairs(text: str, start: int, name: str, arguments: JsonObject) -> Cal
 def _match_pairs(text: str, at: int, name: str, arguments: JsonObject) -> CallSpan | None:
     position, texts = at + len(name), []
     for key, value in arguments.items():
-        found = re.compile(rf"(?<!\w){re.escape(key)}(?!\w)").search(text, position, position + MAX_GAP + len(key))
-        if found is None:
+        match = re.compile(rf"(?<!\w){re.escape(key)}(?!\w)").search(text, position, position + MAX_GAP + len(key))
+        if match is None:
             return None
-        texts.append(text[position : found.start()])
+        texts.append(text[position : match.start()])
         spellings = (
             {value}
             if isinstance(value, str)
             else {json.dumps(value, ensure_ascii=False), json.dumps(value, separators=(",", ":")), str(value)}
         )
-        begins = [(text.find(each, found.end(), found.end() + MAX_GAP + len(each)), each) for each in spellings]
+        begins = [(text.find(each, match.end(), match.end() + MAX_GAP + len(each)), each) for each in spellings]
         begin, spelling = min((each for each in begins if each[0] >= 0), default=(-1, ""))
         if begin < 0:
             return None
-        texts.append(text[found.end() : begin])
+        texts.append(text[match.end() : begin])
         position = begin + len(spelling)
     return CallSpan(at, position, tuple(texts))

@@ -137,19 +137,19 @@ def _json_style(two: str, is_text: bool) -> tuple[str, str, int | None]:
 
 
 def _gemma(one: str) -> FormatSpec | None:
-    found = re.fullmatch(
+    match = re.fullmatch(
         rf"(?P<head>.*)call:{NAME}\{{{KEY}:(?P<quote>\S+?){VALUE}(?P=quote)\}}(?P<tail>.*)", one, re.DOTALL
     )
-    if found is None:
+    if match is None:
         return None
-    return FormatSpec("", "gemma", found["head"], tail=found["tail"], quote=found["quote"])
+    return FormatSpec("", "gemma", match["head"], tail=match["tail"], quote=match["quote"])
 
 
 def _python(one: str, two: str) -> FormatSpec | None:
-    found = re.fullmatch(rf"(?P<head>.*){NAME}\({KEY}=(?P<quote>[\"']){VALUE}(?P=quote)\)(?P<tail>.*)", one, re.DOTALL)
-    if found is None or not re.search(rf"{VALUE}[\"'], ?{SECOND}=", two):
+    match = re.fullmatch(rf"(?P<head>.*){NAME}\({KEY}=(?P<quote>[\"']){VALUE}(?P=quote)\)(?P<tail>.*)", one, re.DOTALL)
+    if match is None or not re.search(rf"{VALUE}[\"'], ?{SECOND}=", two):
         return None
-    return FormatSpec("", "python", found["head"], tail=found["tail"])
+    return FormatSpec("", "python", match["head"], tail=match["tail"])
 
 
 _OTHERS: JsonObject = {
@@ -192,7 +192,7 @@ def _pairs(frame: PromptFrame, two: str) -> FormatSpec:
 def _openings(frame: PromptFrame, head: str, first: str, last: str) -> dict[str, str]:
     """Return the text between a key and its value, by the value's JSON type. Omit types whose values are not written as
     JSON."""
-    found = {}
+    openings = {}
     for key, value in _OTHERS.items():
         text = _render(frame, [(NAME, {key: value})])
         start = f"{head}{NAME}{first}{key}"
@@ -202,9 +202,9 @@ def _openings(frame: PromptFrame, head: str, first: str, last: str) -> dict[str,
         for colon, comma in ((": ", ", "), (":", ",")):
             encoded = json.dumps(value, separators=(comma, colon))
             if inner.endswith(encoded):
-                found[_KINDS[key]] = inner[: len(inner) - len(encoded)]
+                openings[_KINDS[key]] = inner[: len(inner) - len(encoded)]
                 break
-    return found
+    return openings
 
 
 # ------------------------------------------------------------------- several calls

@@ -1,4 +1,4 @@
-"""Learn a format from examples: raw texts, each with the calls that it means."""
+"""Learn a format from examples: raw texts, each with its expected calls."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MIN_EXAMPLES = 3
 
 @dataclass(frozen=True, slots=True)
 class LearningExample:
-    """A model's raw text and the calls that it means, each as a name and arguments."""
+    """A model's raw text and its expected calls, each as a name and arguments."""
 
     text: str
     calls: list[Call]
@@ -115,9 +115,9 @@ def _misread(format: Format, examples: Sequence[LearningExample], all_examples: 
     tools = infer_tools(all_examples)
     for number, example in enumerate(examples, 1):
         turn = parse(example.text, tools, format, policy="strict")
-        found = [(call.name, call.arguments) for call in turn.calls]
-        if found != example.calls:
-            reason = turn.invalid[0].error if turn.invalid else f"it reads {found!r}"
+        calls = [(call.name, call.arguments) for call in turn.calls]
+        if calls != example.calls:
+            reason = turn.invalid[0].error if turn.invalid else f"it reads {calls!r}"
             return f"example {number} is misread: {reason}"[:400]
     return ""
 
@@ -207,7 +207,7 @@ def _trim_head(head: str, befores: Sequence[str]) -> str:
 
 
 def _shared(what: str, pieces: Sequence[str]) -> str:
-    """Return the text that all ``pieces`` are, apart from numbers and ids. Raises CannotLearnError."""
+    """Return the text of ``pieces``, which must be equal except for numbers and ids. Raises CannotLearnError."""
     different = list(dict.fromkeys(pieces))
     if len(different) == 1:
         return different[0]
@@ -305,7 +305,8 @@ def _describe_pairs(located: Sequence[_Located], frame: _Frame) -> FormatSpec:
 
 
 def _text_without_pairs(pairs: KeyValueLayout, nones: Sequence[str], frame: _Frame) -> str:
-    """Return the text after the name of a call without arguments: as in an example, or else as it must be."""
+    """Return the text after the name of a call without arguments: as in an example, or inferred if no example has such
+    a call."""
     if nones:
         return reduce(shared_start, nones).rstrip().removesuffix(frame.section[1])
     key_opening = pairs.following[len(pairs.value_close) :]

@@ -85,11 +85,11 @@ def find_numbers(text: str) -> list[Number]:
 
 def find_lists(text: str) -> list[tuple[list[Json], tuple[int, int]]]:
     """Return the lists in a text, in JSON or with single quotes, and their positions."""
-    found = []
+    lists = []
     for match in re.finditer(r"\[[^\[\]]*\]", text):
         with suppress(ValueError):
-            found.append((json.loads(match[0] if '"' in match[0] else match[0].replace("'", '"')), match.span()))
-    return found
+            lists.append((json.loads(match[0] if '"' in match[0] else match[0].replace("'", '"')), match.span()))
+    return lists
 
 
 def _plain(number: Decimal) -> int | float:

@@ -1,5 +1,5 @@
-"""Parse a model's raw text for the playground. This module and what it imports need only the standard library, so that
-a browser can run them."""
+"""Parse a model's raw text for the playground. This module and its imports need only the standard library, so that a
+browser can run them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAX_TEXT = 1_000_000
 
 
 def read_for_page(body: str | bytes) -> JsonObject:
-    """Parse the text in a request from the page, and return what the page shows, or ``error``.
+    """Parse the text in a request from the page, and return the data to show, or ``error``.
 
     The request is an object in JSON: ``text``, ``tools`` (JSON text), ``format`` ("" to detect it), ``template`` (for
     ``from-template``), ``policy``, ``finish_reason``, and ``received``, the number of characters that have arrived.
