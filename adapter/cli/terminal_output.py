@@ -8,6 +8,7 @@ import sys
 from adapter.core.arguments import reason
 from adapter.core.errors import UsageError
 from adapter.core.text.display_escaping import escape_for_display
+from adapter.core.text.lines import common_prefix_length
 
 
 def print_escaped(text: str, *, end: str = "\n", to_stderr: bool = False) -> None:
@@ -23,18 +24,13 @@ def print_prompt(prompt: str, without_tools: str) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    start = _common_prefix_length(prompt, without_tools)
-    end = len(prompt) - _common_prefix_length(prompt[start:][::-1], without_tools[start:][::-1])
+    start = common_prefix_length(prompt, without_tools)
+    end = len(prompt) - common_prefix_length(prompt[start:][::-1], without_tools[start:][::-1])
     pieces = (prompt[:start], prompt[start:end], prompt[end:])
     text = Text()
     for piece, style in zip(pieces, ("", "cyan", ""), strict=True):
         text.append(escape_for_display(piece, keep="\n\t"), style)
     Console(soft_wrap=True).print(text)
-
-
-def _common_prefix_length(first: str, second: str) -> int:
-    pairs = enumerate(zip(first, second, strict=False))
-    return next((index for index, (one, other) in pairs if one != other), min(len(first), len(second)))
 
 
 def read_text(file: str) -> str:

@@ -1,4 +1,4 @@
-"""Parse TOML and JSON of strangers, with limits of size and depth. Every failure is a ValueError."""
+"""Parse untrusted TOML and JSON, with limits on size and depth, and write TOML literals. Errors are ValueErrors."""
 
 from __future__ import annotations
 
@@ -61,3 +61,8 @@ def _check_depth(value: Any) -> None:
         if not level:
             return
     raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep")
+
+
+def toml_literal(value: object) -> str:
+    """Return a TOML literal. TOML's basic strings have the same escapes as JSON's, except that DEL must be escaped."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -16,8 +16,8 @@ from adapter.core.errors import EditError, FormatError, UsageError
 from adapter.core.events import Json
 from adapter.core.text.diffs import LineChange as LineChange
 from adapter.core.text.diffs import changes, unified_diff
-from adapter.core.text.lines import split_lines, to_lf
-from adapter.editing.document import TextDocument, common_prefix_length, format_line_range, normalize_newlines
+from adapter.core.text.lines import common_prefix_length, split_lines, to_lf
+from adapter.editing.document import TextDocument, format_line_range, normalize_newlines
 from adapter.editing.matching.document_index import DocumentIndex
 from adapter.editing.matching.hunk_locator import locate_hunk
 from adapter.editing.matching.joint_placement import place_jointly

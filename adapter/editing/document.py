@@ -95,16 +95,15 @@ def normalize_newlines(text: str) -> str:
     return to_lf(text.removeprefix(BYTE_ORDER_MARK))
 
 
-def common_prefix_length(left: Sequence[str], right: Sequence[str]) -> int:
-    """Return the number of lines that are equal at the start of both."""
-    pairs = enumerate(zip(left, right, strict=False))
-    return next((index for index, (a, b) in pairs if a != b), min(len(left), len(right)))
-
-
 def format_line_list(numbers: Sequence[int], limit: int = 12) -> str:
     """Return ``lines 14, 88`` for 1-based line numbers; long lists are truncated."""
     shown = ", ".join(map(str, numbers[:limit]))
     return f"line{'s' if len(numbers) > 1 else ''} {shown}{', ...' if len(numbers) > limit else ''}"
+
+
+def format_line_indexes(lines: Sequence[int]) -> str:
+    """Return `format_line_list` for 0-based indexes."""
+    return format_line_list([line + 1 for line in lines])
 
 
 def format_line_range(start: int, end: int) -> str:

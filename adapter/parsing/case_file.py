@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from adapter.core.bounded_parsing import toml_literal
 from adapter.core.events import (
     ContentReclassified,
     Event,
@@ -21,10 +22,10 @@ from adapter.core.turn import Turn
 def format_case(text: str, turn: Turn, finish_reason: str, source: str) -> str:
     """Return the case of ``text``, parsed as ``turn``, as TOML. ``source``: where the text comes from."""
     claims = [claim for event in turn.events if (claim := _claim(event)) is not None]
-    lines = [f"text = {_literal(text)}", "events = [", *(f"  {_literal(claim)}," for claim in claims), "]"]
-    lines.append(f"source = {_literal(source)}")
+    lines = [f"text = {toml_literal(text)}", "events = [", *(f"  {toml_literal(claim)}," for claim in claims), "]"]
+    lines.append(f"source = {toml_literal(source)}")
     if finish_reason != "stop":
-        lines.append(f"finish_reason = {_literal(finish_reason)}")
+        lines.append(f"finish_reason = {toml_literal(finish_reason)}")
     return "\n".join(lines) + "\n"
 
 
@@ -44,8 +45,3 @@ def _claim(event: Event) -> Sequence[Json] | None:
             return ["invalid", error.partition(" before")[0]]
         case _:
             return None
-
-
-def _literal(value: Json) -> str:
-    """Return a TOML literal. TOML's basic strings have the escapes of JSON; DEL must be escaped as well."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -14,7 +14,6 @@ Format files are untrusted: their size is limited, values are only texts and num
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
@@ -24,7 +23,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from adapter.core.arguments import reason
-from adapter.core.bounded_parsing import parse_toml
+from adapter.core.bounded_parsing import parse_toml, toml_literal
 from adapter.core.errors import UsageError
 from adapter.parsing.bodies.format_compiler import UnsupportedLayoutError, compile_format
 from adapter.parsing.bodies.format_spec import FormatSpec
@@ -99,7 +98,7 @@ def _lines(spec: object, prefix: str) -> tuple[list[str], list[str]]:
             inner, deeper = _lines(value, f"{table}.") if is_dataclass(value) else (_entries(value), [])
             tables += ["", f"[{table}]", *inner, *deeper]
         else:
-            plain.append(f"{key} = {_literal(value)}")
+            plain.append(f"{key} = {toml_literal(value)}")
     return plain, tables
 
 
@@ -115,12 +114,7 @@ def _default(field: Field[Any]) -> object:
 
 
 def _entries(table: Any) -> list[str]:
-    return [f"{_literal(key)} = {_literal(value)}" for key, value in table.items()]
-
-
-def _literal(value: object) -> str:
-    """Return a TOML literal. TOML's basic strings have the same escapes as JSON's, except that DEL must be escaped."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return [f"{toml_literal(key)} = {toml_literal(value)}" for key, value in table.items()]
 
 
 def _check_sizes(text: str, values: Mapping[str, Any], prefix: str = "") -> None:

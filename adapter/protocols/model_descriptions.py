@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from adapter.core.events import Json, JsonObject
+from adapter.protocols.usage import object_or_empty
 
 NEVER = "0001-01-01T00:00:00Z"
 _FAMILY = re.compile(r"[a-z]+[\d.]*", re.IGNORECASE)
@@ -123,18 +124,14 @@ def describe_models(
         ModelDescription(
             str(each["id"]),
             _first(each.get("created")),
-            _first(_object(each.get("meta")).get("size")),
-            _first(each.get("max_model_len"), context, _object(each.get("meta")).get("n_ctx_train")),
+            _first(object_or_empty(each.get("meta")).get("size")),
+            _first(each.get("max_model_len"), context, object_or_empty(each.get("meta")).get("n_ctx_train")),
             has_images,
             has_reasoning,
             each,
         )
         for each in entries
     ]
-
-
-def _object(value: Json) -> JsonObject:
-    return value if isinstance(value, dict) else {}
 
 
 def _first(*values: Json) -> int:

@@ -16,7 +16,7 @@ from adapter.protocols.held_answer import HeldAnswer
 from adapter.protocols.openai_choice import ChoiceStream
 from adapter.protocols.openai_errors import error_object, error_text
 from adapter.protocols.translated_request import TranslatedRequest
-from adapter.protocols.usage import Usage, parse_usage
+from adapter.protocols.usage import Usage, object_or_empty, parse_usage
 
 DIED = (
     "the model server closed the connection in the middle of its answer; an unfinished tool call was discarded. "
@@ -139,7 +139,7 @@ class StreamedCompletion(_Completion):
             if isinstance(index, int) and not 0 <= index < self._request.client.answers:
                 return chunks + self._fail(self._too_many(index))
             choice = self._choice(index)
-            delta = _object(given_choice.get("delta") or given_choice.get("message"))
+            delta = object_or_empty(given_choice.get("delta") or given_choice.get("message"))
             deltas = choice.feed(delta, given_choice.get("finish_reason"), given_choice.get("logprobs"))
             chunks += self._chunks(choice, deltas, chunk)
             if choice.error:
@@ -252,7 +252,7 @@ class BufferedCompletion(_Completion):
             choice = self._choice(each.get("index"))
             # A missing finish reason does not make the answer incomplete.
             deltas = choice.feed(
-                _object(each.get("message")), each.get("finish_reason") or "stop", each.get("logprobs")
+                object_or_empty(each.get("message")), each.get("finish_reason") or "stop", each.get("logprobs")
             )
             choices.append(self._merge(each, choice, deltas))
         if error := next((choice.error for choice in self._choices.values() if choice.error), None):
@@ -282,7 +282,7 @@ class BufferedCompletion(_Completion):
         completion."""
         deltas = self._deltas.setdefault(choice.index, [])
         deltas += new
-        others = _others(_object(given.get("message")), _MESSAGE)
+        others = _others(object_or_empty(given.get("message")), _MESSAGE)
         return {
             **_others(given, _CHOICE),
             "index": choice.index,
@@ -324,7 +324,3 @@ def _content_logprobs(deltas: Iterable[JsonObject | str], choice: ChoiceStream) 
 def _others(answer: JsonObject, ours: Collection[str]) -> JsonObject:
     """Return the fields of a server's answer that have a value and are not ``ours``."""
     return {key: value for key, value in answer.items() if value is not None and key not in ours}
-
-
-def _object(value: Json) -> JsonObject:
-    return value if isinstance(value, dict) else {}

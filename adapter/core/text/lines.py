@@ -7,6 +7,7 @@ count, so this package never uses it on files.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 _LINE_END = re.compile(r"\r\n|\n|\r")
@@ -38,3 +39,9 @@ def without_end(line: str) -> str:
 def to_lf(text: str) -> str:
     """Convert every line ending to a line feed."""
     return _LINE_END.sub("\n", text) if "\r" in text else text
+
+
+def common_prefix_length(left: Sequence[object], right: Sequence[object]) -> int:
+    """Return the number of items (lines, characters, ...) that are equal at the start of both."""
+    pairs = enumerate(zip(left, right, strict=False))
+    return next((index for index, (one, other) in pairs if one != other), min(len(left), len(right)))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from adapter.core.text.diffs import LineChange, changes
-from adapter.editing.document import format_line_list, format_line_range
+from adapter.editing.document import format_line_indexes, format_line_list, format_line_range
 from adapter.editing.matching.document_index import DocumentIndex
 from adapter.editing.matching.fuzzy_match import REACH, WRAPPED, MatchCandidate
 from adapter.editing.matching.line_mapping import LineMapping
@@ -282,7 +282,7 @@ def _check_elided_twin(match: _Features) -> str:
         reach = range(step.line_start, step.line_stop + len(keys) + REACH)
         within = [first for first, _ in match.search.find_lines(keys) if first in reach]
         if len(within) > 1:
-            return f"after the '...' the lines to change match {len(within)} places ({_format_lines(within)})"
+            return f"after the '...' the lines to change match {len(within)} places ({format_line_indexes(within)})"
     return ""
 
 
@@ -296,7 +296,7 @@ def _check_displaced(match: _Features) -> str:
         if fits or not is_distinctive(match.keys[row]) or any(line in near for line in places):
             continue
         if 0 < len(places) <= MAX_DISTINCTIVE_PLACES:
-            return f"line {row + 1} of the old text occurs elsewhere ({_format_lines(places)})"
+            return f"line {row + 1} of the old text occurs elsewhere ({format_line_indexes(places)})"
     return ""
 
 
@@ -319,7 +319,7 @@ def _check_twin(match: _Features) -> str:
         shown = (row for row in rows if match.keys[row] and not is_elision(match.old[row]))
         places = match.search.find_lines([match.keys[row] for row in shown])
         if len(places) > 1:
-            where = _format_lines([first for first, _ in places])
+            where = format_line_indexes([first for first, _ in places])
             return f"the lines to change match {len(places)} places ({where}), and other lines do not match"
     return ""
 
@@ -392,7 +392,7 @@ def _check_repeated(match: _Features) -> str:
     places = [first for first, _ in match.search.find_lines([keys[line] for line in nonblank])]
     if len(places) < 2 or match.is_hinted(nonblank[0], (first for first in places if first != nonblank[0])):
         return ""
-    return f"the matched lines occur in {len(places)} places ({_format_lines(places)})"
+    return f"the matched lines occur in {len(places)} places ({format_line_indexes(places)})"
 
 
 def _check_rivals(match: _Features) -> str:
@@ -411,11 +411,7 @@ def _check_rivals(match: _Features) -> str:
     if match.is_hinted(best.first_line, (other.first_line for other in close)):
         return ""
     places = sorted(candidate.first_line for candidate in (best, *close))
-    return f"it is equally similar to {len(places)} places ({_format_lines(places)})"
-
-
-def _format_lines(lines: Sequence[int]) -> str:
-    return format_line_list([line + 1 for line in lines])
+    return f"it is equally similar to {len(places)} places ({format_line_indexes(places)})"
 
 
 Veto: TypeAlias = Callable[[_Features], str]

@@ -23,6 +23,7 @@ from adapter.core.text.diffs import LineChange, changes
 from adapter.editing.document import format_line_list
 from adapter.editing.matching.document_index import DocumentIndex
 from adapter.editing.matching.normalize import count_letters, is_distinctive, normalized_line
+from adapter.editing.repairs.diff_markers import nonblank_lines
 from adapter.editing.repairs.omissions import is_elision
 from adapter.editing.repairs.reindent import indent_width
 
@@ -260,9 +261,9 @@ class _Anchors:
 
     def _find_locations(self, rows: range) -> Iterator[tuple[int, int]]:
         """Yield the first and last line of each occurrence of the rows, ignoring trailing whitespace."""
-        written = _nonblank_stripped(self.old[rows.start : rows.stop])
+        written = nonblank_lines(self.old[rows.start : rows.stop])
         for first, last in self.search.find_lines([self.keys[row] for row in rows if self.keys[row]]):
-            if _nonblank_stripped(self.search.document.lines[first : last + 1]) == written:
+            if nonblank_lines(self.search.document.lines[first : last + 1]) == written:
                 yield first, last
 
     def _count_shown(self, rows: range) -> int:
@@ -270,7 +271,7 @@ class _Anchors:
 
         If the document has fewer occurrences, one of them differs there, and it may be the one to change.
         """
-        searched, nonblank = _nonblank_stripped(self.old[rows.start : rows.stop]), _nonblank_stripped(self.old)
+        searched, nonblank = nonblank_lines(self.old[rows.start : rows.stop]), nonblank_lines(self.old)
         return sum(nonblank[at : at + len(searched)] == searched for at in range(len(nonblank)))
 
     def _is_consistent(self, anchor: _Anchor, context: ContextMatch) -> bool:
@@ -312,7 +313,3 @@ def _owners(lines: Sequence[str], at: int) -> set[str]:
             depth = indent_width(line)
             owners.add(normalized_line(line))
     return owners
-
-
-def _nonblank_stripped(lines: Sequence[str]) -> list[str]:
-    return [line.rstrip() for line in lines if line.strip()]

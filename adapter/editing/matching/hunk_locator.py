@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 
-from adapter.editing.document import format_line_list, normalize_newlines
+from adapter.editing.document import format_line_indexes, normalize_newlines
 from adapter.editing.matching.document_index import DocumentIndex, occurrences
 from adapter.editing.matching.locator import locate
 from adapter.editing.matching.normalize import normalized_line
@@ -93,11 +93,10 @@ def _line_below(search: DocumentIndex, hunk: Hunk) -> int | Rejection | None:
     if not anchors:
         message = f"{_quote_header(hunk)} is not in the file: after @@, copy a line from the file"
     elif nearest:
-        message = (
-            f"{_quote_header(hunk)} occurs at {_format_lines(anchors)}, and the hunk matches below several of these"
-        )
+        where = format_line_indexes(anchors)
+        message = f"{_quote_header(hunk)} occurs at {where}, and the hunk matches below several of these"
     elif matches:
-        message = f"the lines to change are at {_format_lines(matches)}, above {_quote_header(hunk)}"
+        message = f"the lines to change are at {format_line_indexes(matches)}, above {_quote_header(hunk)}"
     else:
         return anchors[0] if len(anchors) == 1 else None
     return Rejection("ambiguous" if nearest else "not found", message)
@@ -145,10 +144,6 @@ def _quote_header(hunk: Hunk) -> str:
     return f"'@@ {hunk.below[-1][:80]}'"
 
 
-def _format_lines(lines: Sequence[int]) -> str:
-    return format_line_list([line + 1 for line in lines])
-
-
 # ------------------------------------------------------------- insertions and ends
 
 
@@ -159,7 +154,7 @@ def _locate_insertion(search: DocumentIndex, hunk: Hunk, names: ParameterNames) 
     if hunk.below:
         anchors = _anchors(search, hunk.below)
         if len(anchors) != 1:
-            where = f"at {_format_lines(anchors)}" if anchors else "nowhere"
+            where = f"at {format_line_indexes(anchors)}" if anchors else "nowhere"
             message = f"{_quote_header(hunk)} occurs {where} in the file; show the lines above and below the added ones"
             return Rejection("ambiguous" if anchors else "not found", message)
         at = anchors[0] + 2

@@ -97,7 +97,7 @@ def _strip_markers(old: Sequence[str], new: Sequence[str], view: str) -> Sequenc
     has_removed = len(added) + len(kept) < len(new)
     if (
         has_diff_markers(new)
-        and _nonblank_lines(_strip_full_markers(new, "-")) == _nonblank_lines(old)
+        and nonblank_lines(_strip_full_markers(new, "-")) == nonblank_lines(old)
         and (added or has_removed)
     ):
         return _strip_full_markers(new, "+")
@@ -105,18 +105,16 @@ def _strip_markers(old: Sequence[str], new: Sequence[str], view: str) -> Sequenc
         return None  # the file has such lines
     if has_removed:
         widths = (
-            width
-            for width in (1, 2)
-            if _nonblank_lines(_strip_partial_markers(new, "-", width)) == _nonblank_lines(old)
+            width for width in (1, 2) if nonblank_lines(_strip_partial_markers(new, "-", width)) == nonblank_lines(old)
         )
         return next((_strip_partial_markers(new, "+", width) for width in widths), None)
     if not kept or not any(line.strip() for line in kept):
         return None if _may_be_a_list(added) else [line[1:] for line in new]
-    if _is_subsequence(_nonblank_lines([line[1:] for line in kept]), old) and not _is_subsequence(
-        _nonblank_lines(kept), old
+    if _is_subsequence(nonblank_lines([line[1:] for line in kept]), old) and not _is_subsequence(
+        nonblank_lines(kept), old
     ):
         return _strip_full_markers(new, "+")
-    if not _is_subsequence(_nonblank_lines(kept), old):
+    if not _is_subsequence(nonblank_lines(kept), old):
         return None
     shift = _marker_width(old, new)
     if shift is None:
@@ -132,13 +130,14 @@ def _plus_forms(lines: Sequence[str]) -> set[int]:
     return {len(line[1:3]) - len(line[1:3].lstrip()) for line in lines}
 
 
-def _nonblank_lines(lines: Sequence[str]) -> list[str]:
+def nonblank_lines(lines: Sequence[str]) -> list[str]:
+    """Return the lines that are not blank, without trailing whitespace."""
     return [line.rstrip() for line in lines if line.strip()]
 
 
 def _is_subsequence(lines: Sequence[str], whole: Sequence[str]) -> bool:
     """Return whether all ``lines`` occur in ``whole``, in order. Blank lines of ``whole`` are ignored."""
-    rest = iter(_nonblank_lines(whole))
+    rest = iter(nonblank_lines(whole))
     return all(line in rest for line in lines)
 
 

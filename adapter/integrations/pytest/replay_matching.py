@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
+from adapter.core.text.lines import common_prefix_length
 from adapter.core.text.plurals import pluralize
 from adapter.core.text.redaction import Redactor
 from adapter.protocols.recorded_exchange import RecordedExchange
@@ -130,20 +131,15 @@ def _rank_similarity(one: RequestFingerprint, other: RequestFingerprint) -> tupl
     """Return the number of equal messages at the start, and the similarity of the next message."""
     from rapidfuzz.fuzz import ratio
 
-    same = _common_prefix_length(one.messages, other.messages)
+    same = common_prefix_length(one.messages, other.messages)
     texts = [json.dumps(item.messages[same : same + 1], ensure_ascii=False, default=str) for item in (one, other)]
     return same, ratio(*texts) + (one.tools == other.tools)
-
-
-def _common_prefix_length(one: Sequence[Json], other: Sequence[Json]) -> int:
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((at for at, (left, right) in pairs if left != right), min(len(one), len(other)))
 
 
 def _difference(recorded: RequestFingerprint, fingerprint: RequestFingerprint) -> str:
     from difflib import unified_diff
 
-    same = _common_prefix_length(recorded.messages, fingerprint.messages)
+    same = common_prefix_length(recorded.messages, fingerprint.messages)
     before, after = (_lines(item, same) for item in (recorded, fingerprint))
     lines = [line for line in list(unified_diff(before, after, lineterm=""))[2:] if not line.startswith("@@")]
     omitted = [f"... {len(lines) - MAX_SHOWN} more lines"] if len(lines) > MAX_SHOWN else []
