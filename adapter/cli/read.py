@@ -15,6 +15,7 @@ from adapter.cli import options
 from adapter.cli.options import unless_auto
 from adapter.core.arguments import reason
 from adapter.core.errors import AdapterError, UsageError
+from adapter.core.install_advice import install_command
 from adapter.core.text.plurals import pluralize
 
 MAX_SHOWN = 10
@@ -122,7 +123,7 @@ def _require_pyarrow() -> None:
     try:
         import pyarrow  # noqa: F401
     except ImportError as error:
-        raise UsageError("Parquet and Arrow files need pyarrow: pip install 'toolcall-adapter[batch]'") from error
+        raise UsageError(f"Parquet and Arrow files need pyarrow: {install_command('batch')}") from error
 
 
 def _count_cores() -> int:

@@ -13,6 +13,7 @@ from adapter.cli import options as shared
 from adapter.cli.malloc_tuning import limit_malloc_arenas
 from adapter.cli.options import option_group, unless_auto
 from adapter.core.errors import UsageError
+from adapter.core.install_advice import install_command
 
 
 def _use_config_file(context: typer.Context, path: Path | None) -> Path | None:
@@ -179,7 +180,7 @@ def serve(
         from adapter.server.app import serve as run_server
         from adapter.server.telemetry.setup import traces_enabled
     except ImportError as error:
-        raise UsageError(f"{error.name} is not installed: pip install 'toolcall-adapter[server]'") from error
+        raise UsageError(f"{error.name} is not installed: {install_command('server')}") from error
 
     options = TranslationOptions(
         prompt=PromptSettings(

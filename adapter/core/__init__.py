@@ -8,6 +8,7 @@ __all__ = [
     "errors",
     "events",
     "file_lock",
+    "install_advice",
     "package_data",
     "program_lookup",
     "rejection_codes",

@@ -14,6 +14,7 @@ from functools import partial
 import regex
 
 from adapter.core.errors import ToolError
+from adapter.core.install_advice import install_command
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.core.text.lines import line_texts
 from adapter.core.text.safe_regex import compile_pattern
@@ -310,7 +311,7 @@ class _SymbolSearch:
         if self._missing_grammars:
             self.notes.append(
                 f"{', '.join(sorted(self._missing_grammars))}: only lines that look like declarations were searched, "
-                "because no grammar is installed (pip install 'toolcall-adapter[index]')"
+                f"because no grammar is installed ({install_command('index')})"
             )
         best = sorted(self.matches, key=lambda each: (each[0], each[1].context != "file"))
         files = Counter(match.path for _, match in best)
