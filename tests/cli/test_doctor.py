@@ -74,7 +74,7 @@ def test_doctor_reports_a_file_in_place_of_the_state_folder(monkeypatch, tmp_pat
 def test_doctor_checks_every_user_extra():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     offered = set(project["optional-dependencies"])
-    assert offered - {"dev", "bench", "browser", "clients", "docs", "release"} == set(doctor.EXTRAS)
+    assert offered - {"dev", "bench", "browser", "clients", "docs", "one-file", "release"} == set(doctor.EXTRAS)
     assert all(doctor._REQUIREMENT.match(line) for line in doctor._requirements() if "extra ==" in line)
 
 
