@@ -59,6 +59,8 @@ from adapter.workspace.capabilities.http_providers import HttpSearch
 from adapter.workspace.capabilities.search_services import SERVICES, search_service
 
 FILE_NAME = "config.toml"
+MAX_PROBLEMS = 5
+"""Maximum number of problems that an error names."""
 Settings = TypeVar("Settings", bound=BaseModel)
 
 
@@ -179,11 +181,14 @@ def read_toml(path: Path, settings: type[Settings]) -> Settings:
     try:
         return settings.model_validate(values)
     except ValidationError as error:
-        problems = "; ".join(
+        details = error.errors(include_url=False)
+        problems = [
             _describe_problem(settings, [str(part) for part in detail["loc"]], detail["type"], detail["msg"])
-            for detail in error.errors(include_url=False)
-        )
-        raise UsageError(f"{path}: {problems}") from error
+            for detail in details[:MAX_PROBLEMS]
+        ]
+        if len(details) > MAX_PROBLEMS:
+            problems.append(f"and {len(details) - MAX_PROBLEMS} more problems")
+        raise UsageError(f"{path}: {'; '.join(problems)}") from error
 
 
 def _describe_problem(settings: type[BaseModel], path: list[str], kind: str, message: str) -> str:

@@ -229,3 +229,12 @@ def test_invalid_search_address_is_refused_at_the_start(workspace):
     wrong = CliRunner().invoke(make_app(), ["run", "x", "-w", str(workspace), "--search-url", "http://s/?q=query"])
     assert isinstance(wrong.exception, UsageError)
     assert "{query}" in str(wrong.exception)
+
+
+def test_only_the_first_problems_are_named(workspace, tmp_path):
+    """A damaged file has hundreds."""
+    path = tmp_path / "damaged.toml"
+    path.write_text("".join(f"key{number} = 1\n" for number in range(300)), encoding="utf-8")
+    with pytest.raises(UsageError, match="and 295 more problems") as raised:
+        read_config(workspace, path)
+    assert len(str(raised.value)) < 1_500
