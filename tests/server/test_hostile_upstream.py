@@ -118,12 +118,16 @@ def test_invalid_n_returns_400(number):
     assert said["error"]["message"].startswith("'n' must be between 1 and 128, got ")
 
 
+def think(number: int) -> dict[str, Any]:
+    return delta(reasoning_content=f"step {number * 7919 % 10_007:x}, then {number * 104_729 % 9_973:x}. " * 2)
+
+
 @pytest.mark.parametrize(
     ("event", "why"),
     [
         (delta("a" * 100), "the model's answer has more than 5,000 characters"),
         (delta("<tool_call>" * 10), "the model's answer has more than 5,000 characters"),
-        (delta(reasoning_content="a" * 100), "the model server sent more than 90,000 bytes without an end"),
+        (think, "the model server sent more than 90,000 bytes without an end"),
         (delta(), "the model server sent more than 90,000 bytes without an end"),
     ],
     ids=["text", "openings", "reasoning", "nothing"],
@@ -133,8 +137,8 @@ def test_endless_answer_is_stopped(monkeypatch, event, why):
     monkeypatch.setattr(exchange, "MAX_STREAM_BYTES", 90_000)
     streamed = StreamedExchange(translate_chat_request({**ASKING, "stream": True}, TranslationOptions()), 0)
     sent = b""
-    for _ in range(2_000):
-        sent += streamed.feed(encode_event(event))
+    for number in range(2_000):
+        sent += streamed.feed(encode_event(event(number) if callable(event) else event))
         if streamed.is_done:
             break
     assert errors(sent) == [why]

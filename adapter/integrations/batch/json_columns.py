@@ -20,6 +20,7 @@ from adapter.core.events import Json, JsonObject
 MAX_FIELDS = 100
 """Maximum number of fields of an object with a nested type. An object with more fields is probably a table."""
 MAX_COLUMNS = 1_000
+"""Maximum number of columns of a table. A row with more fields is stored as JSON."""
 MAX_DEPTH = 8
 """Maximum depth of nested types."""
 METADATA = b"toolcall_adapter"
