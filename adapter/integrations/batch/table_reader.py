@@ -49,7 +49,9 @@ def _read_parquet(path: str, batch_rows: int) -> tuple[int, Any, Iterator[Any]]:
     groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
     longest = max((group.total_byte_size // max(1, group.num_rows) for group in groups), default=0)
     size = max(1, min(batch_rows, BATCH_BYTES // max(1, longest)))
-    return file.metadata.num_rows, file.schema_arrow, file.iter_batches(batch_size=size, use_threads=False)
+    # pyarrow 18 fails to read no row groups.
+    batches = file.iter_batches(batch_size=size, use_threads=False) if groups else iter(())
+    return file.metadata.num_rows, file.schema_arrow, batches
 
 
 def _read_arrow(path: str, batch_rows: int) -> tuple[int, Any, Iterator[Any]]:
