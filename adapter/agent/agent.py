@@ -109,6 +109,8 @@ class Agent(BaseAgent[ChatModel, Approver, Callable[[AgentEvent], None]]):
         with closing(self._stream(query)) as chunks:  # type: ignore[type-var]
             for chunk in chunks:
                 answer.feed(chunk)
+                if answer.stop_flood():
+                    break
         self._answer = None
         return answer
 

@@ -155,6 +155,8 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
             async for chunk in chunks:
                 answer.feed(chunk)
                 await self._report()
+                if answer.stop_flood():
+                    break
         return answer
 
     def _stream(self, query: AskModel) -> AsyncIterator[Chunk]:

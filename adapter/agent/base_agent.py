@@ -40,7 +40,7 @@ from adapter.grammars.constraint_mode import Constraint, parse_constraint_mode, 
 from adapter.grammars.reply_tool import ReplyParser, add_reply_tool
 from adapter.parsing.formats import get_format, guess_format, resolve_format
 from adapter.parsing.parse_policy import APPROVED
-from adapter.parsing.parser import Parser
+from adapter.parsing.parser import Parser, parse
 from adapter.prompting.intent.assist import AssistSettings
 from adapter.prompting.system_prompt import new_prompt_session, system_prompt
 from adapter.prompting.tool_shortlist import ToolShortlist, shortlist_tools
@@ -304,9 +304,13 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         if self._reply is not None:
             return ResponseReader(ReplyParser(tools, self._reply, turn=turn, format=format), self._observe)
         prompt = self._generation_prompt()
-        return ResponseReader(
-            Parser(format, tools, turn=turn, policy=APPROVED, generation_prompt=prompt), self._observe
-        )
+        parser = Parser(format, tools, turn=turn, policy=APPROVED, generation_prompt=prompt)
+        return ResponseReader(parser, self._observe, self._is_flood)
+
+    def _is_flood(self, text: str) -> bool:
+        """Return whether an answer that begins with ``text`` has more calls than will be used."""
+        assert self._session is not None
+        return self._session.is_flood(parse(text, self._tools, resolve_format(self.format.name), policy=APPROVED).calls)
 
     def _generation_prompt(self) -> str | None:
         """Return the end of the prompt, which may open a reasoning block. Return "" if a call is enforced, or None if

@@ -11,6 +11,7 @@ from adapter.conversation.session import AskModel, Finished, RunTools
 from adapter.core.callbacks import result_error
 from adapter.core.errors import UsageError
 from adapter.core.events import Event, ReasoningDelta, ToolCall, ToolResult
+from adapter.core.text.string_builder import StringBuilder
 from adapter.core.turn import Turn
 from adapter.grammars.reply_tool import ReplyParser
 from adapter.parsing.parser import Parser
@@ -22,6 +23,10 @@ AgentEvent: TypeAlias = "AskModel | Chunk | Event | Turn | RunTools | ToolResult
 """An event that is reported to an observer. Events are reported in the order in which they occur."""
 
 
+FIRST_CHECK = 1_000
+"""Length of an answer from which on it is checked for a flood of calls, in characters."""
+
+
 class ChatModel(Protocol):
     """A model that streams its answers: an `adapter.backends.chat_client.ChatClient`, or a recording."""
 
@@ -29,10 +34,20 @@ class ChatModel(Protocol):
 
 
 class ResponseReader:
-    """Parse an answer from the model. ``observe``: called with each chunk and event."""
+    """Parse an answer from the model.
 
-    def __init__(self, parser: Parser | ReplyParser, observe: Callable[[AgentEvent], None]) -> None:
-        self._parser, self._observe = parser, observe
+    ``observe``: called with each chunk and event. ``is_flood``: called with the text of a long answer so far; returns
+    whether the calls in it are more than will be used.
+    """
+
+    def __init__(
+        self,
+        parser: Parser | ReplyParser,
+        observe: Callable[[AgentEvent], None],
+        is_flood: Callable[[str], bool] = lambda _: False,
+    ) -> None:
+        self._parser, self._observe, self._is_flood = parser, observe, is_flood
+        self._text, self._next_check = StringBuilder(), FIRST_CHECK
         self._events: list[Event] = []
         self._finish_reason: str | None = None
         self._usage: Usage | None = None
@@ -43,9 +58,24 @@ class ResponseReader:
         self._observe(chunk)
         if chunk.reasoning:
             self._add([ReasoningDelta(chunk.reasoning, "")])
+        self._text.add(chunk.text)
         self._add(self._parser.feed(chunk.text))
         self._finish_reason = chunk.finish_reason or self._finish_reason
         self._usage = chunk.usage or self._usage
+
+    def stop_flood(self) -> bool:
+        """End an answer that has more calls than will be used, and return whether it has ended.
+
+        Parses the text again each time that it has grown by half, because calls without markers are parsed only at
+        the end of an answer.
+        """
+        if self._text.size < self._next_check:
+            return False
+        self._next_check = self._text.size * 3 // 2
+        if not self._is_flood(str(self._text)):
+            return False
+        self.feed(Chunk("", finish_reason="stop"))
+        return True
 
     @property
     def finish_reason(self) -> str | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from adapter.agent.response_reader import AgentEvent
 from adapter.conversation.guardrails.call_history import asks_for_change
+from adapter.conversation.guardrails.unmade_change import requests_file_change
 from adapter.conversation.session import REASONS, Finished, Reason
 from adapter.core.events import InvalidToolCall, ToolResult
 from adapter.tools.tool import ToolSet
@@ -86,8 +87,11 @@ def exit_status(done: Finished, tally: CallTally, task: str = "") -> tuple[int, 
     code, hint, counts = EXIT_CODES.get(done.reason, 1), HINTS.get(done.reason), _format_counts(tally)
     if done.reason in ("repetition", "stuck") and tally.acted and not tally.last_failed:
         return 0, f"the change is made: {counts}"
-    if done.reason == "answered" and tally.calls and not tally.acted and _CLAIMS_CHANGE.search(done.content):
-        return 1, f"nothing was changed, although the answer claims it: {counts}: {NO_CALL_HINT}"
+    if done.reason == "answered" and not tally.acted:
+        if tally.calls and _CLAIMS_CHANGE.search(done.content):
+            return 1, f"nothing was changed, although the answer claims it: {counts}: {NO_CALL_HINT}"
+        if requests_file_change(task):
+            return 1, f"nothing was changed: {f'{counts}: ' if tally.calls else ''}{NO_CALL_HINT}"
     if done.reason == "answered":
         return code, f"the model is done: {counts}" if tally.calls else f"{REASONS[done.reason]}: {NO_CALL_HINT}"
     if tally.calls and done.reason not in ("finished", "unsuccessful"):  # these two reasons imply exactly one call

@@ -147,6 +147,7 @@ class Session:
     _queries: int = 0
     _calls: list[ToolCall] = field(default_factory=list)  # calls of this turn
     _refused: dict[str, ToolResult] = field(default_factory=dict)  # results of calls that were not run, by id
+    _held_to: tuple[str, ...] = ()  # tools to which to constrain the next answer if all calls were refused
     _invalid: tuple[InvalidToolCall, ...] = ()
     _notes: list[str] = field(default_factory=list)  # notes for the user's next message
     _task: str = ""
@@ -236,7 +237,10 @@ class Session:
         self._refused_turns = self._refused_turns + 1 if turn.calls and not to_run else 0
         if self._refused_turns >= self.limits.refusals:
             return self._finish("repetition")
-        return RunTools(to_run, dropped) if to_run else self.on_tool_results([])
+        if to_run:
+            return RunTools(to_run, dropped)
+        step = self.on_tool_results([])
+        return replace(step, held_to=self._held_to) if isinstance(step, AskModel) else step
 
     def _finish(self, reason: Reason) -> Finished:
         if self._content.strip() or reason not in ("answered", "finished", "repetition", "stuck"):
@@ -261,6 +265,11 @@ class Session:
         error = f"the answer has {total:,} calls, and only {which} were run. Check their results before you call more"
         invalid = (*turn.invalid[:limit], InvalidToolCall("", error))
         return replace(turn, calls=tuple(kept[:limit]), invalid=invalid), tuple(dropped)
+
+    def is_flood(self, calls: Sequence[ToolCall]) -> bool:
+        """Return whether an answer with ``calls`` has too many, so that the rest of it need not be received."""
+        guardrails = self._active_guardrails
+        return len(calls) > guardrails.max_calls and bool(guardrails.screen_calls(self._past, calls)[1])
 
     def on_tool_results(self, results: Sequence[ToolResult]) -> Step:
         """Handle the results of the last `RunTools`, in the order of its calls."""
@@ -378,6 +387,7 @@ class Session:
     def _refuse_calls(self) -> dict[str, ToolResult]:
         """Return the results of the calls that must not be run now, by call id."""
         refused: dict[str, ToolResult] = {}
+        self._held_to = ()
         earlier: list[PastCall] = []
         for call in self._calls:
             faults = self._active_guardrails.check_call(self._past, call, earlier, self.limits.repetitions)
@@ -387,6 +397,7 @@ class Session:
             else:
                 error = fault.wordings[min(self._refused_turns, len(fault.wordings) - 1)]
                 self._active_guardrails.remember_message(error, self._past, CandidateAnswer("", (call,)))
+                self._held_to = fault.held_to
                 refused[call.id] = ToolResult(call.name, False, f"tool_error: {error}", error=error, call_id=call.id)
         return refused
 

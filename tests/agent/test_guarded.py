@@ -169,3 +169,38 @@ def test_first_whole_call_of_a_truncated_answer_is_run(tmp_path):
     script = Script(f"<tool_call>\n{body}\n{body}\n{body[:9]}", "It means something.", finish_reason="length")
     assert run(tmp_path, script).content == "It means something."
     assert "foo means something" in str(script.seen[1])
+
+
+class LongScript(Script):
+    """Streams its answers line by line, and counts the lines that were received."""
+
+    lines = 0
+
+    def stream(self, messages: Any, *, stop: Any = ()) -> Any:
+        self.seen.append(list(messages))
+        for line in self.answers.pop(0).splitlines(keepends=True):
+            self.lines += 1
+            yield Chunk(line)
+        yield Chunk("", finish_reason="stop")
+
+
+@pytest.mark.parametrize("has_markers", [True, False])
+def test_flood_of_calls_is_not_received_to_its_end(tmp_path, has_markers):
+    """Qwen2.5-Coder-0.5B once wrote calls of each tool, without markers, until it was stopped after four minutes."""
+    written = (
+        call("look_up", word="foo") if has_markers else json.dumps({"name": "look_up", "arguments": {"word": "foo"}})
+    )
+    script, seen = LongScript(f"{written}\n" * 3000, "It means something."), list[Any]()
+    assert run(tmp_path, script, observe=seen.append) == Finished("answered", "It means something.")
+    assert script.lines < 120
+    assert [len(each.calls) for each in seen if isinstance(each, RunTools)] == [1]
+
+
+def test_long_answer_without_surplus_calls_is_received(tmp_path):
+    """Also one with more calls than usual, for the values of the request."""
+    words = [f"foo{number}" for number in range(40)]
+    text = "".join(call("look_up", word=word) for word in words)
+    seen: list[Any] = []
+    with Agent(tmp_path, LongScript(text, "Done with the 40."), tools=[look_up], observe=seen.append) as agent:
+        agent.run(f"Look up {', '.join(words)}")
+    assert [len(each.calls) for each in seen if isinstance(each, RunTools)] == [40]

@@ -108,3 +108,21 @@ def test_ending_reports_reason_and_counts(reason, results, code, line):
     found, output = told(*results, reason=reason)
     assert found == code
     assert output.startswith(line)
+
+
+@pytest.mark.parametrize(
+    ("task", "code"),
+    [
+        ("Add banana to the list in shop.yaml", 1),
+        ("Fix the typo in a.md, please.", 1),
+        ("Write a summary of a.md", 0),
+        ("Which typo is in a.md?", 0),
+        ("Change my mind", 0),
+    ],
+)
+def test_answer_without_the_requested_change_fails(task, code):
+    """`Qwen2.5-Coder-0.5B` read the file and showed it."""
+    tally = CallTally(get_dialect("blade").tools)
+    tally(ToolResult("read_file", content="", ok=True))
+    found, line = exit_status(Finished("answered", "- apple"), tally, task)
+    assert (found, line.startswith("nothing was changed: 1 call: ")) == (code, bool(code))

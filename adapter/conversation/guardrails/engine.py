@@ -47,11 +47,15 @@ from adapter.conversation.guardrails.response_checks import (
 )
 from adapter.conversation.guardrails.retry_messages import Encode, Examples, Wordings
 from adapter.conversation.guardrails.surplus_calls import (
+    changes_unread_target,
     guesses_result,
     is_named_by_request,
+    is_removal,
     is_unasked_action,
     repeats_in_answer,
+    undoes_call,
 )
+from adapter.conversation.guardrails.unmade_change import find_change_tools, omits_change
 from adapter.core.arguments import check_types
 from adapter.core.callbacks import wrap_text_function
 from adapter.core.events import ContentReclassified, Event, InvalidToolCall, Json, TextDelta, ToolCall
@@ -236,8 +240,10 @@ class Guardrails:
             return
         if repeats_in_answer(current, earlier, past, tools):
             yield "repeated_in_answer"
-        if guesses_result(current, earlier, past, tools):
+        if guesses_result(current, earlier, past, tools) or changes_unread_target(current, earlier, past, tools):
             yield "guessed_result"
+        if undoes_call(current, earlier, tools):
+            yield "undone_in_answer"
         if is_unasked_action(current, earlier, past, tools):
             yield "unasked_action"
 
@@ -301,8 +307,7 @@ class Guardrails:
     def _check_schema(self, past: CallHistory, call: ToolCall) -> Iterator[Violation]:
         tool, examples = self.tools.match(call.name), Examples(self.encode, past.request)
         if tool is None:
-            near = tuple(self.tools.nearest(call.name)) or tuple(self.tools)
-            yield Violation("unknown_tool", retry_messages.unknown_tool(call.name, self.tools, examples), near)
+            yield self._unknown_tool(past, call.name, examples)
         elif "wrong_arguments" in self.on and (wrong := schema_errors(tool, call.arguments)):
             words = retry_messages.wrong_arguments(tool, call.arguments, wrong, examples)
             yield Violation("wrong_arguments", words, (tool.name,))
@@ -323,12 +328,18 @@ class Guardrails:
             words = retry_messages.missing_steps(pending, False, self.tools, Examples(self.encode, past.request))
             yield Violation("missing_steps", words, pending)
         yield from self._check_copies(past, call)
+        change_tools = find_change_tools(past, self.tools)
+        if change_tools and call.name not in change_tools and is_removal(call.name):
+            words = retry_messages.unasked_removal(call.name, change_tools)
+            yield Violation("unasked_action", words, change_tools)
         if (times := repeat_count(past, current, earlier, self.tools)) > repetitions:
-            yield Violation("repeated_call", retry_messages.repeated_call(call.name, times))
+            words = retry_messages.repeated_call(call.name, times, change_tools)
+            yield Violation("repeated_call", words, change_tools)
         elif is_recent_repeat(past, current, earlier, self.tools):
-            yield Violation("made_already", retry_messages.repeated_call(call.name, 1)[:1])
+            words = retry_messages.repeated_call(call.name, 1, change_tools)[:1]
+            yield Violation("made_already", words, change_tools)
         elif block := find_cycle(past, current.key, self.tools):
-            yield Violation("cycle", retry_messages.cycle([each.name for each in block]))
+            yield Violation("cycle", retry_messages.cycle([each.name for each in block]), change_tools)
 
     def _check_copies(self, past: CallHistory, call: ToolCall) -> Iterator[Violation]:
         tool = self.tools.match(call.name)
@@ -344,7 +355,7 @@ class Guardrails:
         if self._sent.are_answer(answer.content):
             yield Violation("own_words", retry_messages.copied_text())
         if answer.invalid:
-            yield self._describe_invalid(answer.invalid[0], examples)
+            yield self._describe_invalid(past, answer.invalid[0], examples)
         elif not content.strip() and not answer.has_invented:
             yield Violation("empty_answer", retry_messages.empty(answer.has_reasoned, bool(past.recent)))
         if answer.has_invented and not past.recent:  # later it may be a copy
@@ -358,6 +369,8 @@ class Guardrails:
         if missing := tuple(name for name in steps.find_missing(past) if name in tools):
             is_end = not steps.pending(past)
             yield Violation("missing_steps", retry_messages.missing_steps(missing, is_end, tools, examples), missing)
+        if change_tools := omits_change(content, past, tools):
+            yield Violation("unmade_change", retry_messages.unmade_change(change_tools), change_tools)
         if "announced_call" in self.on and announces_action(content, past.request, tools):
             yield Violation("announced_call", retry_messages.announced_call_message())
         if "refusal" in self.on and (tool := wrongly_refused_tool(content, past, tools)):
@@ -372,11 +385,15 @@ class Guardrails:
         if writes_other_roles(answer.content):
             yield Violation("other_speaker", retry_messages.other_speaker())
 
-    def _describe_invalid(self, invalid: InvalidToolCall, examples: Examples) -> Violation:
+    def _unknown_tool(self, past: CallHistory, name: str, examples: Examples) -> Violation:
+        likely = tuple(self.tools.nearest(name)[:1]) or find_change_tools(past, self.tools)
+        words = retry_messages.unknown_tool(name, self.tools, examples, likely)
+        return Violation("unknown_tool", words, likely or tuple(self.tools))
+
+    def _describe_invalid(self, past: CallHistory, invalid: InvalidToolCall, examples: Examples) -> Violation:
         tool = self.tools.match(invalid.name) if invalid.name else self._find_tool_name(invalid.raw)
         if invalid.name and tool is None:
-            words = retry_messages.unknown_tool(invalid.name, self.tools, examples)
-            return Violation("unknown_tool", words, tuple(self.tools))
+            return self._unknown_tool(past, invalid.name, examples)
         example = examples.render(tool) if tool else self._example(examples)
         held_to = (tool.name,) if tool else tuple(self.tools)
         return Violation("unreadable_call", retry_messages.unreadable_call_message(invalid.error, example), held_to)

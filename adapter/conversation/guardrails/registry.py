@@ -33,8 +33,13 @@ GUARDRAILS = {
         Guardrail("own_words", "a guardrail's message, copied into an argument or an answer", drops=True),
         Guardrail("too_many_calls", "more calls in one answer than the limit", drops=True),
         Guardrail("repeated_in_answer", "a call made needless by an earlier call in the same answer", drops=True),
-        Guardrail("guessed_result", "an invented id, after a call in the same answer that would return it", drops=True),
-        Guardrail("unasked_action", "a further, destructive call for which the request contains no word", drops=True),
+        Guardrail(
+            "guessed_result",
+            "an invented id or change, after a call in the same answer that would return it",
+            drops=True,
+        ),
+        Guardrail("undone_in_answer", "a call that undoes an earlier call in the same answer", drops=True),
+        Guardrail("unasked_action", "a destructive call for which the request contains no word", drops=True),
         Guardrail("missing_prerequisite", "a call before its prerequisite in the steps", stops=True),
         Guardrail("missing_steps", "a final answer before the required steps are done", stops=True),
         Guardrail("after_the_end", "a call after the one that ends the task, according to the steps", stops=True),
@@ -45,6 +50,7 @@ GUARDRAILS = {
         Guardrail("invented_result", "a tool's result written by the model, without a call"),
         Guardrail("wrong_markup", "a call to a known tool in text that is not parsed as a call"),
         Guardrail("call_as_answer", "only a call to an unknown tool, written as JSON text", drops=True),
+        Guardrail("unmade_change", "words without a reason, although the user requested a change of a file"),
         Guardrail("announced_call", "an announcement of an action, without the action"),
         Guardrail("refusal", "“I have no access to ...” despite a tool for it; “I can't do that.” without a reason"),
         Guardrail("unfounded_success", "only “Done!”, without a tool call or without the requested information"),
@@ -56,7 +62,9 @@ GUARDRAILS = {
 
 DEFAULT = frozenset(each.name for each in GUARDRAILS.values() if each.is_default)
 
-WITHIN_ANSWER = frozenset({"too_many_calls", "repeated_in_answer", "guessed_result", "unasked_action"})
+WITHIN_ANSWER = frozenset(
+    {"too_many_calls", "repeated_in_answer", "guessed_result", "undone_in_answer", "unasked_action"}
+)
 """Guardrails that drop further calls of an answer, without a retry."""
 LOOPS = ("made_already", "repeated_call", "cycle")
 """Guardrails that drop a call only if the model insists on it after a retry."""

@@ -18,6 +18,7 @@ from adapter.core.events import InvalidToolCall, MarkupDelta, ToolCall
 from adapter.core.json.strict import decode_strict
 from adapter.core.turn import Turn
 from adapter.parsing.marker_tables import INVENTED_RESULT
+from adapter.prompting.escaping import unescape_control_tokens
 from adapter.tools.call_shapes import looks_like_call
 from adapter.tools.tool import Tool, ToolSet
 
@@ -73,7 +74,9 @@ _OPEN_CALL = re.compile(
     re.IGNORECASE,
 )
 _BEFORE_JSON = re.compile(r"\s*(?:```\w*\s*|<\|?\w{1,30}\|?>\s*)?(?=[\[{])")
-_ABOUT_CALLS = re.compile(r"(?i)\b(?:tool|function)[- _]?call|\bjson\b|\bexample|\bsyntax\b|\bformat\b|\bschema\b")
+_ABOUT_CALLS = re.compile(
+    r"(?i)\b(?:tool|function)[- _]?call|(?<![.\w])json\b|\bexample|\bsyntax\b|\bformat\b|\bschema\b"
+)
 _FAILURE_WORDS = re.compile(
     r"""\b(?:aucun|but|cannot|denied|désolé|error|erreur|errore|erro|fail\w*|fehler|however|impossible|invalid|issue|kein\w*|
     leider|missing|nicht|no|non|not|não|pas|problem\w*|purtroppo|sorry|unable|unfortunately)\b|n['’]t\b|can['’]t|\bне\b|
@@ -191,8 +194,11 @@ def find_leading_call(text: str) -> str:
 
 
 def is_call_shaped(content: str, request: str) -> bool:
-    """Return whether the answer begins with a call in JSON, unless ``request`` is about JSON or calls."""
-    return find_leading_call(content) != "" and not _ABOUT_CALLS.search(request)
+    """Return whether the answer begins with a call in JSON, unless ``request`` is about JSON or calls.
+
+    The call may be a copy of an escaped one.
+    """
+    return find_leading_call(unescape_control_tokens(content)) != "" and not _ABOUT_CALLS.search(request)
 
 
 def ignores_failed_result(content: str, past: CallHistory) -> bool:

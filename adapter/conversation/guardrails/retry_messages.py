@@ -23,6 +23,9 @@ Encode: TypeAlias = Callable[[list[tuple[str, JsonObject]]], str]
 MAX_NAMES = 12
 """Maximum number of tools listed in a message."""
 
+MAX_CHOICES = 3
+"""Maximum number of tools that a message proposes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Examples:
@@ -51,10 +54,12 @@ def unreadable_call_message(error: str, example: str) -> Wordings:
     )
 
 
-def unknown_tool(name: str, tools: ToolSet, examples: Examples) -> Wordings:
-    near = tools.nearest(name)
-    if near:
-        instead = f"The nearest is {near[0]!r}. Call it like this:\n{examples.render(tools[near[0]])}"
+def unknown_tool(name: str, tools: ToolSet, examples: Examples, likely: Sequence[str]) -> Wordings:
+    """``likely``: the tools that the model may mean; empty if unknown."""
+    if len(likely) == 1:
+        instead = f"The nearest is {likely[0]!r}. Call it like this:\n{examples.render(tools[likely[0]])}"
+    elif likely:
+        instead = f"Call {_or(likely)}."
     else:
         instead = f"Available tools: {_list(tools)}. Call one of these, or answer without a tool."
     return (
@@ -98,13 +103,24 @@ def after_the_end(name: str) -> Wordings:
     )
 
 
-def repeated_call(name: str, times: int) -> Wordings:
-    """Ask for the answer. The result is in the conversation; a message that quoted it would be copied."""
+def repeated_call(name: str, times: int, change_tools: Sequence[str] = ()) -> Wordings:
+    """Ask for the answer, or for the change that is still to be made with one of ``change_tools``. The result is in the
+    conversation; a message that quoted it would be copied."""
     made = "already made this call of" if times == 1 else "called"
+    after = f"Now call {_or(change_tools)}" if change_tools else "Answer from its result, or call the next tool"
     return (
-        f"You {made} {name}{f' {times} times' if times > 1 else ''}. Answer from its result, or call the next tool.",
-        f"Stop repeating {name}. Answer in words now.",
+        f"You {made} {name}{f' {times} times' if times > 1 else ''}. {after}.",
+        f"Stop repeating {name}. {after if change_tools else 'Answer in words now'}.",
     )
+
+
+def unmade_change(change_tools: Sequence[str]) -> Wordings:
+    """Return a single wording, because there may be nothing to change."""
+    return (f"The change is not made yet. Call {_or(change_tools)}, or explain why there is nothing to change.",)
+
+
+def unasked_removal(name: str, change_tools: Sequence[str]) -> Wordings:
+    return (f"The user did not ask for {name}. Call {_or(change_tools)} instead.",)
 
 
 def cycle(names: Sequence[str]) -> Wordings:
@@ -214,6 +230,10 @@ def _first_example(
 def _list(tools: ToolSet) -> str:
     names = list(tools)
     return ", ".join(names[:MAX_NAMES]) + (f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else "")
+
+
+def _or(names: Sequence[str]) -> str:
+    return " or ".join(names[:MAX_CHOICES])
 
 
 def _join(names: Sequence[str]) -> str:

@@ -1,5 +1,5 @@
-"""Detect calls that must not be run after the first call of an answer: repetitions, guesses at a result, and actions
-that the user did not request.
+"""Detect calls that must not be run after the first call of an answer: repetitions, guesses at a result, actions that
+the user did not request, and calls that undo an earlier one.
 
 After its first call, a small model tends to continue with needless calls. All checks prefer a miss to a false alarm.
 """
@@ -30,6 +30,7 @@ _COUNTS = re.compile(
 MIN_NAME = 3
 """Minimum length of a value that identifies its object, in characters."""
 _ID_NAME = re.compile(r"(?:^|_)(?:id|uuid|guid)$|[a-z](?:Id|ID|Uuid|UUID)$")
+_TARGET_NAME = re.compile(r"(?i)path|file(?:_?name)?$|source|dest|target|^(?:from|to)$|(?:^|_)id$")
 _PART = re.compile(r"[a-z]+|\d+")
 _NUMBER_WORD = re.compile(
     r"(?i)\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty|hundred|first|second|third)\b"
@@ -50,6 +51,9 @@ _VERBS = [line.split() for line in _VERB_LINES.strip().splitlines()]
 """Verbs for destructive tools. A request that contains one of the verbs on a line covers all verbs on the line."""
 _HARMLESS = {"clean", "end", "free", "off", "order", "restore", "send", "share", "submit", "sync", "undo"}
 _DESTRUCTIVE = frozenset(verb for verbs in _VERBS for verb in verbs) - _HARMLESS
+_REMOVES = frozenset({"delete", "remove", "unlink"})
+_ENGLISH = frozenset({"the", "and", "of", "to", "it", "is", "with"})
+"""Words that show that a request is written in English, as most names of tools are."""
 _WARNS = re.compile(r"(?i)\b(?:cannot be undone|can't be undone|irreversibl[ey]|permanently|destructive)\b")
 
 
@@ -97,6 +101,57 @@ def guesses_result(call: PastCall, earlier: Sequence[PastCall], past: CallHistor
         return False
     known = "\n".join([past.text, json.dumps(tool.parameters), *(json.dumps(each.arguments) for each in earlier)])
     return any(_is_new(str(value).lower(), f"{known}\n{tool.description}".lower()) for value in ids)
+
+
+def changes_unread_target(call: PastCall, earlier: Sequence[PastCall], past: CallHistory, tools: ToolSet) -> bool:
+    """Return whether ``call`` changes a target that one of ``earlier`` only begins to read, with invented values.
+
+    The user may have given the values, or the model may have read the target before this answer.
+    """
+    targets = _targets(call)
+    if not may_change(call.name, tools):
+        return False
+    read = {target for each in earlier if not may_change(each.name, tools) for target in _targets(each)} & targets
+    if not read or any(not read.isdisjoint(_targets(each)) for each in past.calls if each.ok):
+        return False
+    values = [text for text in strings_in(call.arguments) if len(text) >= MIN_NAME and _target(text) not in read]
+    if values:
+        return not any(text.strip() in past.text for text in values)
+    asked = {*stems(past.user_text), *_related_verbs(past.user_text)}
+    is_english = not _ENGLISH.isdisjoint(split_words(past.user_text))
+    return is_english and asked.isdisjoint(stems(call.name))
+
+
+def undoes_call(call: PastCall, earlier: Sequence[PastCall], tools: ToolSet) -> bool:
+    """Return whether ``call`` deletes the target of one of ``earlier``, or replaces the text that it has written."""
+    given = {name: value for name, value in call.arguments.items() if not isinstance(value, bool) and value is not None}
+    for other in earlier:
+        shared = _targets(call) & _targets(other)
+        if not shared or not may_change(other.name, tools):
+            continue
+        if len(given) == 1 and is_removal(call.name) and not is_removal(other.name):
+            return True
+        texts = {name: text for name, text in given.items() if isinstance(text, str) and len(text) >= MIN_NAME}
+        written = other.arguments
+        if any(_target(t) not in shared and t in written.values() and written.get(n) != t for n, t in texts.items()):
+            return True
+    return False
+
+
+def is_removal(name: str) -> bool:
+    """Return whether a tool deletes something, by its name."""
+    return not _REMOVES.isdisjoint(split_words(name))
+
+
+def _targets(call: PastCall) -> set[str]:
+    """Return the values that name what the call acts on: that of its first argument, and those of paths and ids."""
+    first = next(iter(call.arguments), "")
+    named = (value for name, value in call.arguments.items() if name == first or _TARGET_NAME.search(name))
+    return {_target(value) for value in named if isinstance(value, str) and value.strip("./ ")}
+
+
+def _target(text: str) -> str:
+    return text.strip().removeprefix("./")
 
 
 def _is_new(value: str, known: str) -> bool:

@@ -69,6 +69,7 @@ def test_good_answer_is_accepted(name, made):
     answers = lines(name)
     assert len(answers) > 20
     on = "on" if made else "on,-unfounded_success"  # some of them say that something was done
+    on += ",-unmade_change"  # likewise of a change
     alarms = [answer for request, answer in answers if judged(answer, *made, on=on, request=request) != Accept()]
     assert alarms == []
 
@@ -206,7 +207,8 @@ def test_hostile_answers_are_checked_in_linear_time(text):
 
 def test_every_guardrail_has_a_case():
     """Here, in the cases of steps, or in `tests.conversation.guardrails.test_second_turn`."""
-    assert {each[0] for each in FAULTS} | BY_STEPS | WITHIN_ANSWER | {"own_words"} == set(GUARDRAILS)
+    elsewhere = {"own_words", "unmade_change"}
+    assert {each[0] for each in FAULTS} | BY_STEPS | WITHIN_ANSWER | elsewhere == set(GUARDRAILS)
 
 
 def test_message_example_reuses_valid_arguments():

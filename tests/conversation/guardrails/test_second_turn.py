@@ -12,6 +12,7 @@ from adapter.conversation.guardrails.copied_text import find_placeholder
 from adapter.conversation.guardrails.engine import Accept, Guardrails, Retry
 from adapter.conversation.guardrails.registry import parse_guardrails
 from adapter.conversation.guardrails.response_checks import CandidateAnswer
+from adapter.core.events import InvalidToolCall
 from adapter.core.turn import Turn
 from adapter.parsing.parser import parse
 from adapter.tools.call_resolution import normalize_call
@@ -31,6 +32,8 @@ TOOLS = ToolSet(
         definition("write_file", "path", "content"),
         definition("edit_file", "path", "old", "new"),
         definition("delete_file", "path"),
+        definition("append", "path", "line"),
+        definition("move_file", "source", "destination"),
         definition("run_tests"),
         definition("set_light", "entity_id", "state"),
         definition("press_key", "key"),
@@ -65,6 +68,11 @@ def turn(*calls: Written) -> Turn:
 
 EDIT = ("edit_file", {"path": "a.py", "old": "x", "new": "y"})
 OTHER_EDIT = ("edit_file", {"path": "b.py", "old": "x", "new": "y"})
+MILK = ("write_file", {"path": "n.txt", "content": "buy milk"})
+BREAD = ("edit_file", {"path": "n.txt", "old": "buy milk", "new": "buy bread"})
+DELETE = ("delete_file", {"path": "n.txt"})
+RUIN = ("write_file", {"path": "a.py", "content": "This is a test file."})
+GREET = ("edit_file", {"path": "a.py", "old": "greet", "new": "hello"})
 TAG = ("git_tag", {"commit": "9fe21c0", "name": "v3.0.1"})
 TESTS: Written = ("run_tests", {})
 BOB = ("find_user", {"name": "Bob"})
@@ -82,7 +90,23 @@ DROPS: list[tuple[str, list[Written], list[str]]] = [
     ("Where is my parcel?", [("list_orders", {}), ("get_order", {"order_id": "12345"})], ["guessed_result"]),
     ("Tag commit 9fe21c0 as v3.0.1", [TAG, ("git_push", {"force": True})], ["unasked_action"]),
     ("Read notes.txt", [read("notes.txt"), ("delete_file", {"path": "tmp.log"})], ["unasked_action"]),
+    # made by Qwen2.5-Coder-0.5B
+    ("Create a file n.txt with the text: buy milk", [MILK, BREAD, DELETE], ["undone_in_answer"] * 2),
+    ("Create n.txt: buy milk", [MILK, ("append", {"path": "n.txt", "line": "!"}), DELETE], ["undone_in_answer"]),
+    ("Rename the function greet to hello in a.py and b.py", [read("./a.py"), RUIN], ["guessed_result"]),
+    (
+        "Rename the function greet to hello in a.py",
+        [read("a.py"), ("delete_file", {"path": "a.py"})],
+        ["guessed_result"],
+    ),
     # lookalikes
+    ("Create n.txt with the text: buy milk, and delete old.txt", [MILK, ("delete_file", {"path": "old.txt"})], []),
+    ("Replace greet by hello in a.py", [read("a.py"), GREET], []),
+    ("Write “This is it.” to a.py", [read("a.py"), ("write_file", {"path": "a.py", "content": "This is it."})], []),
+    ("Delete a.py and the rest", [read("a.py"), ("delete_file", {"path": "a.py"})], []),
+    ("Rename greet in a.py and in b.py", [GREET, ("edit_file", {**GREET[1], "path": "b.py"})], []),
+    ("Change two things in a.py", [GREET, ("edit_file", {"path": "a.py", "old": "more", "new": "less"})], []),
+    ("Write a.py and publish it", [RUIN, ("move_file", {"source": "a.py", "destination": "b.py"})], []),
     (f"Read {', '.join(f'f{n}.py' for n in range(12))}", [read(f"f{n}.py") for n in range(12)], []),
     ("Run the tests and ship it", [TESTS, ("git_push", {})], []),
     ("Fix it", [TESTS, EDIT, TESTS, OTHER_EDIT, TESTS], []),
@@ -305,3 +329,53 @@ def test_reads_in_between_do_not_hide_a_repetition():
         ]
     assert getattr(Guardrails(TOOLS).check(messages, turn(read("a"))), "guardrail", "") == "made_already"
     assert call_history_of(messages, TOOLS).calls[0].changes is False
+
+
+READ_A = PastCall("read_file", {"path": "a.md"}, "a smal tool")
+FIX = 'Fix the typo "smal" in a.md'
+
+
+@pytest.mark.parametrize(
+    ("request_", "past", "answer", "guardrail", "tools"),
+    [
+        (FIX, (), "I fixed it.", "unmade_change", ("edit_file",)),
+        (FIX, (READ_A,), "This is a smal tool.", "unmade_change", ("edit_file",)),
+        ("In a.json, set the port to 9090.", (), "The port of a.json is 9090.", "unmade_change", ("edit_file",)),
+        ("Please delete old.log", (), "The file is deleted.", "unmade_change", ("delete_file",)),
+        ("Create notes.txt", (), "I created notes.txt.", "unmade_change", ("write_file",)),
+        ("Move a.md to b.md", (), "It was moved.", "unmade_change", ("move_file",)),
+        (FIX, (READ_A,), [read("a.md")], "made_already", ("edit_file",)),
+        (FIX, (READ_A,), [("change_file", {"path": "a.md"})], "unknown_tool", ("edit_file",)),
+        (FIX, (READ_A,), [("delete_file", {"path": "a.md"})], "unasked_action", ("edit_file",)),
+        # lookalikes
+        (FIX, (READ_A, PastCall(*EDIT, "ok", changes=True)), "I fixed it.", "", ()),
+        (FIX, (READ_A,), "a.md already has the right spelling.", "", ()),
+        (FIX, (READ_A,), "Which of the two places do you mean?", "", ()),
+        (FIX, (READ_A,), "I can't find it there.", "", ()),
+        ("Write a summary of a.md", (READ_A,), "A tool that is small.", "", ()),
+        ("Fix my sentence: I has a dog", (), "I have a dog.", "", ()),
+        ("Change of plans: what does a.md say?", (READ_A,), "It says that the tool is small.", "", ()),
+        ("Remove a.md", (), [("delete_file", {"path": "a.md"})], "", ()),
+    ],
+)
+def test_requested_change_is_made_or_explained(request_, past, answer, guardrail, tools):
+    """The retry is held to the tools that make it."""
+    guardrails = Guardrails(TOOLS, on=parse_guardrails("on,-unfounded_success"))
+    candidate = CandidateAnswer(answer) if isinstance(answer, str) else CandidateAnswer("", turn(*answer).calls)
+    if guardrail == "unknown_tool":
+        candidate = CandidateAnswer("", invalid=(InvalidToolCall("", "unknown tool", name=answer[0][0]),))
+    verdict = guardrails.check_response(CallHistory(request_, past), candidate)
+    assert (getattr(verdict, "guardrail", ""), getattr(verdict, "held_to", ())) == (guardrail, tools)
+
+
+@pytest.mark.parametrize(
+    ("request_", "answer", "is_call"),
+    [
+        ("Add it to list.yaml", '{¤"name": "read_file", "arguments": {"path": "list.yaml"}}\n{"size": 27}', True),
+        ("Set the port in config.json", '{"name": "change_port", "arguments": {"port": 1}}', True),
+        ("Give me the JSON of a call", '{"name": "change_port", "arguments": {"port": 1}}', False),
+    ],
+)
+def test_call_as_answer_is_recognised(request_, answer, is_call):
+    """Also a copy of an escaped call, and if the request names a JSON file."""
+    assert Guardrails(TOOLS).drops_answer(CallHistory(request_), CandidateAnswer(answer)) == is_call

@@ -1,0 +1,58 @@
+"""Detect that a requested change of a file has not been made: the model has only read, or has answered in words.
+
+Small models read the file, and then repeat the call or show the file as their answer. Only requests that begin with a
+change and name a file count, so that a false alarm is rare.
+"""
+
+from __future__ import annotations
+
+import re
+
+from adapter.conversation.guardrails.call_history import CallHistory
+from adapter.prompting.intent.bm25 import split_words
+from adapter.tools.tool import Tool, ToolSet
+
+_REQUEST = re.compile(
+    r"""(?=.*?[\w-]\.[a-z]{1,6}\b)(?:please[, ]+|in\s\S+\s)?
+    (?P<verb>add|append|change|create|delete|edit|fix|insert|move|remove|rename|replace|set|update)\s(?!.*\?\s*\Z)""",
+    re.IGNORECASE | re.VERBOSE | re.DOTALL,
+)
+"""Matches requests to change a file. "Write a summary of a.md" may be answered in words."""
+_EXPLAINS = re.compile(
+    r"""\?|n['’]t\b|\b(?:already|cannot|denied|does\s+not|error|fail\w*|missing|no|not|there\s+is\s+only|unable|which)\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Matches answers that may explain why nothing was changed."""
+_EDITS = "apply|change|edit|insert|modify|patch|replace|update"
+_TOOL_NAMES = {
+    "create": "create_?file|write",
+    "delete": "delete|remove|unlink",
+    "move": "move|rename",
+    "remove": f"{_EDITS}|delete|remove|unlink",
+    "rename": f"{_EDITS}|move|rename",
+}
+"""Patterns for names of tools, by the verb of the request; by default those that edit."""
+
+
+def requests_file_change(request: str) -> bool:
+    """Return whether ``request`` begins with a change and names a file."""
+    return _REQUEST.match(request.lstrip()) is not None
+
+
+def find_change_tools(past: CallHistory, tools: ToolSet) -> tuple[str, ...]:
+    """Return the tools that may make the requested change; empty if none was requested, or one has been made."""
+    request = _REQUEST.match(past.request.lstrip())
+    if request is None or any(call.ok and call.changes for call in past.recent):
+        return ()
+    pattern = re.compile(_TOOL_NAMES.get(request["verb"].lower(), _EDITS), re.IGNORECASE)
+    return tuple(name for name, tool in tools.items() if pattern.search(name) and _takes_file(tool))
+
+
+def _takes_file(tool: Tool) -> bool:
+    words = {word for name in tool.properties for word in split_words(name)}
+    return tool.effect != "execute" and not words.isdisjoint({"path", "file", "source"})
+
+
+def omits_change(content: str, past: CallHistory, tools: ToolSet) -> tuple[str, ...]:
+    """Return the tools that may make the requested change, if the answer neither makes it nor explains why not."""
+    return () if _EXPLAINS.search(content) else find_change_tools(past, tools)
