@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 from adapter.agent.prompt_setup import (
     assist_for,
     constraint_fields_for,
+    find_named_values,
     format_from_template,
     known_files,
     make_template_chat,
@@ -355,12 +356,17 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         if not isinstance(step, AskModel) or self._client is None or self._constraint == "off":
             return False
         from adapter.backends.constraint_fields import constraint_fields
+        from adapter.backends.small_model_check import is_inventive
 
         tools = ToolSet([self._tools[name] for name in step.held_to if name in self._tools])
         self._constraint_fields = {}
         if tools:
+            is_small = is_inventive(self._client.endpoint, self._client.model)
+            choices = find_named_values(self._message, tools, is_small=is_small)
             with suppress(UsageError):  # the grammar is too large or empty, so do not constrain
-                self._constraint_fields = constraint_fields(self._client.endpoint.kind, tools, format=self.format.name)
+                self._constraint_fields = constraint_fields(
+                    self._client.endpoint.kind, tools, choices, format=self.format.name
+                )
         return bool(self._constraint_fields)
 
     def request(self, query: AskModel) -> tuple[Sequence[Message], JsonObject]:

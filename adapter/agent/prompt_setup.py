@@ -12,10 +12,14 @@ from adapter.backends.template_chat import TemplateChat
 from adapter.core.errors import ToolError, UsageError
 from adapter.core.events import JsonObject
 from adapter.grammars.constraint_mode import Constraint
+from adapter.grammars.schema_ir import Choices
 from adapter.parsing.format import Format
 from adapter.prompting.intent.assist import AssistSettings
+from adapter.prompting.intent.bm25 import PATHS, value_kinds_of
+from adapter.prompting.intent.text_values import find_paths, find_quoted
 from adapter.prompting.system_prompt import Style
 from adapter.protocols.template_prompt import PROMPT_MODES
+from adapter.tools.argument_synonyms import DESTINATION, NEW_TEXT, OLD_TEXT, SOURCE
 from adapter.tools.operations import Glob, PathList
 from adapter.tools.tool import Tool, ToolSet
 from adapter.workspace import Workspace
@@ -102,3 +106,20 @@ def constraint_fields_for(
         with suppress(UsageError):  # the grammar is too large or empty, so do not constrain
             free = constraint_fields(kind, tools, format=format, waits=True)
     return free, constrained
+
+
+def find_named_values(request: str, tools: ToolSet, *, is_small: bool = False) -> Choices:
+    """Return the values that the request names for paths, for a retry that enforces a call.
+
+    ``is_small``: also limit the text to replace and its replacement to the two quoted texts of a request. Small models
+    invent them. All other parameters take any value.
+    """
+    paths, texts = find_paths(request), find_quoted(request)
+    choices: dict[tuple[str, str] | str, Sequence[str]] = {}
+    for tool in tools.values():
+        for name, schema in tool.properties.items():
+            if paths and (value_kinds_of(name, schema) & PATHS or name in (*SOURCE, *DESTINATION)):
+                choices[tool.name, name] = paths
+            elif is_small and len(texts) == 2 and name in (*OLD_TEXT, *NEW_TEXT):
+                choices[tool.name, name] = texts
+    return choices

@@ -16,6 +16,8 @@ from adapter.prompting.intent.assist import AssistSettings
 SMALL = 400_000_000
 """Maximum number of parameters of a small model. Assistance was tested with a model of 135 million; models of 500
 million do better without it."""
+INVENTIVE = 1_000_000_000
+"""Maximum number of parameters of a model that invents values, as one of 500 million did."""
 
 
 class SmallModelCheck:
@@ -43,6 +45,12 @@ class SmallModelCheck:
         """Explain to the user why the model is assisted."""
         why = "requested" if self._mode == "on" else f"the server reports that {model or 'its model'} is small"
         return f"guided: {why}, so the request's words select the call (--guide off leaves that to the model)"
+
+
+def is_inventive(endpoint: Endpoint, model: str) -> bool:
+    """Return whether the server reports a model so small that it invents the values of an enforced call."""
+    count = parameter_count(endpoint, model)
+    return count is not None and count <= INVENTIVE
 
 
 def parameter_count(endpoint: Endpoint, model: str, timeout_s: float = 2.0) -> int | None:

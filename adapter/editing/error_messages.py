@@ -81,10 +81,7 @@ def not_found_message(
     else:
         block = _closest_block(search, [normalized_line(line) for line in old])
         if block is None:
-            return (
-                f"{names.old_text} was not found, and nothing in the file resembles it; "
-                f"read the file again and copy {names.old_text} from it"
-            )
+            return _describe_unlike_file(search, names)
         first, last, similarity = block.first_line, block.last_line, block.similarity
         if rejected is not None and rejected.veto == LOW_SCORE:
             reason = ""  # it describes another block
@@ -99,6 +96,15 @@ def not_found_message(
             f"Copy {names.old_text} from the file exactly, without line numbers",
         ]
     )
+
+
+def _describe_unlike_file(search: DocumentIndex, names: ParameterNames) -> str:
+    """Show a short file, which saves the model a call to read it."""
+    unlike, lines = f"{names.old_text} was not found, and nothing in the file resembles it", search.document.lines
+    if len(lines) > SHOWN_LINES or not any(map(str.strip, lines)):
+        return f"{unlike}; read the file again and copy {names.old_text} from it"
+    shown = _numbered_lines(search, 0, len(lines) - 1)
+    return "\n".join([f"{unlike}, which is:", *shown, f"Copy {names.old_text} from there, without line numbers"])
 
 
 def near_miss_message(search: DocumentIndex, place: TextMatch, names: ParameterNames) -> str:

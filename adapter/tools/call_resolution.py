@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -397,7 +397,12 @@ def describe_expected(schema: Json) -> str:
 
 
 def _describe_example(tool: Tool) -> str:
-    example = f"Example: {json.dumps(example_call(tool), ensure_ascii=False)}"
+    """Show the tool's own example only if its arguments are nested, because models copy the values of an example."""
+    own = example_call(tool)
+    is_nested = any(isinstance(value, dict | list) for value in own.values())
+    example = (
+        f"Example: {json.dumps(own if is_nested else example_call(replace(tool, example=None)), ensure_ascii=False)}"
+    )
     return (
         example if tool.example is not None else f"Its arguments are: {', '.join(tool.properties) or 'none'}. {example}"
     )

@@ -8,11 +8,14 @@ from typing import Any
 import pytest
 
 from adapter.agent.agent import Agent
+from adapter.agent.prompt_setup import find_named_values
 from adapter.backends.chat_client import Chunk
 from adapter.conversation.session import AskModel, Finished, RunTools
 from adapter.core.errors import UsageError
 from adapter.core.events import ToolResult
+from adapter.dialects import get_dialect
 from adapter.tools.function_tools import tool
+from adapter.tools.tool import ToolSet
 
 
 class Script:
@@ -204,3 +207,22 @@ def test_long_answer_without_surplus_calls_is_received(tmp_path):
     with Agent(tmp_path, LongScript(text, "Done with the 40."), tools=[look_up], observe=seen.append) as agent:
         agent.run(f"Look up {', '.join(words)}")
     assert [len(each.calls) for each in seen if isinstance(each, RunTools)] == [40]
+
+
+@pytest.mark.parametrize(
+    ("request_", "is_small", "choices"),
+    [
+        ('Fix the typo "smal" in a.md: "small"', True, {"path": ["a.md"], "old_text": ["smal", "small"]}),
+        ('Fix the typo "smal" in a.md: "small"', False, {"path": ["a.md"]}),
+        ('Replace "a" by "b" or "c" in a.md', True, {"path": ["a.md"]}),
+        ("Move a.md to b/a.md", True, {"source": ["a.md", "b/a.md"], "path": ["a.md", "b/a.md"]}),
+        ("Fix the typo", True, {}),
+    ],
+)
+def test_enforced_call_takes_the_values_of_the_request(request_, is_small, choices):
+    blade = get_dialect("blade").tools
+    tools = ToolSet([blade["apply_edit"], blade["move_file"]])
+    found = find_named_values(request_, tools, is_small=is_small)
+    values = {name: list(values) for (_, name), values in found.items()}
+    assert {name: values[name] for name in choices} == choices
+    assert ("new_text" in values) == ("old_text" in choices)

@@ -73,6 +73,11 @@ class CallHistory:
         return "\n".join([*(text for role, text in self.messages if role == "user"), self.request])
 
     @property
+    def given_text(self) -> str:
+        """The messages of the user and the successful results: text that the model has not written, nor have we."""
+        return "\n".join([self.user_text, *(call.result for call in self.calls if call.ok)])
+
+    @property
     def text(self) -> str:
         """Everything that the model may have copied: messages, and the arguments and results of earlier calls."""
         calls = (f"{json.dumps(call.arguments, ensure_ascii=False)}\n{call.result}" for call in self.calls)

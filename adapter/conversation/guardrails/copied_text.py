@@ -55,10 +55,12 @@ def find_placeholder(tool: Tool, arguments: JsonObject, past: CallHistory, tools
     for name, value in arguments.items():
         if not isinstance(value, str):
             continue
-        if _is_placeholder(name, value.strip(), tool) or _is_of_example(value, tools):
+        is_of_example = _is_of_example(value, tools)
+        if is_of_example or _is_placeholder(name, value.strip(), tool):
             schema = tool.properties.get(name) or {}
             proposed = [schema[key] for key in _PROPOSALS if key in schema] if isinstance(schema, dict) else []
-            if value.strip().lower() not in f"{past.text}\n{json.dumps(proposed, ensure_ascii=False)}".lower():
+            known = past.given_text if is_of_example else past.text
+            if value.strip().lower() not in f"{known}\n{json.dumps(proposed, ensure_ascii=False)}".lower():
                 return name
     return ""
 

@@ -114,9 +114,12 @@ def changes_unread_target(call: PastCall, earlier: Sequence[PastCall], past: Cal
     read = {target for each in earlier if not may_change(each.name, tools) for target in _targets(each)} & targets
     if not read or any(not read.isdisjoint(_targets(each)) for each in past.calls if each.ok):
         return False
-    values = [text for text in strings_in(call.arguments) if len(text) >= MIN_NAME and _target(text) not in read]
+    tool = tools.match(call.name)
+    given = {name: value for name, value in call.arguments.items() if tool is None or name in tool.properties}
+    values = [text for text in strings_in(given) if len(text) >= MIN_NAME and _target(text) not in read]
     if values:
-        return not any(text.strip() in past.text for text in values)
+        known = past.given_text
+        return not any(text.strip() in known for text in values)
     asked = {*stems(past.user_text), *_related_verbs(past.user_text)}
     is_english = not _ENGLISH.isdisjoint(split_words(past.user_text))
     return is_english and asked.isdisjoint(stems(call.name))
