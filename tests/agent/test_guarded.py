@@ -223,6 +223,6 @@ def test_enforced_call_takes_the_values_of_the_request(request_, is_small, choic
     blade = get_dialect("blade").tools
     tools = ToolSet([blade["apply_edit"], blade["move_file"]])
     found = find_named_values(request_, tools, is_small=is_small)
-    values = {name: list(values) for (_, name), values in found.items()}
+    values = {key[1]: list(allowed) for key, allowed in found.items()}
     assert {name: values[name] for name in choices} == choices
     assert ("new_text" in values) == ("old_text" in choices)
