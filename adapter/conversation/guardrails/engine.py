@@ -61,6 +61,7 @@ from adapter.core.callbacks import wrap_text_function
 from adapter.core.events import ContentReclassified, Event, InvalidToolCall, Json, TextDelta, ToolCall
 from adapter.core.turn import Turn
 from adapter.parsing.formats.hermes import encode_calls
+from adapter.prompting.intent.bm25 import ToolRanking
 from adapter.tools.schema_errors import allowed_arguments, missing_arguments, schema_errors
 from adapter.tools.tool import Tool, ToolDefinitions, ToolSet
 
@@ -365,7 +366,9 @@ class Guardrails:
             words = retry_messages.wrong_markup(self._example(examples))
             yield Violation("wrong_markup", words, tuple(tools), is_free_first=True)
         elif is_call_shaped(content, past.request):
-            yield Violation("call_as_answer", retry_messages.call_as_answer(tools))
+            likely = find_change_tools(past, tools)
+            words = retry_messages.call_as_answer(tools, likely or self._likely_tools(past))
+            yield Violation("call_as_answer", words, likely)
         if missing := tuple(name for name in steps.find_missing(past) if name in tools):
             is_end = not steps.pending(past)
             yield Violation("missing_steps", retry_messages.missing_steps(missing, is_end, tools, examples), missing)
@@ -387,8 +390,15 @@ class Guardrails:
 
     def _unknown_tool(self, past: CallHistory, name: str, examples: Examples) -> Violation:
         likely = tuple(self.tools.nearest(name)[:1]) or find_change_tools(past, self.tools)
-        words = retry_messages.unknown_tool(name, self.tools, examples, likely)
+        words = retry_messages.unknown_tool(name, self.tools, examples, likely or self._likely_tools(past))
         return Violation("unknown_tool", words, likely or tuple(self.tools))
+
+    def _likely_tools(self, past: CallHistory) -> tuple[str, ...]:
+        """Return a few tools for the request. Small models call each tool of a long list."""
+        if len(self.tools) <= retry_messages.MAX_CHOICES:
+            return tuple(self.tools)
+        scores = ToolRanking(self.tools).scores(past.request)
+        return tuple(name for name in [*scores][: retry_messages.MAX_CHOICES] if scores[name] > 0)
 
     def _describe_invalid(self, past: CallHistory, invalid: InvalidToolCall, examples: Examples) -> Violation:
         tool = self.tools.match(invalid.name) if invalid.name else self._find_tool_name(invalid.raw)

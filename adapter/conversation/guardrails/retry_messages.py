@@ -56,7 +56,7 @@ def unreadable_call_message(error: str, example: str) -> Wordings:
 
 def unknown_tool(name: str, tools: ToolSet, examples: Examples, likely: Sequence[str]) -> Wordings:
     """``likely``: the tools that the model may mean; empty if unknown."""
-    if len(likely) == 1:
+    if tools.nearest(name)[:1] == [*likely]:
         instead = f"The nearest is {likely[0]!r}. Call it like this:\n{examples.render(tools[likely[0]])}"
     elif likely:
         instead = f"Call {_or(likely)}."
@@ -135,8 +135,9 @@ def placeholder(name: str, argument: str, value: str, known: Sequence[str]) -> W
     return (f"{name}: replace {value!r} with a real {argument}{some}, or first call the tool that returns it.",)
 
 
-def call_as_answer(tools: ToolSet) -> Wordings:
-    return (f"Your answer is a call of an unknown tool. Call one of these, or answer in words: {_list(tools)}.",)
+def call_as_answer(tools: ToolSet, likely: Sequence[str]) -> Wordings:
+    names = _or(likely) or _list(tools)
+    return (f"Your answer is a call of an unknown tool. Call {names}, or answer in words.",)
 
 
 def copied_text() -> Wordings:
