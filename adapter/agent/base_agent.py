@@ -362,7 +362,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         self._constraint_fields = {}
         if tools:
             is_small = is_inventive(self._client.endpoint, self._client.model)
-            choices = find_named_values(self._message, tools, is_small=is_small)
+            choices = find_named_values(self._session.past, tools, is_small=is_small) if self._session else {}
             with suppress(UsageError):  # the grammar is too large or empty, so do not constrain
                 self._constraint_fields = constraint_fields(
                     self._client.endpoint.kind, tools, choices, format=self.format.name

@@ -3,12 +3,14 @@ assistance and constraint."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from adapter.backends.client_lookup import as_chat_client
 from adapter.backends.template_chat import TemplateChat
+from adapter.conversation.guardrails.call_history import CallHistory
 from adapter.core.errors import ToolError, UsageError
 from adapter.core.events import JsonObject
 from adapter.grammars.constraint_mode import Constraint
@@ -27,6 +29,8 @@ from adapter.workspace import Workspace
 if TYPE_CHECKING:
     from adapter.backends.chat_client import ChatClient
 
+MAX_LINES, MAX_LINE = 60, 200
+"""Maximum number and length, in characters, of the lines that a call may be limited to."""
 MAX_KNOWN_FILES = 2_000
 """Maximum number of paths in the workspace that are listed for a very small model."""
 
@@ -108,13 +112,14 @@ def constraint_fields_for(
     return free, constrained
 
 
-def find_named_values(request: str, tools: ToolSet, *, is_small: bool = False) -> Choices:
+def find_named_values(past: CallHistory, tools: ToolSet, *, is_small: bool = False) -> Choices:
     """Return the values that the request names for paths, for a retry that enforces a call.
 
-    ``is_small``: also limit the text to replace and its replacement to the two quoted texts of a request. Small models
-    invent them. All other parameters take any value.
+    ``is_small``: also limit the text to replace to what can be in the file: the two quoted texts of a request, or the
+    lines that were read. Small models invent it. All other parameters take any value.
     """
-    paths, texts = find_paths(request), find_quoted(request)
+    paths, texts = find_paths(past.request), find_quoted(past.request)
+    lines = [] if len(texts) == 2 else _lines_of(paths, past)
     choices: dict[tuple[str, str] | str, Sequence[str]] = {}
     for tool in tools.values():
         for name, schema in tool.properties.items():
@@ -122,4 +127,18 @@ def find_named_values(request: str, tools: ToolSet, *, is_small: bool = False) -
                 choices[tool.name, name] = paths
             elif is_small and len(texts) == 2 and name in (*OLD_TEXT, *NEW_TEXT):
                 choices[tool.name, name] = texts
+            elif is_small and lines and name in OLD_TEXT:
+                choices[tool.name, name] = lines
     return choices
+
+
+def _lines_of(paths: Sequence[str], past: CallHistory) -> list[str]:
+    """Return the lines of the files that were read, without line numbers; empty if there are too many for a grammar."""
+    results = [
+        call.result
+        for call in past.calls
+        if call.ok and not call.changes and not {*paths}.isdisjoint(map(str, call.arguments.values()))
+    ]
+    lines = {re.sub(r"^\s*\d+[:|\t] ?", "", line): None for result in results for line in result.splitlines()}
+    known = [line for line in lines if line.strip()]
+    return known if len(known) <= MAX_LINES and all(len(line) <= MAX_LINE for line in known) else []

@@ -23,7 +23,7 @@ AgentEvent: TypeAlias = "AskModel | Chunk | Event | Turn | RunTools | ToolResult
 """An event that is reported to an observer. Events are reported in the order in which they occur."""
 
 
-FIRST_CHECK = 1_000
+FIRST_CHECK = 500
 """Length of an answer from which on it is checked for a flood of calls, in characters."""
 
 

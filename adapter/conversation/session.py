@@ -70,6 +70,8 @@ REASONS: dict[str, str] = {
 _UNFINISHED: dict[str | None, Reason] = {"length": "cut_off", "incomplete": "broken_off"}
 """The reason for an incomplete answer without calls, by the server's finish reason."""
 
+MAX_DROPPED = 3
+"""Maximum number of dropped calls of an answer. With more, the rest of it is not received."""
 MOST_CALLS = 128
 """Maximum number of calls of one answer, with and without guardrails."""
 
@@ -268,8 +270,7 @@ class Session:
 
     def is_flood(self, calls: Sequence[ToolCall]) -> bool:
         """Return whether an answer with ``calls`` has too many, so that the rest of it need not be received."""
-        guardrails = self._active_guardrails
-        return len(calls) > guardrails.max_calls and bool(guardrails.screen_calls(self._past, calls)[1])
+        return len(self._active_guardrails.screen_calls(self._past, calls)[1]) > MAX_DROPPED
 
     def on_tool_results(self, results: Sequence[ToolResult]) -> Step:
         """Handle the results of the last `RunTools`, in the order of its calls."""
@@ -312,6 +313,11 @@ class Session:
 
     def _changes(self, call: ToolCall) -> bool:
         return call.name in self.tools and self.tools[call.name].effect != "read"
+
+    @property
+    def past(self) -> CallHistory:
+        """The calls so far, for the guardrails."""
+        return self._past
 
     @property
     def messages(self) -> tuple[Message, ...]:

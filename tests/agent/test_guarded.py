@@ -10,6 +10,7 @@ import pytest
 from adapter.agent.agent import Agent
 from adapter.agent.prompt_setup import find_named_values
 from adapter.backends.chat_client import Chunk
+from adapter.conversation.guardrails.call_history import CallHistory, PastCall
 from adapter.conversation.session import AskModel, Finished, RunTools
 from adapter.core.errors import UsageError
 from adapter.core.events import ToolResult
@@ -212,17 +213,21 @@ def test_long_answer_without_surplus_calls_is_received(tmp_path):
 @pytest.mark.parametrize(
     ("request_", "is_small", "choices"),
     [
+        ("In a.md, set the size to 8", True, {"path": ["a.md"], "old_text": ["# Tools", "size = 7"]}),
+        ("In a.md, set the size to 8", False, {"path": ["a.md"]}),
+        ("In b.md, set the size to 8", True, {"path": ["b.md"]}),
         ('Fix the typo "smal" in a.md: "small"', True, {"path": ["a.md"], "old_text": ["smal", "small"]}),
         ('Fix the typo "smal" in a.md: "small"', False, {"path": ["a.md"]}),
-        ('Replace "a" by "b" or "c" in a.md', True, {"path": ["a.md"]}),
-        ("Move a.md to b/a.md", True, {"source": ["a.md", "b/a.md"], "path": ["a.md", "b/a.md"]}),
+        ('Replace "a" by "b" or "c" in b.md', True, {"path": ["b.md"]}),
+        ("Move b.md to b/a.md", True, {"source": ["b.md", "b/a.md"], "path": ["b.md", "b/a.md"]}),
         ("Fix the typo", True, {}),
     ],
 )
 def test_enforced_call_takes_the_values_of_the_request(request_, is_small, choices):
     blade = get_dialect("blade").tools
     tools = ToolSet([blade["apply_edit"], blade["move_file"]])
-    found = find_named_values(request_, tools, is_small=is_small)
+    read = PastCall("read_file_range", {"path": "a.md"}, "1: # Tools\n2: \n3: size = 7")
+    found = find_named_values(CallHistory(request_, (read,)), tools, is_small=is_small)
     values = {key[1]: list(allowed) for key, allowed in found.items()}
     assert {name: values[name] for name in choices} == choices
-    assert ("new_text" in values) == ("old_text" in choices)
+    assert ("old_text" in values) == ("old_text" in choices)

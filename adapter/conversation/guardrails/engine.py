@@ -55,7 +55,12 @@ from adapter.conversation.guardrails.surplus_calls import (
     repeats_in_answer,
     undoes_call,
 )
-from adapter.conversation.guardrails.unmade_change import find_change_tools, omits_change
+from adapter.conversation.guardrails.unmade_change import (
+    find_change_tools,
+    find_next_tools,
+    is_blind_overwrite,
+    omits_change,
+)
 from adapter.core.arguments import check_types
 from adapter.core.callbacks import wrap_text_function
 from adapter.core.events import ContentReclassified, Event, InvalidToolCall, Json, TextDelta, ToolCall
@@ -330,7 +335,11 @@ class Guardrails:
             yield Violation("missing_steps", words, pending)
         yield from self._check_copies(past, call)
         change_tools = find_change_tools(past, self.tools)
-        if change_tools and call.name not in change_tools and is_removal(call.name):
+        if (
+            change_tools
+            and call.name not in change_tools
+            and (is_removal(call.name) or is_blind_overwrite(current, past))
+        ):
             words = retry_messages.unasked_removal(call.name, change_tools)
             yield Violation("unasked_action", words, change_tools)
         if (times := repeat_count(past, current, earlier, self.tools)) > repetitions:
@@ -366,7 +375,7 @@ class Guardrails:
             words = retry_messages.wrong_markup(self._example(examples))
             yield Violation("wrong_markup", words, tuple(tools), is_free_first=True)
         elif is_call_shaped(content, past.request):
-            likely = find_change_tools(past, tools)
+            likely = find_next_tools(past, tools)
             words = retry_messages.call_as_answer(tools, likely or self._likely_tools(past))
             yield Violation("call_as_answer", words, likely)
         if missing := tuple(name for name in steps.find_missing(past) if name in tools):
@@ -389,7 +398,7 @@ class Guardrails:
             yield Violation("other_speaker", retry_messages.other_speaker())
 
     def _unknown_tool(self, past: CallHistory, name: str, examples: Examples) -> Violation:
-        likely = tuple(self.tools.nearest(name)[:1]) or find_change_tools(past, self.tools)
+        likely = tuple(self.tools.nearest(name)[:1]) or find_next_tools(past, self.tools)
         words = retry_messages.unknown_tool(name, self.tools, examples, likely or self._likely_tools(past))
         return Violation("unknown_tool", words, likely or tuple(self.tools))
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 
-from adapter.conversation.guardrails.call_history import CallHistory
+from adapter.conversation.guardrails.call_history import CallHistory, PastCall
 from adapter.prompting.intent.bm25 import split_words
+from adapter.prompting.intent.text_values import find_paths, find_quoted
 from adapter.tools.tool import Tool, ToolSet
 
 _REQUEST = re.compile(
@@ -24,6 +25,7 @@ _EXPLAINS = re.compile(
 )
 """Matches answers that may explain why nothing was changed."""
 _EDITS = "apply|change|edit|insert|modify|patch|replace|update"
+_EDITS_RE, _READS = re.compile(_EDITS, re.IGNORECASE), re.compile(r"(?i)^(?:cat|open|read|view)")
 _TOOL_NAMES = {
     "create": "create_?file|write",
     "delete": "delete|remove|unlink",
@@ -48,11 +50,31 @@ def find_change_tools(past: CallHistory, tools: ToolSet) -> tuple[str, ...]:
     return tuple(name for name, tool in tools.items() if pattern.search(name) and _takes_file(tool))
 
 
+def find_next_tools(past: CallHistory, tools: ToolSet) -> tuple[str, ...]:
+    """Return the tools for the next step of the requested change: those that read the file, unless it has been read or
+    need not be, otherwise those that make the change."""
+    change_tools = find_change_tools(past, tools)
+    paths = set(find_paths(past.request))
+    if any(paths.intersection(map(str, call.arguments.values())) for call in past.recent if call.ok):
+        return change_tools
+    if not any(_EDITS_RE.search(name) for name in change_tools) or len(find_quoted(past.request)) > 1:
+        return change_tools
+    readers = [name for name, tool in tools.items() if _READS.search(name) and _takes_file(tool)]
+    return tuple(readers[:1]) or change_tools
+
+
 def _takes_file(tool: Tool) -> bool:
     words = {word for name in tool.properties for word in split_words(name)}
     return tool.effect != "execute" and not words.isdisjoint({"path", "file", "source"})
 
 
 def omits_change(content: str, past: CallHistory, tools: ToolSet) -> tuple[str, ...]:
-    """Return the tools that may make the requested change, if the answer neither makes it nor explains why not."""
-    return () if _EXPLAINS.search(content) else find_change_tools(past, tools)
+    """Return the tools for the next step of the requested change, if the answer omits it and does not explain why."""
+    return () if _EXPLAINS.search(content) else find_next_tools(past, tools)
+
+
+def is_blind_overwrite(call: PastCall, past: CallHistory) -> bool:
+    """Return whether ``call`` replaces the whole content of a file that the request names, without having read it."""
+    paths = set(find_paths(past.request)).intersection(map(str, call.arguments.values()))
+    has_read = any(paths.intersection(map(str, each.arguments.values())) for each in past.calls if each.ok)
+    return bool(paths) and "content" in call.arguments and not has_read

@@ -338,16 +338,20 @@ FIX = 'Fix the typo "smal" in a.md'
 @pytest.mark.parametrize(
     ("request_", "past", "answer", "guardrail", "tools"),
     [
-        (FIX, (), "I fixed it.", "unmade_change", ("edit_file",)),
+        (FIX, (), "I fixed it.", "unmade_change", ("read_file",)),
+        ('Replace "smal" by "small" in a.md', (), "I fixed it.", "unmade_change", ("edit_file",)),
         (FIX, (READ_A,), "This is a smal tool.", "unmade_change", ("edit_file",)),
-        ("In a.json, set the port to 9090.", (), "The port of a.json is 9090.", "unmade_change", ("edit_file",)),
+        ("In a.json, set the port to 9090.", (), "The port of a.json is 9090.", "unmade_change", ("read_file",)),
         ("Please delete old.log", (), "The file is deleted.", "unmade_change", ("delete_file",)),
         ("Create notes.txt", (), "I created notes.txt.", "unmade_change", ("write_file",)),
         ("Move a.md to b.md", (), "It was moved.", "unmade_change", ("move_file",)),
         (FIX, (READ_A,), [read("a.md")], "made_already", ("edit_file",)),
         (FIX, (READ_A,), [("change_file", {"path": "a.md"})], "unknown_tool", ("edit_file",)),
         (FIX, (READ_A,), [("delete_file", {"path": "a.md"})], "unasked_action", ("edit_file",)),
+        (FIX, (), [("write_file", {"path": "a.md", "content": "small"})], "unasked_action", ("edit_file",)),
         # lookalikes
+        (FIX, (READ_A,), [("write_file", {"path": "a.md", "content": "a small tool"})], "", ()),
+        (FIX, (), [("write_file", {"path": "b.md", "content": "a small tool"})], "", ()),
         (FIX, (READ_A, PastCall(*EDIT, "ok", changes=True)), "I fixed it.", "", ()),
         (FIX, (READ_A,), "a.md already has the right spelling.", "", ()),
         (FIX, (READ_A,), "Which of the two places do you mean?", "", ()),
