@@ -126,7 +126,7 @@ def find_named_values(past: CallHistory, tools: ToolSet, *, is_small: bool = Fal
             if paths and (value_kinds_of(name, schema) & PATHS or name in (*SOURCE, *DESTINATION)):
                 choices[tool.name, name] = paths
             elif is_small and len(texts) == 2 and name in (*OLD_TEXT, *NEW_TEXT):
-                choices[tool.name, name] = texts
+                choices[tool.name, name] = texts[:1] if name in OLD_TEXT else texts[1:]
             elif is_small and lines and name in OLD_TEXT:
                 choices[tool.name, name] = lines
     return choices

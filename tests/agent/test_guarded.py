@@ -216,7 +216,7 @@ def test_long_answer_without_surplus_calls_is_received(tmp_path):
         ("In a.md, set the size to 8", True, {"path": ["a.md"], "old_text": ["# Tools", "size = 7"]}),
         ("In a.md, set the size to 8", False, {"path": ["a.md"]}),
         ("In b.md, set the size to 8", True, {"path": ["b.md"]}),
-        ('Fix the typo "smal" in a.md: "small"', True, {"path": ["a.md"], "old_text": ["smal", "small"]}),
+        ('Fix the typo "smal" in a.md: "small"', True, {"old_text": ["smal"], "new_text": ["small"]}),
         ('Fix the typo "smal" in a.md: "small"', False, {"path": ["a.md"]}),
         ('Replace "a" by "b" or "c" in b.md', True, {"path": ["b.md"]}),
         ("Move b.md to b/a.md", True, {"source": ["b.md", "b/a.md"], "path": ["b.md", "b/a.md"]}),

@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 
 from adapter.conversation.guardrails.call_history import CallHistory
 from adapter.core.events import Json, JsonObject
+from adapter.prompting.intent.bm25 import split_words
 from adapter.prompting.intent.text_values import find_paths
 from adapter.tools.example_calls import example_call
 from adapter.tools.tool import Tool, ToolSet
@@ -55,6 +56,8 @@ def find_placeholder(tool: Tool, arguments: JsonObject, past: CallHistory, tools
     for name, value in arguments.items():
         if not isinstance(value, str):
             continue
+        if _copies_description(name, value, tool) and value not in past.given_text:
+            return name
         is_of_example = _is_of_example(value, tools)
         if is_of_example or _is_placeholder(name, value.strip(), tool):
             schema = tool.properties.get(name) or {}
@@ -70,6 +73,14 @@ def _is_of_example(value: str, tools: ToolSet) -> bool:
     if "/" not in value or find_paths(value) != [value] or PurePosixPath(value).stem in _COMMON_FILES:
         return False
     return any(value in strings_in(tool.example) for tool in tools.values() if tool.example)
+
+
+def _copies_description(name: str, value: str, tool: Tool) -> bool:
+    """Return whether the value of a path or an id is a piece of the parameter's description."""
+    schema, words = tool.properties.get(name), value.split()
+    described = schema.get("description") if isinstance(schema, dict) else None
+    is_text = not _TEXTS.isdisjoint(split_words(name))
+    return isinstance(described, str) and len(words) >= WORDS and not is_text and value.lower() in described.lower()
 
 
 def known_values(argument: str, past: CallHistory) -> list[str]:

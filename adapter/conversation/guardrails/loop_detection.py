@@ -61,8 +61,7 @@ def repeat_count(past: CallHistory, call: PastCall, earlier: Sequence[PastCall],
 
 
 def is_recent_repeat(past: CallHistory, call: PastCall, earlier: Sequence[PastCall], tools: ToolSet) -> bool:
-    """Return whether ``call`` equals one of the last calls, and would return the same result. If that call failed, it
-    must have failed twice.
+    """Return whether ``call`` equals one of the last calls, which succeeded, and would return the same result.
 
     It is no repeat if the user may have asked for it, if an earlier repetition returned another result, or if a call
     in between may have changed it.
@@ -70,7 +69,7 @@ def is_recent_repeat(past: CallHistory, call: PastCall, earlier: Sequence[PastCa
     if earlier or asks_for_repetition(past.request) or is_polling_tool(call.name, tools):
         return False
     equal = [other for other in past.recent if other.key == call.key]
-    if not equal or (not equal[-1].ok and len(equal) < 2) or _NOT_YET.search(equal[-1].result[:400]):
+    if not equal or not equal[-1].ok or _NOT_YET.search(equal[-1].result[:400]):
         return False
     if any(other.result != equal[-1].result for other in equal):
         return False

@@ -331,6 +331,15 @@ def test_reads_in_between_do_not_hide_a_repetition():
     assert call_history_of(messages, TOOLS).calls[0].changes is False
 
 
+def test_copied_description_is_a_placeholder():
+    """`Qwen2.5-Coder-0.5B` copied it into the path."""
+    described = {"type": "string", "description": "Relative to workspace or absolute"}
+    tool = Tool("read", parameters={"type": "object", "properties": {"path": described, "query": described}})
+    copied = "relative to workspace or absolute"
+    assert find_placeholder(tool, {"path": copied}, CallHistory("Read a.md")) == "path"
+    assert find_placeholder(tool, {"query": copied, "path": "workspace"}, CallHistory("Read a.md")) == ""
+
+
 READ_A = PastCall("read_file", {"path": "a.md"}, "a smal tool")
 FIX = 'Fix the typo "smal" in a.md'
 
