@@ -115,6 +115,12 @@ def match_arguments(name: str, arguments: JsonObject, tools: ToolSet) -> Tool | 
     return fitting[0] if len(fitting) == 1 and fitting[0].effect != "delete" else None
 
 
+def tool_with_arguments(arguments: JsonObject, tools: ToolSet) -> Tool | None:
+    """Return the only tool that takes several arguments with exactly these names, for a message about a wrong name."""
+    fitting = [tool for tool in tools.values() if {*tool.required} <= arguments.keys() <= tool.properties.keys()]
+    return fitting[0] if len(fitting) == 1 and len(arguments) > 1 else None
+
+
 def _takes(tool: Tool, arguments: JsonObject) -> bool:
     names = {key if key in tool.properties else match_parameter(key, tool) for key in arguments}
     return names <= tool.properties.keys() and names >= {*tool.required}

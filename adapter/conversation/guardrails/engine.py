@@ -38,6 +38,7 @@ from adapter.conversation.guardrails.response_checks import (
     claims_unbacked_success,
     disclaims_ability,
     find_answer_end,
+    find_arguments,
     has_unparsed_call,
     ignores_failed_result,
     is_blanket_refusal,
@@ -63,10 +64,11 @@ from adapter.conversation.guardrails.unmade_change import (
 )
 from adapter.core.arguments import check_types
 from adapter.core.callbacks import wrap_text_function
-from adapter.core.events import ContentReclassified, Event, InvalidToolCall, Json, TextDelta, ToolCall
+from adapter.core.events import ContentReclassified, Event, InvalidToolCall, Json, JsonObject, TextDelta, ToolCall
 from adapter.core.turn import Turn
 from adapter.parsing.formats.hermes import encode_calls
 from adapter.prompting.intent.bm25 import ToolRanking
+from adapter.tools.call_resolution import tool_with_arguments
 from adapter.tools.schema_errors import allowed_arguments, missing_arguments, schema_errors
 from adapter.tools.tool import Tool, ToolDefinitions, ToolSet
 
@@ -313,7 +315,7 @@ class Guardrails:
     def _check_schema(self, past: CallHistory, call: ToolCall) -> Iterator[Violation]:
         tool, examples = self.tools.match(call.name), Examples(self.encode, past.request)
         if tool is None:
-            yield self._unknown_tool(past, call.name, examples)
+            yield self._unknown_tool(past, call.name, call.arguments, examples)
         elif "wrong_arguments" in self.on and (wrong := schema_errors(tool, call.arguments)):
             words = retry_messages.wrong_arguments(tool, call.arguments, wrong, examples)
             yield Violation("wrong_arguments", words, (tool.name,))
@@ -397,7 +399,10 @@ class Guardrails:
         if writes_other_roles(answer.content):
             yield Violation("other_speaker", retry_messages.other_speaker())
 
-    def _unknown_tool(self, past: CallHistory, name: str, examples: Examples) -> Violation:
+    def _unknown_tool(self, past: CallHistory, name: str, arguments: JsonObject, examples: Examples) -> Violation:
+        if fitting := tool_with_arguments(arguments, self.tools):
+            words = retry_messages.misnamed_tool(name, fitting, arguments, examples)
+            return Violation("unknown_tool", words, (fitting.name,))
         likely = tuple(self.tools.nearest(name)[:1]) or find_next_tools(past, self.tools)
         words = retry_messages.unknown_tool(name, self.tools, examples, likely or self._likely_tools(past))
         return Violation("unknown_tool", words, likely or tuple(self.tools))
@@ -412,7 +417,7 @@ class Guardrails:
     def _describe_invalid(self, past: CallHistory, invalid: InvalidToolCall, examples: Examples) -> Violation:
         tool = self.tools.match(invalid.name) if invalid.name else self._find_tool_name(invalid.raw)
         if invalid.name and tool is None:
-            return self._unknown_tool(past, invalid.name, examples)
+            return self._unknown_tool(past, invalid.name, find_arguments(invalid.raw), examples)
         example = examples.render(tool) if tool else self._example(examples)
         held_to = (tool.name,) if tool else tuple(self.tools)
         return Violation("unreadable_call", retry_messages.unreadable_call_message(invalid.error, example), held_to)

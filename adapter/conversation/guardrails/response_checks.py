@@ -14,7 +14,7 @@ from adapter.conversation.guardrails.empty_claims import (
     is_bare_success_claim,
     is_unexplained_refusal,
 )
-from adapter.core.events import InvalidToolCall, MarkupDelta, ToolCall
+from adapter.core.events import InvalidToolCall, JsonObject, MarkupDelta, ToolCall
 from adapter.core.json.strict import decode_strict
 from adapter.core.turn import Turn
 from adapter.parsing.marker_tables import INVENTED_RESULT
@@ -191,6 +191,15 @@ def find_leading_call(text: str) -> str:
         return ""
     value = decoded.value[0] if isinstance(decoded.value, list) and decoded.value else decoded.value
     return text[start.end() : decoded.end] if looks_like_call(value) else ""
+
+
+def find_arguments(text: str) -> JsonObject:
+    """Return the arguments of the call in JSON that ``text`` begins with; empty if there is none."""
+    whole = find_leading_call(text)
+    value = json.loads(whole) if whole else None
+    call = value[0] if isinstance(value, list) and value else value
+    found = (call.get(key) for key in ("arguments", "parameters")) if isinstance(call, dict) else ()
+    return next((arguments for arguments in found if isinstance(arguments, dict)), {})
 
 
 def is_call_shaped(content: str, request: str) -> bool:

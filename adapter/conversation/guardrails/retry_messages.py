@@ -68,6 +68,15 @@ def unknown_tool(name: str, tools: ToolSet, examples: Examples, likely: Sequence
     )
 
 
+def misnamed_tool(name: str, tool: Tool, arguments: Mapping[str, Json], examples: Examples) -> Wordings:
+    """``tool``: the only tool that takes ``arguments``."""
+    example = examples.render(tool, arguments)
+    return (
+        f"There is no tool {name!r}. For {tool.name}, write:\n{example}",
+        f"{name!r} does not exist. Write exactly this:\n{example}",
+    )
+
+
 def wrong_arguments(tool: Tool, arguments: Mapping[str, Json], problems: Iterable[str], examples: Examples) -> Wordings:
     errors, example = "; ".join(problems), examples.render(tool, arguments)
     return (

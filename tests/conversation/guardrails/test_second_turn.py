@@ -12,7 +12,7 @@ from adapter.conversation.guardrails.copied_text import find_placeholder
 from adapter.conversation.guardrails.engine import Accept, Guardrails, Retry
 from adapter.conversation.guardrails.registry import parse_guardrails
 from adapter.conversation.guardrails.response_checks import CandidateAnswer
-from adapter.core.events import InvalidToolCall
+from adapter.core.events import InvalidToolCall, ToolCall
 from adapter.core.turn import Turn
 from adapter.parsing.parser import parse
 from adapter.tools.call_resolution import normalize_call
@@ -392,3 +392,17 @@ def test_requested_change_is_made_or_explained(request_, past, answer, guardrail
 def test_call_as_answer_is_recognised(request_, answer, is_call):
     """Also a copy of an escaped call, and if the request names a JSON file."""
     assert Guardrails(TOOLS).drops_answer(CallHistory(request_), CandidateAnswer(answer)) == is_call
+
+
+@pytest.mark.parametrize("is_parsed", [True, False])
+def test_unknown_tool_with_the_arguments_of_one_tool_gets_its_call(is_parsed):
+    """`Qwen2.5-Coder-0.5B` named the tool after the task."""
+    arguments = {"path": "b.py", "old": "greet", "new": "hello"}
+    raw = json.dumps({"name": "rename_greet_to_hello", "arguments": arguments})
+    call = ToolCall("", "rename_greet_to_hello", arguments, raw)
+    invalid = InvalidToolCall(raw, "unknown tool", name="rename_greet_to_hello")
+    candidate = CandidateAnswer("", (call,)) if is_parsed else CandidateAnswer("", invalid=(invalid,))
+    verdict = Guardrails(TOOLS).check_response(CallHistory("Rename greet to hello in b.py"), candidate)
+    assert isinstance(verdict, Retry)
+    assert verdict.held_to == ("edit_file",)
+    assert '{"name": "edit_file", "arguments": {"path": "b.py", "old": "greet", "new": "hello"}}' in verdict.message
