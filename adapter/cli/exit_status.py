@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from adapter.agent.response_reader import AgentEvent
 from adapter.conversation.guardrails.call_history import asks_for_change
-from adapter.conversation.guardrails.unmade_change import requests_file_change
+from adapter.conversation.guardrails.file_requests import requests_file_change
 from adapter.conversation.session import REASONS, Finished, Reason
 from adapter.core.events import InvalidToolCall, ToolResult
 from adapter.tools.tool import ToolSet

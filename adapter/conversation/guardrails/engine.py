@@ -23,6 +23,13 @@ from adapter.conversation.guardrails import retry_messages
 from adapter.conversation.guardrails.announced_action import announces_action
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall, call_history_of
 from adapter.conversation.guardrails.copied_text import SentMessages, find_placeholder, known_values
+from adapter.conversation.guardrails.file_requests import (
+    find_change_tools,
+    find_next_tools,
+    invents_content,
+    is_blind_overwrite,
+    omits_change,
+)
 from adapter.conversation.guardrails.loop_detection import REPETITIONS, find_cycle, is_recent_repeat, repeat_count
 from adapter.conversation.guardrails.registry import (
     DEFAULT,
@@ -55,12 +62,6 @@ from adapter.conversation.guardrails.surplus_calls import (
     is_unasked_action,
     repeats_in_answer,
     undoes_call,
-)
-from adapter.conversation.guardrails.unmade_change import (
-    find_change_tools,
-    find_next_tools,
-    is_blind_overwrite,
-    omits_change,
 )
 from adapter.core.arguments import check_types
 from adapter.core.callbacks import wrap_text_function
@@ -385,6 +386,8 @@ class Guardrails:
             yield Violation("missing_steps", retry_messages.missing_steps(missing, is_end, tools, examples), missing)
         if change_tools := omits_change(content, past, tools):
             yield Violation("unmade_change", retry_messages.unmade_change(change_tools), change_tools)
+        if readers := invents_content(content, past, tools):
+            yield Violation("unread_file", retry_messages.unread_file(readers[0]), readers)
         if "announced_call" in self.on and announces_action(content, past.request, tools):
             yield Violation("announced_call", retry_messages.announced_call_message())
         if "refusal" in self.on and (tool := wrongly_refused_tool(content, past, tools)):

@@ -51,6 +51,7 @@ GUARDRAILS = {
         Guardrail("wrong_markup", "a call to a known tool in text that is not parsed as a call"),
         Guardrail("call_as_answer", "only a call to an unknown tool, written as JSON text", drops=True),
         Guardrail("unmade_change", "words without a reason, although the user requested a change of a file"),
+        Guardrail("unread_file", "an invented number, although the user asked about a file, and no tool was called"),
         Guardrail("announced_call", "an announcement of an action, without the action"),
         Guardrail("refusal", "“I have no access to ...” despite a tool for it; “I can't do that.” without a reason"),
         Guardrail("unfounded_success", "only “Done!”, without a tool call or without the requested information"),

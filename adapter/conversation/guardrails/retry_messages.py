@@ -128,6 +128,11 @@ def unmade_change(change_tools: Sequence[str]) -> Wordings:
     return (f"The change is not made yet. Call {_or(change_tools)}, or explain why there is nothing to change.",)
 
 
+def unread_file(reader: str) -> Wordings:
+    """Return a single wording, because the model may know the file."""
+    return (f"You have not read the file. Call {reader} first.",)
+
+
 def unasked_removal(name: str, change_tools: Sequence[str]) -> Wordings:
     return (f"The user did not ask for {name}. Call {_or(change_tools)} instead.",)
 

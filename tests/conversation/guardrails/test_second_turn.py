@@ -358,7 +358,13 @@ FIX = 'Fix the typo "smal" in a.md'
         (FIX, (READ_A,), [("change_file", {"path": "a.md"})], "unknown_tool", ("edit_file",)),
         (FIX, (READ_A,), [("delete_file", {"path": "a.md"})], "unasked_action", ("edit_file",)),
         (FIX, (), [("write_file", {"path": "a.md", "content": "small"})], "unasked_action", ("edit_file",)),
+        ("Which port is set in server.ini?", (), "The port is 8080.", "unread_file", ("read_file",)),
+        ("How many lines has a.md?", (), "It has 120 lines.", "unread_file", ("read_file",)),
         # lookalikes
+        ("Which port is set in server.ini?", (READ_A,), "The port is 8080.", "", ()),
+        ("What is port 8080 in server.ini for?", (), "Port 8080 is for HTTP.", "", ()),
+        ("Which port does HTTPS use?", (), "Port 443.", "", ()),
+        ("What is a package.json for?", (), "It lists dependencies.", "", ()),
         (FIX, (READ_A,), [("write_file", {"path": "a.md", "content": "a small tool"})], "", ()),
         (FIX, (), [("write_file", {"path": "b.md", "content": "a small tool"})], "", ()),
         (FIX, (READ_A, PastCall(*EDIT, "ok", changes=True)), "I fixed it.", "", ()),

@@ -1,7 +1,7 @@
-"""Detect that a requested change of a file has not been made: the model has only read, or has answered in words.
+"""Detect that a request about a file was answered without reading or changing the file.
 
-Small models read the file, and then repeat the call or show the file as their answer. Only requests that begin with a
-change and name a file count, so that a false alarm is rare.
+Small models invent the content of a file; or they read it, and then repeat the call or show the file as their answer.
+Only requests that name a file count, so that a false alarm is rare.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall
+from adapter.conversation.guardrails.empty_claims import expects_information
 from adapter.prompting.intent.bm25 import split_words
 from adapter.prompting.intent.text_values import find_paths, find_quoted
 from adapter.tools.tool import Tool, ToolSet
@@ -59,8 +60,11 @@ def find_next_tools(past: CallHistory, tools: ToolSet) -> tuple[str, ...]:
         return change_tools
     if not any(_EDITS_RE.search(name) for name in change_tools) or len(find_quoted(past.request)) > 1:
         return change_tools
-    readers = [name for name, tool in tools.items() if _READS.search(name) and _takes_file(tool)]
-    return tuple(readers[:1]) or change_tools
+    return _find_readers(tools) or change_tools
+
+
+def _find_readers(tools: ToolSet) -> tuple[str, ...]:
+    return tuple(name for name, tool in tools.items() if _READS.search(name) and _takes_file(tool))[:1]
 
 
 def _takes_file(tool: Tool) -> bool:
@@ -78,3 +82,13 @@ def is_blind_overwrite(call: PastCall, past: CallHistory) -> bool:
     paths = set(find_paths(past.request)).intersection(map(str, call.arguments.values()))
     has_read = any(paths.intersection(map(str, each.arguments.values())) for each in past.calls if each.ok)
     return bool(paths) and "content" in call.arguments and not has_read
+
+
+def invents_content(content: str, past: CallHistory, tools: ToolSet) -> tuple[str, ...]:
+    """Return the tool that reads a file, if the request asks about a file, and the answer states a number that does not
+    occur in the conversation, although no tool was called."""
+    asks = past.request.rstrip().endswith("?") or expects_information(past.request)
+    if past.recent or not asks or not find_paths(past.request):
+        return ()
+    numbers = re.findall(r"(?<![\w.])\d{2,}(?![\w.]*\w)", content)
+    return _find_readers(tools) if any(number not in past.text for number in numbers) else ()
