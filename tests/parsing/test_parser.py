@@ -194,3 +194,28 @@ def test_input_of_wrong_type_raises_usage_error(value, advice):
         with pytest.raises(UsageError, match=re.escape(advice)) as raised:
             read(value)
         assert f"got {value!r}" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("opening", "closing"),
+    [
+        ("<function_calls>", "</function_calls>"),
+        ("<minimax:tool_call>", "</minimax:tool_call>"),
+        ("<｜DSML｜function_calls>", "</｜DSML｜function_calls>"),
+        ("<seed:tool_call>", "</seed:tool_call>"),
+        ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"),
+        ("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"),
+    ],
+)
+@pytest.mark.parametrize("format", [None, "hermes", "anthropic", "qwen3_coder"])
+@pytest.mark.parametrize("call", [CALL, "<tool_call>\n<function=get_time>\n</function>\n</tool_call>"])
+def test_call_in_the_section_of_another_family_is_read(opening, closing, format, call):
+    """The section is markup, whole and in pieces."""
+    text = f"I look.\n{opening}\n{call}\n{closing}\nDone."
+    parser = Parser(format, TOOLS)
+    pieces = [*(event for char in text for event in parser.feed(char)), *parser.close("stop")]
+    whole = parse(text, TOOLS, format, finish_reason="stop")
+    assert [each.name for each in whole.calls] == ["get_time"]
+    assert whole.content.split() == ["I", "look.", "Done."]
+    assert [each.name for each in pieces if isinstance(each, ToolCall)] == ["get_time"]
+    assert "".join(each.text for each in pieces if isinstance(each, TextDelta)).split() == ["I", "look.", "Done."]

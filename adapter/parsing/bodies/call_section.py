@@ -18,6 +18,7 @@ from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import (
     Reader,
     StreamBuffer,
+    is_next,
     peek_marker,
     read_until,
     skip_space,
@@ -29,6 +30,9 @@ from adapter.parsing.tagged_json import TaggedJson
 
 NOISE_LIMIT = 200
 """Maximum number of characters between a section's opening marker and its first call."""
+
+OTHER_CALLS = ("<tool_call>", "<function=", "<function_call>", "<|tool_call|>", "[TOOL_CALLS]")
+"""Opening markers of calls that models write into another family's section."""
 
 ERROR_LIMIT = 2_000
 """Maximum length of a closed section without calls that is reported as a failed call."""
@@ -62,6 +66,8 @@ class CallSection:
         self._close_of = dict(zip(map(str.lower, opens), closes, strict=True)) if may_be_json else {}
         self._closes = MarkerSet(*closes)
         self._inner = MarkerSet(*call_opens, *closes)
+        own = tuple(map(str.lower, call_opens))
+        self._other_calls = MarkerSet(*(each for each in OTHER_CALLS if not each.lower().startswith(own)))
 
     @property
     def openers(self) -> tuple[CallOpener, ...]:
@@ -86,6 +92,8 @@ class CallSection:
         if char in "{[" and opening.lower() in self._close_of:
             read_json = TaggedJson(opening, self._close_of[opening.lower()], may_list=True)
             return (yield from read_json(source, span, context)).adding("foreign-body", *fixes)
+        if at_line_start and (yield from is_next(source, self._other_calls)):
+            return BodyResult()  # the section is only a wrapper around another family's call
         marker = yield from peek_marker(source, self._inner, NOISE_LIMIT)
         if not marker:
             return (yield from self._read_other_content(source, span, at_line_start))
