@@ -12,6 +12,9 @@ from adapter.tools.tool import ToolSet
 REPETITIONS = 2
 """Maximum number of times that a call may repeat with the same result and no change in between."""
 
+EQUAL_FAILURES = 5
+"""Number of consecutive calls of one tool with the same error that count as a repetition."""
+
 RECENT = 4
 """Number of calls within which a repetition is noticed at once. A model may not remember older results."""
 
@@ -42,12 +45,15 @@ def asks_for_repetition(request: str) -> bool:
 
 
 def repeat_count(past: CallHistory, call: PastCall, earlier: Sequence[PastCall], tools: ToolSet) -> int:
-    """Count how often ``call`` failed or returned the same result since the last change.
+    """Count how often ``call`` failed or returned the same result since the last change, or its tool just failed with
+    one error, whatever its arguments.
 
     ``earlier``: preceding calls in the same answer, which have no results yet.
     """
     if is_polling_tool(call.name, tools):
         return 0
+    if not earlier and (failures := _count_equal_failures(past, call.name)) >= EQUAL_FAILURES:
+        return failures
     times, last, key = 0, "", call.key
     for other in past.recent:
         if other.key == key:
@@ -58,6 +64,12 @@ def repeat_count(past: CallHistory, call: PastCall, earlier: Sequence[PastCall],
     for other in earlier:
         times = times + 1 if other.key == key else 0 if other.changes else times
     return times
+
+
+def _count_equal_failures(past: CallHistory, name: str) -> int:
+    """Count the last calls of a tool that failed with the same error. A model may vary an argument that is ignored."""
+    failed = list(takewhile(lambda call: call.name == name and not call.ok, reversed(past.recent)))
+    return sum(call.result == failed[0].result for call in failed)
 
 
 def is_recent_repeat(past: CallHistory, call: PastCall, earlier: Sequence[PastCall], tools: ToolSet) -> bool:

@@ -412,3 +412,13 @@ def test_unknown_tool_with_the_arguments_of_one_tool_gets_its_call(is_parsed):
     assert isinstance(verdict, Retry)
     assert verdict.held_to == ("edit_file",)
     assert '{"name": "edit_file", "arguments": {"path": "b.py", "old": "greet", "new": "hello"}}' in verdict.message
+
+
+def test_equal_failures_count_as_a_repeated_call():
+    """The model counted an ignored argument up."""
+    failed = [PastCall("edit_file", {**EDIT[1], "end": str(end)}, "error: not found", ok=False) for end in range(5)]
+    other = PastCall("edit_file", EDIT[1], "error: no such file", ok=False)
+    for past, guardrail in ((failed, "repeated_call"), ([*failed[:4], other], ""), ([*failed, READ_A], "")):
+        answer = CandidateAnswer("", turn(OTHER_EDIT).calls)
+        verdict = Guardrails(TOOLS).check_response(CallHistory("Go", tuple(past)), answer)
+        assert getattr(verdict, "guardrail", "") == guardrail
