@@ -355,11 +355,13 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             return is_tried and not any(is_valid(call, self.workspace.tools) for call in turn.calls)
         if not isinstance(step, AskModel) or self._client is None or self._constraint == "off":
             return False
-        from adapter.backends.constraint_fields import constraint_fields
+        from adapter.backends.constraint_fields import constraint_fields, words_fields
         from adapter.backends.small_model_check import is_inventive
 
         tools = ToolSet([self._tools[name] for name in step.held_to if name in self._tools])
         self._constraint_fields = {}
+        if step.in_words and not turn.reasoning:
+            self._constraint_fields = words_fields(self._client.endpoint.kind)
         if tools:
             is_small = is_inventive(self._client.endpoint, self._client.model)
             choices = find_named_values(self._session.past, tools, is_small=is_small) if self._session else {}

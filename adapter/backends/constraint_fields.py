@@ -14,6 +14,9 @@ from adapter.tools.tool import Tool, ToolSet
 _TAKES_GBNF: dict[Kind, str] = {"llama.cpp": "grammar", "koboldcpp": "grammar", "textgen": "grammar_string"}
 _TAKES_JSON_SCHEMA: frozenset[Kind] = frozenset({"ollama", "lmstudio", "vllm", "sglang"})
 
+WORDS_GRAMMAR = r"root ::= [^{<\x60\x5b \t\n] [^{<\x60]*"
+"""GBNF for an answer that cannot contain a call: no JSON, tags or code fences."""
+
 MAX_VALUE = 200
 """Maximum length of a short string, in characters. A small model that has written more will rarely end the string."""
 
@@ -54,6 +57,11 @@ def constraint_fields(
         schema = build_json_schema(tools, choices=choices, reply=reply, max_string=max_string, max_text=max_text)
         return {"response_format": {"type": "json_schema", "json_schema": {"name": "tool_call", "schema": schema}}}
     return {}
+
+
+def words_fields(kind: Kind) -> JsonObject:
+    """Return the request fields that withdraw the tools, without changing the prompt; empty if the server cannot."""
+    return {_TAKES_GBNF[kind]: WORDS_GRAMMAR} if kind in _TAKES_GBNF else {}
 
 
 def _waiting_fields(

@@ -22,7 +22,7 @@ from typing import Literal, TypeAlias
 from adapter.conversation.context_window import HistoryEntry, trim_to_context, usable_tokens
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall
 from adapter.conversation.guardrails.engine import MAX_CALLS, DroppedCall, Guardrails, Retry, Stop, Violation
-from adapter.conversation.guardrails.registry import BROKEN_CALLS, GUARDRAILS
+from adapter.conversation.guardrails.registry import BROKEN_CALLS, GUARDRAILS, LOOPS
 from adapter.conversation.guardrails.response_checks import CandidateAnswer, find_leading_call
 from adapter.conversation.message_content import Content, concat_content
 from adapter.conversation.message_rendering import Message, MessageRenderer, merge_consecutive_roles
@@ -102,13 +102,15 @@ class SessionLimits:
 @dataclass(frozen=True, slots=True)
 class AskModel:
     """Query the model. ``number``: number of the query, from 1. ``note``: informs the user of cuts to fit the context.
-    ``again``: the guardrail that triggered a retry. ``held_to``: as in `Retry`."""
+    ``again``: the guardrail that triggered a retry. ``held_to``: as in `Retry`. ``in_words``: whether to withdraw the
+    tools for this query, because the model only repeated a call, whose result it has."""
 
     messages: tuple[Message, ...]
     number: int
     note: str = ""
     again: str = ""
     held_to: tuple[str, ...] = ()
+    in_words: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +152,7 @@ class Session:
     _calls: list[ToolCall] = field(default_factory=list)  # calls of this turn
     _refused: dict[str, ToolResult] = field(default_factory=dict)  # results of calls that were not run, by id
     _held_to: tuple[str, ...] = ()  # tools to which to constrain the next answer if all calls were refused
+    _is_repeating: bool = False  # whether they were refused as repetitions
     _invalid: tuple[InvalidToolCall, ...] = ()
     _notes: list[str] = field(default_factory=list)  # notes for the user's next message
     _task: str = ""
@@ -157,6 +160,7 @@ class Session:
     # Since the user's last message:
     _turns: int = 0
     _content: str = ""
+    _content_calls: int = 0  # number of calls before this content
     _unreadable_turns: int = 0
     _refused_turns: int = 0
     _call_turns: int = 0
@@ -209,7 +213,8 @@ class Session:
         turn, dropped = self._screen_calls(self._active_guardrails.drop_calls_after_end(self._past, turn))
         if prompt_tokens and self._tokens:
             self._token_ratio = min(max(prompt_tokens / self._tokens, 0.5), 3.0)
-        self._content = turn.content or self._content
+        if turn.content.strip():
+            self._content, self._content_calls = turn.content, len(self._past.calls)
         answer = self._renderer.answer(turn)
         self._unreadable_turns = self._unreadable_turns + 1 if turn.invalid and not turn.calls else 0
         is_unreadable = self._unreadable_turns >= self.limits.unreadable
@@ -242,10 +247,15 @@ class Session:
         if to_run:
             return RunTools(to_run, dropped)
         step = self.on_tool_results([])
-        return replace(step, held_to=self._held_to) if isinstance(step, AskModel) else step
+        if not isinstance(step, AskModel):
+            return step
+        return replace(step, held_to=self._held_to, in_words=self._is_repeating and not self._held_to)
 
     def _finish(self, reason: Reason) -> Finished:
-        if self._content.strip() or reason not in ("answered", "finished", "repetition", "stuck"):
+        is_outdated = reason in ("repetition", "stuck") and len(self._past.calls) > self._content_calls
+        if (self._content.strip() and not is_outdated) or reason not in (
+            "answered", "finished", "repetition", "stuck"
+        ):  # fmt: skip
             return Finished(reason, self._content)
         is_reported = reason == "finished" and self._past.recent[-1].changes
         return Finished(reason, "" if is_reported else self._past.last_result)
@@ -393,7 +403,7 @@ class Session:
     def _refuse_calls(self) -> dict[str, ToolResult]:
         """Return the results of the calls that must not be run now, by call id."""
         refused: dict[str, ToolResult] = {}
-        self._held_to = ()
+        self._held_to, self._is_repeating = (), False
         earlier: list[PastCall] = []
         for call in self._calls:
             faults = self._active_guardrails.check_call(self._past, call, earlier, self.limits.repetitions)
@@ -403,7 +413,7 @@ class Session:
             else:
                 error = fault.wordings[min(self._refused_turns, len(fault.wordings) - 1)]
                 self._active_guardrails.remember_message(error, self._past, CandidateAnswer("", (call,)))
-                self._held_to = fault.held_to
+                self._held_to, self._is_repeating = fault.held_to, fault.guardrail in LOOPS
                 refused[call.id] = ToolResult(call.name, False, f"tool_error: {error}", error=error, call_id=call.id)
         return refused
 

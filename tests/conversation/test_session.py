@@ -5,6 +5,7 @@ from dataclasses import replace
 from adapter.conversation.session import AskModel, Finished, RunTools, Session, SessionLimits
 from adapter.core.events import ToolResult
 from adapter.core.turn import Turn
+from adapter.dialects import get_dialect
 from adapter.parsing.formats import get_format
 from adapter.parsing.parser import parse
 from adapter.tools.tool import Tool, ToolSet
@@ -203,3 +204,27 @@ def test_number_of_calls_per_answer_is_limited():
     told = str(query.messages[-1]["content"])
     assert told.count("seen") == 5
     assert "the answer has 2,000 calls, and only the first 5 were run" in told
+
+
+def test_tools_are_withdrawn_after_a_repeated_call():
+    """For one query. What the model had invented before the result is not the answer."""
+    session = new_session()
+    session.start("Which port is set in a.py?")
+    step = session.on_answer(turn("The port is 8080.\n" + CALL))
+    assert isinstance(step, RunTools)
+    query = session.on_tool_results(results(step, "port = 4711"))
+    assert not query.in_words
+    again = session.on_answer(turn(CALL))
+    assert isinstance(again, AskModel)
+    assert again.in_words
+    assert session.on_answer(turn(CALL)) == Finished("repetition", "port = 4711")
+
+
+def test_tools_are_not_withdrawn_before_a_requested_change():
+    session = Session("system", get_format("hermes"), get_dialect("blade").tools, SessionLimits())
+    session.start("Fix the typo in a.py")
+    for _ in range(2):
+        step = session.on_answer(turn(CALL))
+        step = session.on_tool_results(results(step)) if isinstance(step, RunTools) else step
+    assert isinstance(step, AskModel)
+    assert (step.in_words, step.held_to) == (False, ("edit_file", "apply_edit"))
