@@ -213,6 +213,7 @@ def test_tools_are_withdrawn_after_a_repeated_call():
     step = session.on_answer(turn("The port is 8080.\n" + CALL))
     assert isinstance(step, RunTools)
     query = session.on_tool_results(results(step, "port = 4711"))
+    assert isinstance(query, AskModel)
     assert not query.in_words
     again = session.on_answer(turn(CALL))
     assert isinstance(again, AskModel)
