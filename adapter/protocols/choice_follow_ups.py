@@ -1,0 +1,105 @@
+"""Decide whether a choice of a completion needs another request: a retry, a lookup or a further call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from adapter.core.events import (
+    Event,
+    InvalidToolCall,
+    ToolCall,
+)
+from adapter.prompting.tool_shortlist import LOOKUPS
+from adapter.protocols.choice_output import ChoiceOutput
+from adapter.protocols.held_answer import HeldAnswer
+from adapter.protocols.translated_request import TranslatedRequest
+
+Rest: TypeAlias = tuple[Sequence[Event], int]
+"""A list of events, and the index of the first event in the rest. Copying the rest for each event would take quadratic
+time."""
+NOTHING: Rest = ((), 0)
+
+
+def remaining(rest: Rest) -> Sequence[Event]:
+    events, position = rest
+    return events[position:]
+
+
+class FollowedChoice(ChoiceOutput):
+    """An answer that can lead to further requests; see `ChoiceStream`."""
+
+    def take_next(self) -> TranslatedRequest | None:
+        """Return the follow-up request and begin its attempt; None without a follow-up."""
+        request, self.follow_up = self.follow_up, None
+        if request is not None:
+            if self.attempt.has_outcome:  # accepted, and followed by a further call
+                self._request.stats.add_attempt()
+            else:
+                self._record(None)
+                self._request.stats.count_retry(self.attempt.guardrail)
+            self.attempt.close()
+            self._begin(HeldAnswer(request, self.attempt.retry + 1))
+            self._may_remember = False
+        return request
+
+    def _retry(
+        self, event: ToolCall | InvalidToolCall | None, rest: Rest, finish_reason: str | None
+    ) -> TranslatedRequest | None:
+        """Return a request for a better answer if ``event`` is unusable; None to accept it.
+
+        ``event``: None checks the whole answer at its end. ``rest``: the events from ``event`` on. There is no retry
+        once the client has a call of the answer.
+        """
+        guard, attempt, calls = self._request.follow_up.guard, self.attempt, len(self._calls)
+        has_call = self._calls.is_open or (calls > 0 and self._request.follow_up.constraint != "arguments")
+        if guard is None or has_call or (isinstance(event, ToolCall) and not self._is_allowed(event.name)):
+            return None
+        if event is None and (calls > 0 or len(guard.dropped) > self._dropped_before):
+            return None
+        retry = guard.judge(
+            attempt.candidate(event, remaining(rest)), finish_reason, lambda: attempt.written_text(event)
+        )
+        if retry is None:
+            return None
+        attempt.guardrail = retry.guardrail
+        self._withheld = (attempt.release(), list(remaining(rest)), finish_reason)
+        return self._request.with_retry(retry, attempt.written_text(event))
+
+    def _lookup(self, call: ToolCall) -> TranslatedRequest | None:
+        """Return the next request after the model searched for tools.
+
+        Return None, which drops the call, if the client already has calls or the model searched too often.
+        """
+        if len(self._calls) > 0 or self._request.follow_up.lookups >= LOOKUPS:
+            return None
+        self._withheld = (self.attempt.release(), [], None)
+        return self._request.with_lookup(call, self.attempt.written_text(call))
+
+    def _next_call(self, finish_reason: str) -> TranslatedRequest | None:
+        """Return the request for a further call of the same answer; None if it has all calls."""
+        next_call, calls = self._request.follow_up.next_call, self._calls.whole
+        if next_call is None or finish_reason != "stop" or len(calls) == self._calls_before:
+            return None
+        request = next_call([(name, arguments) for _, name, arguments in calls])
+        if request is None:
+            return None
+        self._record(finish_reason)
+        self._withheld = ("", [], finish_reason)
+        return replace(request, turn=f"{self._request.turn}+")
+
+    def _watch_reasoning(self, text: str) -> None:
+        """Close the reasoning if it exceeds its budget or loops, and let the model go on with its answer."""
+        reason = self._reasoning_watch.add(text)
+        if not reason or self._is_whole or len(self._calls) > 0:
+            return
+        self.follow_up = self._request.with_closed_reasoning(*self.attempt.unfinished_text())
+        if self.follow_up is not None:
+            self.reasoning_end, self.attempt.guardrail = reason, f"reasoning_{reason}"
+            self._withheld = ("", [], "length")
+
+    def _has_ended(self, rest: Rest) -> bool:
+        """Return whether the answer ended before ``rest``, because the model then wrote the user's next message."""
+        guard = self._request.follow_up.guard
+        return guard is not None and guard.has_ended(self.attempt.candidate(rest=remaining(rest)).content)

@@ -1,0 +1,203 @@
+"""Collect one choice of a completion, and write its text and calls as deltas in OpenAI's format."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from adapter.conversation.guardrails.call_history import call_key
+from adapter.conversation.verbatim_history import VerbatimText, is_safe_to_replay
+from adapter.core.events import (
+    Event,
+    InvalidToolCall,
+    JsonObject,
+    ToolCall,
+)
+from adapter.core.text.string_builder import StringBuilder
+from adapter.parsing.formats import get_format
+from adapter.prompting.escaping import map_strings, unescape_control_tokens, with_control_tokens
+from adapter.protocols.cut_calls import CUT_REASONS, find_tool
+from adapter.protocols.guarded_exchange import EXTENSION
+from adapter.protocols.held_answer import HeldAnswer
+from adapter.protocols.logprobs import LogprobAligner
+from adapter.protocols.native_calls import NativeCalls
+from adapter.protocols.openai_errors import error_object
+from adapter.protocols.reasoning_budget import ReasoningWatch
+from adapter.protocols.tool_call_deltas import ToolCallDeltas
+from adapter.protocols.translated_request import TranslatedRequest
+
+_TOKEN = re.compile(r"<\|\w{1,40}\|>")
+
+
+class ChoiceOutput:
+    """The deltas of one answer, and the state behind them; see `ChoiceStream`."""
+
+    def __init__(self, index: int, attempt: HeldAnswer, *, is_whole: bool = False) -> None:
+        self.index = index
+        self.finish_reason: str | None = None
+        self.error: JsonObject | None = None
+        self.was_reasoning = 0
+        """Length of the leading content that turned out to be reasoning."""
+        self.was_content = False
+        """True if all reasoning turned out to be content."""
+        self.follow_up: TranslatedRequest | None = None
+        self.reasoning_end = ""
+        """The reason why the reasoning was closed: ``budget``, ``loop`` or ""."""
+        self._is_whole = is_whole
+        self._has_role = False
+        self.reasoned = 0
+        """Number of characters of reasoning."""
+        self._size = self._separate = 0  # characters in the text, and outside of it
+        self._content, self._verbatim = StringBuilder(), VerbatimText()  # for the client, and as the model wrote it
+        self._calls = ToolCallDeltas(attempt.request.client.kinds, attempt.request.turn)
+        self._native = NativeCalls()
+        self._cut_text: str | None = None  # see `without_cut_call`
+        self._may_remember = True  # False after a retry, or a call with control tokens
+        self._withheld: tuple[str, list[Event], str | None] | None = None  # the rest of a rejected answer
+        self._space = ("", -1)  # the last whitespace and its position
+        self._rejected_end = -1  # position after text that looked like a call
+        self._logprobs: LogprobAligner | None = None
+        self._begin(attempt)
+
+    def _begin(self, attempt: HeldAnswer) -> None:
+        self.attempt, self._request = attempt, attempt.request
+        self._calls_before = len(self._calls.whole)
+        self._reasoning_watch = ReasoningWatch(self._request.reasoning_limit)
+        self._has_text = self._content.size > 0  # text of an earlier attempt
+        guard = self._request.follow_up.guard
+        self._dropped_before = len(guard.dropped) if guard is not None else 0
+        # A model that was sent a message may copy it, which is known only at the end.
+        is_retry = not self._request.is_continuation and (self._has_text or attempt.retry > 0)
+        attempt.holds_text = guard is not None and (is_retry or guard.holds_text)
+
+    @property
+    def size(self) -> int:
+        """Number of characters that the model wrote."""
+        return self._size + self._separate
+
+    @property
+    def notice(self) -> JsonObject:
+        """A response field that lists guardrails that caused retries, dropped calls, a call that was cut off, and the
+        reason why reasoning was closed."""
+        guard = self._request.follow_up.guard
+        notice = dict(guard.report) if guard else {}
+        notice |= {"cut_call": find_tool(self._cut_text, self._request.tools)} if self._cut_text is not None else {}
+        notice |= {"reasoning": self.reasoning_end} if self.reasoning_end else {}
+        return {EXTENSION: notice} if notice else {}
+
+    def _text(self, text: str) -> list[JsonObject | str]:
+        if self.attempt.holds_text:
+            self.attempt.hold(text)
+            return []
+        self._content.add(text)
+        return [{"content": text}] if text else []
+
+    def _release(self, finish_reason: str | None = None) -> list[JsonObject | str]:
+        """Return the deltas for the text that was held back.
+
+        If the client has text of an earlier attempt, it gets only the new part of the text, and only at the end.
+        """
+        if not self.attempt.holds_text:
+            return []
+        text = self.attempt.release()
+        if not self._has_text:
+            return self._text(text)
+        before = str(self._content).strip()
+        if finish_reason is None or not text.strip() or before.endswith(text.strip()):
+            return []
+        return self._text("\n\n" + text.lstrip().removeprefix(before).lstrip())
+
+    def _whitespace(self, raw: str) -> list[JsonObject | str]:
+        """Treat whitespace around a rejected call as text: without tools, the rejected call is also sent as text."""
+        if self._rejected_end == self._position():
+            deltas = self._text(raw)
+            self._rejected_end = self._position()
+            return deltas
+        self._space = (raw, self._position())
+        return []
+
+    def _rejected_text(self, raw: str) -> str:
+        """Return the text of a rejected call, without the special tokens that most servers remove."""
+        tokens = get_format(self._request.parsing.format).special_tokens
+        space, position = self._space
+        space = space if position == self._position() else ""
+        text = space + _TOKEN.sub(lambda token: "" if token[0] in tokens else token[0], raw)
+        self._rejected_end = self._position() + len(text)
+        return text
+
+    def _position(self) -> int:
+        return self._content.size + self.attempt.reasoned.size
+
+    def _is_allowed(self, name: str) -> bool:
+        """Return whether the client gets a call of ``name``.
+
+        Without tools, no call is sent. A call of an unknown tool is sent because the client can respond to it.
+        """
+        tools = self._request.tools
+        return name in tools if self._request.parsing.is_restricted else bool(tools)
+
+    def _is_lookup(self, name: str) -> bool:
+        shortlist = self._request.follow_up.shortlist
+        return shortlist is not None and name == shortlist.finder
+
+    def _is_repeated(self, call: ToolCall) -> bool:
+        """Return whether a constrained model repeats a call of this answer or a call whose result it has."""
+        if self._request.parsing.reply is None:
+            return False
+        key, keys = call_key(call.name, map_strings(unescape_control_tokens, call.arguments)), self.attempt.call_keys
+        is_repeated = key in keys or key in self._request.follow_up.previous_calls
+        keys.add(key)
+        return is_repeated
+
+    def _is_dropped(self, call: ToolCall) -> bool:
+        """Return whether the client does not get a call, unless it already has the call's beginning."""
+        guard = self._request.follow_up.guard
+        if guard is None or self._calls.is_open or not self._is_allowed(call.name):
+            return False
+        arguments = map_strings(unescape_control_tokens, call.arguments)
+        if not guard.drops(replace(call, arguments=arguments), self._calls.whole):
+            return False
+        self._request.stats.dropped[guard.dropped[-1].guardrail] += 1
+        return True
+
+    def _call(self, call: ToolCall) -> list[JsonObject | str]:
+        before, request = self._release(), self._request
+        guard = request.follow_up.guard
+        call = call if guard is None else guard.without_forbidden(call, is_final=True)
+        request.stats.count_call(call)
+        format = with_control_tokens(get_format(request.parsing.format), request.parsing.control_tokens)
+        self._may_remember = self._may_remember and is_safe_to_replay(call.arguments, format, request.tools)
+        arguments = map_strings(unescape_control_tokens, call.arguments)
+        return [*before, *self._calls.add_call(call.id, call.name, arguments)]
+
+    def _invalid_call(self, wrong: InvalidToolCall, finish_reason: str | None) -> list[JsonObject | str]:
+        """Send an invalid call as text; if part of its arguments was already sent, fail the answer."""
+        if self._request.parsing.reply is not None and finish_reason == "length":
+            return []  # written only because of the constraint
+        if not self._calls.is_open:
+            return self._text(self._rejected_text(wrong.raw))
+        self.error = error_object(f"tool call {wrong.name} is incomplete: {wrong.error}", "model_error")
+        return []
+
+    def _finish(self, finish_reason: str) -> str:
+        """Set the finish reason. If the model stopped after calls, it is ``tool_calls`` or ``function_call``."""
+        calling = "function_call" if self._request.client.kinds.is_legacy else "tool_calls"
+        is_cut = finish_reason in CUT_REASONS
+        self.finish_reason = finish_reason if is_cut else calling if len(self._calls) > 0 else "stop"
+        self._request.stats.finish_reasons.append(self.finish_reason)
+        self._remember()
+        self._record(finish_reason)
+        return self.finish_reason
+
+    def _record(self, finish_reason: str | None) -> None:
+        guard = self._request.follow_up.guard
+        dropped = guard.dropped[self._dropped_before :] if guard is not None else ()
+        self.attempt.record_outcome(self._calls.whole[self._calls_before :], finish_reason, dropped)
+
+    def _remember(self) -> None:
+        content, verbatim = str(self._content)[self.was_reasoning if self._is_whole else 0 :], self._verbatim.text()
+        is_one_of_several = bool(self._calls.whole) and not self._request.client.parallel  # later calls were dropped
+        if self._request.is_native or is_one_of_several or self._cut_text is not None or not self._may_remember:
+            return
+        if verbatim != content and (content or self._calls.whole):
+            self._request.memory.remember(self._request.parsing.format, content, self._calls.whole, verbatim)
