@@ -285,7 +285,7 @@ def merge_text(written: str, actual: str, new: str) -> str:
     kept = sum(_letters(old_pieces[run.src_start : run.src_end]) for run in runs)
     kept_pieces = sum(run.src_end - run.src_start for run in runs)
     is_unlike = kept < MIN_KEPT * _letters(old_pieces) and fuzz.ratio(written, new) < MIN_ALIKE
-    is_other = is_unlike or is_comment(written) != is_comment(new)
+    is_other = is_unlike or (is_comment(written) != is_comment(new) and written.lstrip()[:1] != new.lstrip()[:1])
     if not kept or (is_other and kept_pieces < min(len(old_pieces), len(new_pieces))):
         return new  # a different text, and neither contains the other
     merged = list(new_pieces)

@@ -88,6 +88,18 @@ def test_rewritten_line_gets_no_character_of_the_old_one(old, new):
         assert merged == new
 
 
+@pytest.mark.parametrize(
+    ("old", "file", "new", "expected"),
+    [
+        ('#include "util/list.h"', "#include ”util/list.h”", '#import "util/list.h"', "#import ”util/list.h”"),
+        ('# print "foo"', "# print “foo”", 'print("foo")', 'print("foo")'),
+        ("- item", "– item", "- other", "- other"),
+    ],
+)
+def test_word_after_a_number_sign_is_no_comment(old, file, new, expected):
+    assert merge_text(old, file, new) == expected
+
+
 @given(st.sampled_from(LINES), st.data())
 def test_text_inserted_into_a_line_stays_as_written(line, data):
     """If one piece is added, all others are the document's."""
