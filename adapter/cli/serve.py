@@ -199,7 +199,13 @@ def serve(
         stream_arguments=stream_arguments,
         guide=guide,
         retry_policy=RetryPolicy(
-            parse_guardrails(guardrails), retries, retry_tokens, retry_seconds, time.monotonic, max_calls
+            parse_guardrails(guardrails),
+            retries,
+            retry_tokens,
+            retry_seconds,
+            time.monotonic,
+            max_calls,
+            continues_calls=True,
         ),
     )
     validate_profile_name(profile)

@@ -6,20 +6,29 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
+from adapter.conversation.guardrails.response_checks import find_leading_call
 from adapter.core.events import (
     Event,
     InvalidToolCall,
+    JsonObject,
     ToolCall,
 )
+from adapter.grammars.reply_tool import ReplyParser
+from adapter.parsing.parser import Parser
 from adapter.prompting.tool_shortlist import LOOKUPS
 from adapter.protocols.choice_output import ChoiceOutput
 from adapter.protocols.held_answer import HeldAnswer
+from adapter.protocols.reasoning_budget import loops
 from adapter.protocols.translated_request import TranslatedRequest
 
 Rest: TypeAlias = tuple[Sequence[Event], int]
 """A list of events, and the index of the first event in the rest. Copying the rest for each event would take quadratic
 time."""
 NOTHING: Rest = ((), 0)
+
+
+_HEAD = 8
+"""Length of the beginning of a call by which a repeated call is recognised, in characters."""
 
 
 def remaining(rest: Rest) -> Sequence[Event]:
@@ -40,7 +49,11 @@ class FollowedChoice(ChoiceOutput):
                 self._record(None)
                 self._request.stats.count_retry(self.attempt.guardrail)
             self.attempt.close()
+            _, reasoning = self.attempt.unfinished_text()
             self._begin(HeldAnswer(request, self.attempt.retry + 1))
+            if request.begun_call:  # its events were already sent, except those of the call
+                self.attempt.record_text(request.begun_call)
+                self.attempt.take(self._parser("" if reasoning else None).feed(request.begun_call))
             self._may_remember = False
         return request
 
@@ -53,7 +66,8 @@ class FollowedChoice(ChoiceOutput):
         once the client has a call of the answer.
         """
         guard, attempt, calls = self._request.follow_up.guard, self.attempt, len(self._calls)
-        has_call = self._calls.is_open or (calls > 0 and self._request.follow_up.constraint != "arguments")
+        has_call = bool(self._request.begun_call) or self._calls.is_open
+        has_call = has_call or (calls > 0 and self._request.follow_up.constraint != "arguments")
         if guard is None or has_call or (isinstance(event, ToolCall) and not self._is_allowed(event.name)):
             return None
         if event is None and (calls > 0 or len(guard.dropped) > self._dropped_before):
@@ -103,3 +117,43 @@ class FollowedChoice(ChoiceOutput):
         """Return whether the answer ended before ``rest``, because the model then wrote the user's next message."""
         guard = self._request.follow_up.guard
         return guard is not None and guard.has_ended(self.attempt.candidate(rest=remaining(rest)).content)
+
+    def _continue_call(self, events: Sequence[Event], finish_reason: str) -> TranslatedRequest | None:
+        """Return the request for the rest of a call that was cut off; None to give it up.
+
+        ``events``: the last ones of the answer, without the call. There is none once the client has a call, or the
+        answer contains a whole one.
+        """
+        guard, cut_text = self._request.follow_up.guard, self._cut_text
+        if guard is None or not guard.may_continue or finish_reason != "length" or not cut_text:
+            return None
+        whole, (raw, reasoning) = find_leading_call(cut_text), self.attempt.unfinished_text()
+        has_whole = len(self._calls) > 0 or (whole and not cut_text.endswith(whole))
+        if has_whole or self.attempt.holds_text or loops(raw):
+            return None
+        request = self._request.with_continued_call(raw, reasoning)
+        if request is not None:
+            guard.may_continue = False
+            self.attempt.guardrail = "cut_call"
+            self._withheld = ("", list(events), finish_reason)
+        return request
+
+    def _is_wrongly_continued(self, call: ToolCall | InvalidToolCall) -> bool:
+        """Return whether the model wrote something else than the rest of its call, such as all of the call again."""
+        begun, head = self._request.begun_call, (self._cut_text or "").lstrip()[:_HEAD]
+        if not begun:
+            return False
+        text, _ = self.attempt.unfinished_text()
+        return isinstance(call, InvalidToolCall) or text[len(begun) :].lstrip().startswith(head)
+
+    def _give_up(self) -> list[JsonObject | str]:
+        """End the answer with a call that was cut off."""
+        self._cut_text = self._request.begun_call
+        return [self._finish("length")]
+
+    def _parser(self, generation_prompt: str | None = None) -> Parser | ReplyParser:
+        if self.attempt.parser is None:
+            before = self._request.parsing.generation_prompt if generation_prompt is None else generation_prompt
+            streams = not (self._is_whole or self._request.begun_call)
+            self.attempt.parser = self._request.make_parser(self.index, before, streams=streams)
+        return self.attempt.parser

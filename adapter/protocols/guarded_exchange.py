@@ -53,6 +53,8 @@ class RetryPolicy:
     """Returns the time in seconds. The default always returns 0."""
     max_calls: int = MAX_CALLS
     """Maximum number of calls that the client gets in one answer."""
+    continues_calls: bool = False
+    """Let the model continue a call that was cut off by a limit that is not the client's, once."""
 
     def make_guard(
         self, body: JsonObject, tools: ToolSet, described: ToolSet, encode: Encode, *, is_enforced: bool = False,
@@ -73,8 +75,9 @@ class RetryPolicy:
         retries = self.retries if body.get("n") in (None, 1) else 0  # there is no way to tell which of ``n`` is better
         guardrails = Guardrails(tools, on=on, steps=steps, retries=retries, encode=encode, max_calls=self.max_calls)
         return ResponseGuard(
-            guardrails, body.get("messages"), self.tokens, self.clock() + self.seconds, self.clock, may_enforce
-        )
+            guardrails, body.get("messages"), self.tokens, self.clock() + self.seconds, self.clock, may_enforce,
+            may_continue=self.continues_calls and retries > 0,
+        )  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -87,6 +90,7 @@ class ResponseGuard:
     _until: float
     _clock: Callable[[], float]
     may_enforce: bool
+    may_continue: bool = False
     _past: CallHistory | None = None
     asked_again: list[str] = field(default_factory=list)
     """The guardrails that caused retries, in order."""

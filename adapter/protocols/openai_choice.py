@@ -20,9 +20,7 @@ from adapter.core.events import (
     ToolCall,
     ToolCallDelta,
 )
-from adapter.grammars.reply_tool import ReplyParser
 from adapter.parsing.formats import get_format
-from adapter.parsing.parser import Parser
 from adapter.protocols.choice_follow_ups import NOTHING, FollowedChoice, Rest
 from adapter.protocols.cut_calls import CUT_REASONS, without_cut_call
 from adapter.protocols.logprobs import LogprobAligner
@@ -111,7 +109,13 @@ class ChoiceStream(FollowedChoice):
         self.attempt.close()
 
     def _end(self, finish_reason: str) -> list[JsonObject | str]:
-        deltas = self._take(self._close_parser(finish_reason), finish_reason)
+        events = self._close_parser(finish_reason)
+        if self._cut_text is not None and finish_reason not in CUT_REASONS:
+            finish_reason = "length"  # the model did not continue its call
+        if not self.follow_up and (rest := self._continue_call(events, finish_reason)):
+            self.follow_up = rest
+            return []
+        deltas = self._take(events, finish_reason)
         if self.attempt.has_repeated_call and not self._calls.whole and not self.follow_up:
             self.follow_up = self._request.without_tools()
         elif not (self.error or self.finish_reason or self.follow_up):
@@ -160,16 +164,11 @@ class ChoiceStream(FollowedChoice):
         request, native = self._request, self._native
         self._native = NativeCalls()
         events: Sequence[Event] = self._parser().close(finish_reason)
-        if finish_reason in (*CUT_REASONS, INCOMPLETE) and request.tools:
+        self._cut_text = None
+        if (request.begun_call or finish_reason in (*CUT_REASONS, INCOMPLETE)) and request.tools:
             format = get_format(request.parsing.format)
             events, self._cut_text = without_cut_call(events, format, request.tools)
         return [*events, *native.events(request.tools, request.turn)]
-
-    def _parser(self, generation_prompt: str | None = None) -> Parser | ReplyParser:
-        if self.attempt.parser is None:
-            before = self._request.parsing.generation_prompt if generation_prompt is None else generation_prompt
-            self.attempt.parser = self._request.make_parser(self.index, before, streams=not self._is_whole)
-        return self.attempt.parser
 
     def _parse(self, text: str) -> Sequence[Event]:
         self._size += len(text)
@@ -220,6 +219,8 @@ class ChoiceStream(FollowedChoice):
                 return self._fragment(event)
             case ToolCall() | InvalidToolCall() if self._has_ended(rest):
                 return self._end_before_call()
+            case ToolCall() | InvalidToolCall() if self._is_wrongly_continued(event):
+                return self._give_up()
             case ToolCall() | InvalidToolCall() if retry := self._retry(event, rest, finish_reason):
                 self.follow_up = retry
             case InvalidToolCall() if finish_reason == "length" and (deltas := self._whole_call(event.raw)):

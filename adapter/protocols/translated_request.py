@@ -14,7 +14,7 @@ from adapter.parsing.formats import DEFAULT_FORMAT, get_format, resolve_format
 from adapter.parsing.parse_policy import APPROVED
 from adapter.parsing.parser import Parser
 from adapter.protocols.budgets import shortened_header
-from adapter.protocols.continuation import Prefill, continue_text, with_shorter_limit
+from adapter.protocols.continuation import LIMITS, Prefill, continue_text, with_shorter_limit
 from adapter.protocols.guarded_exchange import with_retry_message
 from adapter.protocols.llama_cpp import without_grammar
 from adapter.protocols.reasoning_budget import (
@@ -124,6 +124,8 @@ class TranslatedRequest:
     prefill: Prefill = "message"
     is_continuation: bool = False
     """The model continues its own text, of which the client already has the beginning."""
+    begun_call: str = ""
+    """Text of the model that ends in the beginning of a call, which the model continues."""
     client: ClientSettings = field(default_factory=ClientSettings)
     parsing: ParserSettings = field(default_factory=ParserSettings)
     follow_up: FollowUp = field(default_factory=FollowUp)
@@ -168,6 +170,20 @@ class TranslatedRequest:
             parsing=replace(self.parsing, generation_prompt=""),
             is_continuation=True,
         )
+
+    def with_continued_call(self, raw: str, reasoning: str) -> TranslatedRequest | None:
+        """Return the follow-up request for the rest of a call that a limit cut off; None if the limit is the client's,
+        or the text cannot be continued. ``raw``, ``reasoning``: see `with_closed_reasoning`."""
+        opening, closing = next(iter(get_format(self.parsing.format).reasoning.items()), ("", ""))
+        begun = f"{opening}\n{reasoning}\n{closing}\n\n{raw}" if reasoning else raw
+        limits = [self.body[name] for name in LIMITS if isinstance(self.body.get(name), int)]
+        is_limit_reached = any(limit <= len(begun) for limit in limits)  # a token has at least one character
+        is_fixed = self.is_continuation or self.is_native or self.client.answers > 1
+        if is_fixed or is_limit_reached or self.follow_up.constraint != "off" or (reasoning and not closing):
+            return None
+        body = with_shorter_limit(self.body, len(begun) // BYTES_PER_TOKEN)
+        body = continue_text(body, begun, self.prefill)
+        return replace(self, body=body, is_continuation=True, begun_call=raw)
 
     def make_parser(self, index: int, generation_prompt: str | None, *, streams: bool) -> Parser | ReplyParser:
         """Return the parser for the choice ``index``. ``generation_prompt``: end of the prompt that the model's text

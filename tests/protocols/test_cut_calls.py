@@ -141,3 +141,99 @@ def test_empty_finish_reason_is_none():
     exchange = StreamedExchange(request(), 0)
     sent = b"".join(exchange.feed(encode_event(each)) for each in events) + exchange.close()
     assert sent.count(b'"finish_reason":"stop"') == 1
+
+
+def continued(text: str, *rest: str, buffered: bool = False, reason: str = "length", **fields: Any) -> Any:
+    """Return content, calls, finish reason and the requests of an answer that was cut off, and its continuations."""
+    options = TranslationOptions(retry_policy=RetryPolicy(continues_calls=True))
+    asked = translate_chat_request({"model": "m", "messages": ASK, "tools": TOOLS, **fields}, options)
+    answer = (BufferedCompletion if buffered else StreamedCompletion)(asked)
+    pieces, chunks, requests = [(text, reason), *((each, "stop") for each in rest)], [], [asked]
+    for written, end in pieces:
+        if isinstance(answer, BufferedCompletion):
+            result = answer.feed(completion(written, end))
+            if isinstance(result, dict):
+                (choice,) = result["choices"]
+                calls = [each["function"] for each in choice["message"].get("tool_calls") or ()]
+                return choice["message"]["content"] or "", calls, choice["finish_reason"], requests
+            requests.append(result)
+            continue
+        for each in (*map(delta, written), delta(finish_reason=end)):
+            chunks += answer.feed(each)
+        if (follow_up := answer.next_request()) is None:
+            break
+        requests.append(follow_up)
+    if isinstance(answer, BufferedCompletion):
+        previous = answer.use_previous()
+        assert previous is not None
+        (choice,) = previous["choices"]
+        return choice["message"]["content"] or "", [], choice["finish_reason"], requests
+    chunks += answer.close()
+    choices = [choice for chunk in chunks for choice in chunk.get("choices", ())]
+    written_calls: dict[int, Any] = {}
+    for call in (each for choice in choices for each in choice["delta"].get("tool_calls", ())):
+        function = written_calls.setdefault(call["index"], {"name": "", "arguments": ""})
+        function["name"] += call["function"].get("name") or ""
+        function["arguments"] += call["function"].get("arguments") or ""
+    return content_of(chunks), list(written_calls.values()), choices[-1]["finish_reason"], requests
+
+
+BOTH = pytest.mark.parametrize("buffered", [False, True], ids=["streamed", "buffered"])
+READ = [{"name": "read_file", "arguments": '{"path": "a.py"}'}]
+
+
+@BOTH
+@pytest.mark.parametrize("size", [3, 12, 24, 40, 58])
+def test_a_call_cut_by_a_limit_of_the_server_is_continued(size, buffered):
+    """The model gets its own text as the beginning of the answer, and the client gets one whole call."""
+    begun = f"I look.\n{CALL[:size]}"
+    content, calls, reason, requests = continued(begun, CALL[size:], buffered=buffered)
+    assert (content.strip(), calls, reason) == ("I look.", READ, "tool_calls")
+    assert len(requests) == 2
+    assert requests[1].body["messages"][-1] == {"role": "assistant", "content": begun}
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("rest", "reason"),
+    [((CALL,), "length"), (("Sorry, I lost track.",), "length"), ((), "length"), (('"',), "length")],
+    ids=["anew", "other text", "refused", "cut again"],
+)
+def test_a_call_that_is_not_continued_is_given_up(rest, reason, buffered):
+    """After one request more, and without any of its markup."""
+    content, calls, found, requests = continued(f"I look.\n{CALL[:40]}", *rest, buffered=buffered)
+    assert (content.strip(), calls, found) == ("I look.", [], reason)
+    assert len(requests) == 2
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("text", "fields"),
+    [
+        (CALL[:40], {"max_tokens": 30}),
+        (CALL[:40], {"n": 2}),
+        (f"{CALL}\n{CALL[:40]}", {}),
+        ('<tool_call>\n{"name": "read_file", "arguments": {"path": "' + "a/" * 2_000, {}),
+        ("The answer is lo", {}),
+    ],
+    ids=["client's limit", "two answers", "after a whole call", "loops", "text"],
+)
+def test_other_answers_are_not_continued(text, fields, buffered):
+    *_, requests = continued(text, CALL[40:], buffered=buffered, **fields)
+    assert len(requests) == 1
+
+
+def test_a_clients_limit_that_was_not_reached_does_not_count():
+    """Claude Code sends 32,000, but llama.cpp may stop at its ``--n-predict``."""
+    _, calls, _, requests = continued(CALL[:40], CALL[40:], max_tokens=32_000)
+    assert calls == READ
+    assert requests[1].body["max_tokens"] == 32_000 - 10
+
+
+def test_sent_arguments_are_not_continued():
+    """Only a whole call can be read again."""
+    options = TranslationOptions(stream_arguments=True, retry_policy=RetryPolicy(continues_calls=True))
+    answer = StreamedCompletion(translate_chat_request({"model": "m", "messages": ASK, "tools": TOOLS}, options))
+    for each in (*map(delta, CALL[:58]), delta(finish_reason="length")):
+        answer.feed(each)
+    assert answer.next_request() is None

@@ -119,6 +119,14 @@ def test_answer_contains_tool_call(client, upstream, stream, text, said, content
 
 
 @streamed_and_whole
+def test_call_cut_by_the_model_servers_limit_is_continued(client, upstream, stream):
+    upstream.on(CHAT, scripted_answer(CUT, "length", stream), scripted_answer(SECOND[len(CUT) :], "stop", stream))
+    message, finished = ask(client, stream)
+    assert (calls_of(message), finished) == ([("read_file", {"path": "b.py"})], "tool_calls")
+    assert [body["messages"][-1]["role"] for body in upstream.bodies()[-2:]] == ["user", "assistant"]
+
+
+@streamed_and_whole
 @pytest.mark.parametrize("by_server", [True, False], ids=["told by the server", "in the text"])
 def test_reasoning_is_separate(client, upstream, stream, by_server):
     """Both in the server's own field and as ``<think>``; it contains no calls."""
