@@ -24,6 +24,7 @@ from adapter.core.errors import TransportError, UsageError
 from adapter.core.events import JsonObject
 from adapter.core.text.redaction import Redactor
 from adapter.evaluation.probe.report_page import page
+from adapter.evaluation.probe.server_faults import find_server_faults
 from adapter.evaluation.probe.shared_result import check_shareable, shared_result
 from adapter.evaluation.probe.successive_halving import RUNGS, STOPPED, Probe, SetupTrial, candidates, probe_model
 from adapter.evaluation.probe.task_runner import TaskRunner
@@ -63,6 +64,9 @@ def run_probe(settings: ProbeSettings) -> int:
             )
     if not any(trial.outcomes for trial in found.trials):
         raise TransportError(f"the server did not answer any task: {found.ended or found.trials[0].refusal}")
+    faults = find_server_faults([each.written for trial in found.trials for each in trial.outcomes])
+    for fault in faults:
+        console.note(fault)
     output = settings.output or profiles.path_of(model.name)
     html = settings.page or output.with_suffix(".html")
     profile = _profile(model, found, settings.format)
@@ -73,7 +77,12 @@ def run_probe(settings: ProbeSettings) -> int:
         result = shared_result(found, engine, model.template, time.strftime("%Y-%m-%d"))
         _write(result.to_json(), settings.share, "--share")
     if settings.as_json:
-        print(json.dumps({"profile": profile and str(output), "page": str(html), **_rows(found)}, indent=2))
+        print(
+            json.dumps(
+                {"profile": profile and str(output), "page": str(html), **_rows(found), "server_faults": faults},
+                indent=2,
+            )
+        )
     else:
         _print(found)
     print(profile.summary() if profile else NO_RIGHT_CALL, file=sys.stderr)

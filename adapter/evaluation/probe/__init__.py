@@ -5,7 +5,8 @@
     tasks.py                the tasks, and the check of their answers
     task_runner.py          runs one task in one setup on a real server
     successive_halving.py   decides which setups get how many tasks
+    server_faults.py        recognises faults of the server in the answers
     report_page.py          the results as one HTML file
 """
 
-__all__ = ["report_page", "shared_result", "successive_halving", "task_runner", "tasks"]
+__all__ = ["report_page", "server_faults", "shared_result", "successive_halving", "task_runner", "tasks"]

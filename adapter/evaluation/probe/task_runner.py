@@ -49,6 +49,8 @@ class TaskOutcome:
     named: bool = False
     needless: bool = False
     """True if a call was made although the task needs none."""
+    written: str = ""
+    """The model's unchanged text before any retry, without calls that the server parsed."""
 
 
 class TaskRunner:
@@ -83,11 +85,12 @@ class TaskRunner:
         body: JsonObject = {"messages": list(task.messages), "tools": list(task.tools), "parallel_tool_calls": True}
         first = translate_chat_request(body, options)
         request: TranslatedRequest | None = first
-        answer, usage, chunks = StreamedCompletion(first), Usage(0), list[JsonObject]()
+        answer, usage, chunks, written = StreamedCompletion(first), Usage(0), list[JsonObject](), ""
         began = time.monotonic()
         while request is not None:
             for chunk in self._stream(request):
                 usage = chunk.usage or usage
+                written += chunk.text if request is first else ""
                 if chunk.raw is not None:
                     chunks += answer.feed(chunk.raw)
             request = answer.next_request()
@@ -99,7 +102,7 @@ class TaskRunner:
         text = "\n".join([content.strip(), *(f"{call.name}({json.dumps(call.arguments)})" for call in calls)]).strip()
         right = valid and task.is_right(calls, content)
         named, needless = valid and task.is_named(calls), bool(calls) and not task.expected
-        return TaskOutcome(task, valid, right, text, usage, seconds, named, needless)
+        return TaskOutcome(task, valid, right, text, usage, seconds, named, needless, written)
 
     def _report(self, conversation: str, exchange: RecordedExchange) -> None:
         assert self._observe is not None

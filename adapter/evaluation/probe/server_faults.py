@@ -1,0 +1,50 @@
+"""Recognises faults of a model server in the answers of a probe: patterns that a model alone does not produce."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+MIN_ANSWERS = 3
+"""Minimum number of answers with a pattern. One or two may be chance."""
+
+_CONTROL = re.compile(
+    r"<(?:s|/s|bos|eos|pad)>|<\|(?:begin_of_text|endoftext|eot_id|im_start|im_end|start_header_id)\|>|<(?:start|end)_of_turn>"
+)
+_REPEATED = re.compile(r"(\w[^{}\[\]\n]{0,19}?)\1{7}")
+"""Text of at most 20 characters that is written eight times in succession."""
+_PLACE = 12
+"""Number of characters before a break that are compared."""
+
+
+def find_server_faults(answers: Sequence[str]) -> list[str]:
+    """Return one sentence for each pattern in ``answers``, the model's unchanged texts."""
+    tokens = [match[0] for text in answers if (match := _CONTROL.search(text))]
+    repeated = [match[1] for text in answers if (match := _REPEATED.search(text))]
+    breaks = [place for text in answers if (place := _break(text))]
+    patterns = (
+        (tokens, 1, "contain a control token", "The chat template may be wrong, or begin the prompt twice."),
+        (repeated, 1, "repeat a token", "The quantisation may be damaged: try another file of the model."),
+        (breaks, len(breaks) * 2 // 3, "break a call after", "Try without speculative decoding (a draft model)."),
+    )
+    sentences = []
+    for found, at_least, what, advice in patterns:
+        text, count = Counter(found).most_common(1)[0] if found else ("", 0)
+        if len(found) >= MIN_ANSWERS and count >= at_least:
+            sentences.append(f"{len(found)} of {len(answers)} answers {what} ({text!r}). {advice}")
+    return sentences
+
+
+def _break(text: str) -> str:
+    """Return the end of the valid JSON of a call in ``text``; "" if there is none, or it is only incomplete."""
+    start = text.find('{"')
+    if start < 0:
+        return ""
+    try:
+        json.JSONDecoder().raw_decode(text, start)
+    except json.JSONDecodeError as error:
+        is_cut = error.msg.startswith("Unterminated") or error.pos >= len(text.rstrip())
+        return "" if is_cut else text[max(start, error.pos - _PLACE) : error.pos]
+    return ""
