@@ -37,6 +37,9 @@ _PASSED = [name for name, handling in FIELDS.items() if handling == "passed"]
 _EFFORTS = {"xhigh": "high", "max": "high"}
 """Anthropic's effort levels that other servers do not support, and the level sent instead."""
 
+_BILLING = "x-anthropic-billing-header:"
+"""Start of a block that Claude Code puts first. Its value changes, so that the server could not reuse its cache."""
+
 
 def as_openai(body: JsonObject, dropped: list[str] | None = None) -> JsonObject:
     """Return the chat completion request, and append the names of dropped fields to ``dropped``. Raises
@@ -140,11 +143,12 @@ class _ContentReader:
             yield {"role": role, "content": rest, **({"tool_calls": calls} if calls else {})}
 
     def text(self, content: Json) -> str:
-        """Return the text of the system prompt."""
+        """Return the text of the system prompt, without the part that differs in each request."""
         if isinstance(content, str):
             return content
         parts = [part for block in require_type(list, content, "system") for part in self._parts(block, "system")]
-        return "\n".join(part["text"] for part in parts if "text" in part)
+        texts = [part["text"] for part in parts if "text" in part]
+        return "\n".join(text for text in texts if not text.startswith(_BILLING))
 
     def _result(self, block: JsonObject, path: str) -> Json:
         failed = "Error: " if block.get("is_error") else ""
