@@ -9,6 +9,7 @@ escaped in user messages, tool results and the arguments of earlier calls (`adap
 from __future__ import annotations
 
 import json
+import marshal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 
@@ -20,6 +21,9 @@ from adapter.prompting.template_capabilities import System
 from adapter.protocols.openai_errors import RequestError
 from adapter.protocols.verbatim_calls import Call, VerbatimCallCache
 from adapter.tools.tool import ToolSet
+
+_NO_REFERENCES = 2
+"""Version of marshal in which equal values have equal bytes."""
 
 
 def plain_messages(
@@ -53,12 +57,20 @@ def _plain(messages: Json, format: Format, tools: ToolSet, memory: VerbatimCallC
     for path, message, content in read_messages(messages):
         role = message["role"]
         if role == "assistant" and message.get("tool_calls"):
+            key = (format.name, tools, marshal.dumps(message, _NO_REFERENCES))
+            if (known := memory.written.find(key)) is not None:
+                names |= {call["id"]: call["function"]["name"] for call in message["tool_calls"]}
+                yield {"role": "assistant", "content": known}
+                continue
             calls = calls_of(message["tool_calls"], f"{path}.tool_calls")
             names |= {call_id: name for call_id, name, _ in calls}
-            verbatim = memory.recall(format.name, content, calls) if isinstance(content, str) else None
-            pairs = [(name, map_strings(escape_again, arguments)) for _, name, arguments in calls]
-            encoded = format.encode_calls(pairs)
-            yield {"role": "assistant", "content": verbatim or concat_content(content, encoded, "\n")}
+            verbatim: Content | None = memory.recall(format.name, content, calls) if isinstance(content, str) else None
+            if not verbatim:
+                pairs = [(name, map_strings(escape_again, arguments)) for _, name, arguments in calls]
+                verbatim = concat_content(content, format.encode_calls(pairs), "\n")
+            if isinstance(verbatim, str) and all(call_id for call_id, _, _ in calls):
+                memory.written.store(key, verbatim, len(key[2]))
+            yield {"role": "assistant", "content": verbatim}
         elif role in ("tool", "function"):
             call_id = str(message.get("tool_call_id") or "")
             name = names.get(call_id) or str(message.get("name") or "tool")

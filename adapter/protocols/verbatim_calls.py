@@ -25,6 +25,8 @@ class VerbatimCallCache:
 
     def __init__(self, max_characters: int = MAX_CHARACTERS) -> None:
         self._texts = TextCache(max_characters)
+        self.written = TextCache(max_characters)
+        """The text of earlier calls by their messages, so that a long conversation is not encoded again."""
 
     def remember(self, format: str, content: str, calls: Sequence[Call], text: str) -> None:
         """Store ``text``, which the model wrote, for the ``content`` and ``calls`` that the client got."""
@@ -43,5 +45,6 @@ def _keys(format: str, content: str, calls: Sequence[Call]) -> Iterator[str]:
     One key contains the call ids, which distinguish answers; the other does not, because Ollama's clients drop the ids.
     """
     bare = [[name, arguments] for _, name, arguments in calls]
-    for ids in ([call_id for call_id, _, _ in calls], []):
-        yield json.dumps([format, content.strip(), ids, bare], sort_keys=True)
+    key = json.dumps([format, content.strip(), bare], sort_keys=True)
+    yield json.dumps([call_id for call_id, _, _ in calls]) + key
+    yield key
