@@ -61,6 +61,8 @@ from adapter.workspace.capabilities.search_services import SERVICES, search_serv
 FILE_NAME = "config.toml"
 MAX_PROBLEMS = 5
 """Maximum number of problems that an error names."""
+MAX_KEY = 80
+"""Maximum length of a key in a message, in characters."""
 Settings = TypeVar("Settings", bound=BaseModel)
 
 
@@ -193,6 +195,7 @@ def read_toml(path: Path, settings: type[Settings]) -> Settings:
 
 def _describe_problem(settings: type[BaseModel], path: list[str], kind: str, message: str) -> str:
     key = ".".join(path)
+    key = key if len(key) <= MAX_KEY else f"{key[: MAX_KEY - 3]}..."
     if kind == "extra_forbidden":
         known = list(_table_at(settings, path[:-1]).model_fields)
         near = process.extractOne(path[-1], known, scorer=fuzz.ratio, score_cutoff=50)
