@@ -243,6 +243,6 @@ def test_only_the_first_problems_are_named(workspace, tmp_path):
 def test_long_key_of_a_damaged_file_is_shortened(workspace, tmp_path):
     path = tmp_path / "damaged.toml"
     path.write_text(f"{'k' * 200_000} = 1\n[{'t' * 9_000}.{'u' * 9_000}]\n", encoding="utf-8")
-    with pytest.raises(UsageError, match="unknown key 'k{77}...'") as raised:
+    with pytest.raises(UsageError, match=r"unknown key 'k{77}...'") as raised:
         read_config(workspace, path)
     assert len(str(raised.value)) < 1_000
