@@ -22,8 +22,8 @@ class RequestError(UsageError):
         self.code = code
 
 
-_Kind = TypeVar("_Kind", str, dict[str, Json], list[Json])
-_TYPE_NAMES: Mapping[type, str] = {str: "text", dict: "an object", list: "a list"}
+_Kind = TypeVar("_Kind", str, bool, dict[str, Json], list[Json])
+_TYPE_NAMES: Mapping[type, str] = {str: "text", dict: "an object", list: "a list", bool: "true or false"}
 
 
 def require_type(kind: type[_Kind], value: Json, param: str) -> _Kind:

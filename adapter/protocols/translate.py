@@ -18,7 +18,7 @@ from adapter.protocols.continuation import Prefill
 from adapter.protocols.guarded_exchange import EXTENSION, ResponseGuard
 from adapter.protocols.llama_cpp import has_lazy_grammar
 from adapter.protocols.media_parts import adapt_media
-from adapter.protocols.openai_errors import RequestError
+from adapter.protocols.openai_errors import RequestError, require_type
 from adapter.protocols.plain_messages import has_misplaced_system, last_calls, last_request
 from adapter.protocols.reasoning_budget import requested_budget, server_field, without_budget
 from adapter.protocols.request_constraint import Enforcement, build_enforcement, lazy_constraint_fields
@@ -80,6 +80,7 @@ def passthrough_request(body: JsonObject, options: TranslationOptions) -> Transl
 def translate_chat_request(body: JsonObject, options: TranslationOptions) -> TranslatedRequest:
     """Translate a chat request. Raises RequestError if it is invalid, as OpenAI's API would also report."""
     check_size(body)
+    require_type(bool, body.get("stream"), "stream")
     body = {**body, "messages": adapt_media(body.get("messages"), options.unsupported_media)}
     functions, kinds = tools_as_functions(body)
     options = options.for_model(str(body.get("model") or ""))

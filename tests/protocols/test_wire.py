@@ -635,3 +635,10 @@ def test_ollama_durations_prefer_server_timings(timings):
     answer = ollama.OllamaWriter("m", "now", lambda: 9).answer(completed)
     told = (answer["total_duration"], answer["prompt_eval_duration"], answer["eval_duration"])
     assert told == ((9, 2_500_000, 4_000_000) if isinstance(timings, dict) and "predicted_ms" in timings else (9, 0, 9))
+
+
+@pytest.mark.parametrize("stream", ["true", 1, "", {}])
+def test_stream_must_be_true_or_false(stream):
+    """vLLM would stream for "true", although the client is answered at once."""
+    with pytest.raises(RequestError, match="'stream' must be true or false"):
+        request(stream=stream)

@@ -152,3 +152,36 @@ def test_cached_tokens_are_counted_in_each_api():
     assert chat["usage"]["completion_tokens_details"] == {"reasoning_tokens": 1}
     assert (delta["usage"]["input_tokens"], delta["usage"]["cache_read_input_tokens"]) == (5, 4)
     assert response["usage"]["input_tokens_details"]["cached_tokens"] == 4
+
+
+@pytest.mark.parametrize("prompt", ["own", "words"])
+def test_answers_from_a_real_llama_cpp_have_published_shapes(real_weights, prompt):
+    from adapter.backends.embedded_server import EmbeddedServer
+
+    chat = {"model": "m", "messages": [USER], "tools": [TOOL], "max_tokens": 24}
+    tool = {"name": "read_file", "description": "Read a file.", "input_schema": PARAMETERS}
+    message = {"model": "m", "max_tokens": 24, "messages": [USER], "tools": [tool]}
+    response = {
+        "model": "m",
+        "input": "Read a.py",
+        "tools": [{"type": "function", **FUNCTION}],
+        "max_output_tokens": 24,
+    }
+    ollama = {"model": "m", "messages": [USER], "tools": [TOOL], "options": {"num_predict": 24}}
+    with (
+        EmbeddedServer(real_weights, context_size=1_024, chat_template=CHATML) as engine,
+        serving(engine.endpoint.root, "--prompt", prompt) as v1,
+    ):
+        (whole,) = send(f"{v1}/chat/completions", chat)
+        answer_shapes.check_chat(whole)
+        chunks = send(f"{v1}/chat/completions", chat | {"stream": True, "stream_options": {"include_usage": True}})
+        answer_shapes.check_chat_stream(chunks, wants_usage=True)
+        (whole,) = send(f"{v1}/messages", message)
+        answer_shapes.check_message(whole)
+        answer_shapes.check_message_stream(send(f"{v1}/messages", message | {"stream": True}))
+        (whole,) = send(f"{v1}/responses", response)
+        answer_shapes.check_response(whole)
+        answer_shapes.check_response_stream(send(f"{v1}/responses", response | {"stream": True}))
+        for stream in (False, True):
+            lines = send(f"{v1.removesuffix('/v1')}/api/chat", ollama | {"stream": stream})
+            answer_shapes.check_ollama("/api/chat", lines)
