@@ -53,6 +53,8 @@ class CallTally:
     unreadable: int = 0
     acted: int = 0
     """Number of successful calls with an effect in `ACTING`."""
+    changed: int = 0
+    """Number of these calls that changed files."""
     stopped: int = 0
     """Number of refused or failed calls with an effect in `ACTING`."""
     last_failed: bool = False
@@ -74,6 +76,7 @@ class CallTally:
         tool = self.tools.match(result.name)
         if tool is not None and tool.effect in ACTING:
             self.acted += result.ok
+            self.changed += result.ok and tool.effect != "execute"
             self.stopped += not result.ok
             self.last_failed = not result.ok
 
@@ -86,7 +89,7 @@ def exit_status(done: Finished, tally: CallTally, task: str = "") -> tuple[int, 
         return 1, f"nothing was changed, because the call only read: {HINTS['unsuccessful']}"
     code, hint, counts = EXIT_CODES.get(done.reason, 1), HINTS.get(done.reason), _format_counts(tally)
     if done.reason in ("repetition", "stuck") and tally.acted and not tally.last_failed:
-        return 0, f"the change is made: {counts}"
+        return 0, f"the {'change is made' if tally.changed else 'command was run'}: {counts}"
     if done.reason == "answered" and not tally.acted:
         if tally.calls and _CLAIMS_CHANGE.search(done.content):
             return 1, f"nothing was changed, although the answer claims it: {counts}: {NO_CALL_HINT}"

@@ -97,6 +97,7 @@ def test_run_with_only_invalid_calls_fails():
         ("unsuccessful", [("write_file", REFUSED)], 1, "nothing was done: the call was refused"),
         ("repetition", [("read_file", OK), ("apply_edit", OK)], 0, "the change is made: 2 calls"),
         ("stuck", [("write_file", OK)], 0, "the change is made: 1 call"),
+        ("repetition", [("run_command", OK)], 0, "the command was run: 1 call"),
         ("repetition", [("write_file", OK), ("apply_edit", FAILED)], 1, "the model kept repeating the same call"),
         ("repetition", [("read_file", OK)], 1, "the model kept repeating the same call, after 1 call"),
         ("turns", [("write_file", OK)], 1, "the limit of turns was reached, after 1 call: raise --max-turns"),
