@@ -41,7 +41,8 @@ def mcp(
     api_key: Annotated[
         str | None,
         typer.Option(
-            metavar="KEY", help="Key that clients over HTTP must send; by default a random one, in the printed address."
+            metavar="KEY",
+            help="API key for HTTP clients. By default, a random key is generated and printed in the URL.",
         ),
     ] = None,
 ) -> None:

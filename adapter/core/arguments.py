@@ -35,8 +35,8 @@ MAX_SHOWN = 60
 
 
 def check_types(function: str, /, **arguments: tuple[object, *tuple[Any, ...]]) -> None:
-    """Raise UsageError for the first argument whose value has none of the allowed types. ``arguments``: the value, then
-    its allowed types, by parameter name."""
+    """Raise UsageError for the first argument of a wrong type. ``arguments``: maps each parameter's name to its value,
+    followed by the allowed types."""
     for name, (value, *types) in arguments.items():
         if not any(_is_instance(value, each) for each in types):
             expected = " or ".join(_TYPE_NAMES.get(each, each.__name__) for each in types)

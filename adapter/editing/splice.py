@@ -201,7 +201,7 @@ class _Merge:
         width = indent_width(line)
         if width < max(self._enclosing_widths, default=0) and width not in self._enclosing_widths:
             raise AmbiguousReplacement(
-                f"{line.strip()[:60]!r} would be indented by {width} columns there, and no block around it is"
+                f"{line.strip()[:60]!r} would be indented by {width} columns, unlike every enclosing block"
             )
 
     @cached_property

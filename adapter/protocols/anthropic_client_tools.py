@@ -11,13 +11,18 @@ import re
 
 from adapter.core.events import JsonObject
 
+_INSERT_LINE = "For insert: the number of the line after which to insert the text; 0 inserts it at the beginning."
 _TEXT, _NUMBER = {"type": "string"}, {"type": "integer"}
-_RANGE = {"type": "array", "items": _NUMBER, "description": "First and last line to show, from 1 on; -1 is the end."}
+_RANGE = {
+    "type": "array",
+    "items": _NUMBER,
+    "description": "First and last line to show. Lines are numbered from 1; -1 is the last line.",
+}
 
 
 def client_tool(tool: JsonObject) -> JsonObject | None:
-    """Return the full definition of a tool that the request gives only by type and name; None unless the client runs
-    it."""
+    """Return the full definition of a client-side tool, of which the request contains only the type and the name.
+    Return None for other tools."""
     match = re.fullmatch(r"(bash|text_editor|memory)_(\d{8})", str(tool.get("type")))
     if match is None:
         return None
@@ -28,7 +33,7 @@ def client_tool(tool: JsonObject) -> JsonObject | None:
 
 def _bash(_: str) -> tuple[str, JsonObject]:
     command = {"type": "string", "description": "The command to run. Required unless the tool is being restarted."}
-    restart = {"type": "boolean", "description": "True restarts the tool."}
+    restart = {"type": "boolean", "description": "Set to true to restart the tool."}
     properties = {"command": command, "restart": restart}
     return "Run commands in a bash shell that keeps its state.", {"type": "object", "properties": properties}
 
@@ -40,33 +45,42 @@ def _text_editor(version: str) -> tuple[str, JsonObject]:
     properties: JsonObject = {
         "command": {"type": "string", "enum": commands},
         "path": {**_TEXT, "description": "The file or folder."},
-        "file_text": {**_TEXT, "description": "For create: what the file is to hold."},
-        "old_str": {**_TEXT, "description": "For str_replace: the text to replace, which stands in the file once."},
-        "new_str": {**_TEXT, "description": "For str_replace: the text that takes its place."},
-        "insert_line": {**_NUMBER, "description": "For insert: the line after which to insert; 0 is the beginning."},
+        "file_text": {**_TEXT, "description": "For create: the content of the file."},
+        "old_str": {
+            **_TEXT,
+            "description": "For str_replace: the text to replace. It must occur exactly once in the file.",
+        },
+        "new_str": {**_TEXT, "description": "For str_replace: the replacement text."},
+        "insert_line": {
+            **_NUMBER,
+            "description": _INSERT_LINE,
+        },
         "view_range": _RANGE,
     }
     properties[text_parameter] = {**_TEXT, "description": f"{_ALSO if is_old else ''}For insert: the text to insert."}
     return "View, create and edit text files.", _commands(properties, "path")
 
 
-_ALSO = "For str_replace: the text that takes its place. "
+_ALSO = "For str_replace: the replacement text. "
 
 
 def _memory(_: str) -> tuple[str, JsonObject]:
     properties: JsonObject = {
         "command": {"type": "string", "enum": ["view", "create", "str_replace", "insert", "delete", "rename"]},
-        "path": {**_TEXT, "description": "A file or folder below /memories; not for rename."},
+        "path": {**_TEXT, "description": "A file or folder in /memories. Not used by rename."},
         "view_range": _RANGE,
-        "file_text": {**_TEXT, "description": "For create: what the file is to hold."},
+        "file_text": {**_TEXT, "description": "For create: the content of the file."},
         "old_str": {**_TEXT, "description": "For str_replace: the text to replace."},
-        "new_str": {**_TEXT, "description": "For str_replace: the text that takes its place."},
-        "insert_line": {**_NUMBER, "description": "For insert: the line after which to insert; 0 is the beginning."},
+        "new_str": {**_TEXT, "description": "For str_replace: the replacement text."},
+        "insert_line": {
+            **_NUMBER,
+            "description": _INSERT_LINE,
+        },
         "insert_text": {**_TEXT, "description": "For insert: the text to insert."},
-        "old_path": {**_TEXT, "description": "For rename: what to rename."},
-        "new_path": {**_TEXT, "description": "For rename: its new path."},
+        "old_path": {**_TEXT, "description": "For rename: the current path."},
+        "new_path": {**_TEXT, "description": "For rename: the new path."},
     }
-    return "Keep notes in files below /memories, which are there in later conversations.", _commands(properties)
+    return "Keep notes in files in /memories, which remain available in later conversations.", _commands(properties)
 
 
 def _commands(properties: JsonObject, *required: str) -> JsonObject:

@@ -119,7 +119,7 @@ def _words(text: str) -> set[str]:
 
 @dataclass(slots=True)
 class SentMessages:
-    """The messages that a model was sent about its faults. A copy of them is neither an answer nor an argument."""
+    """The guardrails' messages to a model. A copy of one is neither an answer nor an argument."""
 
     _runs: set[tuple[str, ...]] = field(default_factory=set)
 

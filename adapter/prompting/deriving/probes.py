@@ -146,7 +146,7 @@ def _all_conventions() -> Iterator[TemplateConventions]:
 
 
 def is_altered(text: str) -> bool:
-    """Return whether ``text`` contains an object in Python's notation."""
+    """Return whether the template wrote an argument as a Python dictionary instead of JSON."""
     return f"'{KEY}'" in text or f"{{'{KEY}" in text
 
 

@@ -326,8 +326,8 @@ def _count_lines(root: WorkspaceRoot, path: str) -> int:
             lines += block.count(b"\n")
             if time.monotonic() > deadline:
                 raise ToolError(
-                    f"counting the lines of {resolved.display_path} took more than {COUNTING_SECONDS:g} s "
-                    f"({resolved.status.st_size if resolved.status else 0} bytes): {lines} lines until then"
+                    f"{resolved.display_path} has more than {lines} lines: counting stopped after "
+                    f"{COUNTING_SECONDS:g} s. Its size is {resolved.status.st_size if resolved.status else 0} bytes"
                 )
     return lines
 
