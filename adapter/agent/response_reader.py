@@ -23,8 +23,8 @@ AgentEvent: TypeAlias = "AskModel | Chunk | Event | Turn | RunTools | ToolResult
 """An event that is reported to an observer. Events are reported in the order in which they occur."""
 
 
-FIRST_CHECK = 500
-"""Length of an answer from which on it is checked for a flood of calls, in characters."""
+FIRST_CHECK, LAST_CHECK = 500, 20_000
+"""Lengths of an answer between which it is checked for a flood of calls, in characters."""
 
 
 class ChatModel(Protocol):
@@ -69,7 +69,7 @@ class ResponseReader:
         Parses the text again each time that it has grown by half, because calls without markers are parsed only at
         the end of an answer.
         """
-        if self._text.size < self._next_check:
+        if not self._next_check <= self._text.size <= LAST_CHECK:
             return False
         self._next_check = self._text.size * 3 // 2
         if not self._is_flood(str(self._text)):
