@@ -67,7 +67,7 @@ def test_sdk_memory_tool_works(client, upstream, tmp_path):
     assert runner.until_done().content[0].text == "Noted."
     (file,) = tmp_path.rglob("a.md")
     assert file.read_text() == "Blue."
-    assert "below /memories" in json.dumps(upstream.bodies()[0]["messages"][0])
+    assert "in /memories" in json.dumps(upstream.bodies()[0]["messages"][0])
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def repeat_count(past: CallHistory, call: PastCall, earlier: Sequence[PastCall],
 
 def _count_equal_failures(past: CallHistory, name: str) -> int:
     """Count the last calls of a tool that failed with the same error. A model may vary an argument that is ignored."""
-    failed = list(takewhile(lambda call: call.name == name and not call.ok, reversed(past.recent)))
+    failed = list(takewhile(lambda call: call.name == name and not call.ok and call.result, reversed(past.recent)))
     return sum(call.result == failed[0].result for call in failed)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -418,7 +419,9 @@ def test_equal_failures_count_as_a_repeated_call():
     """The model counted an ignored argument up."""
     failed = [PastCall("edit_file", {**EDIT[1], "end": str(end)}, "error: not found", ok=False) for end in range(5)]
     other = PastCall("edit_file", EDIT[1], "error: no such file", ok=False)
-    for past, guardrail in ((failed, "repeated_call"), ([*failed[:4], other], ""), ([*failed, READ_A], "")):
+    unknown = [replace(call, result="") for call in failed]  # Ollama's results have no id
+    pasts = ((failed, "repeated_call"), ([*failed[:4], other], ""), ([*failed, READ_A], ""), (unknown, ""))
+    for past, guardrail in pasts:
         answer = CandidateAnswer("", turn(OTHER_EDIT).calls)
         verdict = Guardrails(TOOLS).check_response(CallHistory("Go", tuple(past)), answer)
         assert getattr(verdict, "guardrail", "") == guardrail
