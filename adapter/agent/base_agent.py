@@ -22,7 +22,7 @@ from adapter.agent.prompt_setup import (
     validate_prompt_mode,
 )
 from adapter.agent.response_reader import AgentEvent, ResponseReader
-from adapter.backends.client_lookup import as_chat_client
+from adapter.backends.chat_client_check import as_chat_client
 from adapter.backends.control_token_discovery import format_with_control_tokens
 from adapter.backends.template_chat import TemplateChat
 from adapter.conversation.guardrails.engine import NO_STEPS, Guardrails

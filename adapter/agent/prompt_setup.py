@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from adapter.backends.client_lookup import as_chat_client
+from adapter.backends.chat_client_check import as_chat_client
 from adapter.backends.template_chat import TemplateChat
 from adapter.conversation.guardrails.call_history import CallHistory
 from adapter.core.errors import ToolError, UsageError

@@ -4,7 +4,7 @@ __all__ = [
     "async_chat_client",
     "builtin_model",
     "chat_client",
-    "client_lookup",
+    "chat_client_check",
     "constraint_fields",
     "context_size",
     "control_token_discovery",

@@ -1,4 +1,4 @@
-"""Recognize a `ChatClient` without importing its module."""
+"""Check whether an object is a `ChatClient`, without importing that class."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ if TYPE_CHECKING:
 def as_chat_client(chat: object) -> ChatClient | None:
     """Return ``chat`` if it is a `ChatClient`, else None. A `ChatClient` can exist only if its module has been
     imported."""
-    transport = sys.modules.get("adapter.backends.chat_client")
-    return chat if transport is not None and isinstance(chat, transport.ChatClient) else None
+    module = sys.modules.get("adapter.backends.chat_client")
+    return chat if module is not None and isinstance(chat, module.ChatClient) else None
