@@ -31,8 +31,8 @@ from adapter.parsing.format import Format
 from adapter.parsing.formats import FORMATS, get_format, guess_format
 from adapter.parsing.parser import Parser
 from adapter.prompting.chat_template import ChatTemplate, ChatTemplateError, render_chat_template
+from adapter.prompting.deriving.derive_format import derive_format
 from adapter.prompting.deriving.probes import BOS, EOS, RenderedConversations, detect_conventions
-from adapter.prompting.deriving.result import derive_format
 from adapter.tools.tool import ToolSet
 
 TOOLS = ToolSet(

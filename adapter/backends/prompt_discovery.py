@@ -18,7 +18,7 @@ from adapter.backends.template_files import TemplateWorker
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.formats import get_format, guess_format
 from adapter.prompting.chat_template import ChatTemplateError
-from adapter.prompting.deriving.detect import DetectedFormat
+from adapter.prompting.deriving.format_detection import DetectedFormat
 from adapter.prompting.template_capabilities import CAREFUL, TOOLS, TemplateCapabilities, probe_template
 from adapter.protocols.ollama import render_request
 from adapter.protocols.template_messages import template_messages, template_tool_definitions

@@ -20,11 +20,11 @@ from adapter.parsing.bodies.format_compiler import compile_format
 from adapter.parsing.format import Format
 from adapter.parsing.formats import register_format
 from adapter.prompting.chat_template import ChatTemplate, ChatTemplateError
-from adapter.prompting.deriving.call_locations import CannotLearnError
-from adapter.prompting.deriving.detect import DetectedFormat, match_known_format
+from adapter.prompting.deriving.derive_format import DerivationResult, derive_format, derived_format_name
+from adapter.prompting.deriving.format_detection import DetectedFormat, match_known_format
+from adapter.prompting.deriving.known_call_locations import CannotLearnError
 from adapter.prompting.deriving.probes import BOS, EOS, TOOLS
 from adapter.prompting.deriving.response_template import learn_response_template
-from adapter.prompting.deriving.result import DerivationResult, derive_format, derived_format_name
 
 TIME_LIMIT_S = 5.0
 """Maximum total processor time for one template, in seconds. A typical template takes a tenth of a second."""

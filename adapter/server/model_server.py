@@ -20,7 +20,7 @@ from adapter.backends.template_detection import detect_format
 from adapter.backends.template_files import TemplateWorker
 from adapter.core.errors import TransportError
 from adapter.core.events import Json, JsonObject
-from adapter.prompting.deriving.detect import DetectedFormat
+from adapter.prompting.deriving.format_detection import DetectedFormat
 from adapter.prompting.intent.assist import AssistSettings
 from adapter.protocols.budgets import AUTO
 from adapter.protocols.media_parts import AUDIO, IMAGE

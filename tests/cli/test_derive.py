@@ -13,7 +13,7 @@ import pytest
 
 from adapter.parsing.parser import parse
 from adapter.prompting.deriving.codegen import TOOLS, generate_format_files
-from adapter.prompting.deriving.result import derive_format
+from adapter.prompting.deriving.derive_format import derive_format
 from tests.command_line import adapter
 from tests.prompting.deriving.families import KNOWN_FORMS, YAML, fill_of
 

@@ -29,7 +29,7 @@ from adapter.prompting.deriving.probes import (
     shared_start,
     split_tokens,
 )
-from adapter.prompting.deriving.turn_layout import CannotDeriveError, PromptFrame
+from adapter.prompting.deriving.prompt_layout import CannotDeriveError, PromptFrame
 
 MAX_STARTS = 200
 """Maximum number of braces and quotes that are tried as the start of the arguments."""

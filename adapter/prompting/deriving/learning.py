@@ -14,7 +14,7 @@ from adapter.parsing.bodies.format_spec import ID, NUMBER, Body, FormatSpec, Key
 from adapter.parsing.format import Format
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.parser import parse
-from adapter.prompting.deriving.call_locations import (
+from adapter.prompting.deriving.known_call_locations import (
     Call,
     CallSpan,
     CannotLearnError,

@@ -22,7 +22,7 @@ from adapter.parsing.bodies.format_spec import FormatSpec
 from adapter.parsing.format import Format
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.parser import parse
-from adapter.prompting.deriving.call_locations import Call, CannotLearnError
+from adapter.prompting.deriving.known_call_locations import Call, CannotLearnError
 from adapter.prompting.deriving.learning import LearningExample, LearningResult, infer_tools, learn_format
 
 CALLS, CONTENT = "tool_calls", "content"

@@ -16,7 +16,7 @@ from adapter.parsing.format import Format
 from adapter.parsing.parse_policy import LENIENT
 from adapter.parsing.parser import Parser
 from adapter.prompting.deriving.probes import KEY, NAME, NO_ARGUMENTS, ONE, SAID, SECOND, TOOL_SET, TWO_CALLS, Call
-from adapter.prompting.deriving.turn_layout import PromptFrame
+from adapter.prompting.deriving.prompt_layout import PromptFrame
 
 _OWN_ONLY = replace(LENIENT, allow_other_formats=False)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from adapter.prompting.chat_template import ChatTemplate, ChatTemplateError, render_chat_template
-from adapter.prompting.deriving.result import derive_format
+from adapter.prompting.deriving.derive_format import derive_format
 from benchmarks.derived_formats import is_right, written_by
 from tests.prompting.test_shared_templates import FILES, REASON
 

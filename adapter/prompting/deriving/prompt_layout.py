@@ -1,4 +1,4 @@
-"""Locate an answer's calls in a prompt, and the markers around answers, reasoning and results."""
+"""Find the parts of a rendered prompt: the calls, and the markers around answers, reasoning and tool results."""
 
 from __future__ import annotations
 

@@ -25,6 +25,7 @@ from adapter.prompting.deriving.probes import (
     is_special,
     split_tokens,
 )  # fmt: skip
+from adapter.prompting.deriving.prompt_layout import CannotDeriveError, PromptFrame, find_frame, find_result, find_turns
 from adapter.prompting.deriving.round_trip import (
     SHOWN,
     RoundTripFailure,
@@ -32,7 +33,6 @@ from adapter.prompting.deriving.round_trip import (
     round_trip_failures,
     round_trip_samples,
 )
-from adapter.prompting.deriving.turn_layout import CannotDeriveError, PromptFrame, find_frame, find_result, find_turns
 
 
 @dataclass(frozen=True, slots=True)

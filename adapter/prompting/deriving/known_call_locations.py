@@ -1,6 +1,6 @@
-"""Locate known calls in a text, in each body that can be learned.
+"""Find where calls with known names and arguments are written in a text, for each body that can be learned.
 
-A locator returns the spans of the calls with the texts in them, in the order of the calls. It raises
+A locator returns the spans of the calls and the texts between their parts, in the order of the calls. It raises
 `CannotLearnError` with the piece of text that does not fit.
 """
 

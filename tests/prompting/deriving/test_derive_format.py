@@ -10,8 +10,8 @@ import pytest
 from adapter.core.turn import Turn
 from adapter.parsing.formats import FORMATS, get_format, register_format
 from adapter.parsing.parser import Parser, parse
-from adapter.prompting.deriving.detect import match_known_format
-from adapter.prompting.deriving.result import derive_format
+from adapter.prompting.deriving.derive_format import derive_format
+from adapter.prompting.deriving.format_detection import match_known_format
 from tests.prompting.deriving.families import KNOWN_FORMS, LINE, OBJECT, ODD, each, family, fill_of
 
 TOOLS = [

@@ -14,8 +14,8 @@ from typing import Literal
 
 from adapter.parsing.format import Format
 from adapter.parsing.formats import FORMATS, guess_format
+from adapter.prompting.deriving.derive_format import DerivationResult
 from adapter.prompting.deriving.probes import ONE, TWO_CALLS
-from adapter.prompting.deriving.result import DerivationResult
 from adapter.prompting.deriving.round_trip import ONE_CALL, SEVERAL, round_trip_failures
 
 
