@@ -12,11 +12,11 @@ from adapter.cli.agent_factory import validate_settings
 from adapter.cli.chat_input import make_line_reader
 from adapter.cli.chat_session import ChatSession, open_chat_store
 from adapter.cli.conversation_display import Console
-from adapter.cli.exit_status import HINTS, exit_status
+from adapter.cli.escaped_output import print_escaped
+from adapter.cli.run_outcome import HINTS, run_outcome
 from adapter.cli.run_settings import RunSettings
 from adapter.cli.slash_commands import COMMANDS, is_slash_command, run_slash_command
 from adapter.cli.task_runner import print_changes, read_task
-from adapter.cli.terminal_output import print_escaped
 from adapter.conversation.session import REASONS, Finished
 from adapter.core.errors import AdapterError, UsageError
 from adapter.recording.chat_store import SavedChat
@@ -78,7 +78,7 @@ def list_chats(folder: Path) -> None:
 def _answer_once(conversation: ChatSession, message: str) -> int:
     """Answer a piped message, and return the exit code."""
     done = conversation.send(message)
-    code, last = exit_status(done, conversation.tally)
+    code, last = run_outcome(done, conversation.tally)
     if done.reason != "answered" or conversation.tally.calls:
         conversation.console.end(last, is_interrupted=done.reason == "interrupted")
     return code

@@ -10,9 +10,9 @@ from pathlib import Path
 from adapter.agent.response_reader import AgentEvent
 from adapter.cli.agent_factory import AgentBundle, build_agent, mcp_tools, open_workspace
 from adapter.cli.conversation_display import Console
-from adapter.cli.exit_status import CallTally
 from adapter.cli.host_factory import api_keys_of, build_host
 from adapter.cli.observer_group import ObserverGroup
+from adapter.cli.run_outcome import CallTally
 from adapter.cli.run_settings import RunSettings
 from adapter.conversation.session import AskModel, Finished
 from adapter.core.events import Event

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from adapter.cli.escaped_output import print_escaped
 from adapter.cli.options import AsJson, EditsOption, EncodingOption, parse_edit_mode
-from adapter.cli.terminal_output import print_escaped, read_text
+from adapter.cli.text_input import read_text
 from adapter.core.errors import UsageError
 from adapter.core.text.display_escaping import json_for_display
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adapter.cli.terminal_output import print_escaped, read_text
+from adapter.cli.escaped_output import print_escaped
+from adapter.cli.text_input import read_text
 from adapter.core.errors import UsageError
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from adapter.agent.subagents import SubagentRunner
 from adapter.backends.chat_client import ChatClient, Chunk, find_endpoint
 from adapter.cli.config import Config, ModelTable
-from adapter.cli.exit_status import CallTally
+from adapter.cli.run_outcome import CallTally
 from adapter.conversation.message_rendering import Message
 from adapter.conversation.session import SessionLimits
 from adapter.parsing.formats import guess_format

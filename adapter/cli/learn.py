@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from adapter.cli.terminal_output import print_escaped
+from adapter.cli.escaped_output import print_escaped
 from adapter.core.arguments import reason
 from adapter.core.errors import UsageError
 

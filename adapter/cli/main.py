@@ -18,8 +18,8 @@ from contextlib import suppress
 from typing import NoReturn
 
 from adapter.cli.completion import words_to_complete
+from adapter.cli.escaped_output import print_escaped
 from adapter.cli.fast_path import parse_fast_arguments
-from adapter.cli.terminal_output import print_escaped
 from adapter.core.errors import AdapterError, TransportError, UsageError
 
 

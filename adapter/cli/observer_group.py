@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from adapter.agent.response_reader import AgentEvent
 from adapter.cli.conversation_display import Console
-from adapter.cli.exit_status import CallTally
+from adapter.cli.run_outcome import CallTally
 from adapter.recording.recorder import SessionRecorder
 from adapter.tools.operations.permissions import ApprovalDecision, ApprovalRequest
 from adapter.workspace.capabilities.host import HostEvent, NestedCall

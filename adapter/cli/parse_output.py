@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from adapter.cli.terminal_output import print_escaped, read_text
+from adapter.cli.escaped_output import print_escaped
+from adapter.cli.text_input import read_text
 from adapter.core.arguments import reason
 from adapter.core.errors import UsageError
 from adapter.core.rejection_codes import REJECTION_REASONS

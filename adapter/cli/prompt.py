@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from adapter.cli import options
+from adapter.cli.escaped_output import print_escaped, print_prompt
 from adapter.cli.options import resolve_dialect
-from adapter.cli.terminal_output import print_escaped, print_prompt
 from adapter.core.errors import UsageError
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from adapter.cli.terminal_output import print_escaped
+from adapter.cli.escaped_output import print_escaped
 from adapter.core.text.display_escaping import json_for_display
 
 if TYPE_CHECKING:

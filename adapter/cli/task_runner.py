@@ -13,11 +13,11 @@ from pathlib import Path
 
 from adapter.cli.agent_factory import build_agent, mcp_tools, open_workspace, validate_settings
 from adapter.cli.conversation_display import Console
-from adapter.cli.exit_status import CallTally, exit_status
 from adapter.cli.host_factory import api_keys_of, build_host
 from adapter.cli.observer_group import ObserverGroup
+from adapter.cli.run_outcome import CallTally, run_outcome
 from adapter.cli.run_settings import RunSettings
-from adapter.cli.terminal_output import read_text
+from adapter.cli.text_input import read_text
 from adapter.core.errors import UsageError
 from adapter.core.text.redaction import Redactor
 from adapter.recording.recorder import SessionRecorder
@@ -68,7 +68,7 @@ def run_task(task: str, settings: RunSettings) -> int:
         finally:
             if settings.state is None:
                 print_changes(bundle.workspace, settings.workspace, console)
-        code, last = exit_status(done, observers.tally, task)
+        code, last = run_outcome(done, observers.tally, task)
         console.end(last, is_interrupted=done.reason == "interrupted")
     return code
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adapter.cli.terminal_output import read_text
+from adapter.cli.text_input import read_text
 from adapter.core.errors import UsageError
 
 if TYPE_CHECKING:

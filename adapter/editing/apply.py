@@ -22,7 +22,7 @@ from adapter.editing.matching.document_index import DocumentIndex
 from adapter.editing.matching.hunk_locator import locate_hunk
 from adapter.editing.matching.joint_placement import place_jointly
 from adapter.editing.matching.locator import locate
-from adapter.editing.matching.whole_file_locator import locate_whole_file
+from adapter.editing.matching.whole_file_rewrite import locate_whole_file
 from adapter.editing.notations.parse_edits import parse_patches, patch_from_mapping
 from adapter.editing.notebook import join_sources, replace_sources
 from adapter.editing.rejection import Rejection, Resolution, ResolvedEdit

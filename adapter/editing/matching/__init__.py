@@ -11,5 +11,5 @@ __all__ = [
     "locator",
     "normalize",
     "strategies",
-    "whole_file_locator",
+    "whole_file_rewrite",
 ]

@@ -1,4 +1,4 @@
-"""Determines the exit code and the last line of output of a run, by the reason for its end and the results of its
+"""Determine the exit code and the last line of output of a run, from the reason for its end and the results of its
 calls."""
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class CallTally:
             self.last_failed = not result.ok
 
 
-def exit_status(done: Finished, tally: CallTally, task: str = "") -> tuple[int, str]:
+def run_outcome(done: Finished, tally: CallTally, task: str = "") -> tuple[int, str]:
     """Return the exit code and the last line of a run. ``task``: the user's request, or "" if it is not known."""
     if done.reason in ("answered", "exited", "finished", "unsuccessful") and (why := _explain_inaction(tally)):
         return 1, f"nothing was done: {why}"

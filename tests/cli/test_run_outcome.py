@@ -2,7 +2,7 @@
 
 import pytest
 
-from adapter.cli.exit_status import NO_CALL_HINT, CallTally, exit_status
+from adapter.cli.run_outcome import NO_CALL_HINT, CallTally, run_outcome
 from adapter.conversation.session import Finished
 from adapter.core.events import InvalidToolCall, ToolResult
 from adapter.dialects import get_dialect
@@ -16,7 +16,7 @@ def told(*results, reason="answered"):
     tally = CallTally(get_dialect("blade").tools)
     for name, became in results:
         tally(InvalidToolCall("", "") if name is None else ToolResult(name, content="", **became))
-    return exit_status(Finished(reason, ""), tally)
+    return run_outcome(Finished(reason, ""), tally)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_claimed_change_without_a_change_fails(answer, code):
     """After calls that only read. Without any call, the answer may be about something else."""
     tally = CallTally(get_dialect("blade").tools)
     tally(ToolResult("read_file", content="", ok=True))
-    found, line = exit_status(Finished("answered", answer), tally)
+    found, line = run_outcome(Finished("answered", answer), tally)
     assert found == code
     assert line.startswith("nothing was changed" if code else "the model is done")
 
@@ -73,7 +73,7 @@ def test_claimed_change_without_a_change_fails(answer, code):
 def test_single_reading_call_fails_for_a_requested_change(task, tool, code):
     tally = CallTally(get_dialect("blade").tools)
     tally(ToolResult(tool, content="", ok=True))
-    found, line = exit_status(Finished("finished", ""), tally, task)
+    found, line = run_outcome(Finished("finished", ""), tally, task)
     assert (found, line.startswith("nothing was changed")) == (code, bool(code))
 
 
@@ -125,5 +125,5 @@ def test_answer_without_the_requested_change_fails(task, code):
     """`Qwen2.5-Coder-0.5B` read the file and showed it."""
     tally = CallTally(get_dialect("blade").tools)
     tally(ToolResult("read_file", content="", ok=True))
-    found, line = exit_status(Finished("answered", "- apple"), tally, task)
+    found, line = run_outcome(Finished("answered", "- apple"), tally, task)
     assert (found, line.startswith("nothing was changed: 1 call: ")) == (code, bool(code))

@@ -1,0 +1,30 @@
+"""Print text with its control characters made visible."""
+
+from __future__ import annotations
+
+import sys
+
+from adapter.core.text.display_escaping import escape_for_display
+from adapter.core.text.lines import common_prefix_length
+
+
+def print_escaped(text: str, *, end: str = "\n", to_stderr: bool = False) -> None:
+    """Print text with its control characters visible, because they could move the cursor or hide other text."""
+    print(escape_for_display(text, keep="\n\t"), end=end, file=sys.stderr if to_stderr else sys.stdout)
+
+
+def print_prompt(prompt: str, without_tools: str) -> None:
+    """Print a prompt. On a terminal, highlight the text that the tools added."""
+    if not sys.stdout.isatty():
+        print_escaped(prompt)
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    start = common_prefix_length(prompt, without_tools)
+    end = len(prompt) - common_prefix_length(prompt[start:][::-1], without_tools[start:][::-1])
+    pieces = (prompt[:start], prompt[start:end], prompt[end:])
+    text = Text()
+    for piece, style in zip(pieces, ("", "cyan", ""), strict=True):
+        text.append(escape_for_display(piece, keep="\n\t"), style)
+    Console(soft_wrap=True).print(text)
