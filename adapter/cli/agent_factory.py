@@ -1,4 +1,4 @@
-"""Builds the agent for a run or a chat, with its model, workspace, prompt, guardrails and observers."""
+"""Build the agent for a run or a chat, with its model, workspace, prompt, guardrails and observers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builds the Typer application. Only the requested command's module is imported."""
+"""Build the Typer application. Only the requested command's module is imported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads chat messages, with prompt_toolkit if it is installed, otherwise line by line.
+"""Read chat messages, with prompt_toolkit if it is installed, otherwise line by line.
 
 Enter sends the message. A backslash at the end of a line continues the message on the next line. With prompt_toolkit,
 Esc and then Enter also starts a new line, pasted text is not split, and the arrow keys recall earlier lines.

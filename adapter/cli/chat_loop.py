@@ -1,4 +1,4 @@
-"""Runs a chat: reads a message or a command, and responds, until the user ends the chat."""
+"""Run a chat: read a message or a command and respond to it, until the user ends the chat."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Completes commands in bash, zsh, fish and PowerShell.
+"""Complete commands in bash, zsh, fish and PowerShell.
 
 Typer's scripts for these shells run ``adapter`` with the unfinished command line in environment variables. To respond
 quickly, only the command in that line is imported. Values of options are completed if they are cheap to list;

@@ -1,4 +1,4 @@
-"""Shows a conversation to the user: the model's answer on stdout, everything else on stderr.
+"""Show a conversation to the user: the model's answer on stdout, everything else on stderr.
 
 Control sequences in text from a model or a file are made visible, so that the terminal does not interpret them. Colours
 and the status line appear only on a terminal.

@@ -1,4 +1,4 @@
-"""Runs `adapter demo`: the built-in model edits a sample workspace."""
+"""Run `adapter demo`: the built-in model edits a sample workspace."""
 
 from __future__ import annotations
 

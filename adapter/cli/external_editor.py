@@ -1,4 +1,4 @@
-"""Opens text in the user's editor: ``$VISUAL``, ``$EDITOR`` or vi."""
+"""Open text in the user's editor: ``$VISUAL``, ``$EDITOR`` or vi."""
 
 from __future__ import annotations
 

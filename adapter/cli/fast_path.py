@@ -1,4 +1,4 @@
-"""Parses the common arguments of `adapter parse` without Typer. Importing Typer takes twice as long as importing the
+"""Parse the common arguments of `adapter parse` without Typer. Importing Typer takes twice as long as importing the
 parser."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Builds the host capabilities for a run from the user's configuration: search, docs, skills and sub-agents."""
+"""Build the host capabilities for a run from the user's configuration: search, docs, skills and sub-agents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Entry point of the command line: runs a command, and converts errors to messages and exit codes.
+"""Entry point of the command line: run a command, and convert errors to messages and exit codes.
 
 Data goes to stdout in UTF-8; messages to the user go to stderr. Exit codes: 0 success, 1 failure (no call found, a
 difference, a model that gave up), 2 wrong usage, 3 no model server, 130 stopped with Ctrl-C. Only the requested command

@@ -1,4 +1,4 @@
-"""Limits glibc's malloc arenas, so that a long-running program returns freed memory."""
+"""Limit glibc's malloc arenas, so that a long-running program returns freed memory."""
 
 from __future__ import annotations
 

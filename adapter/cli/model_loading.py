@@ -1,4 +1,4 @@
-"""Loads the model for a command: a model on a server, a GGUF file in this process, or the built-in model."""
+"""Load the model for a command: a model on a server, a GGUF file in this process, or the built-in model."""
 
 from __future__ import annotations
 

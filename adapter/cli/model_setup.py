@@ -1,4 +1,4 @@
-"""Resolves a model's tool-calling setup from the options and from the model's profile, chat template and name."""
+"""Resolve a model's tool-calling setup from the options and from the model's profile, chat template and name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sends the events of a run or a chat to the console, the call tally and the recording."""
+"""Send the events of a run or a chat to the console, the call tally and the recording."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prints the result of `adapter parse`: the content, calls and repairs found in a file or a recorded exchange."""
+"""Print the result of `adapter parse`: the content, calls and repairs found in a file or a recorded exchange."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs `adapter probe`: tries tool-calling setups, shows the progress, and writes a profile and a report page."""
+"""Run `adapter probe`: try tool-calling setups, show the progress, and write a profile and a report page."""
 
 from __future__ import annotations
 

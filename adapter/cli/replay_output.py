@@ -1,4 +1,4 @@
-"""Prints the results of `adapter replay`: for each recorded conversation, whether its results are still the same."""
+"""Print the results of `adapter replay`: for each recorded conversation, whether its results are still the same."""
 
 from __future__ import annotations
 

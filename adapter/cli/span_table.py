@@ -1,4 +1,4 @@
-"""Lists the spans of a model's parsed text: kind, position, text and remarks."""
+"""List the spans of a model's parsed text: kind, position, text and remarks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs one task for `adapter run`."""
+"""Run one task for `adapter run`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes standard output and standard error to one terminal without mixing their lines.
+"""Write standard output and standard error to one terminal without mixing their lines.
 
 Every writer needs to know where the previous text ended. A *flow* is text that arrives in chunks and may end in the
 middle of a line. A *note* consists of complete lines. The *status* is a line that is erased before anything else is

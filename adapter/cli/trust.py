@@ -1,4 +1,4 @@
-"""Asks the user before a tools file in the current folder is used, because its tools run programs. The user is asked
+"""Ask the user before a tools file in the current folder is used, because its tools run programs. The user is asked
 again only if the file's content changes."""
 
 from __future__ import annotations

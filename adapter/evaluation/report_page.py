@@ -1,4 +1,4 @@
-"""Renders the report of an evaluation as one HTML file."""
+"""Render the report of an evaluation as one HTML file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records every finished run as a JSON line, so that an interrupted evaluation can continue."""
+"""Record every finished run as a JSON line, so that an interrupted evaluation can continue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs a scenario through an OpenAI client or our agent."""
+"""Run a scenario through an OpenAI client or our agent."""
 
 from __future__ import annotations
 

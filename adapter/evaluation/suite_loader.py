@@ -1,4 +1,4 @@
-"""Loads the built-in scenarios and the user's own files: TOML, or Python with a list called ``SCENARIOS``."""
+"""Load the built-in scenarios and the user's own files: TOML, or Python with a list called ``SCENARIOS``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shows the results of an evaluation on the page of `adapter view`, one run per exchange."""
+"""Show the results of an evaluation on the page of `adapter view`, one run per exchange."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Renders the report of a probe as one HTML file."""
+"""Render the report of a probe as one HTML file."""
 
 from __future__ import annotations
 

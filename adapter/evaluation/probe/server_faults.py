@@ -1,4 +1,4 @@
-"""Recognises faults of a model server in the answers of a probe: patterns that a model alone does not produce."""
+"""Recognize faults of a model server in the answers of a probe: patterns that a model alone does not produce."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tries every setup with a few tasks, and the better setups with more, until the best have done all tasks.
+"""Try every setup with a few tasks, and the better setups with more, until the best have done all tasks.
 
 Successive halving (Jamieson and Talwalkar 2016) spends most of the time on setups that can still win. The server's own
 tool calling does as many tasks as the best setup, so that all setups can be compared with it. Every round gets an equal

@@ -1,4 +1,4 @@
-"""Runs a task with a setup on a real server. The response is translated in the same way as by `adapter serve`."""
+"""Run a task with a setup on a real server. The response is translated in the same way as by `adapter serve`."""
 
 from __future__ import annotations
 
