@@ -49,6 +49,14 @@ HABITS = (
     _habit("go on", r"\b(?:go|goes|going|gone|went) on\b", 0.04, 0.02, "continue"),
     _habit("by itself", r", too\b|\bby itself\b|\b(?:is|are) to be\b", 0.02, 0.04, "also, automatically, must be"),
     _habit("translated", r"\b(?:sought|mended|of use|asked for)\b", 0.05, 0.05, "searched, fixed, useful, requested"),
+    _habit(
+        "British",
+        r"\b(?:(?:recogn|normal|summar|initial|quant|organ|optim)is(?:e[ds]?|ing|ation)"
+        r"|(?:behavi|col|fav|hon)our\w*|labelled|centre|licence)\b",
+        0.02,
+        0.02,
+        "the American spelling, as in all names",
+    ),
 )
 
 HEADLESS = re.compile(r"(?:What|Whether|Where|How|Of|That|Whose|Which|Who|Those)\b")

@@ -96,10 +96,10 @@ def _first_sentence(documented: object) -> str:
 
 
 def guardrails_table() -> str:
-    rows = ["| name | recognises | default | stops | drops |", "|---|---|---|---|---|"]
+    rows = ["| name | recognizes | default | stops | drops |", "|---|---|---|---|---|"]
     for name, each in GUARDRAILS.items():
         marks = "on" if each.is_default else "off", "yes" if each.stops else "", "yes" if each.drops else ""
-        rows.append(f"| `{name}` | {each.recognises} | {' | '.join(marks)} |")
+        rows.append(f"| `{name}` | {each.recognizes} | {' | '.join(marks)} |")
     return "\n".join(rows)
 
 

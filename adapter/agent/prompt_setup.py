@@ -51,7 +51,7 @@ def format_from_template(chat: object, prompt: str) -> str | None:
     """Return the format derived from the model's chat template, if no known format fits the template. Otherwise return
     None."""
     client = as_chat_client(chat)
-    detected = client.own_prompt().recognised if client is not None and prompt != "words" else None
+    detected = client.own_prompt().recognized if client is not None and prompt != "words" else None
     return detected.format if detected is not None and detected.by == "template" else None
 
 

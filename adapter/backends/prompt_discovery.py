@@ -37,18 +37,18 @@ NO_TOOLS = "in words: the model's chat template does not support tools"
 class PromptDiscovery:
     """The kind of prompt that suits a model. ``own``: how to use the chat template; None for a text prompt.
     ``explanation``: the choice and its reason, for the user. ``template``: text of the template; None if unknown.
-    ``is_final``: whether another query would return the same result. ``recognised``: the format that fits the template,
+    ``is_final``: whether another query would return the same result. ``recognized``: the format that fits the template,
     or None."""
 
     own: TemplatePrompt | None
     explanation: str
     template: str | None = None
     is_final: bool = True
-    recognised: DetectedFormat | None = None
+    recognized: DetectedFormat | None = None
 
     def format_of(self, model: str) -> str | None:
         """Return the name of the format that fits the template, or else the model's name."""
-        return self.recognised.format if self.recognised is not None else guess_format(model)
+        return self.recognized.format if self.recognized is not None else guess_format(model)
 
 
 Fill: TypeAlias = Callable[[Sequence[JsonObject], Sequence[Json]], str | None]
@@ -73,7 +73,7 @@ class PromptDiscoverer:
                 found = self._find(model)
                 if found.template is not None:
                     template = self.template.template if self.template is not None else found.template
-                    found = replace(found, recognised=detect_format(template, model))
+                    found = replace(found, recognized=detect_format(template, model))
                 if found.is_final:
                     if len(self._found) >= MAX_MODELS:
                         self._found.clear()

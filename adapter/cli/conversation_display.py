@@ -1,6 +1,6 @@
 """Show a conversation to the user: the model's answer on stdout, everything else on stderr.
 
-Control sequences in text from a model or a file are made visible, so that the terminal does not interpret them. Colours
+Control sequences in text from a model or a file are made visible, so that the terminal does not interpret them. Colors
 and the status line appear only on a terminal.
 """
 
@@ -246,7 +246,7 @@ class Console:
             self.show_diff(result.diff)
 
     def show_diff(self, diff: str) -> None:
-        """Show a diff in colour, indented like all output of a call."""
+        """Show a diff in color, indented like all output of a call."""
         diff = collapse_blanks(escape_for_display(diff, keep="\n\t"))
         styles = {"+": "green", "-": "red", "@": "cyan"}
         for line in diff.rstrip("\n").split("\n") if diff else []:

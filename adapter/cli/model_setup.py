@@ -76,7 +76,7 @@ def _detect_format(
     is_inferred = settings.format == FROM_TEMPLATE
     if prompt is None and is_inferred:
         prompt = loaded.chat.own_prompt()
-    detected = prompt.recognised if prompt is not None else None
+    detected = prompt.recognized if prompt is not None else None
     if detected is None:
         if is_inferred:
             console.note("format: not inferred, because the server reports no template; give one with --template")

@@ -69,7 +69,7 @@ PROMPT_HELP = "How the model sees its tools: own (its chat template), words (a g
 GUIDE_HELP = "For small models, choose the tool from the wording of the request: auto, on or off."
 TEMPLATE_HELP = "The model's chat template, if the server does not apply it: Jinja, tokenizer_config.json or GGUF."
 CONTEXT_BUDGET_HELP = (
-    "Shorten old results and summarise old turns of conversations longer than this: tokens, auto (the model server's "
+    "Shorten old results and summarize old turns of conversations longer than this: tokens, auto (the model server's "
     "context) or off."
 )
 PROMPTS_HELP = "Folder with custom prompt templates."

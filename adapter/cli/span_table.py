@@ -19,7 +19,7 @@ MARGIN = 25
 
 
 def span_listing(spans: Sequence[Span]) -> Text:
-    """List the spans in order, in the colour of their kind, with remarks below them."""
+    """List the spans in order, in the color of their kind, with remarks below them."""
     listing = Text()
     for span in spans:
         head = f"{span.kind:<10} {f'{span.start}-{span.end}':<{MARGIN - 12}} "

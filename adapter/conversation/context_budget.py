@@ -27,7 +27,7 @@ ACCURACY = 0.9
 LONG_TEXT = 1_000
 """Number of characters that remain of an old message of the user or the model."""
 MAX_NOTED, NOTED_PER_TOKEN = 20, 1 / 250
-"""Maximum number of summarised calls that a note lists, also for each token of the limit; it counts the others."""
+"""Maximum number of summarized calls that a note lists, also for each token of the limit; it counts the others."""
 MAX_COUNTS = 16_384
 """Maximum number of texts whose token counts are cached."""
 
@@ -42,7 +42,7 @@ def prompt_limit(context_tokens: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class FittedMessages:
-    """The messages to send. ``cuts``: numbers of shortened ``results``, summarised ``turns``, and shortened or omitted
+    """The messages to send. ``cuts``: numbers of shortened ``results``, summarized ``turns``, and shortened or omitted
     ``messages``."""
 
     messages: Sequence[Json]
@@ -57,7 +57,7 @@ class FittedMessages:
 def fit_messages(messages: Json, limit: int) -> FittedMessages:
     """Shorten messages in OpenAI's or Ollama's format to ``limit`` tokens, as far as possible.
 
-    Old tool results are shortened first. Then old turns with calls are summarised, old texts shortened, and old
+    Old tool results are shortened first. Then old turns with calls are summarized, old texts shortened, and old
     messages omitted. System messages, the first and the last message of the user, and the last turn remain; its
     results are shortened if nothing else helps. Invalid messages are returned unchanged.
     """
@@ -90,7 +90,7 @@ def count_json_tokens(value: Json) -> int:
 
 @dataclass(slots=True)
 class _Note:
-    """Text in place of what was cut. ``lines``: the last summarised calls. ``calls``: the number of all of them.
+    """Text in place of what was cut. ``lines``: the last summarized calls. ``calls``: the number of all of them.
     ``messages``: the number of omitted messages."""
 
     lines: deque[str]
@@ -106,7 +106,7 @@ class _Note:
 
 
 class _Fitting:
-    """The conversation up to a message, with its cuts. A summarised message is None.
+    """The conversation up to a message, with its cuts. A summarized message is None.
 
     Each kind of cut has a position, before which it has been made everywhere and which only moves forward.
     """
@@ -120,10 +120,10 @@ class _Fitting:
         self._calls: dict[str, tuple[str, str]] = {}  # tool name and summary of each call, by id
         self._call_of: dict[int, tuple[str, str]] = {}  # the same by position of the result
         self._notes: dict[int, _Note] = {}
-        self._home = -1  # the last message before the position of `_summarise_turn` that is not summarised
+        self._home = -1  # the last message before the position of `_summarize_turn` that is not summarized
         self._first_user = self._last_user = self._last_turn = -1
         self._steps: list[Callable[[int], int]] = [
-            self._shorten_result, self._summarise_turn, self._shorten_text, self._omit_message,
+            self._shorten_result, self._summarize_turn, self._shorten_text, self._omit_message,
         ]  # fmt: skip
         self._positions = [0] * len(self._steps)
 
@@ -175,7 +175,7 @@ class _Fitting:
             length = _count_characters(self._originals[index])
             self._shorten_result_to(index, max(SHORT, int(length * share)))
 
-    def _summarise_turn(self, index: int) -> int:
+    def _summarize_turn(self, index: int) -> int:
         """Replace an answer with calls, and their results, by a line in the note of the message before them."""
         message = self.messages[index]
         if message is None:

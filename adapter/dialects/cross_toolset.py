@@ -155,7 +155,7 @@ def _translate_to(call: ResolvedCall, own: Tool) -> ResolvedCall | None:
     for key, value in significant.items():
         parameter = _match_parameter(key, call.tool, own)
         if parameter is None:
-            unmatched.append(key)  # the argument may ask for behaviour that ``own`` has by default
+            unmatched.append(key)  # the argument may ask for behavior that ``own`` has by default
             continue
         if parameter in named:
             return None

@@ -18,9 +18,9 @@ def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
     if trials == 0:
         return 0.0, 1.0
     share, z2 = successes / trials, Z * Z
-    centre = share + z2 / (2 * trials)
+    center = share + z2 / (2 * trials)
     margin = Z * math.sqrt(share * (1 - share) / trials + z2 / (4 * trials * trials))
-    return max(0.0, (centre - margin) / (1 + z2 / trials)), min(1.0, (centre + margin) / (1 + z2 / trials))
+    return max(0.0, (center - margin) / (1 + z2 / trials)), min(1.0, (center + margin) / (1 + z2 / trials))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
 
 SHORTENED = "adapter-shortened"
-"""Response header with the numbers of shortened results, summarised turns and shortened messages."""
+"""Response header with the numbers of shortened results, summarized turns and shortened messages."""
 
 AUTO: Literal["auto"] = "auto"
 """Context budget that is the context size of the model server, if it reports one."""

@@ -28,7 +28,7 @@ NOTHING: Rest = ((), 0)
 
 
 _HEAD = 8
-"""Length of the beginning of a call by which a repeated call is recognised, in characters."""
+"""Length of the beginning of a call by which a repeated call is recognized, in characters."""
 
 
 def remaining(rest: Rest) -> Sequence[Event]:

@@ -1,4 +1,4 @@
-"""Recognise the start of a call at the end of an answer that was cut off."""
+"""Recognize the start of a call at the end of an answer that was cut off."""
 
 from __future__ import annotations
 

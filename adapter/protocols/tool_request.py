@@ -76,7 +76,7 @@ def request_format(body: JsonObject, options: TranslationOptions) -> str | None:
     name."""
     model = str(body.get("model") or "")[:MAX_MODEL]
     guessed = _guess_format(options.prompt.model or model, options.prompt.template) or _guess_format(model, None)
-    return options.prompt.format or options.prompt.recognised or guessed
+    return options.prompt.format or options.prompt.recognized or guessed
 
 
 _guess_format = lru_cache(maxsize=256)(guess_format)

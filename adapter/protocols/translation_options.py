@@ -64,7 +64,7 @@ class PromptSettings:
 
     format: str | None = None
     template: str | None = None
-    recognised: str | None = None
+    recognized: str | None = None
     """The format detected by probing the template. It takes precedence over a guess from the template's text."""
     from_template: bool = False
     """Derive the format from the template, even if the model name is known."""

@@ -118,11 +118,11 @@ class ModelServer(UpstreamConnection):
             name = str(model or "")
             cached = self._prompt_cache.get(name)
             discovery, small = await asyncio.to_thread(self._discover, name) if cached is None else cached
-            detected = self._preferred_format(discovery.recognised)
-            recognised = (detected.certain if detected is not None else None) or options.prompt.recognised
+            detected = self._preferred_format(discovery.recognized)
+            recognized = (detected.certain if detected is not None else None) or options.prompt.recognized
             template = options.prompt.template or discovery.template
             options = replace(
-                options.with_prompt(own=discovery.own, template=template, recognised=recognised), assists=small
+                options.with_prompt(own=discovery.own, template=template, recognized=recognized), assists=small
             )
         if model in self._toolless:
             options = replace(options.for_model(str(model)), native=False, setup_of=None)
@@ -179,7 +179,7 @@ class ModelServer(UpstreamConnection):
         discovery = self._own.discover(model)
         of_model = f" of {model}" if model and self._own.endpoint.kind == "ollama" else ""
         self._log_once(f"prompt{of_model}: {discovery.explanation}")
-        self._log_format(self._preferred_format(discovery.recognised), of_model)
+        self._log_format(self._preferred_format(discovery.recognized), of_model)
         small = self._assists_for(self._own.endpoint, model, discovery)
         if discovery.is_final:
             if len(self._prompt_cache) >= MAX_PROMPTS:
@@ -304,7 +304,7 @@ class ModelServer(UpstreamConnection):
             prompt = options.prompt
             if prompt.template is not None and prompt.format is None:
                 detected = self._preferred_format(detect_format(prompt.template, prompt.model))
-                options = options.with_prompt(recognised=detected.certain if detected is not None else None)
+                options = options.with_prompt(recognized=detected.certain if detected is not None else None)
                 self._log_format(detected)
             if before is not None and before.options.prompt.template != prompt.template:
                 self._own.forget()

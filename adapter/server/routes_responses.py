@@ -81,7 +81,7 @@ async def _count(upstream: ModelServer, http: HttpRequest) -> ASGIApp:
 
 
 async def _refuse_compaction(_: HttpRequest) -> JSONResponse:
-    message = "this server cannot compact conversations: summarise the older input yourself, or send less of it"
+    message = "this server cannot compact conversations: summarize the older input yourself, or send less of it"
     return JSONResponse(refusal(RequestError(message, status=404, code="unsupported_endpoint")), 404)
 
 

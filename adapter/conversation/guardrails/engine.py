@@ -191,7 +191,7 @@ class Guardrails:
         return verdict
 
     def remember_message(self, message: str, past: CallHistory, answer: CandidateAnswer) -> None:
-        """Remember a message sent after ``answer``, so that a copy of it is recognised (`own_words`)."""
+        """Remember a message sent after ``answer``, so that a copy of it is recognized (`own_words`)."""
         if "own_words" in self.on:
             self._sent.add(message, past, answer.text, self.tools)
 
@@ -268,7 +268,7 @@ class Guardrails:
         tries = self._tries[fault.guardrail]
         if self._tries.total() >= self.retries or tries >= len(fault.wordings):
             guardrail = GUARDRAILS[fault.guardrail]
-            reason = f"the model's answer was {guardrail.recognises}"
+            reason = f"the model's answer was {guardrail.recognizes}"
             return Stop(guardrail.name, reason) if guardrail.stops else ACCEPT
         self._tries[fault.guardrail] += 1
         held_to = () if fault.is_free_first and tries == 0 else fault.held_to

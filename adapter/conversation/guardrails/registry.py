@@ -11,11 +11,11 @@ from adapter.core.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Guardrail:
-    """A guardrail. ``recognises``: description of the answers that it detects. ``stops``: end the loop when all retries
+    """A guardrail. ``recognizes``: description of the answers that it detects. ``stops``: end the loop when all retries
     fail, instead of accepting the answer. ``drops``: a call or answer is dropped if no retry helps or is possible."""
 
     name: str
-    recognises: str
+    recognizes: str
     is_default: bool = True
     stops: bool = False
     drops: bool = False

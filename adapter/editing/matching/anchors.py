@@ -1,6 +1,6 @@
 """Locate changes whose context lines have changed since the model read the file.
 
-If the lines to change occur verbatim, and the context favours one location over all others, only these lines are
+If the lines to change occur verbatim, and the context favors one location over all others, only these lines are
 edited.
 
 Context is measured in bits. A line that occurs once in a thousand lines gives ten bits; a line that occurs in every

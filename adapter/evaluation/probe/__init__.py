@@ -5,7 +5,7 @@
     tasks.py                the tasks, and the check of their answers
     task_runner.py          runs one task in one setup on a real server
     successive_halving.py   decides which setups get how many tasks
-    server_faults.py        recognises faults of the server in the answers
+    server_faults.py        recognizes faults of the server in the answers
     report_page.py          the results as one HTML file
 """
 

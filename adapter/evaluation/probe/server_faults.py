@@ -26,7 +26,7 @@ def find_server_faults(answers: Sequence[str]) -> list[str]:
     breaks = [place for text in answers if (place := _break(text))]
     patterns = (
         (tokens, 1, "contain a control token", "The chat template may be wrong, or begin the prompt twice."),
-        (repeated, 1, "repeat a token", "The quantisation may be damaged: try another file of the model."),
+        (repeated, 1, "repeat a token", "The quantization may be damaged: try another file of the model."),
         (breaks, len(breaks) * 2 // 3, "break a call after", "Try without speculative decoding (a draft model)."),
     )
     sentences = []

@@ -178,8 +178,8 @@ class SglangReasoningParser:
         parameters = inspect.signature(self.sglang.reasoning_detector.__init__).parameters
         is_always_on = self._format is not None and self._format.starts_in_reasoning
         class_fields = options | {"reasoning_default": "always" if is_always_on else None}
-        initialise: Any = super().__init__
-        initialise(
+        initialize: Any = super().__init__
+        initialize(
             self._opening,
             closing,
             force_reasoning=bool(force_reasoning),

@@ -173,7 +173,7 @@ class VllmToolParser(_VllmParserBase):
         delta_token_ids: Sequence[int],
         request: Any,
     ) -> Any:
-        """Return the message for ``delta_text``. ``previous_text`` is recognised by its length and its end.
+        """Return the message for ``delta_text``. ``previous_text`` is recognized by its length and its end.
 
         The first delta after reasoning is empty; before 0.13, it starts with whitespace.
         """

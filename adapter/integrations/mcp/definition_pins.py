@@ -2,7 +2,7 @@
 
 The user's state folder has one file per server. The file contains the hash of each tool's definition and, for diffs,
 the definition itself unless it is long. Models treat descriptions like a prompt, so a server that was harmless when it
-was approved can change a model's behaviour later ("rug pull").
+was approved can change a model's behavior later ("rug pull").
 """
 
 from __future__ import annotations

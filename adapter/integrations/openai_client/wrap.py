@@ -205,13 +205,13 @@ class _UpstreamInfo:
         model = _model_of(http_request)
         found = self._prompts.discover(model)
         small = self._small_models.assists_for(model) if self._small_models and found.own is None else None
-        detected = found.recognised
+        detected = found.recognized
         if detected is not None and self._options.prompt.from_template:
             detected = detected.from_template()
         if detected is not None and (detected.by == "template" or self._options.prompt.from_template):
             _log.info("format: %s", detected)
-        recognised = detected.certain if detected is not None else None
-        options = self._options.with_prompt(own=found.own, template=found.template, recognised=recognised)
+        recognized = detected.certain if detected is not None else None
+        options = self._options.with_prompt(own=found.own, template=found.template, recognized=recognized)
         return replace(options, assists=small)
 
     async def options_async(self, http_request: Any) -> TranslationOptions:

@@ -1,4 +1,4 @@
-"""Parse calls written as two labelled lines: the tool's name, and the arguments as JSON.
+"""Parse calls written as two labeled lines: the tool's name, and the arguments as JSON.
 
 ::
 

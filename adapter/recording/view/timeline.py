@@ -15,7 +15,7 @@ MAX_CALLS = 20
 def timeline(exchange: RecordedExchange, names: Sequence[str] = ()) -> list[JsonObject]:
     """Return the phases of an exchange in order; an empty list if the times were not recorded.
 
-    A phase has a start and an end, in seconds after the request, and the kind of span that determines its colour.
+    A phase has a start and an end, in seconds after the request, and the kind of span that determines its color.
     ``names``: the names of the called tools, if known.
     """
     if exchange.first_s is None or exchange.duration_s is None:

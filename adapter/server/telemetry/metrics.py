@@ -95,7 +95,7 @@ class Metrics:
         self._running = gauge("places_taken", "Requests running at the model server.")
         self._waiting = gauge("places_waited_for", "Requests waiting in the queue.")
         self._draining = gauge("draining", "Workers that are shutting down gracefully.")
-        gauge("info", "Always 1, labelled with the version.", "version", mode="livemax").labels(__version__).set(1)
+        gauge("info", "Always 1, labeled with the version.", "version", mode="livemax").labels(__version__).set(1)
 
     def on_start(self, request: RequestInfo, _headers: Mapping[str, str]) -> None:
         self._open.labels(request.operation or "none").inc()

@@ -19,7 +19,7 @@ def breaking(call: str) -> str:
 
 FAULTS: dict[str, tuple[Callable[[str], str], str]] = {
     "same place": (breaking, "speculative decoding"),
-    "repeated token": (lambda call: f"{call[:30]}{'gow ' * 30}", "quantisation"),
+    "repeated token": (lambda call: f"{call[:30]}{'gow ' * 30}", "quantization"),
     "doubled BOS": (lambda call: f"<s><s>{call}", "chat template"),
     "control token": (lambda call: f"{call}<|im_end|>\n<|im_start|>assistant\n", "chat template"),
 }
