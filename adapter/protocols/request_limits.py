@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import marshal
 
+from pydantic_core import from_json
+
 from adapter.core.events import Json, JsonObject
 from adapter.protocols.openai_errors import RequestError
 
@@ -22,10 +24,10 @@ today's models accept."""
 
 def read_body(content: bytes) -> JsonObject:
     """Parse a request body. Raises RequestError if it is not a JSON object."""
-    if sum(map(content.count, (b",", b"[", b"{"))) > MAX_VALUES:
+    if len(content) > MAX_VALUES and sum(map(content.count, (b",", b"[", b"{"))) > MAX_VALUES:
         raise RequestError(f"the request body has more than {MAX_VALUES} values. Shorten the conversation")
     try:
-        body = json.loads(content)
+        body = _read(content)
     except RecursionError:
         body = None
     except ValueError as error:
@@ -37,12 +39,21 @@ def read_body(content: bytes) -> JsonObject:
         level = [
             inner
             for value in level
-            for inner in (value.values() if isinstance(value, dict) else value)
-            if isinstance(inner, dict | list)
+            for inner in (value.values() if type(value) is dict else value)
+            if type(inner) is dict or type(inner) is list
         ]
-    if level:
-        raise RequestError(f"the request body is nested more than {MAX_DEPTH} levels deep")
-    return body
+        if not level:
+            return body
+    raise RequestError(f"the request body is nested more than {MAX_DEPTH} levels deep")
+
+
+def _read(content: bytes) -> Json:
+    """Decode JSON like `json.loads`, in half the time. Only `json.loads` accepts lone surrogates and other encodings,
+    and its errors are reported."""
+    try:
+        return from_json(content)
+    except ValueError:
+        return json.loads(content)
 
 
 def check_size(body: JsonObject) -> None:
