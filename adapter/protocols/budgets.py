@@ -40,17 +40,17 @@ class Budgets:
         """Replace `AUTO` by the context size of the model server; None if it reports none."""
         return replace(self, context=tokens) if self.context == AUTO else self
 
-    def fit(self, messages: Json, other_tokens: int) -> FittedMessages:
-        """Shorten ``messages``. ``other_tokens``: length of the rest of the prompt, such as tool definitions."""
+    def fit(self, messages: Json, rest: Json) -> FittedMessages:
+        """Shorten ``messages``. ``rest``: the rest of the prompt, such as tool definitions."""
         if not isinstance(self.context, int):
             return FittedMessages(messages)
-        return fit_messages(messages, prompt_limit(self.context) - other_tokens)
+        return fit_messages(messages, prompt_limit(self.context) - count_json_tokens(rest))
 
     def fit_body(self, body: JsonObject) -> tuple[JsonObject, str]:
         """Shorten the messages of a request that is sent as it is. Return it, and the value of `SHORTENED`."""
         if not isinstance(self.context, int):
             return body, ""
-        fitted = self.fit(body.get("messages"), count_json_tokens(body.get("tools")))
+        fitted = self.fit(body.get("messages"), body.get("tools"))
         return ({**body, "messages": fitted.messages}, fitted.summary) if fitted.summary else (body, "")
 
 

@@ -19,11 +19,9 @@ from adapter.parsing.format import Format
 from adapter.prompting.escaping import escape_control_tokens, map_strings, unescape_control_tokens
 from adapter.prompting.template_capabilities import System
 from adapter.protocols.openai_errors import RequestError
+from adapter.protocols.tool_definitions import NO_REFERENCES
 from adapter.protocols.verbatim_calls import Call, VerbatimCallCache
 from adapter.tools.tool import ToolSet
-
-_NO_REFERENCES = 2
-"""Version of marshal in which equal values have equal bytes."""
 
 
 def plain_messages(
@@ -57,7 +55,7 @@ def _plain(messages: Json, format: Format, tools: ToolSet, memory: VerbatimCallC
     for path, message, content in read_messages(messages):
         role = message["role"]
         if role == "assistant" and message.get("tool_calls"):
-            key = (format.name, tools, marshal.dumps(message, _NO_REFERENCES))
+            key = (format.name, tools, marshal.dumps(message, NO_REFERENCES))
             if (known := memory.written.find(key)) is not None:
                 names |= {call["id"]: call["function"]["name"] for call in message["tool_calls"]}
                 yield {"role": "assistant", "content": known}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from adapter.conversation.context_budget import count_json_tokens
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.format import Format
 from adapter.prompting.system_prompt import new_prompt_session, system_prompt
@@ -50,7 +49,7 @@ def build_prompt(request: ToolRequest, options: TranslationOptions, enforcement:
         raise RequestError(NOT_OWN, "tools")
     else:
         system = _prompt(shown, request.format, options.style_used, options.prompt.prompts) if request.allowed else ""
-        fitted = options.budgets_for(request.body).fit(request.messages, count_json_tokens(system))
+        fitted = options.budgets_for(request.body).fit(request.messages, system)
         messages = plain_messages(
             fitted.messages, request.format, system, instruction, request.described, options.memory
         )
@@ -76,7 +75,7 @@ def _build_template_prompt(
     plain = passthrough_fields(request.body)
     if request.allowed:
         plain["tools"] = template_tool_definitions(request.body.get("tools"), shown, request.format)
-    fitted = options.budgets_for(request.body).fit(request.messages, count_json_tokens(plain.get("tools")))
+    fitted = options.budgets_for(request.body).fit(request.messages, plain.get("tools"))
     rendered = template_messages(
         fitted.messages,
         own.traits,

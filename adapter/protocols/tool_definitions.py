@@ -7,6 +7,7 @@ are harmless, and model servers accept them.
 from __future__ import annotations
 
 import json
+import marshal
 from functools import lru_cache
 from typing import Any
 
@@ -25,6 +26,8 @@ CACHE_SIZE = 32
 definitions."""
 MAX_CACHED_CHARACTERS = 250_000
 """Maximum length of definitions that are cached, in characters. It limits the cache to 8 MB."""
+NO_REFERENCES = 2
+"""Version of marshal in which equal values have equal bytes."""
 
 
 def parse_tool_set(definitions: Json) -> ToolSet:
@@ -32,14 +35,15 @@ def parse_tool_set(definitions: Json) -> ToolSet:
     tools = objects_in(definitions, "tools")
     if len(tools) > MAX_TOOLS:
         raise RequestError(f"'tools' has {len(tools):,} tools; the maximum is {MAX_TOOLS:,}. Send fewer", "tools")
-    text = json.dumps(tools, ensure_ascii=False)
-    check = _check_tools if len(text) <= MAX_CACHED_CHARACTERS else _check_tools.__wrapped__
-    return check(text)
+    encoded = marshal.dumps(tools, NO_REFERENCES)  # a quarter of the time of JSON
+    check = _check_tools if len(encoded) <= MAX_CACHED_CHARACTERS else _check_tools.__wrapped__
+    return check(encoded)
 
 
 @lru_cache(CACHE_SIZE)
-def _check_tools(definitions: str) -> ToolSet:
-    return ToolSet(_tool(each, f"tools[{index}]") for index, each in enumerate(json.loads(definitions)))
+def _check_tools(encoded: bytes) -> ToolSet:
+    definitions = json.loads(json.dumps(marshal.loads(encoded)))
+    return ToolSet(_tool(each, f"tools[{index}]") for index, each in enumerate(definitions))
 
 
 def _tool(definition: JsonObject, path: str) -> Tool:
