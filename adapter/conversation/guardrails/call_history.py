@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from adapter.core.events import Json, JsonObject
 from adapter.prompting.intent.bm25 import split_words
@@ -29,6 +30,9 @@ pop post push put remove rename replace reset run save send set start stop toggl
 """
 _WRITES = frozenset(_WRITES_WORDS.split())
 """Words in the names of tools without annotations that only read, and of tools that change something."""
+
+MAX_CACHED_NAME = 128
+"""Maximum length of a tool's name whose words are cached, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +98,12 @@ def may_change(name: str, tools: ToolSet) -> bool:
     tool = tools.match(name)
     if tool is not None and (tool.effect != "read" or tool.validate is not None):
         return tool.effect != "read"
+    sounds_like_change = _sounds_like_change if len(name) <= MAX_CACHED_NAME else _sounds_like_change.__wrapped__
+    return sounds_like_change(name)
+
+
+@lru_cache(1_024)
+def _sounds_like_change(name: str) -> bool:
     words = set(split_words(name))
     return not words & _READS or bool(words & _WRITES)
 
@@ -114,23 +124,23 @@ def call_history_of(messages: Json, tools: ToolSet | None = None) -> CallHistory
     request, turn_start = "", 0
     texts: list[tuple[str, str]] = []
     for message in messages if isinstance(messages, list) else ():
-        if isinstance(message, dict) and message.get("role") not in ("tool", "function"):
-            texts.append((str(message.get("role")), _text(message.get("content"))))
-        match message:
-            case {"role": "assistant", "tool_calls": [*tool_calls]}:
-                calls += [call for each in tool_calls if (call := _parse_call(each, len(calls)))]
-            case {"role": "tool" | "function", **rest}:
-                results[str(rest.get("tool_call_id") or "")] = _text(rest.get("content"))
-            case {"role": "user", "content": content}:
-                request, turn_start = _text(content), len(calls)
-            case _:
-                pass
+        if not isinstance(message, dict):
+            continue
+        role, content = message.get("role"), message.get("content")
+        if role in ("tool", "function"):
+            results[str(message.get("tool_call_id") or "")] = _text(content)
+            continue
+        texts.append((str(role), _text(content)))
+        if role == "assistant" and isinstance(tool_calls := message.get("tool_calls"), list | tuple):
+            calls += [call for each in tool_calls if (call := _parse_call(each, len(calls)))]
+        elif role == "user" and "content" in message:
+            request, turn_start = texts[-1][1], len(calls)
     past_calls = []
+    changing = {name: tools is None or may_change(name, tools) for _, name, _ in calls}
     for call_id, name, arguments in calls:
         result = results.get(call_id)
         is_ok = result is not None and not looks_like_error(result)
-        changes = tools is None or may_change(name, tools)
-        past_calls.append(PastCall(name, arguments, result or "", is_ok, changes))
+        past_calls.append(PastCall(name, arguments, result or "", is_ok, changing[name]))
     return CallHistory(request, tuple(past_calls), turn_start, tuple(texts))
 
 
