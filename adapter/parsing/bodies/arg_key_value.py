@@ -45,6 +45,7 @@ NAME_LIMIT = 200
 """Maximum length of a name or key; longer text is prose that contains a stray marker."""
 
 _end_of_thought = MarkerSet("</think>")
+_LINE_END = re.compile(r"[ \t]*\r?\n")
 _NAME = re.compile(r"[^\s<>{}\[\]()\"'`|,;]{1,200}")
 
 
@@ -99,6 +100,7 @@ class KeyValueReader:
     def __init__(self, tags: KeyValueTags, own: tuple[str, ...] = ()) -> None:
         self.tags, self.own = tags, own
         kinds = {
+            without_bracket(tags.key_open): "broken key",
             tags.key_open: "key",
             tags.key_close: "key close",
             tags.value_open: "value",
@@ -111,10 +113,13 @@ class KeyValueReader:
         self._tags = MarkerSet(*filter(None, self._kind))
         self._separator = MarkerSet(tags.separator) if tags.separator else None
         self._key_end = tags.key_close or tags.value_open
-        self._after_key = MarkerSet(tags.value_open, *filter(None, [tags.key_close]), *(tags.type or ())[:1])
+        self._broken_value_open = without_bracket(tags.value_open)
+        self._after_key = MarkerSet(
+            tags.value_open, self._broken_value_open, *filter(None, [tags.key_close]), *(tags.type or ())[:1]
+        )
         self._value = RawValue(
             closes=[tags.value_close],
-            next_opens=[tags.key_open],
+            next_opens=[*dict.fromkeys([tags.key_open, without_bracket(tags.key_open)])],
             call_opens=[tags.open],
             call_closes=[tags.close],
             outer_closes=[tags.section_close] if tags.section_close else [],
@@ -177,7 +182,7 @@ class KeyValueReader:
         tag = yield from take_marker(source, self._tags)
         source.push_back(tag)
         match self._kind[tag.lower()]:
-            case "key":
+            case "key" | "broken key":
                 return call
             case "call close" | "call":
                 return call if is_intended else None
@@ -215,8 +220,9 @@ class KeyValueReader:
             char = yield from skip_space(source, span)
             tag = yield from take_marker(source, self._tags)
             match self._kind[tag.lower()]:
-                case "key":
+                case "key" | "broken key" as kind:
                     span.append(tag)
+                    call.fix(*(["misspelt-inner-tag"] if kind == "broken key" else []))
                     yield from self._read_pair(source, span, call)
                 case "call close":
                     span.append(tag)
@@ -307,15 +313,26 @@ class KeyValueReader:
             if not tag:
                 if char:
                     call.fix("missing-inner-tag")
-                source.push_back("".join(gap))
+                space = "".join(gap)
+                line_end = _LINE_END.match(space)  # it belongs to the tags
+                span.append(line_end.group() if line_end else "")
+                source.push_back(space[len(span[-1]) :])
                 return False, type
             span.extend([*gap, tag])
             if tag.lower() == self.tags.value_open:
+                return True, type
+            if tag.lower() == self._broken_value_open:
+                call.fix("misspelt-inner-tag")
                 return True, type
             if self.tags.type and tag.lower() == self.tags.type[0]:
                 type = (yield from take_until(source, self.tags.type[1], NAME_LIMIT, span)) or ""
                 continue
             call.fix("text-in-tag")
+
+
+def without_bracket(tag: str) -> str:
+    """Return the opening ``tag`` without its first bracket, as quantized models sometimes write it."""
+    return tag.removeprefix("<")
 
 
 def _take_word(source: StreamBuffer) -> Reader[str]:
