@@ -134,13 +134,13 @@ def written_by(source: str) -> Iterator[tuple[str, str, Calls, str]]:
         return None
 
     found = derive_format(fill, "template_benchmark")
-    frame, way = found.frame, detect_conventions(fill)
-    if frame is None or way is None:
+    frame, conventions = found.frame, detect_conventions(fill)
+    if frame is None or conventions is None:
         return
-    writings = RenderedConversations(fill, way)
+    conversations = RenderedConversations(fill, conventions)
     for what, calls in CALLS.items():
         for content in ("", "I do it now."):
-            text = writings.calls(calls, content or None)
+            text = conversations.render_calls(calls, content or None)
             if text is None or content not in text or _is_short(text, content, calls):
                 continue
             start = len(frame.lead) if not content else text.index(content)

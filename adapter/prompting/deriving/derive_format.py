@@ -13,12 +13,12 @@ from adapter.parsing.format import Format
 from adapter.parsing.formats import DERIVED
 from adapter.prompting.deriving.infer_call_format import infer_call_format
 from adapter.prompting.deriving.probes import (
-    ASKED,
+    ANSWER,
     NAME,
-    ONE,
-    SAID,
-    USER,
-    Fill,
+    ONE_CALL,
+    QUESTION,
+    QUESTION_MESSAGE,
+    PromptRenderer,
     RenderedConversations,
     TemplateConventions,
     detect_conventions,
@@ -27,7 +27,7 @@ from adapter.prompting.deriving.probes import (
 )  # fmt: skip
 from adapter.prompting.deriving.prompt_layout import CannotDeriveError, PromptFrame, find_frame, find_result, find_turns
 from adapter.prompting.deriving.round_trip import (
-    SHOWN,
+    MAX_QUOTED,
     RoundTripFailure,
     RoundTripSample,
     round_trip_failures,
@@ -53,13 +53,9 @@ class DerivationResult:
     misses: tuple[RoundTripFailure, ...] = ()
     known: str | None = None
 
-    def find_sample(self, what: str) -> str | None:
-        """Return the sample ``what`` as rendered by the template, or None."""
-        return next((sample.written for sample in self.samples if sample.what == what), None)
-
-    @property
-    def limits(self) -> tuple[RoundTripFailure, ...]:
-        return tuple(miss for miss in self.misses if miss.is_limit)
+    def find_sample(self, name: str) -> str | None:
+        """Return the sample ``name`` as rendered by the template, or None."""
+        return next((sample.rendered for sample in self.samples if sample.name == name), None)
 
 
 def derived_format_name(source: str, tokens: Mapping[str, str]) -> str:
@@ -69,28 +65,28 @@ def derived_format_name(source: str, tokens: Mapping[str, str]) -> str:
     return f"{DERIVED}{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
 
-def derive_format(fill: Fill, name: str) -> DerivationResult:
+def derive_format(render: PromptRenderer, name: str) -> DerivationResult:
     """Derive the format of the template that ``fill`` renders."""
-    way = detect_conventions(fill)
-    if way is None:
-        return DerivationResult(None, _explain_missing_calls(fill))
-    writings = RenderedConversations(fill, way)
+    conventions = detect_conventions(render)
+    if conventions is None:
+        return DerivationResult(None, _explain_missing_calls(render))
+    conversations = RenderedConversations(render, conventions)
     try:
-        frame = find_frame(writings, find_turns(writings))
+        frame = find_frame(conversations, find_turns(conversations))
     except CannotDeriveError as error:
-        return DerivationResult(None, str(error)[:SHOWN])
-    markers = [token for token in split_tokens(f"{frame.calls(ONE)}") if is_special(token)]
+        return DerivationResult(None, str(error)[:MAX_QUOTED])
+    markers = [token for token in split_tokens(f"{frame.render_calls(ONE_CALL)}") if is_special(token)]
     try:
         description = _with_turns(frame, infer_call_format(frame, name))
     except CannotDeriveError as error:
-        return DerivationResult(None, str(error)[:SHOWN], None, frame, round_trip_samples(frame, markers))
+        return DerivationResult(None, str(error)[:MAX_QUOTED], None, frame, round_trip_samples(frame, markers))
     samples = round_trip_samples(frame, tuple(dict.fromkeys((*markers, *description.markers))))
     try:
         format = compile_format(description)
     except UnsupportedLayoutError as error:
-        return DerivationResult(None, f"no parser supports {error}"[:SHOWN], description, frame, samples)
+        return DerivationResult(None, f"no parser supports {error}"[:MAX_QUOTED], description, frame, samples)
     misses = round_trip_failures(format, samples)
-    wrong = [miss for miss in misses if not miss.is_limit]
+    wrong = [miss for miss in misses if not miss.is_ambiguous]
     if wrong:
         return DerivationResult(None, f"it misreads {wrong[0]}", description, frame, samples, misses)
     return DerivationResult(format, "", description, frame, samples, misses)
@@ -99,9 +95,9 @@ def derive_format(fill: Fill, name: str) -> DerivationResult:
 def _with_turns(frame: PromptFrame, found: FormatSpec) -> FormatSpec:
     turns = frame.turns
     result, results, heads = find_result(frame)
-    answer = frame.answer(ONE, SAID)
+    answer = frame.render_answer(ONE_CALL, ANSWER)
     if answer is not None:
-        keeps_space = answer.partition(SAID)[2][:1].strip() != ""
+        keeps_space = answer.partition(ANSWER)[2][:1].strip() != ""
     else:  # The template never renders text and calls together: use the whitespace between calls.
         keeps_space = found.between == "" and any(found.section) is False and found.body not in ("json", "labels")
     if found.body == "channels":  # The markers around a message are part of the body.
@@ -120,14 +116,14 @@ def _with_turns(frame: PromptFrame, found: FormatSpec) -> FormatSpec:
     )
 
 
-def _explain_missing_calls(fill: Fill) -> str:
-    question = fill([USER], [], False)
+def _explain_missing_calls(render: PromptRenderer) -> str:
+    question = render([QUESTION_MESSAGE], [], False)
     if question is None:
         return "the template cannot be rendered with a single question"
-    if ASKED not in question:
+    if QUESTION not in question:
         return "its output does not contain the user's message: this is not a chat template"
-    way = TemplateConventions("object", "", False, False, False)
-    text = RenderedConversations(fill, way).calls(ONE)
+    conventions = TemplateConventions("object", "", False, False, False)
+    text = RenderedConversations(render, conventions).render_calls(ONE_CALL)
     if text is None:
         return "the template rejects every conversation with a tool call"
     if NAME in text:

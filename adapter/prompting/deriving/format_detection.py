@@ -15,8 +15,8 @@ from typing import Literal
 from adapter.parsing.format import Format
 from adapter.parsing.formats import FORMATS, guess_format
 from adapter.prompting.deriving.derive_format import DerivationResult
-from adapter.prompting.deriving.probes import ONE, TWO_CALLS
-from adapter.prompting.deriving.round_trip import ONE_CALL, SEVERAL, round_trip_failures
+from adapter.prompting.deriving.probes import ONE_CALL, TWO_CALLS
+from adapter.prompting.deriving.round_trip import ONE_CALL_SAMPLE, TWO_CALLS_SAMPLE, round_trip_failures
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +85,11 @@ def _candidates(found: DerivationResult, source: str, model: str | None) -> Iter
 
 def _writes(format: Format, found: DerivationResult) -> bool:
     """Return whether the format writes the same calls as the template, ignoring whitespace around the calls."""
-    one, several = found.find_sample(ONE_CALL), found.find_sample(SEVERAL)
-    if one is None or format.encode_calls(ONE).strip() != one.strip():
+    one, several = found.find_sample(ONE_CALL_SAMPLE), found.find_sample(TWO_CALLS_SAMPLE)
+    if one is None or format.encode_calls(ONE_CALL).strip() != one.strip():
         return False
     return several is None or format.encode_calls(TWO_CALLS).strip() == several.strip()
 
 
 def _misreads(format: Format, found: DerivationResult) -> bool:
-    return any(not miss.is_limit for miss in round_trip_failures(format, found.samples, writes=False))
+    return any(not miss.is_ambiguous for miss in round_trip_failures(format, found.samples, writes=False))

@@ -13,13 +13,13 @@ from adapter.core.text.split_around import split_around
 from adapter.parsing.bodies.format_compiler import UnsupportedLayoutError, json_around
 from adapter.parsing.bodies.format_spec import ID, NUMBER, Body, FormatSpec, KeyValueLayout
 from adapter.prompting.deriving.probes import (
-    FURTHER,
     KEY,
     NAME,
     NO_ARGUMENTS,
-    ONE,
-    OTHER,
-    SECOND,
+    ONE_CALL,
+    OTHER_KEY,
+    OTHER_NAME,
+    OTHER_VALUE,
     TWO_ARGUMENTS,
     TWO_CALLS,
     VALUE,
@@ -37,7 +37,7 @@ MAX_STARTS = 200
 
 def infer_call_format(frame: PromptFrame, name: str) -> FormatSpec:
     """Infer the format of calls, without the turn that contains them. Raises CannotDeriveError if no layout fits."""
-    one, two = _render(frame, ONE), _render(frame, TWO_ARGUMENTS)
+    one, two = _render(frame, ONE_CALL), _render(frame, TWO_ARGUMENTS)
     if one is None or two is None:
         raise CannotDeriveError("the template renders a call, but rejects one with two arguments")
     if one.find(KEY) < one.find(NAME):
@@ -48,13 +48,13 @@ def infer_call_format(frame: PromptFrame, name: str) -> FormatSpec:
 
 def _render(frame: PromptFrame, calls: Sequence[Call]) -> str | None:
     """Render ``calls`` with their ids and numbers replaced by `ID` and `NUMBER`."""
-    text = frame.calls(calls)
+    text = frame.render_calls(calls)
     if text is None:
         return None
     for number, (name, _) in enumerate(calls):
         text = text.replace(f"{name}:{number}", f"{name}:{NUMBER}")
-        if not frame.writings.way.named_ids:
-            text = text.replace(frame.writings.way.id(name, number), ID)
+        if not frame.conversations.conventions.named_ids:
+            text = text.replace(frame.conversations.conventions.call_id(name, number), ID)
     return text
 
 
@@ -128,7 +128,7 @@ def _arguments_key(value: Json) -> str:
 
 def _json_style(two: str, is_text: bool) -> tuple[str, str, int | None]:
     """Return the colon, the comma and the indent that the template writes in arguments."""
-    arguments = {KEY: VALUE, SECOND: FURTHER}
+    arguments = {KEY: VALUE, OTHER_KEY: OTHER_VALUE}
     for indent, colon, comma in product((None, 4, 2), (": ", ":"), (", ", ",")):
         text = json.dumps(arguments, separators=(comma, colon), indent=indent)
         if (json.dumps(text) if is_text else text) in two:
@@ -147,25 +147,25 @@ def _gemma(one: str) -> FormatSpec | None:
 
 def _python(one: str, two: str) -> FormatSpec | None:
     match = re.fullmatch(rf"(?P<head>.*){NAME}\({KEY}=(?P<quote>[\"']){VALUE}(?P=quote)\)(?P<tail>.*)", one, re.DOTALL)
-    if match is None or not re.search(rf"{VALUE}[\"'], ?{SECOND}=", two):
+    if match is None or not re.search(rf"{VALUE}[\"'], ?{OTHER_KEY}=", two):
         return None
     return FormatSpec("", "python", match["head"], tail=match["tail"])
 
 
-_OTHERS: JsonObject = {
+_TYPED_VALUES: JsonObject = {
     "zqcount": 31337,
     "zqratio": 0.5,
     "zqflag": True,
     "zqlist": [31337, "zqitem"],
     "zqmap": {"zqinner": 31337},
 }
-_KINDS = dict(zip(_OTHERS, ("integer", "number", "boolean", "array", "object"), strict=True))
+_KINDS = dict(zip(_TYPED_VALUES, ("integer", "number", "boolean", "array", "object"), strict=True))
 
 
 def _pairs(frame: PromptFrame, two: str) -> FormatSpec:
     """Infer a format that writes keys and values separately. Raises CannotDeriveError if the template writes no such
     pairs."""
-    pieces = split_around(two, NAME, KEY, VALUE, SECOND, FURTHER)
+    pieces = split_around(two, NAME, KEY, VALUE, OTHER_KEY, OTHER_VALUE)
     if pieces is None:
         raise CannotDeriveError(f"the name, keys and values do not occur in this order: {two!r}")
     head, first, opening, following, other_opening, last = pieces
@@ -193,7 +193,7 @@ def _openings(frame: PromptFrame, head: str, first: str, last: str) -> dict[str,
     """Return the text between a key and its value, by the value's JSON type. Omit types whose values are not written as
     JSON."""
     openings = {}
-    for key, value in _OTHERS.items():
+    for key, value in _TYPED_VALUES.items():
         text = _render(frame, [(NAME, {key: value})])
         start = f"{head}{NAME}{first}{key}"
         if text is None or not text.startswith(start) or not text.endswith(last):
@@ -214,10 +214,10 @@ def _with_section(frame: PromptFrame, found: FormatSpec, one: str) -> FormatSpec
     """Separate the text around a section of several calls from the head and tail of a single call."""
     both = _render(frame, TWO_CALLS)
     head, tail = found.head, found.pairs.last if found.pairs is not None else found.tail
-    if both is None or OTHER not in both:
+    if both is None or OTHER_NAME not in both:
         return _with_list(found, one)
     after = both.partition(VALUE)[2]
-    gap = after[len(_value_end(found, after)) :].partition(OTHER)[0]
+    gap = after[len(_value_end(found, after)) :].partition(OTHER_NAME)[0]
     if NUMBER not in head and '"0"' in head and '"1"' in gap:
         head, gap = _renumber(head, "0"), _renumber(gap, "1")
     if found.body == "gemma":

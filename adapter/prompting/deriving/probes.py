@@ -18,23 +18,23 @@ from adapter.prompting.template_capabilities import MARK
 from adapter.tools.tool import ToolSet
 
 Call: TypeAlias = tuple[str, JsonObject]
-Fill: TypeAlias = Callable[[Sequence[JsonObject], Sequence[Json], bool], str | None]
-"""Render a prompt from messages and tools, with or without the generation prompt. Returns None if the template rejects
-them."""
+PromptRenderer: TypeAlias = Callable[[Sequence[JsonObject], Sequence[Json], bool], str | None]
+"""A function that renders a prompt from messages and tools, with or without the generation prompt. It returns None if
+the template rejects them."""
 
-NAME, OTHER = "zqname", "zqother"
-KEY, SECOND = "zqkey", "zqsecond"
-VALUE, FURTHER = "zqvalue", "zqfurther"
-ASKED, SAID, MORE, THOUGHT, RESULT = "zqasked", "zqsaid", "zqmore", "zqthought", "zqresult"
+NAME, OTHER_NAME = "zqname", "zqother"
+KEY, OTHER_KEY = "zqkey", "zqsecond"
+VALUE, OTHER_VALUE = "zqvalue", "zqfurther"
+QUESTION, ANSWER, FOLLOW_UP, THOUGHT, RESULT = "zqasked", "zqsaid", "zqmore", "zqthought", "zqresult"
 BOS, EOS = "<zqbos>", "<zqeos>"
 """Placeholders for a template's BOS and EOS tokens if these are unknown."""
 
-MAX_TALK = 10_000
+MAX_RENDERED = 10_000
 """Maximum length of the text after the user's message, in characters. Real templates write a few hundred."""
 
 _PROPERTIES: JsonObject = {
     KEY: {"type": "string", "description": "zqtext"},
-    SECOND: {"type": "string", "description": "zqtext"},
+    OTHER_KEY: {"type": "string", "description": "zqtext"},
     "zqcount": {"type": "integer", "description": "zqtext"},
     "zqratio": {"type": "number", "description": "zqtext"},
     "zqflag": {"type": "boolean", "description": "zqtext"},
@@ -50,21 +50,23 @@ TOOLS: list[Json] = [
             "parameters": {"type": "object", "properties": _PROPERTIES, "required": []},
         },
     }
-    for name in (NAME, OTHER)
+    for name in (NAME, OTHER_NAME)
 ]
 _LOOSE = {key: {"type": value["type"]} for key, value in _PROPERTIES.items()}
-TOOL_SET = ToolSet([{"name": name, "parameters": {"type": "object", "properties": _LOOSE}} for name in (NAME, OTHER)])
+TOOL_SET = ToolSet(
+    [{"name": name, "parameters": {"type": "object", "properties": _LOOSE}} for name in (NAME, OTHER_NAME)]
+)
 """The tools of the probes as a `ToolSet` for parsing. Lists and objects may contain any values."""
 
-ONE: list[Call] = [(NAME, {KEY: VALUE})]
-TWO_ARGUMENTS: list[Call] = [(NAME, {KEY: VALUE, SECOND: FURTHER})]
+ONE_CALL: list[Call] = [(NAME, {KEY: VALUE})]
+TWO_ARGUMENTS: list[Call] = [(NAME, {KEY: VALUE, OTHER_KEY: OTHER_VALUE})]
 NO_ARGUMENTS: list[Call] = [(NAME, {})]
-TWO_CALLS: list[Call] = [(NAME, {KEY: VALUE}), (OTHER, {SECOND: FURTHER})]
+TWO_CALLS: list[Call] = [(NAME, {KEY: VALUE}), (OTHER_NAME, {OTHER_KEY: OTHER_VALUE})]
 
 
 @dataclass(frozen=True, slots=True)
 class TemplateConventions:
-    """The input that a template expects for a call. ``arguments``: an object, or its JSON as text. ``empty_content``:
+    """How a template expects calls in its input. ``arguments``: an object, or its JSON as text. ``empty_content``:
     the content of an answer that has only calls. ``named_ids``: whether call ids contain the tool's name.
     ``with_results``: whether results must follow a call. ``with_tools``: whether the template needs the list of tools.
     """
@@ -75,11 +77,13 @@ class TemplateConventions:
     with_results: bool
     with_tools: bool
 
-    def id(self, call: str, number: int) -> str:
+    def call_id(self, call: str, number: int) -> str:
         """Return a call id: nine letters and digits, which most templates accept, or an id with the tool's name."""
         return f"functions.{call}:{number}" if self.named_ids else f"zqid0000{number}"
 
-    def answer(self, calls: Sequence[Call], content: str | None = None, reasoning: str | None = None) -> JsonObject:
+    def answer_message(
+        self, calls: Sequence[Call], content: str | None = None, reasoning: str | None = None
+    ) -> JsonObject:
         """Return an assistant message."""
         message: JsonObject = {"role": "assistant", "content": content if content is not None else self.empty_content}
         if reasoning is not None:
@@ -90,51 +94,50 @@ class TemplateConventions:
 
     def _call(self, name: str, arguments: JsonObject, number: int) -> JsonObject:
         encoded = arguments if self.arguments == "object" else json.dumps(arguments, ensure_ascii=False)
-        return {"id": self.id(name, number), "type": "function", "function": {"name": name, "arguments": encoded}}
+        return {"id": self.call_id(name, number), "type": "function", "function": {"name": name, "arguments": encoded}}
 
-    def result(self, call: str, number: int = 0, text: str = RESULT) -> JsonObject:
-        return {"role": "tool", "tool_call_id": self.id(call, number), "name": call, "content": text}
+    def result_message(self, call: str, number: int = 0, text: str = RESULT) -> JsonObject:
+        return {"role": "tool", "tool_call_id": self.call_id(call, number), "name": call, "content": text}
 
 
-USER: JsonObject = {"role": "user", "content": ASKED}
+QUESTION_MESSAGE: JsonObject = {"role": "user", "content": QUESTION}
 
 
 class RenderedConversations:
-    """Render conversations, and return the text after the user's message. ``way``: the result of
-    `detect_conventions`."""
+    """Renders conversations that begin with a fixed question, and returns the text after it. ``conventions``: the
+    result of `detect_conventions`."""
 
-    def __init__(self, fill: Fill, way: TemplateConventions) -> None:
-        self._fill, self.way = fill, way
+    def __init__(self, render: PromptRenderer, conventions: TemplateConventions) -> None:
+        self._render, self.conventions = render, conventions
 
-    def talk(self, *messages: JsonObject, opened: bool = False) -> str | None:
-        """Return the text after the user's message, or None if the template rejects or drops the messages.
-
-        ``opened``: whether to add the generation prompt.
-        """
-        prompt = self._fill([USER, *messages], TOOLS if self.way.with_tools else [], opened)
-        if prompt is None or ASKED not in prompt:
+    def render(self, *messages: JsonObject, add_generation_prompt: bool = False) -> str | None:
+        """Return the text after the user's message, or None if the template rejects or drops the messages."""
+        tools = TOOLS if self.conventions.with_tools else []
+        prompt = self._render([QUESTION_MESSAGE, *messages], tools, add_generation_prompt)
+        if prompt is None or QUESTION not in prompt:
             return None
-        text = prompt.rpartition(ASKED)[2]
-        return text if len(text) <= MAX_TALK else None
+        text = prompt.rpartition(QUESTION)[2]
+        return text if len(text) <= MAX_RENDERED else None
 
-    def calls(self, calls: Sequence[Call], content: str | None = None, reasoning: str | None = None) -> str | None:
+    def render_calls(
+        self, calls: Sequence[Call], content: str | None = None, reasoning: str | None = None
+    ) -> str | None:
         """Render an answer with calls. If results must follow, return the text up to the first result."""
-        messages = [self.way.answer(calls, content, reasoning)]
-        if self.way.with_results:
-            messages += [self.way.result(name, number) for number, (name, _) in enumerate(calls)]
-        text = self.talk(*messages)
-        return text.partition(RESULT)[0] if text is not None and self.way.with_results else text
+        messages = [self.conventions.answer_message(calls, content, reasoning)]
+        if self.conventions.with_results:
+            messages += [self.conventions.result_message(name, number) for number, (name, _) in enumerate(calls)]
+        text = self.render(*messages)
+        return text.partition(RESULT)[0] if text is not None and self.conventions.with_results else text
 
 
-def detect_conventions(fill: Fill) -> TemplateConventions | None:
-    """Return the first conventions with which the template renders a call's name, key and value. Return None if there
-    are none."""
-    for way in _all_conventions():
-        text = RenderedConversations(fill, way).calls(ONE)
-        if text is None or any(word not in text for word in (KEY, VALUE)) or is_altered(text):
+def detect_conventions(render: PromptRenderer) -> TemplateConventions | None:
+    """Return the first conventions with which the template renders a call's name, key and value, or None."""
+    for conventions in _all_conventions():
+        text = RenderedConversations(render, conventions).render_calls(ONE_CALL)
+        if text is None or any(word not in text for word in (KEY, VALUE)) or writes_python_dict(text):
             continue
-        if NAME in text and not (way.named_ids and f"functions.{NAME}" not in text):
-            return way
+        if NAME in text and not (conventions.named_ids and f"functions.{NAME}" not in text):
+            return conventions
     return None
 
 
@@ -145,7 +148,7 @@ def _all_conventions() -> Iterator[TemplateConventions]:
         yield TemplateConventions(arguments, empty, named, results, tools)  # type: ignore[arg-type]
 
 
-def is_altered(text: str) -> bool:
+def writes_python_dict(text: str) -> bool:
     """Return whether the template wrote an argument as a Python dictionary instead of JSON."""
     return f"'{KEY}'" in text or f"{{'{KEY}" in text
 

@@ -10,14 +10,14 @@ from adapter.core.events import JsonObject
 from adapter.parsing.bodies.format_compiler import is_marker
 from adapter.parsing.marker_tables import END_OF_TURN, REASONING
 from adapter.prompting.deriving.probes import (
+    ANSWER,
     BOS,
     EOS,
-    MORE,
+    FOLLOW_UP,
     NAME,
-    ONE,
-    OTHER,
+    ONE_CALL,
+    OTHER_NAME,
     RESULT,
-    SAID,
     THOUGHT,
     TWO_CALLS,
     VALUE,
@@ -30,7 +30,7 @@ from adapter.prompting.deriving.probes import (
     split_tokens,
 )
 
-_USER: JsonObject = {"role": "user", "content": MORE}
+_FOLLOW_UP_MESSAGE: JsonObject = {"role": "user", "content": FOLLOW_UP}
 
 
 class CannotDeriveError(Exception):
@@ -39,12 +39,12 @@ class CannotDeriveError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TurnLayout:
-    """The markers around turns. ``opened``: the generation prompt. ``ends``: tokens that end or surround an answer.
+    """The text and markers around turns. ``ends``: tokens that end or surround an answer.
     ``next_turns``: tokens that begin another role's turn. ``head``: number of markers between the end of an answer and
     the user's message. ``plain``: the text before and after an answer without calls. ``reasoning``: the closing marker
     of reasoning by its opening marker. ``starts_in_reasoning``: whether the generation prompt opens reasoning."""
 
-    opened: str = ""
+    generation_prompt: str = ""
     ends: tuple[str, ...] = ()
     next_turns: tuple[str, ...] = ()
     head: int = 0
@@ -53,28 +53,28 @@ class TurnLayout:
     starts_in_reasoning: bool = False
 
 
-def find_turns(writings: RenderedConversations) -> TurnLayout:
-    opened = writings.talk(opened=True) or ""
-    answer = writings.way.answer([], SAID)
-    alone, followed = writings.talk(answer), writings.talk(answer, _USER)
-    plain = _split_around(alone, SAID)
+def find_turns(conversations: RenderedConversations) -> TurnLayout:
+    generation_prompt = conversations.render(add_generation_prompt=True) or ""
+    answer = conversations.conventions.answer_message([], ANSWER)
+    alone, followed = conversations.render(answer), conversations.render(answer, _FOLLOW_UP_MESSAGE)
+    plain = _split_around(alone, ANSWER)
     if plain is None:
-        around = _split_around(followed, SAID)
+        around = _split_around(followed, ANSWER)
         plain = (around[0], "") if around is not None else None
     before, after = plain or ("", "")
-    wrapping = split_tokens(before[len(shared_start(before, opened)) :])
-    heads = _specials(opened)[1:]
+    wrapping = split_tokens(before[len(shared_start(before, generation_prompt)) :])
+    heads = _specials(generation_prompt)[1:]
     closing = takewhile(lambda token: token not in heads, _specials(after))
     ends = [token for token in (*closing, *_specials("".join(wrapping))) if token not in (BOS, EOS)]
-    between = followed.partition(SAID)[2].partition(MORE)[0] if followed and SAID in followed else ""
+    between = followed.partition(ANSWER)[2].partition(FOLLOW_UP)[0] if followed and ANSWER in followed else ""
     following = [token for token in split_tokens(between[len(shared_start(between, after)) :]) if is_special(token)]
     next_turns = [token for token in following if token not in ends and is_control(token)][:1]
-    reasoning = _reasoning(writings, plain)
+    reasoning = _reasoning(conversations, plain)
     known = {**REASONING, **reasoning}
-    starts = any(opened.rstrip().endswith(opening.strip()) for opening in known)
+    starts = any(generation_prompt.rstrip().endswith(opening.strip()) for opening in known)
     named = {token.strip() for pair in known.items() for token in pair}
     return TurnLayout(
-        opened=opened,
+        generation_prompt=generation_prompt,
         ends=tuple(dict.fromkeys(token for token in ends if token not in named)),
         next_turns=tuple(next_turns),
         head=len(following),
@@ -91,13 +91,13 @@ def _split_around(text: str | None, word: str) -> tuple[str, str] | None:
     return before, after
 
 
-def _reasoning(writings: RenderedConversations, plain: tuple[str, str] | None) -> dict[str, str]:
+def _reasoning(conversations: RenderedConversations, plain: tuple[str, str] | None) -> dict[str, str]:
     """Return the opening and closing markers around past reasoning, or an empty dict if the template does not render
     past reasoning."""
     for text, end in (
-        (writings.calls(ONE, SAID, THOUGHT), SAID),
-        (writings.calls(ONE, None, THOUGHT), NAME),
-        (writings.talk(writings.way.answer([], SAID, THOUGHT)), SAID),
+        (conversations.render_calls(ONE_CALL, ANSWER, THOUGHT), ANSWER),
+        (conversations.render_calls(ONE_CALL, None, THOUGHT), NAME),
+        (conversations.render(conversations.conventions.answer_message([], ANSWER, THOUGHT)), ANSWER),
     ):
         around = _split_around(text, THOUGHT)
         if around is None or plain is None or end not in around[1]:
@@ -106,7 +106,7 @@ def _reasoning(writings: RenderedConversations, plain: tuple[str, str] | None) -
         closing = around[1].partition(end)[0]
         marked = [token for token in split_tokens(closing) if is_special(token)]
         close = marked[0] if marked else closing.strip()
-        if end == SAID and opening and close and (is_marker(opening) or is_marker(close)):
+        if end == ANSWER and opening and close and (is_marker(opening) or is_marker(close)):
             return {opening: close}
         if opening and marked and close.startswith(("</", "[/")):
             return {opening: close}
@@ -118,14 +118,14 @@ class PromptFrame:
     """The text around calls. ``lead``: the text before the calls in an answer that contains only calls. ``suffix``: the
     text after the calls."""
 
-    writings: RenderedConversations
+    conversations: RenderedConversations
     turns: TurnLayout
     lead: str
     suffix: str
 
-    def calls(self, calls: Sequence[Call]) -> str | None:
+    def render_calls(self, calls: Sequence[Call]) -> str | None:
         """Render calls without the text around them. Return None if the template rejects or moves the calls."""
-        text = self.writings.calls(calls)
+        text = self.conversations.render_calls(calls)
         if text is None or not text.startswith(self.lead) or not text.endswith(self.suffix):
             return None
         if any(name not in text for name, _ in calls):
@@ -137,9 +137,9 @@ class PromptFrame:
         """The text that ends an answer if the server does not strip any tokens."""
         return "" if self.suffix.strip() == "" else _first_end(self.suffix, self.turns.ends)
 
-    def answer(self, calls: Sequence[Call], content: str) -> str | None:
+    def render_answer(self, calls: Sequence[Call], content: str) -> str | None:
         """Render an answer with ``content`` and calls. Return None if the template cannot render both."""
-        text = self.writings.calls(calls, content)
+        text = self.conversations.render_calls(calls, content)
         if text is None or content not in text or not text.endswith(self.suffix):
             return None
         if any(name not in text.partition(content)[2] for name, _ in calls):
@@ -147,7 +147,11 @@ class PromptFrame:
         before = text.partition(content)[0].rstrip()
         if any(before.endswith(opening) for opening in self.turns.reasoning):
             return None  # the template renders text next to a call as reasoning
-        start = len(shared_start(text, self.turns.opened)) if self.turns.opened else text.index(content)
+        start = (
+            len(shared_start(text, self.turns.generation_prompt))
+            if self.turns.generation_prompt
+            else text.index(content)
+        )
         return text[min(start, text.index(content)) : len(text) - len(self.suffix)]
 
 
@@ -162,25 +166,33 @@ def _first_end(text: str, ends: Sequence[str]) -> str:
     return ""
 
 
-def find_frame(writings: RenderedConversations, turns: TurnLayout) -> PromptFrame:
+def find_frame(conversations: RenderedConversations, turns: TurnLayout) -> PromptFrame:
     """Find the text around calls. Raises CannotDeriveError if the end of a call cannot be recognized."""
-    one = writings.calls(ONE)
+    one = conversations.render_calls(ONE_CALL)
     assert one is not None  # `detect_conventions` has already rendered this call
     head, tail = one.partition(NAME)[0], one.rpartition(VALUE)[2]
     before, after = turns.plain or ("", "")
-    lead = max(shared_start(before, head), shared_start(turns.opened, head), key=len)
+    lead = max(shared_start(before, head), shared_start(turns.generation_prompt, head), key=len)
     lead += _skippable(head[len(lead) :], turns)
     own = _specials(one.rpartition(VALUE)[0][len(lead) :])
-    results = [token for token in _between_results(writings) if token not in own]
+    results = [token for token in _between_results(conversations) if token not in own]
     ends = {*_specials(after), *turns.ends, *turns.next_turns, *END_OF_TURN, BOS, EOS, *results}
-    return PromptFrame(writings, turns, lead, _suffix(tail, after, ends, is_cut=writings.way.with_results))
+    return PromptFrame(
+        conversations, turns, lead, _suffix(tail, after, ends, is_cut=conversations.conventions.with_results)
+    )
 
 
-def _between_results(writings: RenderedConversations) -> list[str]:
+def _between_results(conversations: RenderedConversations) -> list[str]:
     """Return the markers between two results. Such a marker also ends the calls before a result."""
-    way = writings.way
-    text = writings.talk(way.answer(TWO_CALLS), way.result(NAME), way.result(OTHER, 1, MORE)) or ""
-    return _specials(text.partition(RESULT)[2].partition(MORE)[0])
+    return _specials(_text_between_results(conversations))
+
+
+def _text_between_results(conversations: RenderedConversations) -> str:
+    """Return the text between the results of two calls, or "" if the template cannot render them."""
+    conventions = conversations.conventions
+    results = (conventions.result_message(NAME), conventions.result_message(OTHER_NAME, 1, FOLLOW_UP))
+    text = conversations.render(conventions.answer_message(TWO_CALLS), *results) or ""
+    return text.partition(RESULT)[2].partition(FOLLOW_UP)[0]
 
 
 def _skippable(text: str, turns: TurnLayout) -> str:
@@ -217,19 +229,18 @@ def _specials(text: str) -> list[str]:
 
 
 def find_result(frame: PromptFrame) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-    """Return the text around a result with ``{}`` in its place, the marker that begins the result, and the marker of
-    the result's turn. A marker is a tuple that is empty if there is none."""
-    writings, turns = frame.writings, frame.turns
-    way = writings.way
-    text = writings.talk(way.answer(ONE), way.result(NAME))
+    """Return the text around a result as a template with ``{}`` in the result's place, the marker that begins the
+    result, and the marker that begins its turn. Each marker is a tuple of one string, or empty if there is none."""
+    conversations, turns = frame.conversations, frame.turns
+    conventions = conversations.conventions
+    text = conversations.render(conventions.answer_message(ONE_CALL), conventions.result_message(NAME))
     if text is None or RESULT not in text:
         return "{}", (), ()
     before, _, after = text.partition(RESULT)
     before = before[len(frame.lead) :]
-    two = writings.talk(way.answer(TWO_CALLS), way.result(NAME), way.result(OTHER, 1, MORE)) or ""
-    between = two.partition(RESULT)[2].partition(MORE)[0].replace(OTHER, NAME)
-    skipped = {*turns.ends, *turns.next_turns, *_specials(turns.opened), *END_OF_TURN, BOS, EOS}
-    own = {*_specials(frame.calls(ONE) or ""), *skipped}
+    between = _text_between_results(conversations).replace(OTHER_NAME, NAME)
+    skipped = {*turns.ends, *turns.next_turns, *_specials(turns.generation_prompt), *END_OF_TURN, BOS, EOS}
+    own = {*_specials(frame.render_calls(ONE_CALL) or ""), *skipped}
     opening = _without_head(shared_end(before, between) if between else before, own, turns)
     begins = tuple(token for token in _specials(opening))[:1]
     heads = [token for token in _specials(before) if token not in own and token not in _specials(opening)]

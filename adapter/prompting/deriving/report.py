@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from adapter.parsing.bodies.format_spec import FormatSpec
 from adapter.prompting.deriving.derive_format import DerivationResult
 from adapter.prompting.deriving.format_detection import DetectedFormat
-from adapter.prompting.deriving.round_trip import ONE_CALL, SEVERAL
+from adapter.prompting.deriving.round_trip import ONE_CALL_SAMPLE, TWO_CALLS_SAMPLE
 
 _BODIES = {
     "json": "a JSON object that contains the name",
@@ -24,18 +24,18 @@ _BODIES = {
 }
 
 
-def format_report(found: DerivationResult, told: DetectedFormat) -> str:
-    """Return a report on ``found``, which begins with the detected format ``told``."""
-    return "".join(_line(label, text) for label, text in _lines(found, told))
+def format_report(found: DerivationResult, detected: DetectedFormat) -> str:
+    """Return a report on ``found``, after a line about the detected format."""
+    return "".join(_line(label, text) for label, text in _lines(found, detected))
 
 
 def _line(label: str, text: str) -> str:
     return f"{label}:{text}\n" if text.startswith("\n") else f"{label + ':':<16}{text}\n"
 
 
-def _lines(found: DerivationResult, told: DetectedFormat) -> Iterator[tuple[str, str]]:
-    yield "format", str(told)
-    checks = 2 * sum(sample.written is not None for sample in found.samples)
+def _lines(found: DerivationResult, detected: DetectedFormat) -> Iterator[tuple[str, str]]:
+    yield "format", str(detected)
+    checks = 2 * sum(sample.rendered is not None for sample in found.samples)
     if found.format is not None and found.frame is None:
         yield "learned", f"{found.format.name}; from the response template, whose own answers it reads"
     elif found.format is not None:
@@ -49,10 +49,10 @@ def _lines(found: DerivationResult, told: DetectedFormat) -> Iterator[tuple[str,
         yield "after calls", repr(found.frame.suffix)
     yield from _examples(found)
     for miss in found.misses:
-        yield "limit" if miss.is_limit else "misread", str(miss)
+        yield "limit" if miss.is_ambiguous else "misread", str(miss)
     for sample in found.samples:
-        if sample.written is None:
-            yield "not shown", f"{sample.what}: the template rejects it or drops a part"
+        if sample.rendered is None:
+            yield "not shown", f"{sample.name}: the template rejects it or drops a part"
 
 
 def _describe(description: FormatSpec) -> Iterator[tuple[str, str]]:
@@ -85,7 +85,7 @@ def _describe(description: FormatSpec) -> Iterator[tuple[str, str]]:
 
 
 def _examples(found: DerivationResult) -> Iterator[tuple[str, str]]:
-    for label, what in (("written", ONE_CALL), ("several", SEVERAL)):
-        written = found.find_sample(what)
+    for label, name in (("written", ONE_CALL_SAMPLE), ("several", TWO_CALLS_SAMPLE)):
+        written = found.find_sample(name)
         if written is not None:
             yield label, "\n" + "\n".join(f"    {line}" for line in written.splitlines())

@@ -15,27 +15,37 @@ from adapter.core.turn import Turn
 from adapter.parsing.format import Format
 from adapter.parsing.parse_policy import LENIENT
 from adapter.parsing.parser import Parser
-from adapter.prompting.deriving.probes import KEY, NAME, NO_ARGUMENTS, ONE, SAID, SECOND, TOOL_SET, TWO_CALLS, Call
+from adapter.prompting.deriving.probes import (
+    ANSWER,
+    KEY,
+    NAME,
+    NO_ARGUMENTS,
+    ONE_CALL,
+    OTHER_KEY,
+    TOOL_SET,
+    TWO_CALLS,
+    Call,
+)
 from adapter.prompting.deriving.prompt_layout import PromptFrame
 
 _OWN_ONLY = replace(LENIENT, allow_other_formats=False)
 
-SHOWN = 500
+MAX_QUOTED = 500
 """Maximum length of quoted text in messages, in characters."""
 
 QUOTED = 'a "b" \'c\' \\d\\n `e` {"f": [1]} <g> & %h'
-ONE_CALL, SEVERAL = "one string", "two calls"
+ONE_CALL_SAMPLE, TWO_CALLS_SAMPLE = "one string", "two calls"
 _QUOTES = "quotes and brackets"
 _CALLS: dict[str, list[Call]] = {
-    ONE_CALL: ONE,
-    SEVERAL: TWO_CALLS,
+    ONE_CALL_SAMPLE: ONE_CALL,
+    TWO_CALLS_SAMPLE: TWO_CALLS,
     "no arguments": NO_ARGUMENTS,
     _QUOTES: [(NAME, {KEY: QUOTED})],
-    "line breaks": [(NAME, {KEY: "first\n\n  second\ttab\nlast", SECOND: "x"})],
+    "line breaks": [(NAME, {KEY: "first\n\n  second\ttab\nlast", OTHER_KEY: "x"})],
     "a last line break": [(NAME, {KEY: "text\n"})],
     "other scripts": [(NAME, {KEY: "Ünï 漢字 🙂 \u00a0"})],
-    "an empty string": [(NAME, {KEY: "", SECOND: "y"})],
-    "strings that look like other types": [(NAME, {KEY: "12", SECOND: "true"})],
+    "an empty string": [(NAME, {KEY: "", OTHER_KEY: "y"})],
+    "strings that look like other types": [(NAME, {KEY: "12", OTHER_KEY: "true"})],
     "types": [(NAME, {"zqcount": 3, "zqratio": -0.25, "zqflag": False, "zqlist": [1, "é", {"k": []}]})],
     "nested": [(NAME, {"zqmap": {"a": {"b": ["c\nd", 'e"f', 1.5, None, True]}}, KEY: "z"})],
     "three calls": [*TWO_CALLS, (NAME, {KEY: "third\n"})],
@@ -44,61 +54,66 @@ _CALLS: dict[str, list[Call]] = {
 
 @dataclass(frozen=True, slots=True)
 class RoundTripSample:
-    """A sample to parse. ``written``: ``content`` and ``calls`` as rendered by the template; None if it cannot render
-    them. ``is_limit``: whether the rendered text is ambiguous, because the template does not escape values."""
+    """A sample to parse. ``rendered``: ``content`` and ``calls`` as rendered by the template; None if it cannot render
+    them. ``is_ambiguous``: whether the rendered text is ambiguous, because the template does not escape values."""
 
-    what: str
+    name: str
     calls: Sequence[Call]
-    written: str | None
+    rendered: str | None
     content: str = ""
-    is_limit: bool = False
+    is_ambiguous: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class RoundTripFailure:
-    """A sample that was misread. ``is_limit``: as in `RoundTripSample`."""
+    """A sample that was misread. ``is_ambiguous``: as in `RoundTripSample`."""
 
-    what: str
+    name: str
     written: str
     expected: str
-    read: str
-    is_limit: bool = False
+    parsed: str
+    is_ambiguous: bool = False
 
     def __str__(self) -> str:
-        return f"{self.what}: {self.written[:SHOWN]!r} was read as {self.read[:SHOWN]}, not as {self.expected[:SHOWN]}"
+        written, parsed, expected = (text[:MAX_QUOTED] for text in (self.written, self.parsed, self.expected))
+        return f"{self.name}: {written!r} was parsed as {parsed}, not as {expected}"
 
 
 def round_trip_samples(frame: PromptFrame, markers: Sequence[str]) -> tuple[RoundTripSample, ...]:
-    """Render the samples. ``markers``: markers of the model family."""
-    with_markers: list[Call] = [(NAME, {KEY: f"a {' b '.join(markers)} c", SECOND: "d"})]
-    quoted = frame.calls(_CALLS[_QUOTES])
+    """Render the sample answers. ``markers``: markers of the model family, which one sample contains as data."""
+    with_markers: list[Call] = [(NAME, {KEY: f"a {' b '.join(markers)} c", OTHER_KEY: "d"})]
+    quoted = frame.render_calls(_CALLS[_QUOTES])
     # Without escapes, a quote or marker in a string is indistinguishable from a real one.
     is_raw = quoted is not None and QUOTED in quoted
     is_quoted = quoted is not None and any(QUOTED.join((quote, quote)) in quoted for quote in "\"'")
     samples = [
-        RoundTripSample(what, calls, frame.calls(calls), is_limit=is_quoted and what in (_QUOTES, "nested", "types"))
-        for what, calls in _CALLS.items()
+        RoundTripSample(
+            name, calls, frame.render_calls(calls), is_ambiguous=is_quoted and name in (_QUOTES, "nested", "types")
+        )
+        for name, calls in _CALLS.items()
     ]
     samples.append(
-        RoundTripSample("the format's markers in a string", with_markers, frame.calls(with_markers), is_limit=is_raw)
+        RoundTripSample(
+            "the format's markers in a string", with_markers, frame.render_calls(with_markers), is_ambiguous=is_raw
+        )
     )
-    one = samples[0].written
+    one = samples[0].rendered
     if one is not None:
-        samples.append(RoundTripSample("with the end of the turn", ONE, one + frame.end))
-    for what, calls in {"one call after text": ONE, "two calls after text": TWO_CALLS}.items():
-        answer = frame.answer(calls, SAID)
+        samples.append(RoundTripSample("with the end of the turn", ONE_CALL, one + frame.end))
+    for name, calls in {"one call after text": ONE_CALL, "two calls after text": TWO_CALLS}.items():
+        answer = frame.render_answer(calls, ANSWER)
         # A call that follows text without a marker or line break is part of the text.
-        is_glued = answer is not None and re.match(r"\w|[{\[\"]", answer.partition(SAID)[2]) is not None
-        samples.append(RoundTripSample(what, calls, answer, SAID, is_limit=is_glued))
-    samples.append(RoundTripSample("text without a call", (), _plain(frame), SAID))
+        is_glued = answer is not None and re.match(r"\w|[{\[\"]", answer.partition(ANSWER)[2]) is not None
+        samples.append(RoundTripSample(name, calls, answer, ANSWER, is_ambiguous=is_glued))
+    samples.append(RoundTripSample("text without a call", (), _plain(frame), ANSWER))
     return tuple(samples)
 
 
 def _plain(frame: PromptFrame) -> str | None:
     if frame.turns.plain is None:
         return None
-    before, opened = frame.turns.plain[0], frame.turns.opened
-    return f"{before.removeprefix(opened) if before.startswith(opened) else ''}{SAID}"
+    before, generation_prompt = frame.turns.plain[0], frame.turns.generation_prompt
+    return f"{before.removeprefix(generation_prompt) if before.startswith(generation_prompt) else ''}{ANSWER}"
 
 
 def round_trip_failures(
@@ -111,8 +126,8 @@ def round_trip_failures(
 
 def _find_failures(format: Format, samples: Sequence[RoundTripSample], writes: bool) -> Iterator[RoundTripFailure]:
     for sample in samples:
-        if sample.written is not None:
-            yield from _compare(sample, sample.written, format, "the template")
+        if sample.rendered is not None:
+            yield from _compare(sample, sample.rendered, format, "the template")
         if writes and sample.calls and not sample.content:
             yield from _compare(sample, format.encode_calls(list(sample.calls)), format, "the format")
 
@@ -122,7 +137,7 @@ def _compare(sample: RoundTripSample, written: str, format: Format, writer: str)
     for pieces in ([written], _split(written)):
         read = _read(pieces, format)
         if read != expected:
-            yield RoundTripFailure(f"{sample.what}, by {writer}", written, expected, read, sample.is_limit)
+            yield RoundTripFailure(f"{sample.name}, by {writer}", written, expected, read, sample.is_ambiguous)
             return
 
 

@@ -141,8 +141,8 @@ def test_unescaped_values_are_reported_as_limits():
     raw = KNOWN_FORMS["Python"].replace("{{ v | tojson }}", '{{ "\'" + v + "\'" if v is string else v | tojson }}')
     found = derive_format(fill_of(raw), "template_test")
     assert found.format is not None, found.why
-    assert found.limits
-    assert all(miss.is_limit for miss in found.misses)
+    assert found.misses
+    assert all(miss.is_ambiguous for miss in found.misses)
 
 
 def test_known_format_has_priority_over_the_derived_one():
