@@ -66,7 +66,7 @@ TWO_CALLS: list[Call] = [(NAME, {KEY: VALUE}), (OTHER_NAME, {OTHER_KEY: OTHER_VA
 
 @dataclass(frozen=True, slots=True)
 class TemplateConventions:
-    """How a template expects calls in its input. ``arguments``: an object, or its JSON as text. ``empty_content``:
+    """The form in which a template expects calls. ``arguments``: an object, or its JSON as text. ``empty_content``:
     the content of an answer that has only calls. ``named_ids``: whether call ids contain the tool's name.
     ``with_results``: whether results must follow a call. ``with_tools``: whether the template needs the list of tools.
     """
