@@ -206,6 +206,8 @@ def whole_files(commit: Commit, random: Random) -> str | None:
     parts: list[str] = []
     is_shortened = False
     for path, text in commit.after.items():
+        if path not in commit.before and not text.endswith("\n"):
+            return None  # a fence cannot tell this
         written = None
         if path in commit.before:
             written = _with_omissions(random, _split(commit.before[path]), _split(text), Path(path).suffix)
