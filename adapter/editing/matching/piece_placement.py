@@ -2,8 +2,8 @@
 
 Each piece has several possible spans in the file. The score of a span is the information in its equal lines (a rare
 line counts more than a common one), minus that in the lines it would delete. The spans are chosen together, in the
-order of the pieces and without overlap. If an almost equally good choice has another span for a piece, the piece is in
-doubt.
+order of the pieces and without overlap. A piece is in doubt if an almost equally good choice has another span for it,
+or if lines next to its span may have been meant as well.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, takewhile
 from math import inf, log2
 from typing import NamedTuple
 
@@ -20,6 +20,7 @@ from rapidfuzz.fuzz import ratio
 
 from adapter.core.text.diffs import changes
 from adapter.editing.document import format_line_range
+from adapter.editing.matching.normalize import DISTINCTIVE_LETTERS, count_letters, is_distinctive
 from adapter.editing.repairs.reindent import indent_of, indent_width
 
 MIN_KEPT = 0.5
@@ -40,8 +41,8 @@ SIMILAR = 60.0
 """Minimum similarity, in percent, of a changed line to the line that it replaces."""
 MAX_COMPARED = 20
 """Maximum number of lines that a deleted line is compared with."""
-
-
+BLOCK = 15
+"""Number of kept lines on each side of a piece that its added lines may be meant to replace."""
 NEXT_TO = 60
 """Number of kept lines on each side of a piece in which a line of the piece must not be repeated."""
 KEY_WORDS = 4
@@ -54,11 +55,13 @@ class Piece(NamedTuple):
     """Consecutive lines of the new text, without the blank lines at their ends.
 
     ``depth``: the indentation of the omission above them, None at the top. ``is_last``: no omission is below them.
+    ``blank_below``: the number of blank lines below the last piece.
     """
 
     lines: list[str]
     depth: int | None
     is_last: bool
+    blank_below: int = 0
 
 
 class Placement(NamedTuple):
@@ -67,6 +70,15 @@ class Placement(NamedTuple):
     start: int
     end: int
     score: float
+
+
+class _Fit(NamedTuple):
+    """The distinctive lines that a piece adds and deletes at a span, and the letters that it keeps at both ends."""
+
+    added: Counter[str]
+    deleted: Counter[str]
+    kept_above: int
+    kept_below: int
 
 
 class PiecePlacer:
@@ -101,6 +113,8 @@ class PiecePlacer:
             others = {each: total_with for each, total_with in zip(spans, totals, strict=True) if each != span}
             rivals = [each for each in others if others[each] > total - MARGIN]
             rivals += self._rivals(piece, span, [each for each in others if others[each] > -inf])
+            if self._is_equal(piece, span):
+                rivals = [each for each in rivals if piece.depth is not None and not self._is_equal(piece, each)]
             if reason := self._find_doubt(piece, span, rivals):
                 return [], reason
             chosen.append(span)
@@ -195,33 +209,48 @@ class PiecePlacer:
     def _rivals(self, piece: Piece, span: Placement, spans: Sequence[Placement]) -> list[Placement]:
         """Return the ``spans`` that the model may have meant although they score less.
 
-        These are larger ones if ``piece`` changes nothing at ``span``, because it may have been shown for a deletion,
-        and smaller ones that only insert lines if a name would disappear at ``span``.
+        These are larger spans in which more lines of ``piece`` are kept and smaller ones that delete fewer lines, if
+        ``piece`` begins and ends there with no fewer kept letters. All larger spans count if it changes nothing at
+        ``span``, because it may have been shown for a deletion.
         """
-        actual, lines = self._old[span.start : span.end], [line.rstrip() for line in piece.lines]
-        if actual == lines:
-            return [each for each in spans if each.start <= span.start and span.end <= each.end]
-        inside = [each for each in spans if span.start <= each.start and each.end <= span.end and self._is_kept(each)]
-        if not inside:
+        if len(piece.lines) == 1:
             return []
-        depth = min(indent_width(line) for line in actual if line)
-        removed = {
-            name
-            for change in changes(actual, lines)
-            for line in actual[change.start : change.end]
-            if line and indent_width(line) == depth
-            for name in _NAME.findall(line)
-        }
-        return inside if removed.difference(_NAME.findall("\n".join(lines))) else []
+        if self._is_equal(piece, span):
+            return [each for each in spans if _contains(each, span)] if piece.depth is not None else []
+        here = self._fit(piece, span)
+        rivals: list[Placement] = []
+        for each in spans:
+            is_larger = _contains(each, span)
+            if each.end - each.start == 1 or not (is_larger or _contains(span, each)):
+                continue
+            there = self._fit(piece, each)
+            is_alike = (each.start == span.start or there.kept_above >= here.kept_above) and (
+                each.end == span.end or there.kept_below >= here.kept_below
+            )
+            if is_alike and (here.added - there.added if is_larger else here.deleted - there.deleted):
+                rivals.append(each)
+        return rivals
 
-    def _is_kept(self, span: Placement) -> bool:
-        """Return whether no line of ``span`` is deleted."""
-        return span.score > self._sums[span.end] - self._sums[span.start] - 0.01
+    def _fit(self, piece: Piece, span: Placement) -> _Fit:
+        actual, lines = self._old[span.start : span.end], [line.rstrip() for line in piece.lines]
+        hunks = changes(actual, lines)
+        added = (line for hunk in hunks for line in lines[hunk.new_start : hunk.new_end])
+        deleted = (line for hunk in hunks for line in actual[hunk.start : hunk.end])
+        return _Fit(
+            Counter(line.strip() for line in added if is_distinctive(line)),
+            Counter(line.strip() for line in deleted if is_distinctive(line)),
+            _letters_in_common(actual, lines),
+            _letters_in_common(actual[::-1], lines[::-1]),
+        )
+
+    def _is_equal(self, piece: Piece, span: Placement) -> bool:
+        """Return whether ``piece`` changes nothing at ``span``."""
+        return self._old[span.start : span.end] == [line.rstrip() for line in piece.lines]
 
     def _find_duplicate(self, spans: Sequence[Placement]) -> str:
-        """Return the reason to reject a new declaration that is already in the lines kept next to its piece, if any.
+        """Return the reason to reject new lines that repeat lines kept next to their piece, if any.
 
-        The model probably replaced it, and omitted its deletion.
+        The model probably replaced those, and omitted their deletion.
         """
         counts = Counter(map(_key_of, self._old))
         ends = [0, *(span.end for span in spans)]
@@ -238,6 +267,29 @@ class PiecePlacer:
                 for line in lines[change.new_start : change.new_end]:
                     if indent_width(line) == depth and _key_of(line) in kept:
                         return f"{line.strip()[:80]!r} would be in the file twice, because omitted lines contain it too"
+            if similar := self._find_similar_block(piece, span, previous, following):
+                return f"lines added at line {span.start + 1} could replace {similar}, which are similar and not shown"
+        return ""
+
+    def _find_similar_block(self, piece: Piece, span: Placement, previous: int, following: int) -> str:
+        """Return the lines next to ``span`` that its first or last added lines are similar to, or an empty string.
+
+        They could be meant if ``piece`` starts or ends there with a line like ``}`` that closes both blocks.
+        """
+        actual, lines = self._old[span.start : span.end], [line.rstrip() for line in piece.lines]
+        hunks, fit = changes(actual, lines), self._fit(piece, span)
+        if piece.depth is not None and hunks and fit.kept_above < DISTINCTIVE_LETTERS:
+            above = range(max(previous, span.start - BLOCK), span.start)
+            edge = next((index for index in reversed(above) if self._old[index] == lines[0]), None)
+            added = lines[hunks[0].new_start : hunks[0].new_end]
+            if edge is not None and _are_similar(self._old[edge + 1 : span.start + 1], added):
+                return format_line_range(edge + 2, span.start + 1)
+        if not piece.is_last and hunks and fit.kept_below < DISTINCTIVE_LETTERS:
+            below = range(span.end, min(following, span.end + BLOCK))
+            edge = next((index for index in below if self._old[index] == lines[-1]), None)
+            added = lines[hunks[-1].new_start : hunks[-1].new_end]
+            if edge is not None and _are_similar(self._old[span.end - 1 : edge][::-1], added[::-1]):
+                return format_line_range(span.end, edge)
         return ""
 
     def _has_sure_ends(self, lines: Sequence[str], actual: Sequence[str]) -> bool:
@@ -257,11 +309,27 @@ class PiecePlacer:
         actual, lines = self._old[span.start : span.end], [line.rstrip() for line in piece.lines]
         lost = sum(_count_nonblank(actual[one.start : one.end]) for one in changes(actual, lines))
         fewer = _count_nonblank(actual) - _count_nonblank(lines)
-        is_shortened = fewer > 0 and lost >= (1 - MIN_KEPT) * _count_nonblank(actual)
+        words, written = (Counter(_NAME.findall("\n".join(part))) for part in (actual, lines))
+        is_shortened = fewer > 0 and (words - written).total() >= (1 - MIN_KEPT) * words.total()
         is_rewritten = lost - fewer >= MIN_REWRITTEN * lost
         if is_shortened and not is_rewritten and not self._has_sure_ends(lines, actual):
             return f"lines {span.start + 1}-{span.end} would be replaced with {fewer} fewer lines"
         return ""
+
+
+def _letters_in_common(left: Sequence[str], right: Sequence[str]) -> int:
+    """Return the number of letters before the first line that differs."""
+    pairs = takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False))
+    return sum(count_letters(line) for line, _ in pairs)
+
+
+def _are_similar(block: Sequence[str], other: Sequence[str]) -> bool:
+    left, right = ([line.strip() for line in part if line] for part in (block, other))
+    return ratio("\n".join(left), "\n".join(right[: len(left)])) >= SIMILAR
+
+
+def _contains(span: Placement, other: Placement) -> bool:
+    return span.start <= other.start and other.end <= span.end
 
 
 def _best_totals(candidates: Sequence[Sequence[Placement]]) -> list[list[float]]:
@@ -290,7 +358,7 @@ def _best_totals(candidates: Sequence[Sequence[Placement]]) -> list[list[float]]
 
 def _key_of(line: str) -> tuple[str, ...]:
     """Return the depth and the first words of a line, which identify its declaration; () for fewer than three words."""
-    words = () if line.lstrip().startswith("@") else _NAME.findall(line)[:KEY_WORDS]
+    words = () if line.lstrip().startswith(("@", "}", ")", "]")) else _NAME.findall(line)[:KEY_WORDS]
     return (indent_of(line), *words) if len(words) > 2 else ()
 
 

@@ -77,9 +77,10 @@ def _pieces(search: DocumentIndex, old: Sequence[str], new: Sequence[str]) -> It
     depth = None
     for start, end in pairwise([-1, *omissions, len(new)]):
         lines = new[start + 1 : end]
-        span = _nonblank_span(lines)
+        span, is_last = _nonblank_span(lines), end == len(new)
         if span or not omissions:
-            yield Piece([*lines[span.start : span.stop]] if omissions else [*lines], depth, end == len(new))
+            blank_below = len(lines) - span.stop if is_last else 0
+            yield Piece([*lines[span.start : span.stop]] if omissions else [*lines], depth, is_last, blank_below)
         depth = indent_width(new[end]) if end < len(new) else None
 
 
@@ -95,7 +96,11 @@ def _match_pieces(old: Sequence[str], pieces: Sequence[Piece]) -> tuple[list[Lin
     changed: list[LineChange] = []
     written = 0
     for piece, (start, end, _) in zip(pieces, spans, strict=False):
-        for change in changes(old[start:end], piece.lines):
+        hunks = changes(old[start:end], piece.lines)
+        if piece.is_last and hunks:  # the file ends like the piece
+            piece.lines.extend([""] * piece.blank_below)
+            hunks = changes(old[start:], piece.lines)
+        for change in hunks:
             changed.append(
                 LineChange(
                     start + change.start, start + change.end, written + change.new_start, written + change.new_end

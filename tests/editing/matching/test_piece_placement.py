@@ -60,10 +60,50 @@ def test_a_changed_line_at_an_end_of_a_piece_replaces_the_similar_one():
 
 def test_a_declaration_that_the_omitted_lines_contain_too_is_rejected():
     header = "func SetOutput(out io.Writer) {"
-    body = [f"\tstd.field{number} = compute({number})" for number in range(12)]
+    body = [f"\tstd.field{number} = compute({number})" for number in range(44)]
     old = ["func Reset() {", "\tclear()", "}", "", header, *body, "}", "", "func Level() {", "\tx()", "}", ""]
     with pytest.raises(ToolError, match=r"'func SetOutput\(out io.Writer\) \{' would be in the file twice"):
         applied(old, [MARK, "\tclear()", "}", "", header, "\tstd.SetOutput(out)", "}", MARK])
+
+
+def test_an_unchanged_piece_at_the_top_deletes_nothing_although_its_last_line_repeats():
+    old = [
+        "on:",
+        "  push:",
+        "    branches: [main]",
+        "  pull_request:",
+        "    branches: [main]",
+        "jobs:",
+        "  a: 1",
+        "b: 2",
+        "",
+    ]
+    assert applied(old, [*old[:3], MARK, "  a: 1", "b: 3", ""]) == [*old[:-2], "b: 3", ""]
+
+
+def test_a_header_that_stands_for_its_unchanged_block_may_repeat():
+    old = [line for name in "ab" for line in (f"class {name}:", "    def f(self):", "        return 1", "")]
+    old += ["def last():", "    return 1", ""]
+    new = [MARK, "    def f(self):", MARK, "def last():", "    return 2", ""]
+    assert applied(old, new) == [*old[:-2], "    return 2", ""]
+
+
+def test_lines_that_are_joined_are_not_lost():
+    old = ["start = 1", "x = f(", "    alpha,", "    beta,", "    gamma,", ")", "end = 2", *FUNCTIONS]
+    joined = "x = f(alpha, beta, gamma)"
+    assert applied(old, [MARK, "start = 1", joined, "end = 2", MARK]) == ["start = 1", joined, "end = 2", *FUNCTIONS]
+
+
+def test_the_end_of_an_import_is_no_declaration():
+    old = ["import { a } from './x'", "import { b } from './y'", "import {", "  c,", "} from './common/z'", "go()", ""]
+    added = ["import {", "  d,", "} from './common/z'"]
+    assert applied(old, [*old[:1], *added, *old[1:2], MARK]) == [*old[:1], *added, *old[1:]]
+
+
+@pytest.mark.parametrize("blank", [0, 1, 2])
+def test_the_file_ends_with_as_many_blank_lines_as_a_changed_last_piece(blank):
+    old = [*function("one"), "last = 1", "", "", ""]
+    assert applied(old, [MARK, "last = 1", "more = 2", *[""] * blank, ""]) == [*old[:-3], "more = 2", *[""] * blank, ""]
 
 
 @pytest.mark.parametrize(
@@ -76,6 +116,28 @@ def test_a_declaration_that_the_omitted_lines_contain_too_is_rejected():
             [*function("one", "a()", "end()"), *function("two", "b()", "end()"), "last = 1", ""],
             [MARK, "    end()", "", "", "last = 1", MARK],
             "could be",
+        ),
+        (  # the second test of this name, or the first
+            [
+                *("it('adds', () => {", "  run('a')", "})", "", "it('refuses', () => {", "  send({", "    to: '/x',"),
+                *("  })", "})", "", "it('refuses', () => {", "  send({", "    to: '/y',", "  })", "})", ""),
+            ],
+            [
+                *("// ...", "  run('a')", "})", "", "it('sends', () => {", "  send({", "    to: '/z',", "  })", "})"),
+                *("", "it('refuses', () => {", "// ..."),
+            ],
+            "could be",
+        ),
+        (  # the lines may be moved into the new block
+            [
+                *("if fuel {", "  burn()", "}", "", "register_all(environment)", "if has_extension(environment) {"),
+                *("  extend_with(environment)", "}", "", *FUNCTIONS),
+            ],
+            [
+                *(MARK, "if fuel {", "  burn()", "}", "", "{", "  register_all(environment)"),
+                *("  if has_extension(environment) {", "    extend_with(environment)", "  }", "}", "", MARK),
+            ],
+            "could replace lines",
         ),
         (
             ["import a", "", *function("set_it", "old()", "older()"), *function("last")],
