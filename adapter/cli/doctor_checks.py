@@ -126,8 +126,8 @@ def _check_paths() -> CheckResult:
     ok = isinstance(calls, DescriptorCalls)
     text = "relative to directory descriptors" if ok else "checked before and after each call"
     advice = (
-        "a program that replaces a folder at the same moment can make a change land elsewhere: let no program that you "
-        "do not trust change the workspace meanwhile"
+        "a program that replaces a folder at the same moment can redirect a change to another place: while a model "
+        "works, do not let untrusted programs change the workspace"
     )
     return CheckResult("paths", ok, text, advice, {"descriptors": ok})
 

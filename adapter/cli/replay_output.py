@@ -21,7 +21,7 @@ def print_replay_results(
     commands: CommandReplayPolicy | None = None,
 ) -> None:
     """Replay the recordings in ``paths`` and print the results. ``commands``: policy for running the recorded commands
-    again; None to run no commands.
+    again, or None to run no commands.
 
     Exits with 1 if any result differs, and with 2 if a file is not a recording.
     """

@@ -47,7 +47,8 @@ class Budgets:
         return fit_messages(messages, prompt_limit(self.context) - count_json_tokens(rest))
 
     def fit_body(self, body: JsonObject) -> tuple[JsonObject, str]:
-        """Shorten the messages of a request that is sent as it is. Return it, and the value of `SHORTENED`."""
+        """Shorten the messages of a request that is sent untranslated. Return the request, and the value of the header
+        `SHORTENED`."""
         if not isinstance(self.context, int):
             return body, ""
         fitted = self.fit(body.get("messages"), body.get("tools"))

@@ -40,7 +40,7 @@ class FollowedChoice(ChoiceOutput):
     """An answer that can lead to further requests; see `ChoiceStream`."""
 
     def take_next(self) -> TranslatedRequest | None:
-        """Return the follow-up request and begin its attempt; None without a follow-up."""
+        """Start the next attempt and return its request; None if no follow-up request is needed."""
         request, self.follow_up = self.follow_up, None
         if request is not None:
             if self.attempt.has_outcome:  # accepted, and followed by a further call
@@ -60,11 +60,9 @@ class FollowedChoice(ChoiceOutput):
     def _retry(
         self, event: ToolCall | InvalidToolCall | None, rest: Rest, finish_reason: str | None
     ) -> TranslatedRequest | None:
-        """Return a request for a better answer if ``event`` is unusable; None to accept it.
-
-        ``event``: None checks the whole answer at its end. ``rest``: the events from ``event`` on. There is no retry
-        once the client has a call of the answer.
-        """
+        """Return a request for a better answer if ``event`` is unusable, or None to accept it. If ``event`` is None,
+        check the whole answer at its end. ``rest``: the events from ``event`` on. Once the client has a call of the
+        answer, it is not retried."""
         guard, attempt, calls = self._request.follow_up.guard, self.attempt, len(self._calls)
         has_call = bool(self._request.begun_call) or self._calls.is_open
         has_call = has_call or (calls > 0 and self._request.follow_up.constraint != "arguments")
@@ -92,7 +90,7 @@ class FollowedChoice(ChoiceOutput):
         return self._request.with_lookup(call, self.attempt.written_text(call))
 
     def _next_call(self, finish_reason: str) -> TranslatedRequest | None:
-        """Return the request for a further call of the same answer; None if it has all calls."""
+        """Return the request for another call of the same answer; None if the answer has all its calls."""
         next_call, calls = self._request.follow_up.next_call, self._calls.whole
         if next_call is None or finish_reason != "stop" or len(calls) == self._calls_before:
             return None
@@ -104,7 +102,7 @@ class FollowedChoice(ChoiceOutput):
         return replace(request, turn=f"{self._request.turn}+")
 
     def _watch_reasoning(self, text: str) -> None:
-        """Close the reasoning if it exceeds its budget or loops, and let the model go on with its answer."""
+        """Close the reasoning if it exceeds its budget or loops, so that the model continues with its answer."""
         reason = self._reasoning_watch.add(text)
         if not reason or self._is_whole or len(self._calls) > 0:
             return
@@ -114,16 +112,14 @@ class FollowedChoice(ChoiceOutput):
             self._withheld = ("", [], "length")
 
     def _has_ended(self, rest: Rest) -> bool:
-        """Return whether the answer ended before ``rest``, because the model then wrote the user's next message."""
+        """Return whether the answer ended before ``rest`` because the model began to write the user's next message."""
         guard = self._request.follow_up.guard
         return guard is not None and guard.has_ended(self.attempt.candidate(rest=remaining(rest)).content)
 
     def _continue_call(self, events: Sequence[Event], finish_reason: str) -> TranslatedRequest | None:
-        """Return the request for the rest of a call that was cut off; None to give it up.
-
-        ``events``: the last ones of the answer, without the call. There is none once the client has a call, or the
-        answer contains a whole one.
-        """
+        """Return the request for the rest of a call that was cut off, or None to give the call up. ``events``: the last
+        events of the answer, without the call. Once the client has a call, or the answer contains a complete one, the
+        call is not continued."""
         guard, cut_text = self._request.follow_up.guard, self._cut_text
         if guard is None or not guard.may_continue or finish_reason != "length" or not cut_text:
             return None
@@ -139,7 +135,7 @@ class FollowedChoice(ChoiceOutput):
         return request
 
     def _is_wrongly_continued(self, call: ToolCall | InvalidToolCall) -> bool:
-        """Return whether the model wrote something else than the rest of its call, such as all of the call again."""
+        """Return whether the model wrote something other than the rest of its call, such as the whole call again."""
         begun, head = self._request.begun_call, (self._cut_text or "").lstrip()[:_HEAD]
         if not begun:
             return False
@@ -147,7 +143,7 @@ class FollowedChoice(ChoiceOutput):
         return isinstance(call, InvalidToolCall) or text[len(begun) :].lstrip().startswith(head)
 
     def _give_up(self) -> list[JsonObject | str]:
-        """End the answer with a call that was cut off."""
+        """End the answer with the call cut off."""
         self._cut_text = self._request.begun_call
         return [self._finish("length")]
 

@@ -77,8 +77,8 @@ class ChoiceOutput:
 
     @property
     def notice(self) -> JsonObject:
-        """A response field that lists guardrails that caused retries, dropped calls, a call that was cut off, and the
-        reason why reasoning was closed."""
+        """A response field that reports the guardrails that caused retries, the dropped calls, a call that was cut off,
+        and why reasoning was closed."""
         guard = self._request.follow_up.guard
         notice = dict(guard.report) if guard else {}
         notice |= {"cut_call": find_tool(self._cut_text, self._request.tools)} if self._cut_text is not None else {}
@@ -129,10 +129,8 @@ class ChoiceOutput:
         return self._content.size + self.attempt.reasoned.size
 
     def _is_allowed(self, name: str) -> bool:
-        """Return whether the client gets a call of ``name``.
-
-        Without tools, no call is sent. A call of an unknown tool is sent because the client can respond to it.
-        """
+        """Return whether to send a call of the tool ``name`` to the client. Without tools, no call is sent. A call of
+        an unknown tool is sent, because the client can respond to it."""
         tools = self._request.tools
         return name in tools if self._request.parsing.is_restricted else bool(tools)
 
@@ -141,7 +139,7 @@ class ChoiceOutput:
         return shortlist is not None and name == shortlist.finder
 
     def _is_repeated(self, call: ToolCall) -> bool:
-        """Return whether a constrained model repeats a call of this answer or a call whose result it has."""
+        """Return whether a constrained model repeats a call of this answer, or a call that already has a result."""
         if self._request.parsing.reply is None:
             return False
         key, keys = call_key(call.name, map_strings(unescape_control_tokens, call.arguments)), self.attempt.call_keys
@@ -150,7 +148,7 @@ class ChoiceOutput:
         return is_repeated
 
     def _is_dropped(self, call: ToolCall) -> bool:
-        """Return whether the client does not get a call, unless it already has the call's beginning."""
+        """Return whether to drop a call. A call whose beginning the client already has is not dropped."""
         guard = self._request.follow_up.guard
         if guard is None or self._calls.is_open or not self._is_allowed(call.name):
             return False

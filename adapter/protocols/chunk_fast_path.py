@@ -17,14 +17,15 @@ _MARKED = b'"\\u0000"'
 
 @dataclass(frozen=True, slots=True)
 class ChunkTemplate:
-    """The bytes ``before`` and ``after`` the text in the server's events for the choice ``index``."""
+    """The encoded form of the server's text chunks for the choice ``index``: they differ only in the text between
+    ``before`` and ``after``."""
 
     before: bytes
     after: bytes
     index: int
 
     def text_of(self, event: bytes) -> str | None:
-        """Return the text of an event that matches the template, otherwise None."""
+        """Return the text of an event that has this form; None for any other event."""
         if not (event.startswith(self.before) and event.endswith(self.after)):
             return None
         try:
@@ -36,8 +37,8 @@ class ChunkTemplate:
 
 
 def chunk_template(event: bytes, chunk: Json) -> ChunkTemplate | None:
-    """Return a template for events like ``event``, the encoded ``chunk``. Return None if the chunk contains more than
-    text of a single choice."""
+    """Return the template of a text chunk, to recognize later chunks without decoding them. ``event``: ``chunk`` as the
+    server encoded it. Return None unless the chunk contains only text, and of a single choice."""
     match chunk:
         case {"choices": [{"delta": {"content": str(text)} as delta} as choice]} if text:
             pass
@@ -54,6 +55,6 @@ def chunk_template(event: bytes, chunk: Json) -> ChunkTemplate | None:
 
 
 def split_at_text(chunk: Json) -> tuple[bytes, bytes]:
-    """Encode ``chunk``, whose text is `MARK`, and return the bytes before and after the text."""
+    """Encode a chunk whose text is the placeholder `MARK`, and return the bytes before and after the placeholder."""
     opening, _, closing = encode_event(chunk).rpartition(_MARKED)
     return opening, closing

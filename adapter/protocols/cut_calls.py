@@ -19,11 +19,11 @@ _MIN_START = 2
 def without_cut_call(
     events: Sequence[Event], format: Format, names: Collection[str]
 ) -> tuple[Sequence[Event], str | None]:
-    """Remove a call that was cut off from ``events``, which the parser held until the end of the answer.
+    """Separate a call that was cut off from ``events``, which the parser held until the end of the answer.
 
-    Return the other events, and the call's text; None without such a call. The parser reports an `InvalidToolCall` once
-    it is sure; text after that also belongs to the call. Before, the text is compared to calls of the tools ``names``
-    in ``format``.
+    Return the other events and the text of the call; the text is None if no call was cut off. The parser reports an
+    `InvalidToolCall` once it is sure that a call has begun, and all later text belongs to that call. Before that, the
+    text is compared to calls of the tools ``names`` in ``format``.
     """
     invalid = next((index for index, event in enumerate(events) if isinstance(event, InvalidToolCall)), None)
     if invalid is not None:
@@ -37,7 +37,7 @@ def without_cut_call(
 
 
 def find_tool(text: str, names: Collection[str]) -> str:
-    """Return the name that ``text`` contains; "" without any."""
+    """Return the longest of ``names`` that ``text`` contains, or ""."""
     return max((name for name in names if name in text), key=len, default="")
 
 

@@ -33,5 +33,5 @@ def decode_document(kind: str, data: str, title: str, path: str) -> str:
 
 
 def unsupported_document(kind: str, path: str) -> RequestError:
-    """Return the error for a document that the request only references."""
+    """Return the error for a document that the request names by URL or id, without its content."""
     return RequestError(f"{path} is {kind}, which this server does not fetch; send its text", path)

@@ -34,10 +34,8 @@ REJECTED = "rejected by the server; retried as plain text"
 
 
 class AnswerWriter(Protocol):
-    """Writes one answer in the client's API: a stream's chunks as bytes, or a completion as a JSON object.
-
-    ``ping``: a keepalive that clients ignore.
-    """
+    """Writes one answer in the format of the client's API: a stream as encoded chunks, a completion as a JSON object.
+    ``ping``: a keepalive that clients ignore."""
 
     content_type: str
     ping: bytes
@@ -83,8 +81,8 @@ class _Exchange(Generic[Answer]):
         raise NotImplementedError
 
     def as_text(self) -> JsonObject | None:
-        """Switch to the text prompt, as the server rejected the tools or the template prompt. Return the body of the
-        new request; None if the rejected request already had a text prompt."""
+        """Switch to the text prompt, because the server rejected the tools or the template prompt. Return the body of
+        the new request; None if the rejected request already had a text prompt."""
         if self._request.as_text is None:
             return None
         self._answer.cancel(REJECTED)

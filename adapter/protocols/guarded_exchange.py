@@ -60,12 +60,10 @@ class RetryPolicy:
         self, body: JsonObject, tools: ToolSet, described: ToolSet, encode: Encode, *, is_enforced: bool = False,
         may_enforce: bool = False, requires_valid_calls: bool = False,
     ) -> ResponseGuard | None:  # fmt: skip
-        """Return the guard for a client's request; None if no guardrail applies.
-
-        ``is_enforced``: this answer is constrained to calls. ``may_enforce``: the answer to a retry may be constrained
-        to calls. ``requires_valid_calls``: check for broken calls even if that guardrail is off. Raises RequestError
-        for invalid steps.
-        """
+        """Return the guard for a client's request, or None if no guardrail applies. ``is_enforced``: this answer is
+        constrained to calls. ``may_enforce``: the answer to a retry may be constrained to calls.
+        ``requires_valid_calls``: check for broken calls even if that guardrail is off. Raises RequestError for invalid
+        steps."""
         steps = parse_request_steps(body, described)
         on = self.on | BROKEN_CALLS if requires_valid_calls else self.on
         if is_enforced:
@@ -99,7 +97,8 @@ class ResponseGuard:
 
     @property
     def report(self) -> JsonObject:
-        """The guardrails that caused retries and the dropped calls, as fields of the answer; empty without any."""
+        """The guardrails that caused retries and the dropped calls, as fields of the answer; empty if there are
+        none."""
         counts = Counter((each.name, each.guardrail) for each in self.dropped)
         dropped = [{"name": name, "guardrail": why, "count": count} for (name, why), count in counts.items()]
         return {key: value for key, value in (("asked_again", list(self.asked_again)), ("dropped", dropped)) if value}
@@ -111,7 +110,8 @@ class ResponseGuard:
         return "missing_steps" in self._guardrails.on and bool(steps.tools) and bool(steps.find_missing(self.past))
 
     def holds_call(self, name: str) -> bool:
-        """Return whether a call of ``name`` may be retried. If so, none of it may be sent until it is complete."""
+        """Return whether a call of the tool ``name`` may lead to a retry. If so, send nothing of the call until it is
+        complete."""
         return name not in self._guardrails.tools or bool(self._guardrails.steps.tools)
 
     def without_forbidden(self, call: ToolCall, *, is_final: bool = False) -> ToolCall:
@@ -119,7 +119,8 @@ class ResponseGuard:
         return self._guardrails.without_forbidden(call, is_final=is_final)
 
     def drops(self, call: ToolCall, sent: Sequence[Call]) -> bool:
-        """Return whether the client does not get a call. ``sent``: the calls of the answer that it already has."""
+        """Return whether to drop a call instead of sending it to the client. ``sent``: the calls of this answer that
+        the client already has."""
         earlier = [PastCall(name, arguments) for _, name, arguments in sent]
         reason = self._guardrails.drop_reason(self.past, call, earlier)
         if reason:
@@ -127,16 +128,17 @@ class ResponseGuard:
         return bool(reason)
 
     def drops_answer(self, answer: CandidateAnswer) -> bool:
-        """Return whether the client does not get the text of an answer."""
+        """Return whether to drop the text of an answer instead of sending it to the client."""
         return self._guardrails.drops_answer(self.past, answer)
 
     @property
     def last_result(self) -> str:
-        """The last result since the user's message, as the answer of a model that gives none."""
+        """The last tool result since the user's message, which replaces the answer if the model gives none."""
         return self.past.last_result
 
     def has_ended(self, content: str) -> bool:
-        """Return whether the answer already ended before the call that follows ``content``."""
+        """Return whether the answer ended within ``content``, because the model then wrote the user's next message.
+        Later calls are ignored."""
         return self._guardrails.answer_has_ended(self.past, content)
 
     @property
@@ -172,7 +174,8 @@ def parse_request_steps(body: JsonObject, described: Collection[str]) -> Steps:
 
 
 def guard_headers(completion: JsonObject) -> dict[str, str]:
-    """Return the headers about retries, dropped and cut calls of a completion; empty without any."""
+    """Return the response headers about retries, dropped calls and calls that were cut off; empty if there were
+    none."""
     extension = completion.get(EXTENSION)
     about: JsonObject = extension if isinstance(extension, dict) else {}
     headers = {ASKED_AGAIN: ",".join(about.get("asked_again") or ())}

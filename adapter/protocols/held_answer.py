@@ -122,8 +122,7 @@ class HeldAnswer:
         return held
 
     def candidate(self, event: ToolCall | InvalidToolCall | None = None, rest: Sequence[Event] = ()) -> CandidateAnswer:
-        """Return the part of the answer before and including ``event``. ``rest``: recorded events that follow that
-        part."""
+        """Return the answer up to and including ``event``. ``rest``: the recorded events that follow it."""
         content = str(self._content)
         end = max(0, len(content) - sum(len(each.text) for each in rest if isinstance(each, TextDelta)))
         raw = str(self._raw) if self._rejected else ""

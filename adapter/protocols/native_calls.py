@@ -20,7 +20,7 @@ class _Fragments:
 
 
 class NativeCalls:
-    """Collects calls in OpenAI's format, whole or in fragments of a stream."""
+    """Collects calls in OpenAI's format, either complete or as fragments of a stream."""
 
     def __init__(self) -> None:
         self._calls: dict[int, _Fragments] = {}

@@ -264,7 +264,7 @@ class BufferedCompletion(_Completion):
         return self._completion(choices)
 
     def use_previous(self) -> JsonObject | None:
-        """Return the rejected completion after the server rejected the follow-up; None without a follow-up."""
+        """Return the rejected completion after the server rejected the follow-up; None if there was no follow-up."""
         choices = []
         for choice, given in zip(self._choices.values(), self._last.get("choices") or (), strict=False):
             if (deltas := choice.use_previous()) is None:

@@ -128,7 +128,8 @@ class ChoiceStream(FollowedChoice):
         return deltas
 
     def _whole_call(self, text: str) -> list[JsonObject | str]:
-        """Return the deltas for the first call of a truncated answer that continued after it, and its end; or []."""
+        """Return the deltas for the first call of an answer, which was cut off after that call, and the end of the
+        answer; [] if there is no complete call."""
         whole = find_leading_call(text)
         if self._request.follow_up.guard is None or len(self._calls) > 0 or not whole or text.endswith(whole):
             return []
@@ -141,10 +142,8 @@ class ChoiceStream(FollowedChoice):
         return [*self._call(calls[0]), self._finish("stop")]
 
     def _last_text(self, finish_reason: str) -> list[JsonObject | str]:
-        """Return the deltas for the rest of the text.
-
-        If the client would get nothing because all of the answer is dropped, it gets the last result.
-        """
+        """Return the deltas for the rest of the text. If everything in the answer was dropped, the client gets the last
+        tool result instead of nothing."""
         guard = self._request.follow_up.guard
         if guard is None or len(self._calls) > 0:
             return self._release(finish_reason)

@@ -61,11 +61,8 @@ class ResponsesTool:
 
 @dataclass(frozen=True, slots=True)
 class ResponsesTools:
-    """The tools of a responses request.
-
-    ``functions``: the tools for a chat request. ``by_name``: the client's tool for each function name. A name that is
-    not listed is an ordinary function.
-    """
+    """The tools of a responses request. ``functions``: the tools for a chat request. ``by_name``: the client's tool for
+    each function name. Names that are not listed are ordinary functions."""
 
     functions: list[JsonObject] = field(default_factory=list)
     by_name: Mapping[str, ResponsesTool] = field(default_factory=dict)

@@ -120,10 +120,8 @@ def last_request(messages: Json) -> tuple[str, bool]:
 
 
 def last_calls(messages: Json) -> list[tuple[str, JsonObject]]:
-    """Return the name and arguments of each call whose result is at the end of the conversation.
-
-    The list is empty if the conversation does not end with tool results.
-    """
+    """Return the name and arguments of each call whose result is at the end of the conversation; an empty list if the
+    conversation does not end with tool results."""
     for index in reversed(range(len(messages))):
         message = messages[index]
         if message["role"] not in ("tool", "function"):
@@ -190,7 +188,7 @@ def _arguments(value: Json) -> JsonObject:
 
 
 def with_system(messages: Sequence[JsonObject], support: System) -> Iterator[JsonObject]:
-    """Merge leading system messages, and add later ones to user messages, as far as ``support`` requires it."""
+    """Merge leading system messages, and add later ones to user messages, if ``support`` requires it."""
     if support == "anywhere":
         yield from messages
         return

@@ -38,7 +38,7 @@ class RecordedCall(BaseModel):
 
 
 class RecordedDrop(BaseModel):
-    """A call that the client did not get, and the guardrail that dropped it."""
+    """A call that was not sent to the client, and the guardrail that dropped it."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -89,7 +89,7 @@ class RecordedExchange(BaseModel):
     first_s: float | None = None
     """Seconds from the request to the first part of the answer."""
     reasoning_s: float | None = None
-    """Seconds from the request to the last part of the reasoning; None without reasoning."""
+    """Seconds from the request to the last part of the reasoning; None if there is none."""
     calls_s: tuple[float, ...] = ()
     """Seconds from the request to the end of each call in the text, including calls that the client did not get."""
     duration_s: float | None = None
@@ -115,8 +115,8 @@ class ExchangeListener(Protocol):
     """Observes an answer while it is received.
 
     `take` gets the answer's events, including reasoning that the server separated from the text; such events have an
-    empty ``raw``. `end` is called after the answer. Its ``exchange`` is None without an answer, and ``why`` gives the
-    reason.
+    empty ``raw``. `end` is called after the answer. Its ``exchange`` is None if there was no answer, for the
+    reason ``why``.
     """
 
     def take(self, events: Sequence[Event]) -> None: ...

@@ -1,4 +1,4 @@
-"""Parse and encode server-sent events, as far as chat completions use them: only the ``data`` field.
+"""Parse and encode server-sent events. Only the ``data`` field is supported, because chat completions use no other.
 
 Source: https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream. A lone carriage return
 does not end a line here; no model server sends one.

@@ -54,7 +54,7 @@ NOT_OWN = (
 
 
 def template_prompt_for(body: JsonObject, own: TemplatePrompt) -> TemplatePrompt | None:
-    """Return ``own``, or None if the request needs a feature that only the chat endpoint has."""
+    """Return ``own``, or None if the request needs a feature that only the chat endpoint supports."""
     if own.transport == "vllm":
         return own
     messages = body.get("messages")

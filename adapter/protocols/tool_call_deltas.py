@@ -43,7 +43,7 @@ class ToolCallDeltas:
         return [*deltas, _arguments(len(self._ids) - 1, self._unescaper.feed(event.arguments))]
 
     def add_call(self, call_id: str, name: str, arguments: JsonObject) -> list[JsonObject]:
-        """Return the deltas for a complete call; none if its fragments were already sent."""
+        """Return the deltas for a complete call; an empty list if its fragments were already sent."""
         self.whole.append((call_id, name, arguments))
         if call_id == self._open:
             self._open = None

@@ -115,7 +115,7 @@ class RequestLine(_Line):
     kept: int = 0
     """Number of leading messages that are the same as in the previous request. They are not repeated in this line."""
     at_s: float | None = None
-    """Seconds since the conversation began; None without a clock, as in a replay."""
+    """Seconds since the conversation began; None if there was no clock, as in a replay."""
 
 
 class ChunkLine(_Line):

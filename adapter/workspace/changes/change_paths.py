@@ -32,7 +32,7 @@ class ChangePaths:
         with self._root.locate(f"./{path}", follow=False) as resolved:
             check_not_git(resolved.parts)
             if "/".join(resolved.parts) != path:
-                raise ToolError(f"{escape_for_display(path)} was replaced by a link meanwhile; try again")
+                raise ToolError(f"{escape_for_display(path)} has just been replaced by a link; try again")
             yield resolved
 
     @contextmanager

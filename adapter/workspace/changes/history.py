@@ -123,7 +123,7 @@ class History:
                     self._repair(store_fd)
             resolved = stack.enter_context(self._root.locate(f"./{path}", follow=False, write=True))
             if "/".join(resolved.parts) != path:
-                raise ToolError(f"{escape_for_display(path)} was replaced by a link meanwhile; try again")
+                raise ToolError(f"{escape_for_display(path)} has just been replaced by a link; try again")
             stack.enter_context(locked_directory(resolved.dirfd, resolved.display_path))
             doomed = resolved.name
             if resolved.is_directory:  # hidden at once by a rename, then removed entry by entry
@@ -274,7 +274,9 @@ class History:
             review(change, inverse.paths, "".join(reversed(inverse.diffs)))
             shown, inverse = inverse, UndoPlan(self._root, store_fd, name, record)
             if (inverse.steps, inverse.diffs) != (shown.steps, shown.diffs):
-                raise ToolError(f"not undone: {change.summary}. The files changed meanwhile. Nothing was changed")
+                raise ToolError(
+                    f"not undone: {change.summary}. The files changed before the undo was approved. Nothing was changed"
+                )
         if inverse.failures:
             raise ToolError(
                 f"not {'redone' if kept_as == 'redo' else 'undone'}: {change.summary}. "

@@ -146,7 +146,9 @@ class _FileChange:
         if step.kind == "move":
             return
         if (step.kind == "put" or step.before) and tree_ops.fingerprint(resolved.name, resolved.dirfd) != step.before:
-            raise ToolError(f"{resolved.display_path} changed meanwhile and was not written; read it again")
+            raise ToolError(
+                f"another program has just changed {resolved.display_path}, so it was not written; read it again"
+            )
         if step.kind == "take":
             return
         if step.before:
@@ -178,7 +180,7 @@ class _FileChange:
                 tree_ops.rename_to_free(new, resolved.dirfd, resolved.name, resolved.dirfd)
             else:
                 if tree_ops.status_of(resolved.name, resolved.dirfd) is None:
-                    raise ToolError(f"{resolved.display_path} was removed meanwhile and was not written")
+                    raise ToolError(f"another program has just removed {resolved.display_path}, so it was not written")
                 calls.rename(new, resolved.dirfd, resolved.name, resolved.dirfd)
 
     def close(self) -> None:
@@ -343,6 +345,6 @@ def _check_only_name(resolved: ResolvedPath) -> None:
     status = tree_ops.status_of(resolved.name, resolved.dirfd)
     if status is not None and stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
         raise ToolError(
-            f"{resolved.display_path} has {status.st_nlink} names (hard links), and a change would affect only this "
-            "one, so it was not written. Ask the user to make it a separate file (copy it, move the copy to its name)"
+            f"{resolved.display_path} has {status.st_nlink} names (hard links). It was not written, because only this "
+            "name would get the new content. Ask the user to replace it with a separate copy of itself"
         )

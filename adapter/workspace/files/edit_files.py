@@ -345,7 +345,7 @@ def make_directory(context: WorkspaceContext, operation: MakeDirectory) -> Opera
 
 
 def _read_all(descriptor: int, resolved: ResolvedPath) -> bytes:
-    """Read the whole file. Raises ToolError above ``MAX_TEXT_BYTES``, even if the file grows meanwhile."""
+    """Read the whole file. Raises ToolError above ``MAX_TEXT_BYTES``, even if the file grows while it is read."""
     size = os.fstat(descriptor).st_size
     if size <= MAX_TEXT_BYTES:
         with open(descriptor, "rb", closefd=False) as file:

@@ -48,7 +48,7 @@ class _OpenDirectory:
         if name == ".":
             return self.path
         if name in ("", "..") or "/" in name or os.sep in name or (os.altsep and os.altsep in name):
-            raise OSError(errno.EINVAL, "not the name of an entry", name)
+            raise OSError(errno.EINVAL, "not a single file name", name)
         return os.path.join(self.path, name)
 
 
@@ -197,7 +197,7 @@ class CheckedPaths:
     @contextmanager
     def _change_in(self, dirfd: int) -> Iterator[_OpenDirectory]:
         """Like `_check_around`, for a ``with`` body that changes the directory. Raise ESTALE if the directory was
-        replaced meanwhile: the change may have been made elsewhere."""
+        replaced during the call: the change may then have been made elsewhere."""
         directory = self._directory(dirfd)
         directory.check()
         yield directory
@@ -231,4 +231,4 @@ def _identity(status: os.stat_result) -> _Identity:
 
 
 def _changed(path: str) -> OSError:
-    return OSError(errno.ELOOP, "a link, or replaced meanwhile", path)
+    return OSError(errno.ELOOP, "a link, or replaced during the call", path)

@@ -284,7 +284,7 @@ def test_file_changed_since_plan_is_not_written(desk, directory):
     (directory / "f").write_text("a\n")
     change = edit_files.plan_write(desk, WriteText("f", "b\n"))
     (directory / "f").write_text("other\n")
-    with pytest.raises(ToolError, match="changed meanwhile"):
+    with pytest.raises(ToolError, match="another program has just changed"):
         change.commit(desk)
     assert (directory / "f").read_text() == "other\n"
 
