@@ -5,6 +5,7 @@ __all__ = [
     "call_format_detection",
     "case_file",
     "encoding",
+    "fallback_readers",
     "format",
     "format_file",
     "json_scanner",

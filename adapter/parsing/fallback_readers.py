@@ -1,10 +1,10 @@
-"""Fall back to the readers of other formats if the expected format has no such marker or cannot parse the body."""
+"""Fall back to the readers of other formats, or to text, if the expected format cannot parse a body."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from adapter.parsing.format import BodyReader, BodyResult, CallOpener, ReadContext
+from adapter.parsing.format import TEXT, BodyReader, BodyResult, CallOpener, ReadContext
 from adapter.parsing.stream_buffer import Reader, StreamBuffer, give_back, take_again
 
 MAX_GIVEN_BACK = 100_000
@@ -39,6 +39,23 @@ class FallbackReader:
         context.close_at_first_marker = plain
         take_again(source, span, taken)
         return result
+
+
+def read_call_or_text(
+    read: BodyReader, source: StreamBuffer, span: list[str], context: ReadContext
+) -> Reader[BodyResult]:
+    """Return the result of ``read``; `TEXT`, with nothing taken, if it finds no call in a text that was not cut.
+
+    For a call whose opening marker is missing or broken, so that the text may also be prose about calls.
+    """
+    if context.reread_characters > MAX_GIVEN_BACK:
+        return TEXT
+    context.may_be_text, start = True, len(span)
+    result = yield from read(source, span, context)
+    if result.calls or (source.was_cut and source.is_empty):
+        return result
+    context.reread_characters += sum(map(len, give_back(source, span, start)))
+    return TEXT
 
 
 def merge_openers(own: Mapping[str, CallOpener], others: Mapping[str, CallOpener]) -> dict[str, CallOpener]:

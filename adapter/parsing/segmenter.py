@@ -48,9 +48,9 @@ MAX_PIECE = 1 << 17
 longer text is split to keep the total cost linear."""
 
 _closing_fence = markers_for(FENCE)
-_BEGINS_MARKERLESS = re.compile(r"\s*+(?:[\w.-]*+(?:[:\[{]|\Z)|analysis[^a-z\s]|assistant[cf])")
-"""The beginning of an answer whose opening markers were stripped: a word and a colon, bracket or brace (or a prefix of
-these), or the words of Harmony's headers."""
+_BEGINS_MARKERLESS = re.compile(r"\s*+(?:[\w.-]*+(?:[:\[{=]|\s*+(?:<|\Z))|analysis[^a-z\s]|assistant[cf])")
+"""The beginning of an answer whose opening markers were stripped: a word and a colon, bracket, equals sign or tag (or a
+prefix of these), or the words of Harmony's headers."""
 
 
 class Segmenter:

@@ -70,8 +70,8 @@ def read_tool_call(source: StreamBuffer, span: list[str], context: ReadContext) 
             return (yield from _read_json(source, span, context)).adding(*fixes)
         marker = yield from take_marker(source, _inner, span)
         match marker.lower():
-            case "<function=" | "<function ":
-                fixes += _foreign_fixes("function", context)
+            case "<function=" | "<function " | "function=" as tag:
+                fixes += [*_foreign_fixes("function", context), *(["misspelt-inner-tag"] if tag[0] != "<" else [])]
                 result = yield from read_xml_function(source, span, context)
                 return (yield from _close(result, source, span)).adding(*fixes)
             case "<parameter=":

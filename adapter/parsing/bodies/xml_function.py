@@ -20,7 +20,8 @@ from dataclasses import dataclass
 
 from adapter.parsing.bodies.argument_collection import BodyError, PendingCall
 from adapter.parsing.bodies.raw_value import without_broken_close
-from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, ReadContext
+from adapter.parsing.fallback_readers import read_call_or_text
+from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, ReadContext, peek_call
 from adapter.parsing.marker_set import MarkerSet, markers_for
 from adapter.parsing.stream_buffer import (
     Reader,
@@ -51,6 +52,7 @@ _PARAMETER_TAGS: dict[str, tuple[str, ...]] = {
     "<parameter=": (),
     "<parameter ": ("attribute-syntax",),
     "<parameter<": ("misspelt-inner-tag",),
+    "parameter=": ("misspelt-inner-tag",),
 }
 """The opening tags of a parameter, each with the repair to report if the tag is misspelt."""
 
@@ -70,6 +72,11 @@ _DOUBLED_BRACKET = re.compile(r">\r?\n")
 
 _UNKNOWN_ELEMENT = re.compile(r"<[A-Za-z]\w*[ =][^<>]*>")
 _MAY_BE_OPEN_NAME = re.compile(r"[\w.:-]*+(?:\s*+(?:<\w*)?)")
+_INSIDE = r"\s*(?=<parameter[ =]|parameter=|</function>)"
+_BROKEN_NAME = re.compile(rf"([\w.:-]+)[\"']?>{_INSIDE}", re.IGNORECASE)
+_BROKEN_OPENER = re.compile(rf"\s*={_BROKEN_NAME.pattern}", re.IGNORECASE)
+_MAY_BE_BROKEN_NAME = re.compile(r"[\w.:-]*+(?:[\"']?(?:>\s*+[</\w]*+)?)")
+_MAY_BE_BROKEN_OPENER = re.compile(rf"\s*+(?:={_MAY_BE_BROKEN_NAME.pattern})?")
 
 
 @dataclass(slots=True)
@@ -156,6 +163,37 @@ def read_bare_function(source: StreamBuffer, span: list[str], context: ReadConte
     if not source.was_cut and not any(tag in body.lower() for tag in ("<parameter", "</function>", "{")):
         return TEXT  # the tag was only mentioned
     return result.adding("missing-open-tag") if result.calls and not body.lstrip().startswith("{") else result
+
+
+def read_broken_opener(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    """Parse a call after ``function=``, an opening tag without its bracket: ``function=NAME><parameter=KEY>...``.
+
+    The words may occur in any text, so this counts only at the beginning of a line, for a tool of the session, and
+    before a parameter or the closing tag.
+    """
+    if not (context.at_line_start or context.after_call):
+        return TEXT
+    return (yield from _read_broken(source, span, context, _BROKEN_NAME, _MAY_BE_BROKEN_NAME))
+
+
+def read_without_opener(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    """Parse a call at the very beginning whose opening tag lost more than its bracket: ``=NAME><parameter=KEY>...``."""
+    return (yield from _read_broken(source, span, context, _BROKEN_OPENER, _MAY_BE_BROKEN_OPENER))
+
+
+def _read_broken(
+    source: StreamBuffer,
+    span: list[str],
+    context: ReadContext,
+    pattern: re.Pattern[str],
+    beginning: re.Pattern[str],
+) -> Reader[BodyResult]:
+    match = yield from peek_call(source, context, pattern, NAME_LIMIT, beginning.fullmatch)
+    if match is None:
+        return TEXT
+    span.append(source.text[source.position : source.position + match.start(1)])
+    source.position += match.start(1)
+    return (yield from read_call_or_text(read_xml_function, source, span, context)).repaired("misspelt-open-tag")
 
 
 def _begins_block(source: StreamBuffer) -> Reader[bool]:
@@ -320,6 +358,8 @@ def _closes(source: StreamBuffer, marker: str, value: list[str], function: _Func
     ahead: list[str] = []
     kind = marker.lower()
     if kind in _PARAMETER_TAGS:
+        if kind == "parameter=":
+            return False  # without its bracket, a tag in a value cannot be told from the value's text
         key = yield from _take_name(source, ahead)
         source.push_back("".join(ahead))
         return _at_line_start(value) and key is not None and function.may_begin(key)

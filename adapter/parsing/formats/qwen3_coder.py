@@ -11,7 +11,12 @@ import json
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.bodies.argument_collection import encode_unescaped, is_ambiguous_pair
 from adapter.parsing.bodies.tool_call_tag import CLOSE, OPEN, OPENERS, STRAYS
-from adapter.parsing.bodies.xml_function import NAME_LIMIT, read_bare_function
+from adapter.parsing.bodies.xml_function import (
+    NAME_LIMIT,
+    read_bare_function,
+    read_broken_opener,
+    read_without_opener,
+)
 from adapter.parsing.bodies.xml_named_function import OPENER
 from adapter.parsing.encoding import calls_encoder, result_encoder
 from adapter.parsing.format import CallOpener, Format
@@ -58,8 +63,10 @@ FORMAT = Format(
     openers=(
         *OPENERS,
         CallOpener("<function=", read_bare_function),
+        CallOpener("function=", read_broken_opener),
         OPENER,
     ),
+    read_without_markers=read_without_opener,
     encode_calls=calls_encoder(encode_function, f"{OPEN}\n", f"\n{CLOSE}", between="\n"),
     encode_result=result_encoder("<tool_response>\n", "\n</tool_response>"),
     stray_closers=STRAYS,
