@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from functools import partial
 
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.bodies.argument_collection import (
@@ -26,7 +27,8 @@ from adapter.parsing.bodies.argument_collection import (
     reads_as_null,
 )
 from adapter.parsing.bodies.raw_value import RawValue, without_broken_close, without_line_end
-from adapter.parsing.format import CUT, TEXT, BodyResult, ReadContext
+from adapter.parsing.fallback_readers import read_call_or_text
+from adapter.parsing.format import CUT, TEXT, BodyResult, ReadContext, peek_call
 from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import (
     Reader,
@@ -45,6 +47,7 @@ NAME_LIMIT = 200
 """Maximum length of a name or key; longer text is prose that contains a stray marker."""
 
 _end_of_thought = MarkerSet("</think>")
+_MAY_BE_UNOPENED = re.compile(r"\s*+([\w.:-]*+)\s*+(<\S*+)?")
 _LINE_END = re.compile(r"[ \t]*\r?\n")
 _NAME = re.compile(r"[^\s<>{}\[\]()\"'`|,;]{1,200}")
 
@@ -127,6 +130,7 @@ class KeyValueReader:
         self._empty_value = f"{tags.value_open[:-1]}/>"
         self._no_value = MarkerSet(tags.key_open, tags.close)
         self._read_json = TaggedJson(tags.open, tags.close)
+        self._unopened = re.compile(rf"\s*([\w.:-]+)\s*(?={re.escape(tags.key_open)})", re.IGNORECASE)
         self._key_before_close = re.compile(rf"\s*([^<>\n]{{1,{NAME_LIMIT}}}){re.escape(self._key_end)}", re.IGNORECASE)
 
     def _is_own(self, context: ReadContext) -> bool:
@@ -157,6 +161,20 @@ class KeyValueReader:
             return (yield from self._read_json(source, span, context))
         result = yield from self(source, span, context)
         return TEXT if result is None else result
+
+    def read_without_opener(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+        """Parse a call at the very beginning whose opening tag is missing: the name of a tool before a key's tag."""
+        may_continue = partial(self._may_be_unopened, context=context)
+        if (yield from peek_call(source, context, self._unopened, NAME_LIMIT, may_continue)) is None:
+            return TEXT
+        return (yield from read_call_or_text(self.read, source, span, context)).repaired("missing-open-tag")
+
+    def _may_be_unopened(self, ahead: str, context: ReadContext) -> bool:
+        """Return whether ``ahead`` may be the beginning of a known tool's name and a key's tag."""
+        match = _MAY_BE_UNOPENED.fullmatch(ahead)
+        return match is not None and (
+            self.tags.key_open.startswith(match[2].lower()) if match[2] else _begins_a_name(match[1], context)
+        )
 
     def _take_name(self, source: StreamBuffer, ahead: list[str], context: ReadContext) -> Reader[PendingCall | None]:
         """Take a name if the tag of a pair, JSON, or the call's end follows it."""
@@ -328,6 +346,10 @@ class KeyValueReader:
                 type = (yield from take_until(source, self.tags.type[1], NAME_LIMIT, span)) or ""
                 continue
             call.fix("text-in-tag")
+
+
+def _begins_a_name(word: str, context: ReadContext) -> bool:
+    return any(name.startswith(word) for name in context.tools)
 
 
 def without_bracket(tag: str) -> str:

@@ -48,13 +48,14 @@ ATTRIBUTES_LIMIT = 100
 
 _read_json = TaggedJson(OPEN, CLOSE)
 _read_key_values = KeyValueReader(GLM)
+read_unopened_pairs = _read_key_values.read_without_opener
 _read_python = PythonBlock(CLOSE)
 _closing = MarkerSet(CLOSE)
 _after_prose = MarkerSet(OPEN, CLOSE, "<function=", "\n\n")
 _function = MarkerSet("<function=")
 _CLOSE_BEHIND_WORDS = re.compile(r"[^<\n]+</tool_call>", re.IGNORECASE)
 _MAY_BE_WORDS = re.compile(r"[^<\n]*+(?:<[/a-z_]*)?", re.IGNORECASE)
-_inner = MarkerSet(OPEN, CLOSE, "<function=", "<function ", "<parameter=", "```json", "```", "function\n")
+_inner = MarkerSet(OPEN, CLOSE, "<function=", "<function ", "<parameter=", "```json", "```", "function\n", "function=")
 
 
 def read_tool_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:

@@ -13,7 +13,7 @@ model opens its reasoning in the output::
 from functools import partial
 
 from adapter.parsing.bodies.arg_key_value import GLM, encode_call
-from adapter.parsing.bodies.tool_call_tag import CLOSE, OPEN, OPENERS, STRAYS
+from adapter.parsing.bodies.tool_call_tag import CLOSE, OPEN, OPENERS, STRAYS, read_unopened_pairs
 from adapter.parsing.encoding import calls_encoder, result_encoder
 from adapter.parsing.format import Format
 
@@ -24,6 +24,7 @@ FORMAT = Format(
     tool_call_body="pairs",
     aliases=("glm", "glm4", "glm46", "glm4_5", "glm4_6", "glm4_moe", "glm_ocr"),
     openers=OPENERS,
+    read_without_markers=read_unopened_pairs,
     encode_calls=calls_encoder(partial(encode_call, GLM, gap="\n", key_end="\n", value_end="\n"), between="\n"),
     encode_result=result_encoder("<tool_response>\n", "\n</tool_response>"),
     stray_closers=(*STRAYS, GLM.key_close, GLM.value_close),
