@@ -56,7 +56,7 @@ def ambiguous_match_message(
 
 def _format_matches(search: DocumentIndex, matches: Sequence[TextMatch]) -> str:
     line_list = format_line_list([place.first_line + 1 for place in matches])
-    enclosing_lines = [search.enclosing(place.first_line) for place in matches[: SHOWN_PLACES + 1]]
+    enclosing_lines = [search.find_enclosing_key(place.first_line) for place in matches[: SHOWN_PLACES + 1]]
     if len(matches) > SHOWN_PLACES or len(set(enclosing_lines)) < 2:
         return line_list
     shown = [

@@ -54,8 +54,9 @@ class PastCall:
 
 @dataclass(frozen=True, slots=True)
 class CallHistory:
-    """``request``: the user's last message. ``calls``: all calls of the conversation. ``turn_start``: index of the
-    first call after ``request``. ``messages``: role and text of the messages before the answer, without results."""
+    """The conversation before an answer. ``request``: the user's last message. ``calls``: all calls of the
+    conversation. ``turn_start``: index of the first call after ``request``. ``messages``: role and text of the messages
+    before the answer, without results."""
 
     request: str = ""
     calls: tuple[PastCall, ...] = ()
@@ -78,7 +79,8 @@ class CallHistory:
 
     @property
     def given_text(self) -> str:
-        """The messages of the user and the successful results: text that the model has not written, nor have we."""
+        """The text that comes from outside: the messages of the user and the successful results, but no text of the
+        model or of ours."""
         return "\n".join([self.user_text, *(call.result for call in self.calls if call.ok)])
 
     @property
@@ -94,7 +96,8 @@ def call_key(name: str, arguments: JsonObject) -> str:
 
 
 def may_change(name: str, tools: ToolSet) -> bool:
-    """Return whether a call of ``name`` may change the result of other calls. Without annotations, its name decides."""
+    """Return whether a call of ``name`` may change the results of other calls. Without annotations, this is guessed
+    from the name."""
     tool = tools.match(name)
     if tool is not None and (tool.effect != "read" or tool.validate is not None):
         return tool.effect != "read"

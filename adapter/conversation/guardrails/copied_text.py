@@ -48,11 +48,9 @@ _ELIDED = re.compile(r"(?:\.{3,}|…|\?{2,}|x{3,}|(?:todo|tbd|placeholder)\.?)",
 
 
 def find_placeholder(tool: Tool, arguments: JsonObject, past: CallHistory, tools: ToolSet = NO_TOOLS) -> str:
-    """Return the name of the first argument whose value is a placeholder; "" if there is none.
-
-    A value that occurs in the conversation or in the tool's schema is not a placeholder. A file is one if it occurs in
-    the example of one of ``tools``.
-    """
+    """Return the name of the first argument whose value is a placeholder; "" if there is none. A value that occurs in
+    the conversation or in the tool's schema is not a placeholder. A file name is a placeholder if it occurs in the
+    example of one of ``tools``."""
     for name, value in arguments.items():
         if not isinstance(value, str):
             continue
@@ -69,7 +67,7 @@ def find_placeholder(tool: Tool, arguments: JsonObject, past: CallHistory, tools
 
 
 def _is_of_example(value: str, tools: ToolSet) -> bool:
-    """Return whether ``value`` is the file of an example. Common names such as ``src/main.rs`` may be real."""
+    """Return whether ``value`` is a file name from an example. Common names such as ``src/main.rs`` may be real."""
     if "/" not in value or find_paths(value) != [value] or PurePosixPath(value).stem in _COMMON_FILES:
         return False
     return any(value in strings_in(tool.example) for tool in tools.values() if tool.example)

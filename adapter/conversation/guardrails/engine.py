@@ -134,7 +134,7 @@ class DroppedCall:
 
 
 class Guardrails:
-    """Check each answer of a model, and decide to accept, retry or stop: one for each loop.
+    """Checks each answer of a model, and decides to accept it, retry or stop. Each agent loop needs its own instance.
 
     ``on``: names of `GUARDRAILS`. ``encode``: writes example calls. ``retries``: maximum number of consecutive retries.
     ``max_calls``: maximum number of calls of one answer that are used. Raises UsageError for an unknown guardrail,
@@ -260,7 +260,7 @@ class Guardrails:
         return any(fault.guardrail == guardrail for fault in self.check_call(past, call, ()))
 
     def drops_answer(self, past: CallHistory, answer: CandidateAnswer) -> bool:
-        """Return whether the text of an answer is not used, because it is a call or one of our messages."""
+        """Return whether to drop the text of an answer, because it is a call or a copy of one of our messages."""
         is_call = "call_as_answer" in self.on and is_call_shaped(answer.content, past.request)
         return is_call or self._sent.are_answer(answer.content)
 
@@ -275,10 +275,8 @@ class Guardrails:
         return Retry(fault.guardrail, fault.wordings[tries], held_to)
 
     def answer_has_ended(self, past: CallHistory, content: str) -> bool:
-        """Return whether the answer ends within ``content``, because the model continues in the user's words.
-
-        Calls after that end do not count. The answer before it may be good, so that no retry is needed.
-        """
+        """Return whether the answer ended within ``content``, because the model then wrote the user's next message.
+        Later calls are ignored. The answer before that may be good, so that no retry is needed."""
         return "invented_turn" in self.on and find_answer_end(content, past.request) < len(content)
 
     def drop_calls_after_end(self, past: CallHistory, turn: Turn) -> Turn:
@@ -306,7 +304,7 @@ class Guardrails:
 
     def _check_calls(self, past: CallHistory, answer: CandidateAnswer) -> Iterator[Violation]:
         if self.answer_has_ended(past, answer.content):
-            yield Violation("invented_turn", retry_messages.other_speaker())
+            yield Violation("invented_turn", retry_messages.other_speaker_message())
         earlier: list[PastCall] = []
         for call in answer.calls:
             yield from self._check_schema(past, call)
@@ -318,7 +316,7 @@ class Guardrails:
         if tool is None:
             yield self._unknown_tool(past, call.name, call.arguments, examples)
         elif "wrong_arguments" in self.on and (wrong := schema_errors(tool, call.arguments)):
-            words = retry_messages.wrong_arguments(tool, call.arguments, wrong, examples)
+            words = retry_messages.wrong_arguments_message(tool, call.arguments, wrong, examples)
             yield Violation("wrong_arguments", words, (tool.name,))
 
     def check_call(
@@ -327,14 +325,16 @@ class Guardrails:
         """Yield the reasons not to run a valid call now. ``earlier``: preceding calls in the same answer."""
         steps, current = self.steps, PastCall(call.name, call.arguments)
         if steps.has_ended(past):
-            yield Violation("after_the_end", retry_messages.after_the_end(" or ".join(steps.ends_with)))
+            yield Violation("after_the_end", retry_messages.after_the_end_message(" or ".join(steps.ends_with)))
         if missing := steps.missing_before(past, current, earlier):
-            words = retry_messages.prerequisite(
+            words = retry_messages.prerequisite_message(
                 call.name, call.arguments, missing, self.tools, Examples(self.encode, past.request)
             )
             yield Violation("missing_prerequisite", words, missing)
         if call.name in steps.ends_with and (pending := steps.pending(past, earlier)):
-            words = retry_messages.missing_steps(pending, False, self.tools, Examples(self.encode, past.request))
+            words = retry_messages.missing_steps_message(
+                pending, False, self.tools, Examples(self.encode, past.request)
+            )
             yield Violation("missing_steps", words, pending)
         yield from self._check_copies(past, call)
         change_tools = find_change_tools(past, self.tools)
@@ -343,51 +343,53 @@ class Guardrails:
             and call.name not in change_tools
             and (is_removal(call.name) or is_blind_overwrite(current, past))
         ):
-            words = retry_messages.unasked_removal(call.name, change_tools)
+            words = retry_messages.unasked_removal_message(call.name, change_tools)
             yield Violation("unasked_action", words, change_tools)
         if (times := repeat_count(past, current, earlier, self.tools)) > repetitions:
-            words = retry_messages.repeated_call(call.name, times, change_tools)
+            words = retry_messages.repeated_call_message(call.name, times, change_tools)
             yield Violation("repeated_call", words, change_tools)
         elif is_recent_repeat(past, current, earlier, self.tools):
-            words = retry_messages.repeated_call(call.name, 1, change_tools)[:1]
+            words = retry_messages.repeated_call_message(call.name, 1, change_tools)[:1]
             yield Violation("made_already", words, change_tools)
         elif block := find_cycle(past, current.key, self.tools):
-            yield Violation("cycle", retry_messages.cycle([each.name for each in block]), change_tools)
+            yield Violation("cycle", retry_messages.cycle_message([each.name for each in block]), change_tools)
 
     def _check_copies(self, past: CallHistory, call: ToolCall) -> Iterator[Violation]:
         tool = self.tools.match(call.name)
         if "placeholder" in self.on and tool and (name := find_placeholder(tool, call.arguments, past, self.tools)):
             known, value = known_values(name, past), str(call.arguments[name])
-            yield Violation("placeholder", retry_messages.placeholder(call.name, name, value, known))
+            yield Violation("placeholder", retry_messages.placeholder_message(call.name, name, value, known))
         if self._sent.are_in_argument(call.arguments):
-            yield Violation("own_words", retry_messages.copied_text())
+            yield Violation("own_words", retry_messages.copied_text_message())
 
     def _check_content(self, past: CallHistory, answer: CandidateAnswer) -> Iterator[Violation]:
         tools, steps, examples = self.tools, self.steps, Examples(self.encode, past.request)
         content = answer.content[: find_answer_end(answer.content, past.request)]
         if self._sent.are_answer(answer.content):
-            yield Violation("own_words", retry_messages.copied_text())
+            yield Violation("own_words", retry_messages.copied_text_message())
         if answer.invalid:
             yield self._describe_invalid(past, answer.invalid[0], examples)
         elif not content.strip() and not answer.has_invented:
-            yield Violation("empty_answer", retry_messages.empty(answer.has_reasoned, bool(past.recent)))
+            yield Violation("empty_answer", retry_messages.empty_message(answer.has_reasoned, bool(past.recent)))
         if answer.has_invented and not past.recent:  # later it may be a copy
             words = retry_messages.invented_result_message()
             yield Violation("invented_result", words, tuple(tools), is_free_first=True)
         if "wrong_markup" in self.on and has_unparsed_call(answer, past.request, tools):
-            words = retry_messages.wrong_markup(self._example(examples))
+            words = retry_messages.wrong_markup_message(self._example(examples))
             yield Violation("wrong_markup", words, tuple(tools), is_free_first=True)
         elif is_call_shaped(content, past.request):
             likely = find_next_tools(past, tools)
-            words = retry_messages.call_as_answer(tools, likely or self._likely_tools(past))
+            words = retry_messages.call_as_answer_message(tools, likely or self._likely_tools(past))
             yield Violation("call_as_answer", words, likely)
         if missing := tuple(name for name in steps.find_missing(past) if name in tools):
             is_end = not steps.pending(past)
-            yield Violation("missing_steps", retry_messages.missing_steps(missing, is_end, tools, examples), missing)
+            yield Violation(
+                "missing_steps", retry_messages.missing_steps_message(missing, is_end, tools, examples), missing
+            )
         if change_tools := omits_change(content, past, tools):
-            yield Violation("unmade_change", retry_messages.unmade_change(change_tools), change_tools)
+            yield Violation("unmade_change", retry_messages.unmade_change_message(change_tools), change_tools)
         if readers := invents_content(content, past, tools):
-            yield Violation("unread_file", retry_messages.unread_file(readers[0]), readers)
+            yield Violation("unread_file", retry_messages.unread_file_message(readers[0]), readers)
         if "announced_call" in self.on and announces_action(content, past.request, tools):
             yield Violation("announced_call", retry_messages.announced_call_message())
         if "refusal" in self.on and (tool := wrongly_refused_tool(content, past, tools)):
@@ -398,20 +400,21 @@ class Guardrails:
             yield Violation("unfounded_success", retry_messages.unfounded_success_message(tools, bool(past.recent)))
         if ignores_failed_result(content, past):
             last = past.recent[-1]
-            yield Violation("ignored_result", retry_messages.ignored_result(last.name, last.result))
+            yield Violation("ignored_result", retry_messages.ignored_result_message(last.name, last.result))
         if writes_other_roles(answer.content):
-            yield Violation("other_speaker", retry_messages.other_speaker())
+            yield Violation("other_speaker", retry_messages.other_speaker_message())
 
     def _unknown_tool(self, past: CallHistory, name: str, arguments: JsonObject, examples: Examples) -> Violation:
         if fitting := tool_with_arguments(arguments, self.tools):
-            words = retry_messages.misnamed_tool(name, fitting, arguments, examples)
+            words = retry_messages.misnamed_tool_message(name, fitting, arguments, examples)
             return Violation("unknown_tool", words, (fitting.name,))
         likely = tuple(self.tools.nearest(name)[:1]) or find_next_tools(past, self.tools)
-        words = retry_messages.unknown_tool(name, self.tools, examples, likely or self._likely_tools(past))
+        words = retry_messages.unknown_tool_message(name, self.tools, examples, likely or self._likely_tools(past))
         return Violation("unknown_tool", words, likely or tuple(self.tools))
 
     def _likely_tools(self, past: CallHistory) -> tuple[str, ...]:
-        """Return a few tools for the request. Small models call each tool of a long list."""
+        """Return the few tools that best match the request. Given a long list, small models call one tool after
+        another."""
         if len(self.tools) <= retry_messages.MAX_CHOICES:
             return tuple(self.tools)
         scores = ToolRanking(self.tools).scores(past.request)

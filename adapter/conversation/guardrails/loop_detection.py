@@ -45,11 +45,9 @@ def asks_for_repetition(request: str) -> bool:
 
 
 def repeat_count(past: CallHistory, call: PastCall, earlier: Sequence[PastCall], tools: ToolSet) -> int:
-    """Count how often ``call`` failed or returned the same result since the last change, or its tool just failed with
-    one error, whatever its arguments.
-
-    ``earlier``: preceding calls in the same answer, which have no results yet.
-    """
+    """Count how often ``call`` failed or returned the same result since the last change. If its tool just kept failing
+    with one error, whatever the arguments, count these failures instead. ``earlier``: preceding calls in the same
+    answer, which have no results yet."""
     if is_polling_tool(call.name, tools):
         return 0
     if not earlier and (failures := _count_equal_failures(past, call.name)) >= EQUAL_FAILURES:
@@ -67,17 +65,16 @@ def repeat_count(past: CallHistory, call: PastCall, earlier: Sequence[PastCall],
 
 
 def _count_equal_failures(past: CallHistory, name: str) -> int:
-    """Count the last calls of a tool that failed with the same error. A model may vary an argument that is ignored."""
+    """Count the last consecutive calls of a tool that failed with the same error. The model may have varied an argument
+    that the tool ignores."""
     failed = list(takewhile(lambda call: call.name == name and not call.ok and call.result, reversed(past.recent)))
     return sum(call.result == failed[0].result for call in failed)
 
 
 def is_recent_repeat(past: CallHistory, call: PastCall, earlier: Sequence[PastCall], tools: ToolSet) -> bool:
-    """Return whether ``call`` equals one of the last calls, which succeeded, and would return the same result.
-
-    It is no repeat if the user may have asked for it, if an earlier repetition returned another result, or if a call
-    in between may have changed it.
-    """
+    """Return whether ``call`` equals a recent call that succeeded, and would return the same result. It is not a repeat
+    if the user may have requested it, if an earlier repetition returned another result, or if a call in between may
+    have changed the result."""
     if earlier or asks_for_repetition(past.request) or is_polling_tool(call.name, tools):
         return False
     equal = [other for other in past.recent if other.key == call.key]

@@ -54,7 +54,7 @@ def unreadable_call_message(error: str, example: str) -> Wordings:
     )
 
 
-def unknown_tool(name: str, tools: ToolSet, examples: Examples, likely: Sequence[str]) -> Wordings:
+def unknown_tool_message(name: str, tools: ToolSet, examples: Examples, likely: Sequence[str]) -> Wordings:
     """``likely``: the tools that the model may mean; empty if unknown."""
     if tools.nearest(name)[:1] == [*likely]:
         instead = f"The nearest is {likely[0]!r}. Call it like this:\n{examples.render(tools[likely[0]])}"
@@ -68,7 +68,7 @@ def unknown_tool(name: str, tools: ToolSet, examples: Examples, likely: Sequence
     )
 
 
-def misnamed_tool(name: str, tool: Tool, arguments: Mapping[str, Json], examples: Examples) -> Wordings:
+def misnamed_tool_message(name: str, tool: Tool, arguments: Mapping[str, Json], examples: Examples) -> Wordings:
     """``tool``: the only tool that takes ``arguments``."""
     example = examples.render(tool, arguments)
     return (
@@ -77,7 +77,9 @@ def misnamed_tool(name: str, tool: Tool, arguments: Mapping[str, Json], examples
     )
 
 
-def wrong_arguments(tool: Tool, arguments: Mapping[str, Json], problems: Iterable[str], examples: Examples) -> Wordings:
+def wrong_arguments_message(
+    tool: Tool, arguments: Mapping[str, Json], problems: Iterable[str], examples: Examples
+) -> Wordings:
     errors, example = "; ".join(problems), examples.render(tool, arguments)
     return (
         f"Wrong arguments for {tool.name}: {errors}. Call it like this:\n{example}",
@@ -85,7 +87,7 @@ def wrong_arguments(tool: Tool, arguments: Mapping[str, Json], problems: Iterabl
     )
 
 
-def prerequisite(
+def prerequisite_message(
     name: str, arguments: Mapping[str, Json], missing: Sequence[str], tools: ToolSet, examples: Examples
 ) -> Wordings:
     example = _first_example(missing, tools, examples, arguments)
@@ -95,7 +97,7 @@ def prerequisite(
     )
 
 
-def missing_steps(missing: Sequence[str], is_end: bool, tools: ToolSet, examples: Examples) -> Wordings:
+def missing_steps_message(missing: Sequence[str], is_end: bool, tools: ToolSet, examples: Examples) -> Wordings:
     example = _first_example(missing, tools, examples)
     names = " or ".join(missing) if is_end else _join(missing)
     return (
@@ -105,16 +107,16 @@ def missing_steps(missing: Sequence[str], is_end: bool, tools: ToolSet, examples
     )
 
 
-def after_the_end(name: str) -> Wordings:
+def after_the_end_message(name: str) -> Wordings:
     return (
         f"Call no tool after {name}. Summarize in words.",
         "Call no more tools. Write one sentence for the user.",
     )
 
 
-def repeated_call(name: str, times: int, change_tools: Sequence[str] = ()) -> Wordings:
-    """Ask for the answer, or for the change that is still to be made with one of ``change_tools``. The result is in the
-    conversation; a message that quoted it would be copied."""
+def repeated_call_message(name: str, times: int, change_tools: Sequence[str] = ()) -> Wordings:
+    """Request the answer, or the change that one of ``change_tools`` still has to make. The message does not quote the
+    result, because the model would copy the quotation; the result is in the conversation."""
     made = "already made this call of" if times == 1 else "called"
     after = f"Now call {_or(change_tools)}" if change_tools else "Answer from its result, or call the next tool"
     return (
@@ -123,42 +125,43 @@ def repeated_call(name: str, times: int, change_tools: Sequence[str] = ()) -> Wo
     )
 
 
-def unmade_change(change_tools: Sequence[str]) -> Wordings:
-    """Return a single wording, because there may be nothing to change."""
+def unmade_change_message(change_tools: Sequence[str]) -> Wordings:
+    """Return only one wording: a repeated message would urge the model to change something even if there is nothing to
+    change."""
     return (f"The change is not made yet. Call {_or(change_tools)}, or explain why there is nothing to change.",)
 
 
-def unread_file(reader: str) -> Wordings:
-    """Return a single wording, because the model may know the file."""
+def unread_file_message(reader: str) -> Wordings:
+    """Return only one wording: the model may already know the file, so it is not urged again."""
     return (f"You have not read the file. Call {reader} first.",)
 
 
-def unasked_removal(name: str, change_tools: Sequence[str]) -> Wordings:
+def unasked_removal_message(name: str, change_tools: Sequence[str]) -> Wordings:
     return (f"The user did not ask for {name}. Call {_or(change_tools)} instead.",)
 
 
-def cycle(names: Sequence[str]) -> Wordings:
+def cycle_message(names: Sequence[str]) -> Wordings:
     return (
         f"You are in a loop: {' -> '.join(names)} again and again. Answer from the results, or call another tool.",
         f"Stop calling {_join(list(dict.fromkeys(names)))}. Answer in words now.",
     )
 
 
-def placeholder(name: str, argument: str, value: str, known: Sequence[str]) -> Wordings:
+def placeholder_message(name: str, argument: str, value: str, known: Sequence[str]) -> Wordings:
     some = f", such as {', '.join(known)}" if known else ""
     return (f"{name}: replace {value!r} with a real {argument}{some}, or first call the tool that returns it.",)
 
 
-def call_as_answer(tools: ToolSet, likely: Sequence[str]) -> Wordings:
+def call_as_answer_message(tools: ToolSet, likely: Sequence[str]) -> Wordings:
     names = _or(likely) or _list(tools)
     return (f"Your answer is a call of an unknown tool. Call {names}, or answer in words.",)
 
 
-def copied_text() -> Wordings:
+def copied_text_message() -> Wordings:
     return ("Do not copy instructions. Use your own words.",)
 
 
-def empty(has_reasoned: bool, has_results: bool) -> Wordings:
+def empty_message(has_reasoned: bool, has_results: bool) -> Wordings:
     error = "Your answer has only reasoning" if has_reasoned else "Your answer is empty"
     step = "Report the tool results, or make the next tool call" if has_results else "Answer the user, or call a tool"
     return (
@@ -175,7 +178,7 @@ def invented_result_message() -> Wordings:
     )
 
 
-def wrong_markup(example: str) -> Wordings:
+def wrong_markup_message(example: str) -> Wordings:
     return (
         f"Your call was not run: its format is wrong. Write only the call, like this:\n{example}",
         f"Still the wrong format. Your whole answer must look like this:\n{example}",
@@ -209,7 +212,7 @@ def disclaimer_message(tools: ToolSet, has_results: bool) -> Wordings:
 
 
 def unfounded_success_message(tools: ToolSet, has_results: bool) -> Wordings:
-    """Return a single wording, because the claim is true if there was nothing to do."""
+    """Return only one wording: the claim is true if there was nothing to do, so the model is not urged again."""
     if has_results:
         return (
             "Your answer does not contain the requested information. If a step is not done yet, call its tool first; "
@@ -221,14 +224,14 @@ def unfounded_success_message(tools: ToolSet, has_results: bool) -> Wordings:
     )
 
 
-def ignored_result(name: str, result: str) -> Wordings:
+def ignored_result_message(name: str, result: str) -> Wordings:
     return (
         f"The last call of {name} failed: {_one_line(result)}. Fix it and call again, or report the failure.",
         f"{name} did not succeed. Report that, or call it with other arguments.",
     )
 
 
-def other_speaker() -> Wordings:
+def other_speaker_message() -> Wordings:
     return (
         "You wrote the user's part. Write only your own answer, and stop after it.",
         "Write only your own answer, and nothing after it.",

@@ -81,18 +81,15 @@ def _may_affect(other: PastCall, call: PastCall, tools: ToolSet) -> bool:
 
 
 def is_named_by_request(call: PastCall, earlier: Sequence[PastCall], past: CallHistory) -> bool:
-    """Return whether the request contains a value of ``call`` that none of ``earlier`` has."""
+    """Return whether the request contains a value of ``call`` that no call in ``earlier`` has."""
     used = "\n".join(text for each in earlier for text in strings_in(each.arguments))
     values = (text for text in strings_in(call.arguments) if len(text) >= MIN_NAME)
     return any(text in past.request and text not in used for text in values)
 
 
 def guesses_result(call: PastCall, earlier: Sequence[PastCall], past: CallHistory, tools: ToolSet) -> bool:
-    """Return whether ``call`` has an identifier that only the result of one of ``earlier`` can contain.
-
-    Neither such an identifier nor one of the same form occurs in the conversation, the tool's definition or
-    ``earlier``.
-    """
+    """Return whether ``call`` has an identifier that the model can know only from the result of one of ``earlier``.
+    Neither the identifier nor a similar one occurs in the conversation, the tool's definition or ``earlier``."""
     tool = tools.match(call.name)
     if not earlier or tool is None or _CREATES.intersection(split_words(tool.name)):
         return False
@@ -147,7 +144,7 @@ def is_removal(name: str) -> bool:
 
 
 def _targets(call: PastCall) -> set[str]:
-    """Return the values that name what the call acts on: that of its first argument, and those of paths and ids."""
+    """Return the values that name the target of the call: its first argument, and all paths and ids."""
     first = next(iter(call.arguments), "")
     named = (value for name, value in call.arguments.items() if name == first or _TARGET_NAME.search(name))
     return {_target(value) for value in named if isinstance(value, str) and value.strip("./ ")}

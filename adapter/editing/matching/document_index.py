@@ -126,12 +126,10 @@ class DocumentIndex:
             (self.nonblank_lines[found.start], self.nonblank_lines[found.stop - 1]) for found in self.find_keys(keys)
         ]
 
-    def verbatim(self, wanted_lines: Sequence[str], reach: int, apart_from: range) -> int | None:
-        """Return a line at which ``wanted_lines`` occur in order within ``reach`` lines, or None.
-
-        At least two lines are required; if there are three or more, one of them may be missing. Trailing whitespace is
-        ignored.
-        """
+    def find_verbatim(self, wanted_lines: Sequence[str], reach: int, apart_from: range) -> int | None:
+        """Return the first line of a range of at most ``reach`` lines that contains ``wanted_lines`` in order, or None.
+        ``apart_from``: lines at which the range must not begin. At least two lines are required; if there are three or
+        more, one of them may be missing. Trailing whitespace is ignored."""
         needed = len(wanted_lines) - (len(wanted_lines) > 2)
         view = self.document.view
         if len(wanted_lines) < 2 or sum("\n" + line in view for line in wanted_lines) < needed - 1:
@@ -147,7 +145,7 @@ class DocumentIndex:
                 return first
         return None
 
-    def enclosing(self, line: int) -> str:
+    def find_enclosing_key(self, line: int) -> str:
         """Return the key of the nearest line above that is indented less than ``line``: its function or section."""
         lines = self.document.lines
         depth = _depth(lines[line])

@@ -364,7 +364,7 @@ class _Locator:
         first = next(filter(str.strip, self.document.lines[span.start : span.stop]), "")
         if indent_of(first) == indent_of(lines[0]):
             return None
-        line = self.search.verbatim(list(filter(is_distinctive, lines)), len(lines) + VERBATIM_REACH, span)
+        line = self.search.find_verbatim(list(filter(is_distinctive, lines)), len(lines) + VERBATIM_REACH, span)
         if line is None:
             return None
         return Rejection(

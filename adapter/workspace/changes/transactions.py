@@ -175,9 +175,9 @@ class _FileChange:
                 calls.rename(resolved.name, resolved.dirfd, old, resolved.dirfd)
             elif step.kind == "move":
                 with self.paths.resolve(step.destination) as destination:
-                    tree_ops.rename_to_free(resolved.name, resolved.dirfd, destination.name, destination.dirfd)
+                    tree_ops.rename_no_replace(resolved.name, resolved.dirfd, destination.name, destination.dirfd)
             elif step.before is None:
-                tree_ops.rename_to_free(new, resolved.dirfd, resolved.name, resolved.dirfd)
+                tree_ops.rename_no_replace(new, resolved.dirfd, resolved.name, resolved.dirfd)
             else:
                 if tree_ops.status_of(resolved.name, resolved.dirfd) is None:
                     raise ToolError(f"another program has just removed {resolved.display_path}, so it was not written")
@@ -305,7 +305,7 @@ class _FileChange:
         if tree_ops.status_of(destination.name, destination.dirfd) is None:
             return
         if tree_ops.status_of(source.name, source.dirfd) is None:
-            tree_ops.rename_to_free(destination.name, destination.dirfd, source.name, source.dirfd)
+            tree_ops.rename_no_replace(destination.name, destination.dirfd, source.name, source.dirfd)
         elif tree_ops.same_file(source.name, source.dirfd, destination.name, destination.dirfd):
             calls.unlink(destination.name, destination.dirfd)
 

@@ -37,7 +37,7 @@ class _OpenDirectory:
         return self.chain[-1][0]
 
     def check(self) -> None:
-        """Raise OSError unless all directories are as they were when they were opened."""
+        """Raise OSError unless all directories are the ones that were opened."""
         for path, identity in self.chain:
             status = os.lstat(path)
             if not stat.S_ISDIR(status.st_mode) or leads_elsewhere(status) or _identity(status) != identity:
@@ -53,7 +53,7 @@ class _OpenDirectory:
 
 
 class CheckedPaths:
-    """Calls on paths. See `DirectoryCalls` for each."""
+    """The calls of `DirectoryCalls`, made with paths."""
 
     def __init__(self) -> None:
         self._numbers = count(_FIRST)
@@ -222,7 +222,7 @@ class CheckedPaths:
 
 
 def leads_elsewhere(status: os.stat_result) -> bool:
-    """Return whether the status is of a symbolic link, junction or mount point."""
+    """Return whether ``status`` belongs to a symbolic link, junction or mount point."""
     return stat.S_ISLNK(status.st_mode) or bool(getattr(status, "st_reparse_tag", 0) & _NAME_SURROGATE)
 
 

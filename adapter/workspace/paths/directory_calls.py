@@ -22,7 +22,8 @@ from adapter.workspace.paths.openat2 import open_beneath
 
 
 class DirectoryCalls(Protocol):
-    """The calls. ``dirfd``: an open directory, from `open_root`, `open_directory`, `open_beneath` or `dup`."""
+    """System calls on names in open directories. ``dirfd``: an open directory, from `open_root`, `open_directory`,
+    `open_beneath` or `dup`."""
 
     def open_root(self, path: str) -> int:
         """Open the directory with the absolute ``path``, whose last name must not be a link."""
@@ -31,7 +32,8 @@ class DirectoryCalls(Protocol):
         """Open the directory ``name``, which must not be a link. ``.`` opens ``dirfd`` again."""
 
     def open_beneath(self, dirfd: int, path: str) -> int | None:
-        """Open the directory ``path`` in one call that meets no link; None if it must be walked."""
+        """Open the directory ``path`` in one call, if no component is a link; None if it must be opened component by
+        component."""
 
     def open_file(self, name: str, dirfd: int, flags: int, mode: int = 0o777) -> int:
         """Open or create the file ``name``, which must not be a link, and return an ordinary file descriptor."""
@@ -68,19 +70,19 @@ class DirectoryCalls(Protocol):
     def mkfifo(self, name: str, mode: int, dirfd: int) -> None: ...
 
     def fchmod(self, descriptor: int, mode: int) -> None:
-        """Set the mode of an open directory or file, where the system can."""
+        """Set the mode of an open directory or file, if the system supports it."""
 
     def utime(self, descriptor: int, ns: tuple[int, int]) -> None:
-        """Set the times of an open directory or file in nanoseconds, where the system can."""
+        """Set the times of an open directory or file in nanoseconds, if the system supports it."""
 
     def fsync(self, dirfd: int) -> None:
-        """Make renames in the directory durable, where the system can."""
+        """Make renames in the directory durable, if the system supports it."""
 
     def open_lock_file(self, dirfd: int) -> int:
-        """Return a new file descriptor that stands for the directory when it is locked."""
+        """Return a new file descriptor whose lock locks the directory."""
 
     def path_of(self, dirfd: int) -> str | None:
-        """Return the path by which another process enters the directory; None if it can use the descriptor."""
+        """Return the path by which another process can enter the directory; None if it can inherit the descriptor."""
 
 
 class DescriptorCalls:

@@ -33,7 +33,8 @@ _SHORT_NAME = re.compile(r"git~\d+")
 
 
 def check_path(path: str) -> None:
-    """Raise ToolError if ``path`` is empty, too long, contains invalid characters or starts in the home folder."""
+    """Raise ToolError if ``path`` is empty or too long, contains invalid characters, or starts with the home folder
+    (``~``)."""
     if not path:
         raise ToolError("the path is empty; give a path relative to the workspace root, or '.' for the root itself")
     if "\0" in path:

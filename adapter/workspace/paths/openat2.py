@@ -23,7 +23,8 @@ class _How(ctypes.Structure):
 
 
 def open_beneath(directory: int, path: str, flags: int) -> int | None:
-    """Open ``path`` (relative, without ``..``) below the open ``directory``; None if a walk is needed."""
+    """Open ``path`` (relative, without ``..``) below the open ``directory``; None if it must be opened component by
+    component."""
     if not is_available():
         return None
     call, how = _prepare_call(flags)

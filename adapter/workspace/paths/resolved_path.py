@@ -55,7 +55,7 @@ def closing_descriptor(descriptor: int) -> Iterator[int]:
 
 @contextmanager
 def open_regular(resolved: ResolvedPath) -> Iterator[int]:
-    """Open a regular file for reading, without ever blocking on a FIFO or device."""
+    """Open a regular file for reading. A FIFO or device never blocks the call."""
     with closing_descriptor(regular_descriptor(resolved)) as descriptor:
         yield descriptor
 
@@ -88,7 +88,7 @@ def open_child_directory(name: str, dirfd: int) -> int:
 
 
 def require_existing(resolved: ResolvedPath) -> None:
-    """Raise ToolError if the path does not exist. The message has the nearest existing name."""
+    """Raise ToolError if the path does not exist. The message contains the nearest existing name."""
     if resolved.status is None:
         raise ToolError(missing_sentence(resolved))
 
@@ -117,7 +117,7 @@ def check_directory_writable(dirfd: int, parts: tuple[str, ...]) -> None:
 
 
 def read_at(descriptor: int, size: int, offset: int) -> bytes:
-    """Read ``size`` bytes at ``offset`` without moving the position, also where the system has no pread."""
+    """Read ``size`` bytes at ``offset`` without moving the file position, even if the system has no pread."""
     if hasattr(os, "pread"):
         return os.pread(descriptor, size, offset)
     position = os.lseek(descriptor, 0, os.SEEK_CUR)

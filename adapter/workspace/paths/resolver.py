@@ -205,7 +205,7 @@ class _Walk:
         return self._resolve_in_kernel(follow) or self._walk(follow)
 
     def _resolve_in_kernel(self, follow: bool) -> ResolvedPath | None:
-        """Resolve with one system call and return the result that a walk would return; None if a walk is needed."""
+        """Resolve the path with one system call, with the same result as a walk; None if a walk is needed."""
         *parents, name = self._pending or ("",)
         if not parents or ".." in self._pending or len(parents) > MAX_DEPTH:
             return None
@@ -267,7 +267,7 @@ class _Walk:
             return None
 
     def _check_not_alias(self, name: str) -> None:
-        """Raise ToolError for an 8.3 name that no entry of the directory is listed under."""
+        """Raise ToolError for an 8.3 name that is not listed in the directory."""
         if is_short_name(name) and not any(is_below((name,), (entry,)) for entry in names_in(self._open[-1])):
             raise ToolError(f"{_quoted(name)} may be the short form of another name; give the full name")
 

@@ -206,10 +206,8 @@ def attributes(name: str, dirfd: int) -> dict[str, bytes]:
 
 
 def adopt_attributes(descriptor: int, old: Mapping[str, bytes]) -> None:
-    """Set the extended attributes ``old`` on the open file, and drop an access list inherited from its directory.
-
-    Raises OSError if a user attribute or access list cannot be set; system attributes are set if permitted.
-    """
+    """Set the extended attributes ``old`` on the open file, and remove an access list inherited from its directory.
+    Raises OSError if a user attribute or access list cannot be set. System attributes are set only if permitted."""
     if ACCESS_LIST not in old and ACCESS_LIST in attributes_of(descriptor):
         os.removexattr(descriptor, ACCESS_LIST)
     for name, value in old.items():
@@ -236,8 +234,8 @@ def write_all(descriptor: int, data: bytes) -> None:
         remaining = remaining[os.write(descriptor, remaining) :]
 
 
-def rename_to_free(name: str, dirfd: int, new: str, new_dirfd: int) -> None:
-    """Rename ``name`` to ``new`` without overwriting a file that has appeared there.
+def rename_no_replace(name: str, dirfd: int, new: str, new_dirfd: int) -> None:
+    """Rename ``name`` to ``new``, but raise FileExistsError if ``new`` exists.
 
     A file is hard linked and then unlinked, because a hard link fails if the name is taken. If the process is killed in
     between, both names are the same file. A directory is renamed, which replaces at most an empty directory.

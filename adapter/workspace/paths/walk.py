@@ -212,7 +212,8 @@ def _anything(_: str) -> bool:
 
 
 def files_below(root: WorkspaceRoot, start: str = ".", limit: int = 1_000) -> list[str]:
-    """Return the paths below the root of at most ``limit`` files below ``start``, including hidden files, not links."""
+    """Return the paths of at most ``limit`` files below ``start``, relative to the root. Hidden files are included,
+    links are not."""
     walk = Walk(root, start)
     found = (node for node in walk if node.is_file)
     return ["/".join((*walk.parts, node.path)) for node in islice(found, limit)]

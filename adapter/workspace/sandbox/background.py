@@ -142,7 +142,7 @@ class BackgroundCommands:
         return CommandKilled(operation.id, True, f"{operation.id} and all its processes were ended")
 
     def close(self) -> None:
-        """End all commands and wait until they are gone."""
+        """End all commands and wait until they have ended."""
         with self._lock:
             running = [command for command in self._commands.values() if command.status == "running"]
             for command in running:

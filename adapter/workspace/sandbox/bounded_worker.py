@@ -26,7 +26,7 @@ START_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class JobResult:
-    """The values of a job. ``end``: why values are missing; "" if the job is complete."""
+    """The values of a job. ``end``: the reason for missing values; "" if the job is complete."""
 
     values: tuple[Any, ...]
     end: str = ""
@@ -40,11 +40,8 @@ def run_bounded(
     wall_seconds: float | None = None,
     max_bytes: int = MAX_MEMORY_BYTES,
 ) -> JobResult:
-    """Run the file ``job`` on ``data``.
-
-    ``seconds``: limit of processor time. ``wall_seconds``: limit of wall-clock time, by default twice as much and some
-    seconds to start. ``max_bytes``: memory limit.
-    """
+    """Run the file ``job`` on ``data``. ``seconds``: limit of processor time. ``wall_seconds``: limit of wall-clock
+    time, by default twice ``seconds`` plus a few seconds to start. ``max_bytes``: memory limit."""
     import math
     import os
     import subprocess
@@ -165,7 +162,7 @@ def _limit(seconds: int, max_bytes: int) -> None:
 
 
 def _limit_time(seconds: int) -> None:
-    """Allow ``seconds`` of processor time from now on."""
+    """Allow ``seconds`` more of processor time."""
     _set_limit("CPU", int(time.process_time()) + seconds)
 
 

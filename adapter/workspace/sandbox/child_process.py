@@ -89,7 +89,8 @@ class ProcessExit:
 
 @dataclass(frozen=True, slots=True)
 class ProcessSpec:
-    """A program to run, and the rights it gives up before. See `adapter.workspace.sandbox.supervisor`.
+    """A program to run, and the restrictions that apply to it from its start. See
+    `adapter.workspace.sandbox.supervisor`.
 
     ``environment``: variables to set in the scrubbed environment, or to remove if the value is None.
     """

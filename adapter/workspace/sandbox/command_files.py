@@ -23,11 +23,8 @@ def identify_programs(root: WorkspaceRoot, cwd: str, line: str, search_path: str
 
 
 def identify_files(root: WorkspaceRoot, cwd: str, words: Iterable[str], search_path: str) -> dict[str, str]:
-    """Return the identity of each file that ``words`` name, by its path.
-
-    A word names a file in ``cwd`` or a program in ``search_path``. Words that name no file are left out. Raises
-    ToolError for more than `MAX_PROGRAMS` words.
-    """
+    """Return the identity of each file that ``words`` name, by its path. A word names a file in ``cwd`` or a program in
+    ``search_path``; other words are ignored. Raises ToolError for more than `MAX_PROGRAMS` words."""
     identities: dict[str, str] = {}
     different = dict.fromkeys(words)
     if len(different) > MAX_PROGRAMS:

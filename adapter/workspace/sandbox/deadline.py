@@ -12,7 +12,7 @@ from adapter.tools.operations import FetchPage, Operation, RunCommand
 
 
 class Deadline:
-    """A deadline that expires after ``seconds`` of wall time without its pauses."""
+    """A deadline that expires after ``seconds`` of wall-clock time, not counting pauses."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds

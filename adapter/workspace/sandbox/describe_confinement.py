@@ -36,7 +36,7 @@ MAX_NAMED = 5
 
 
 def confinement_notice(operation: Operation, confinement: ActiveSandbox) -> str:
-    """Describe the confinement of an operation before it runs; empty if it runs only code of this package."""
+    """Describe the confinement of an operation before it runs; "" if it runs only code of this package."""
     match operation:
         case RunCommand() | StartCommand() | RunProgram():
             return confinement.text
@@ -56,7 +56,8 @@ def confinement_result_note(operation: Operation, outcome: Outcome, confinement:
 
 
 def session_confinement_note(tools: Iterable[Tool], confinement: ActiveSandbox) -> str:
-    """Describe the confinement of ``tools``: one line on commands and one on functions; empty if there are neither."""
+    """Describe the confinement of ``tools``: a line about commands and a line about functions, each only if there are
+    any."""
     offered = list(tools)
     functions = [tool for tool in offered if tool.function is not None]
     lines = [confinement.text] if any(tool.effect == "execute" and tool.function is None for tool in offered) else []

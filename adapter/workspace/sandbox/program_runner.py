@@ -104,7 +104,8 @@ def _resolve(root: WorkspaceRoot, value: PathValue) -> str:
 
 
 def _is_plain(path: str, parts: tuple[str, ...]) -> bool:
-    """Return whether a program given ``path`` opens the resolved file and cannot read the path as an option."""
+    """Return whether a program can be given ``path`` as it is: the program opens the resolved file, and cannot mistake
+    the path for an option."""
     return (
         _PLAIN.fullmatch(path) is not None and tuple(part for part in path.split("/") if part not in ("", ".")) == parts
     )

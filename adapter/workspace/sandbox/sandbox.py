@@ -124,7 +124,8 @@ def reasons(levels: Sequence[Level] = ("bwrap", "landlock"), writable: Sequence[
 
 
 def why_unavailable(level: Level, writable: Sequence[str] = ()) -> UnavailableReason | None:
-    """Return None if a trial program ran under ``level``, else the reason. Ignores a bwrap in folders ``writable``."""
+    """Return the reason why ``level`` is unavailable, or None if a trial program ran under it. A bwrap in the folders
+    ``writable`` is ignored."""
     if level == "none":
         return None
     if not sys.platform.startswith("linux"):
@@ -254,10 +255,8 @@ class ActiveSandbox:
         return tuple(real_paths)
 
     def _outside(self, access: Literal["read", "write"]) -> tuple[str, ...]:
-        """Return the granted folders outside the workspace.
-
-        Granted folders inside need no mount: they are only not frozen.
-        """
+        """Return the granted folders outside the workspace. Granted folders inside it need no mount; they are only
+        exempt from freezing."""
         return tuple(path for path in self._granted[access] if not is_below(path, self._workspace))
 
     def job(self, argv: Sequence[str], cwd: Sequence[str]) -> ProcessSpec:

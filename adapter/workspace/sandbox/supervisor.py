@@ -318,10 +318,10 @@ def _read_available(descriptor: int) -> bytes:
 
 
 def descendants(ancestor: int) -> Iterator[tuple[int, int]]:
-    """Yield the ids of the living processes below ``ancestor``, each with its process group.
+    """Yield the id and the process group of each living descendant of ``ancestor``.
 
-    Processes are read one at a time, so that a caller that kills while it iterates also finds most processes that are
-    forked meanwhile: they mostly get higher ids.
+    Processes are read one at a time in the order of their ids. A caller that kills each of them therefore also finds
+    most processes that are forked in the meantime, because they get higher ids.
     """
     for pid, group, _ in _family(ancestor):
         yield pid, group

@@ -66,7 +66,8 @@ def _secrets(folder: str) -> Iterator[str]:
 
 
 def _without(path: str, left_out: tuple[str, ...]) -> Iterator[str]:
-    """Yield ``path`` if it contains no path of ``left_out``, else the paths in it that contain none."""
+    """Yield ``path`` if none of ``left_out`` is below it; otherwise yield the entries below it that contain none of
+    them."""
     if path in left_out:
         return
     if not any(is_below(secret, path) for secret in left_out):
@@ -148,7 +149,7 @@ def git_identity(home: str) -> str:
 
 
 def passes_through(path: str, folder: str) -> bool:
-    """Return whether ``path`` or a parent of it, with links resolved, is ``folder`` or below it."""
+    """Return whether ``path`` or one of its parents, with links resolved, is ``folder`` or below it."""
     return any(is_below(os.path.realpath(part), folder) for part in (path, *map(str, PurePosixPath(path).parents)))
 
 
