@@ -415,7 +415,7 @@ def test_a_rule_for_a_function_has_no_pattern(root):
         """Ping."""
         return host
 
-    with pytest.raises(UsageError, match="takes no pattern"):
+    with pytest.raises(UsageError, match="allows no pattern"):
         Workspace(root, tools=[ping], rules=rules("deny ping(a)"))
     with Workspace(root, approve="yolo", tools=[ping], rules=rules("deny ping")) as ws:
         assert "forbids it" in ws.run("ping", {"host": "a"}).content
