@@ -153,7 +153,7 @@ class UntaggedJson:
         return "the call cannot be read: its quotes do not pair"
 
     def _give_back_end(self, source: StreamBuffer, marker: str, piece: list[str]) -> None:
-        """Give back the marker that ended a value, even if a stray quote hid the marker from the bracket count."""
+        """Put back the marker that ended a value, even if a stray quote hid the marker from the bracket count."""
         source.push_back(marker)
         text = "".join(piece)
         span = None if marker or self._ends is None else self._ends.search(text, 0)
@@ -200,7 +200,7 @@ def _take_complete(source: StreamBuffer, span: list[str]) -> Value | None:
 
 
 def _give_back_next(source: StreamBuffer, piece: list[str], end: int) -> int:
-    """Give back the text that a stray quote added after the value's ``end``. Return its length."""
+    """Put back the text that was taken after the value's ``end`` because of a stray quote. Return its length."""
     text = "".join(piece)
     rest = text[end:].lstrip(_AFTER_VALUE)
     if rest:
@@ -217,7 +217,7 @@ _CLOSING = {"{": "}", "[": "]"}
 
 
 def _lacks_only_brackets(text: str) -> bool:
-    """Return whether ``text`` would be valid JSON with more closing brackets at its end."""
+    """Return whether closing brackets at the end of ``text`` would make it valid JSON."""
     missing: list[str] = []
     for token in _STRING_OR_BRACKET.findall(text):
         if token in _CLOSING:

@@ -79,7 +79,8 @@ class CallProgress:
         return [progress, ToolCallDelta(self._id, self._stream.name, fragment)]
 
     def finish(self, events: list[Event]) -> list[Event]:
-        """Return the final ``events``. If arguments were streamed, add their rest, and give the first call their id."""
+        """Return the final ``events``. If arguments were streamed, add the rest of them, and give the first call the id
+        that was streamed."""
         first = events[0]
         if not self._id or not isinstance(first, ToolCall):
             return events

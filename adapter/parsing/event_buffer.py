@@ -21,7 +21,8 @@ from adapter.parsing.stream_buffer import SPACE
 
 
 class EventBuffer:
-    """Collect pending events. Only this class changes the fields of ``state`` that describe the text so far."""
+    """Collects events until they are returned. Only this class changes the fields of ``state`` that describe the text
+    so far."""
 
     __slots__ = ("events", "state")
 
@@ -96,10 +97,8 @@ class EventBuffer:
         space.append(text[len(body) :])
 
     def end_unclosed_reasoning(self, *, is_assumed: bool) -> None:
-        """End reasoning at the end of the text. Trailing whitespace is kept as the model's.
-
-        ``is_assumed``: no marker in the text opened the reasoning.
-        """
+        """End reasoning that was still open at the end of the text. Its trailing whitespace belongs to the model's
+        text. ``is_assumed``: no marker in the text opened the reasoning."""
         space = "".join(self.state.space)
         if space and self.state.last is not CALL:
             self.state.space.clear()
@@ -130,7 +129,7 @@ class EventBuffer:
         self.state.after_call()
 
     def add_empty(self, events: list[Event], *, keeps_space: bool) -> None:
-        """Add a header without effect, or a pair of markers without content."""
+        """Add a header that has no effect, or a pair of markers with nothing between them."""
         self.flush_whitespace(as_text=keeps_space and self.state.last is CONTENT)
         self.events += events
         self.state.line = MarkdownContext()

@@ -12,7 +12,8 @@ MAX_GIVEN_BACK = 100_000
 
 
 class FallbackReader:
-    """Parse a body with ``own``, the expected format's reader for this marker, or with ``other``.
+    """Parse a body with ``own``, the expected format's reader for this marker, or with ``other``, a reader of another
+    format.
 
     ``other`` is tried if ``own`` is None or finds no call in the body. A call that ``other`` finds gets the repair
     ``foreign-body``.
@@ -44,9 +45,10 @@ class FallbackReader:
 def read_call_or_text(
     read: BodyReader, source: StreamBuffer, span: list[str], context: ReadContext
 ) -> Reader[BodyResult]:
-    """Return the result of ``read``; `TEXT`, with nothing taken, if it finds no call in a text that was not cut.
+    """Return the result of ``read``. If ``read`` finds no call in a text that was not cut, take nothing and return
+    `TEXT`.
 
-    For a call whose opening marker is missing or broken, so that the text may also be prose about calls.
+    For calls whose opening marker is missing or broken: the text may also be prose about calls.
     """
     if context.reread_characters > MAX_GIVEN_BACK:
         return TEXT

@@ -36,7 +36,8 @@ class JsonCall(NamedTuple):
 
 @dataclass(slots=True)
 class ReadContext:
-    """Information for a body reader in addition to the text. The reader sets ``json_call`` and ``may_be_text``."""
+    """The information that a body reader needs in addition to the text. The reader sets ``json_call`` and
+    ``may_be_text``."""
 
     tools: ToolSet
     expected_format: str | None = None
@@ -102,7 +103,7 @@ class BodyResult(NamedTuple):
         return self.adding(*fixes) if self.calls else self
 
     def without_fixes(self, *names: str) -> BodyResult:
-        """Return the result without the repairs ``names``, which are this format's normal spelling."""
+        """Return the result without the repairs ``names``, which are the normal spelling of this format."""
         calls = (call._replace(fixes=_without(call.fixes, names)) for call in self.calls)
         return self._replace(calls=tuple(calls), fixes=_without(self.fixes, names))
 

@@ -132,7 +132,7 @@ class Segmenter:
         return self._drain_events()
 
     def _wait(self, mode: Mode) -> Reader[None]:
-        """Wait for more text, which is of kind ``mode`` up to the next marker."""
+        """Wait for more text. ``mode``: the kind of the text up to the next marker."""
         self._state.mode = mode
         yield
         self._state.mode = UNDECIDED
@@ -384,7 +384,8 @@ class Segmenter:
             self._state.line.end_quotation()
 
     def _find_fenced_reader(self, span: list[str]) -> Reader[tuple[str, BodyReader | None]]:
-        """Return the opening marker of a call that begins the code fence, and its reader or None."""
+        """Return the opening marker at the beginning of a code fence, and the reader of the call after it. The marker
+        is "" before JSON; the reader is None if no call begins here."""
         char = yield from skip_space(self._source, span)
         if char and char in "{[":
             return "", self._tables.fenced

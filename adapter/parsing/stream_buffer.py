@@ -25,7 +25,7 @@ _spaces = re.compile(f"[{SPACE}]+")
 
 
 class ValueSink:
-    """Collect a long value in ``span``.
+    """Collects a long value in ``span``.
 
     While the reader of the value waits, a chunk whose beginning does not match ``stop_pattern`` cannot change the
     reader's state. Such a chunk may be added without resuming the reader.
@@ -44,7 +44,8 @@ class ValueSink:
             self._start += 1
 
     def wait(self, source: StreamBuffer) -> Reader[None]:
-        """Yield until text arrives that was not added to the sink."""
+        """Wait for text that may end the value. Until then, chunks are added to the sink without resuming the
+        reader."""
         if source.is_empty:
             source.sink = self
         yield
@@ -52,7 +53,7 @@ class ValueSink:
 
 
 class StreamBuffer:
-    """The text that was not taken yet. ``finish_reason`` is known once the text is ``final``."""
+    """The received text that has not been taken yet. ``finish_reason`` is known once the text is ``final``."""
 
     __slots__ = ("_before", "_searched", "final", "finish_reason", "position", "sink", "text")
 

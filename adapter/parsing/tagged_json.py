@@ -182,14 +182,15 @@ class TaggedJson:
         return ""
 
     def _swallows_a_call(self, span: Sequence[str], start: int, result: BodyResult) -> bool:
-        """Return whether a string left open by a stray quote contains this call's end and the next call's beginning."""
+        """Return whether a stray quote opened a string that contains the end of this call and the beginning of the
+        next."""
         if not result.calls or MISPAIRED.isdisjoint(result.fixes):
             return False
         text = "".join(span[start:])
         return self._opens.search(text, 0) is not None and self._next_call.search(text) is not None
 
     def _without_cut_marker(self, text: str) -> str:
-        """Remove the beginning of the closing marker with which ``text`` ends."""
+        """Remove an incomplete closing marker from the end of ``text``."""
         sizes = range(len(self.closing) - 1, 1, -1)
         cut = next((self.closing[:size] for size in sizes if text.endswith(self.closing[:size])), "")
         return text.removesuffix(cut)
@@ -213,7 +214,7 @@ class TaggedJson:
         return result.adding("missing-close-tag")
 
     def _fall_back(self, source: StreamBuffer, span: list[str], start: int, context: ReadContext) -> BodyResult:
-        """End the body at the first marker at which it can be parsed, because tracking quotes found no end."""
+        """End the body at the first marker at which it can be parsed, because no end was found by tracking quotes."""
         body = "".join(span[start:])
         end = 0
         for _ in range(MAX_ATTEMPTS):

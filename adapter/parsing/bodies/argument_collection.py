@@ -61,7 +61,7 @@ class PendingCall:
         add_value(self.arguments, key, value, self.schema_of(key), self.fixes)
 
     def check_end(self, key: str, text: str, opens: Sequence[str], closes: Sequence[str]) -> None:
-        """Reject the call if ``text``, a value that one of ``closes`` closed, seems to be closed twice."""
+        """Reject the call if ``text``, a value that one of the tags ``closes`` ended, seems to be closed twice."""
         if twice := has_ambiguous_end(text, opens, closes):
             self.problem = ambiguous_end_message(self.name, key, twice)
 
@@ -86,7 +86,8 @@ def add_text(arguments: JsonObject, key: str, text: str, schema: JsonObject | No
 
 
 def add_value(arguments: JsonObject, key: str, value: Json, schema: JsonObject | None, fixes: dict[str, None]) -> None:
-    """Add ``value``. A repeated argument becomes a list of all values if its type is a list, or else the last."""
+    """Add ``value``. If the argument is repeated, all values become a list if its type is a list; otherwise the last
+    value replaces the others."""
     if key in arguments:
         fixes["repeated-argument"] = None
         if schema and "array" in schema_types(schema):

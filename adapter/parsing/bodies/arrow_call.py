@@ -117,7 +117,8 @@ def _add_arguments(call: PendingCall, text: str) -> None:
 
 
 def _add(call: PendingCall, key: str, text: str, position: int) -> int:
-    """Add the value at ``position`` and return its end. An option without a value is true. Raises FormatError."""
+    """Add the value at ``position`` and return the end of the value. An option without a value is true. Raises
+    FormatError."""
     if _NEXT.match(text, position):
         call.add_value(key, True)
         return position

@@ -117,7 +117,8 @@ class CallSection:
         return result.repaired(*fixes)
 
     def read_alone(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-        """Parse a call after its own opening marker: a later call of a section, or a call without a section."""
+        """Parse a call that begins with its own opening marker: a later call of a section, or a call outside a
+        section."""
         if not (self._calls_anywhere or context.at_line_start or context.after_call):
             return TEXT
         fixes = self._spelling_fixes(span[-1])

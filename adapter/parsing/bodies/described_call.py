@@ -42,8 +42,8 @@ DecodeBody: TypeAlias = Callable[[str, PendingCall], None]
 class DescribedCall:
     """Parse ``NAME<after_name>...<closing>`` after the opening marker. An instance is a `BodyReader`.
 
-    ``after_name``: the possible texts after a name. ``needs_closing``: a body without its closing marker is cut off,
-    since nothing else marks its end.
+    ``after_name``: the texts that may follow a name. ``needs_closing``: only the closing marker ends a body, so a body
+    without it was cut off.
     """
 
     def __init__(
@@ -101,7 +101,8 @@ class DescribedCall:
 
 
 def loosen(text: str) -> str:
-    """Return a pattern for ``text`` in which whitespace at a line break may differ, and after a tag be missing."""
+    """Return a pattern for ``text`` that accepts any whitespace in place of a line break, and no whitespace at all if a
+    tag precedes the line break."""
     *pieces, last = re.split(r"[ \t]*\r?\n\s*", text)
     breaks = (r"\s{0,20}" if piece.endswith((">", "]")) else r"[ \t]*\r?\n\s{0,20}" for piece in pieces)
     return "".join(f"{re.escape(piece)}{gap}" for piece, gap in zip(pieces, breaks, strict=True)) + re.escape(last)
@@ -147,10 +148,11 @@ def _scalar(value: Json) -> str:
 
 
 def pairs_body(before_first: str, before_key: str, opening: str, value_close: str, none: str) -> DecodeBody:
-    """Return a decoder of pairs.
+    """Return a decoder of key-value pairs.
 
-    ``before_first``: the text between the name and the first pair. A pair is ``before_key``, the key, ``opening``, the
-    value and ``value_close``. ``none``: the text after the name if there are no arguments.
+    Each pair consists of ``before_key``, the key, ``opening``, the value and ``value_close``, in this order.
+    ``before_first``: the text between the tool's name and the first pair. ``none``: the text after the name of a call
+    without arguments.
     """
     begins = re.compile(loosen(before_first.strip())) if before_first.strip() else None
     before, middle, after = loosen(before_key.strip()), loosen(opening.lstrip(" ")), loosen(value_close)

@@ -43,12 +43,13 @@ NUMBER, ID = "{number}", "{id}"
 
 @dataclass(frozen=True, slots=True)
 class KeyValueLayout:
-    """The text around keys and values: ``first`` key opening value ``following`` key opening value ``last``.
+    """The text around the keys and values of a call with two arguments: ``first`` KEY opening VALUE ``following`` KEY
+    opening VALUE ``last``.
 
     ``openings``: the text before a value, by the value's JSON type. "string" is required; "other" is the default for
-    the remaining types. Strings are written unescaped, other values as JSON. ``none``: the text after the name if there
-    are no arguments. ``in_place``: the text around one JSON object with all arguments. This object replaces the pairs
-    if a value cannot be written in a pair, since nothing there can be escaped; it is also parsed.
+    the remaining types. Strings are written unescaped, other values as JSON. ``none``: the text after the name of a
+    call without arguments. ``in_place``: the text around one JSON object that contains all arguments. It is written
+    instead of the pairs if a value contains one of the tags, because values cannot be escaped. Both forms are parsed.
     """
 
     first: str
@@ -62,7 +63,7 @@ class KeyValueLayout:
 
     @property
     def value_close(self) -> str:
-        """The text after each value: the common beginning, in whole tags, of ``following`` and ``last``."""
+        """The text that closes every value: the longest common prefix of ``following`` and ``last``, in whole tags."""
         tokens = zip(*map(_TOKEN.findall, (self.following, self.last)), strict=False)
         common = "".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], tokens))
         return common.rstrip() or common
@@ -73,8 +74,8 @@ class KeyValueLayout:
 
 @dataclass(frozen=True, slots=True)
 class FormatSpec:
-    """``section`` surrounds all calls, and ``between`` separates two of them. One call is ``head`` name ``middle``
-    arguments ``tail``.
+    """The text around the parts of a call: ``head`` NAME ``middle`` ARGUMENTS ``tail``. ``section``: the text before
+    and after all calls. ``between``: the text between two calls.
 
     ``arguments_key``: the key of the arguments in an object that contains the name; "" if the name is the key.
     ``colon``, ``comma`` and ``indent``: layout of the JSON. ``is_text``: the arguments are JSON in a JSON string.

@@ -223,7 +223,7 @@ class _GemmaReader:
         return items
 
     def take_end(self, closing: str) -> bool:
-        """Take the closing bracket, adding it if it is missing. Return whether the container ends here."""
+        """Take the closing bracket, or add it if it is missing. Return whether the container ends here."""
         char = self.peek()
         if char == closing:
             self.position += 1

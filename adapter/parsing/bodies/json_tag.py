@@ -19,7 +19,7 @@ from adapter.parsing.tagged_json import TaggedJson
 
 
 def json_tag_reader(opening: str, closing: str) -> BodyReader:
-    """Return a parser of one call or a list of calls after ``opening``. A list is not reported as a repair."""
+    """Return a parser of one call, or of a list of calls, after ``opening``. A list is not reported as a repair."""
     read_json = TaggedJson(opening, closing)
 
     def read(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:

@@ -90,7 +90,7 @@ class NameThenJsonReader:
         return (yield from self._json(name)(source, span, context))
 
     def _ends_before_arguments(self, source: StreamBuffer) -> bool:
-        """Return whether all that is left is a name and a separator, perhaps with an id."""
+        """Return whether the remaining text is only a name and a separator, and possibly an id."""
         rest = source.text[source.position : source.position + HEAD_LIMIT + 1]
         if self._separators is None or not source.final or len(rest) > HEAD_LIMIT:
             return False

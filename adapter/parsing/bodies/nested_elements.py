@@ -70,7 +70,7 @@ class _Element:
         return "array" in types or not types
 
     def drop_bare_close(self) -> None:
-        """Drop a closing tag without its token at the end of the text."""
+        """Remove a closing tag that lacks its token from the end of the text."""
         text = "".join(self.text)
         bare = text.rstrip().removesuffix(f"</{self.key}>")
         self.text = [bare if bare != text.rstrip() else text]
@@ -182,7 +182,8 @@ class NestedElements:
         return match is not None and match[1] == f"/{key}"
 
     def _cut(self, source: StreamBuffer, span: list[str]) -> BodyResult:
-        """Take the rest and return an error if the text ends within a tag. Otherwise the token is not part of a tag."""
+        """Take the rest and return an error if the text ends within a tag. If it does not, the token is not part of a
+        tag."""
         rest = source.text[source.position :]
         if not source.final or len(rest) >= TAG_LIMIT or "\n" in rest or ">" in rest:
             return TEXT

@@ -104,7 +104,8 @@ class PythonBlock:
     def _read_hidden(
         self, text: str, source: StreamBuffer, span: list[str], start: int, context: ReadContext
     ) -> BodyResult | None:
-        """Parse the calls before a marker that a stray quote hid; None if they cannot be parsed."""
+        """Parse the calls before a closing marker that was overlooked because of a stray quote; None if they cannot be
+        parsed."""
         marker = self._close.search(text, 0)
         if marker is None:
             return None

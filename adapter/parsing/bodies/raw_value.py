@@ -90,7 +90,8 @@ class RawValue:
         return ends
 
     def _ends_call(self, source: StreamBuffer) -> Reader[bool]:
-        """Return whether a call's closing tag ends the value and the call, because another call or nothing follows."""
+        """Return whether a call's closing tag ends both the value and the call, because only another call, or the end
+        of the text, follows."""
         ahead: list[str] = []
         char = yield from skip_space(source, ahead)
         following = yield from take_marker(source, self._after_call, ahead)
@@ -101,12 +102,12 @@ class RawValue:
         return ends
 
     def _is_cut(self, source: StreamBuffer) -> bool:
-        """Return whether the text was cut here, or within a tag after which the value might have continued."""
+        """Return whether the text ends here, or within a tag after which the value might have continued."""
         rest = source.text[source.position : source.position + self._ends.longest]
         return source.was_cut and (not rest or self._ends.may_start_with(rest))
 
     def _value_closes_next(self, source: StreamBuffer, ahead: list[str]) -> Reader[bool]:
-        """Return whether a value's closing tag follows the end of a call. The call was then part of that value."""
+        """Return whether a value's closing tag follows the end of a call. If so, the call was part of the value."""
         yield from skip_space(source, ahead)
         if self._outer_closes is not None:
             yield from take_marker(source, self._outer_closes, ahead)
@@ -115,11 +116,11 @@ class RawValue:
 
 
 def has_ambiguous_end(value: str, opens: Sequence[str], closes: Sequence[str]) -> str:
-    """Return the closing tag at the end of ``value`` if it may be a duplicate of the value's actual closing tag, or "".
+    """Return the closing tag at the end of ``value`` if it may be a duplicate of the tag that closed the value, or "".
 
-    A model that closes a value twice writes the second tag on a new line, or the first on a line of its own. The value
-    may also contain the tag in that position. This cannot be distinguished, unless the value contains the opening tag
-    as well.
+    A model that closes a value twice writes the second tag on a new line, or the first tag on a line of its own. But a
+    value may also end with the text of such a tag. The two cases can be distinguished only if the value also contains
+    the opening tag.
     """
     bare, lowered = value.rstrip(), value.lower()
     close = next((tag for tag in closes if lowered.endswith(tag.lower(), 0, len(bare))), "")
@@ -136,14 +137,16 @@ def ambiguous_end_message(name: str, key: str, close: str) -> str:
 
 
 def without_line_end(value: str) -> str:
-    """Return ``value``, which another element's tag ended, without the line break before that tag."""
+    """Return ``value`` without its last line break. For a value that lacks its closing tag: the line break belongs to
+    the tag that ended the value."""
     return _LINE_END.sub("", value)
 
 
 def without_broken_close(value: str, key: str, closes: Sequence[str]) -> str:
-    """Return ``value``, which another element's tag ended, without a misspelt closing tag at its end.
+    """Return ``value`` without a misspelled closing tag at its end. For a value that lacks its closing tag, so that the
+    tag of another element ended it.
 
-    A misspelt closing tag is one of ``closes`` without its bracket, or ``</KEY>``.
+    A misspelled closing tag is one of ``closes`` without its bracket, or ``</KEY>``.
     """
     bare = value.rstrip()
     if bare.endswith(f"</{key}>") and f"<{key}" not in value:

@@ -123,7 +123,7 @@ def _read_misspelt_function(source: StreamBuffer, span: list[str], context: Read
 
 
 def _close(result: BodyResult, source: StreamBuffer, span: list[str]) -> Reader[BodyResult]:
-    """Take the envelope's closing tag after a function, even after a few words. Return the result."""
+    """Take the envelope's closing tag after a function, skipping a few words before the tag. Return the result."""
     if not result.calls or span[-1].lower() == CLOSE or "missing-close-tag" in result.fixes:
         return result
     match = yield from peek_match(source, _CLOSE_BEHIND_WORDS, WORDS_LIMIT, _MAY_BE_WORDS.fullmatch)

@@ -107,7 +107,8 @@ class _Function(PendingCall):
         return text if self.is_inline or "\n" in inner else inner
 
     def may_begin(self, key: str) -> bool:
-        """Return whether a parameter tag in a value without a closing tag can begin the next parameter."""
+        """Return whether a parameter tag can begin the next parameter, although the current value has no closing
+        tag."""
         return key not in self.keys and (self.tool is None or key in self.tool.properties)
 
     def cut_off(self) -> BodyError:

@@ -88,7 +88,7 @@ class XmlInvokeReader:
     def read_named(
         self, name: str, opening: str, source: StreamBuffer, span: list[str], context: ReadContext
     ) -> Reader[BodyResult]:
-        """Parse the body after ``opening``, a complete opening tag of the call that did not contain ``name``."""
+        """Parse the body after ``opening``, a complete opening tag that did not contain the tool's ``name``."""
         call = PendingCall(name, context.tools.match(name))
         return (yield from self._read_arguments(call, opening, source, span, context))
 
@@ -264,7 +264,7 @@ class XmlInvokeReader:
         return {key: self.tags.unescape(double or single or bare) for key, double, single, bare in found}
 
     def _ends_in_attributes(self, source: StreamBuffer, span: list[str]) -> bool:
-        """Take the rest if the text ends within a tag's attributes. Return whether it does."""
+        """Return whether the text ends within the attributes of a tag. If so, take the rest of the text."""
         rest = source.text[source.position :]
         if not source.final or not _BEGINS_ATTRIBUTES.fullmatch(rest):
             return False

@@ -22,11 +22,12 @@ Describe = Callable[[Json], str]
 
 
 class XmlInvokeTags(NamedTuple):
-    """One family's tags. Encoders write the first of several spellings.
+    """The tags of one family. If a field lists several spellings, the parser accepts all, and encoders write the first.
 
-    An opening tag is one of these spellings, attributes and ``end``. Closing tags are complete, in the order of the
-    opening tags. ``section``: tags that may enclose calls. ``json``: the opening and closing tag of an element that
-    contains all arguments as JSON. ``has_cdata``: strings other than plain words are in ``<![CDATA[...]]>``.
+    ``call`` and ``parameter``: the beginnings of opening tags, which attributes and ``end`` follow. ``call_close`` and
+    ``parameter_close``: the complete closing tags, in the order of the opening tags. ``section``: tags that may enclose
+    calls. ``json``: the opening and closing tag of an element that contains all arguments as JSON. ``has_cdata``:
+    strings are written in ``<![CDATA[...]]>``, unless they are plain words.
     """
 
     call: Sequence[str]
@@ -54,7 +55,7 @@ class XmlInvokeTags(NamedTuple):
 def encode_call(
     tags: XmlInvokeTags, name: str, arguments: JsonObject, describe: Describe | None, line_end: str = "\n"
 ) -> str:
-    """Encode a call. ``describe``: None for families whose tags do not declare a value's type."""
+    """Encode a call. ``describe``: None for families whose tags do not declare the type of a value."""
     opening = f'{tags.call[0]} {tags.name}="{name}"{tags.end}'
     if any(_is_ambiguous(tags, key, value, describe) for key, value in arguments.items()):
         body = json.dumps(arguments, ensure_ascii=False)
@@ -80,7 +81,7 @@ def _encode_parameter(tags: XmlInvokeTags, key: str, value: Json, describe: Desc
 
 
 def _is_ambiguous(tags: XmlInvokeTags, key: str, value: Json, describe: Describe | None) -> bool:
-    """Return whether a parameter could not be parsed back, because nothing in it can be escaped."""
+    """Return whether a parameter, which cannot be escaped, contains text that would be parsed as a tag."""
     text = encode_unescaped(value).lower()
     forbidden = "\n" if tags.escape else "\n\"<>'&"
     return (

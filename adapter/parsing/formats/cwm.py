@@ -72,7 +72,8 @@ def _parameters(tool: Tool) -> list[str]:
 
 
 def _encode_call(name: str, arguments: JsonObject) -> str:
-    """Write a single text as the model does. The order of several parameters is not known here: they are JSON."""
+    """Encode a single string as the model writes it. Several arguments are written as JSON, because the order in which
+    the model writes them is not known here."""
     body = json_arguments(name, arguments)
     if len(arguments) == 1:
         (value,) = arguments.values()
