@@ -31,7 +31,7 @@ def is_mere_mention(raw: str, marker: str, result: BodyResult, context: ReadCont
     if is_glued and not body.strip():
         return False
     if result.calls:
-        return "missing-close-tag" in result.fixes and all(
+        return not {"missing-close-tag", "text-in-tag"}.isdisjoint(result.fixes) and all(
             not call.arguments and (tools.match(call.name) is None) for call in result.calls
         )
     if result.error is None:

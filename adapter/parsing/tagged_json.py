@@ -32,12 +32,16 @@ from adapter.parsing.marker_set import markers_for
 from adapter.parsing.stream_buffer import (
     Reader,
     StreamBuffer,
+    peek_match,
     read_until,
     skip_space,
     take_cut_marker,
     take_marker,
     take_until,
 )
+
+RUBBISH_LIMIT = 40
+"""Maximum number of characters between the JSON and the closing marker, on one line; longer text is prose."""
 
 _SPACE = re.compile(r"\s*")
 _TRAILING = ",;}]`"  # characters that models write after a value, inside the tag
@@ -50,6 +54,14 @@ def _next_call_pattern(opening: str, closing: str) -> re.Pattern[str]:
     """Return a pattern for the end of a call and the beginning of the next."""
     opener = re.escape(opening)
     return re.compile(rf"(?:{re.escape(closing)}|\n)\s*{opener}|{opener}\s*+[{{\[]", re.IGNORECASE)
+
+
+@lru_cache(maxsize=256)
+def _rubbish_patterns(closing: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return patterns for rubbish on the line before ``closing``, and for the beginning of such text."""
+    rubbish = rf"[^\n{{\[{re.escape(closing[0])}]{{1,{RUBBISH_LIMIT}}}+"
+    begun = "".join(f"(?:{re.escape(char)}" for char in closing[:-1]) + ")?" * (len(closing) - 1)
+    return re.compile(rubbish + re.escape(closing), re.IGNORECASE), re.compile(rubbish + begun, re.IGNORECASE)
 
 
 class TaggedJson:
@@ -76,6 +88,7 @@ class TaggedJson:
         self._opens = markers_for(opening)
         self._next_call = _next_call_pattern(opening, closing)
         self._tokens = markers_for(opening, closing, *QUOTES, *BRACKETS)
+        self._rubbish, self._may_be_rubbish = _rubbish_patterns(closing)
 
     def __call__(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         complete_result = self._read_complete(source, span, context)
@@ -156,6 +169,7 @@ class TaggedJson:
     def _take_end(self, source: StreamBuffer, span: list[str]) -> Reader[str | None]:
         """Return the marker after a valid value; "" if the call ends without one, None if another value follows."""
         while True:
+            end = len(span)
             char = yield from skip_space(source, span)
             if char and char in "{[":
                 return None
@@ -170,7 +184,7 @@ class TaggedJson:
             source.position += 1
         marker = yield from take_marker(source, self._ends)
         if marker or char != self.closing[0]:
-            return marker
+            return marker if marker or "\n" in "".join(span[end:]) else (yield from self._take_rubbish(source))
         take_cut_marker(source, self.closing.lower(), span)
         if source.is_empty:
             return ""
@@ -180,6 +194,13 @@ class TaggedJson:
             return misspelt[0]
         source.push_back("".join(misspelt))
         return ""
+
+    def _take_rubbish(self, source: StreamBuffer) -> Reader[str]:
+        """Take a few characters of rubbish and the closing marker after them. Return both; "" if they do not follow."""
+        limit = RUBBISH_LIMIT + len(self.closing)
+        match = yield from peek_match(source, self._rubbish, limit, self._may_be_rubbish.fullmatch)
+        source.position += len(match.group()) if match else 0
+        return match.group() if match else ""
 
     def _swallows_a_call(self, span: Sequence[str], start: int, result: BodyResult) -> bool:
         """Return whether a stray quote opened a string that contains the end of this call and the beginning of the
@@ -205,7 +226,8 @@ class TaggedJson:
             return result
         if marker and not self._ends.match(marker, 0):
             span.append(marker)
-            return result.adding("misspelt-close-tag")
+            has_rubbish = marker.lower().endswith(self.closing.lower())
+            return result.adding("text-in-tag" if has_rubbish else "misspelt-close-tag")
         if marker:
             source.push_back(marker)
         elif source.was_cut and _CUT_TAG.fullmatch(source.text, source.position):

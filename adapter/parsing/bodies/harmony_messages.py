@@ -46,6 +46,9 @@ HEADER_WORDS = "header words"
 HEADER_LIMIT = 400
 """Maximum length of a header; longer text is prose that mentions a marker."""
 
+RUBBISH_LIMIT = 60
+"""Maximum number of characters between the arguments and the end of the call, with its token."""
+
 _BEFORE = (START, CHANNEL)
 _FINAL = CHANNEL + "final" + MESSAGE
 _CALL_HEADERS = (CHANNEL + "commentary to=functions.", " to=functions.", CHANNEL + "analysis to=functions.")
@@ -89,6 +92,8 @@ _ANY_TOKEN = re.compile(r"<[|\w]*$")
 
 _header_end = MarkerSet(MESSAGE, START, *ENDS)
 _body_end = MarkerSet(*ENDS)
+_RUBBISH = re.compile(rf"[^\n<{{\[]{{1,40}}+(?={re.escape(CALL)})", re.IGNORECASE)
+_MAY_BE_RUBBISH = re.compile(r"[^\n<{\[]{1,40}+(?:<[|a-z]*+)?", re.IGNORECASE)
 _next_message = MarkerSet(*ENDS, START, CHANNEL)
 _fence, _fence_end = MarkerSet("```json", "```"), MarkerSet("```")
 _to = MarkerSet("to=", "commentary to=", "analysis to=")
@@ -241,6 +246,10 @@ def _read_call(name: str, source: StreamBuffer, span: list[str], context: ReadCo
         result = result.repaired("code-fence")
         yield from take_marker(source, _fence_end, ahead)
         yield from skip_space(source, ahead)
+    rubbish = yield from peek_match(source, _RUBBISH, RUBBISH_LIMIT, _MAY_BE_RUBBISH.fullmatch)
+    if rubbish is not None:
+        take_match(source, rubbish, ahead)
+        result = result.repaired("text-in-tag")
     closing = yield from take_marker(source, _body_end)
     if not closing:
         take_cut_marker(source, CALL, ahead)
