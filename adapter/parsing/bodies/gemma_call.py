@@ -37,6 +37,7 @@ from adapter.parsing.stream_buffer import (
     StreamBuffer,
     give_back,
     peek_marker,
+    peek_match,
     read_until,
     skip_space,
     take_cut_marker,
@@ -53,6 +54,10 @@ VALUE_LIMIT = 2_000
 
 _BARE_HEAD = re.compile(r"\s*call:([\w.:/-]+)\s*[{(]")
 _MAY_BE_HEAD = re.compile(r"\s*+(?:c|ca|cal|call|call:[\w.:/-]*+\s*+)?")
+_WORD_ALONE = re.compile(r"call\s*:\s*(?=\{\s*[\"'])", re.IGNORECASE)
+_MAY_BE_WORD_ALONE = re.compile(r"c|ca|cal|call\s*+(?::\s*+(?:\{\s*+)?)?", re.IGNORECASE)
+"""The word of a call before JSON, where the tool's name belongs. The name is then in the JSON."""
+
 _NAMED_HEAD = re.compile(r"\s*([\w.:/-]+)\{\s*(\w+)\s*:")
 _MAY_BE_NAMED = re.compile(r"\s*+[\w.:/-]*+(?:\{\s*+\w*+\s*+)?")
 _HEAD = re.compile(r"\s*(?:call\s*:)?\s*([\w.:/-]+)\s*", re.IGNORECASE)
@@ -73,6 +78,10 @@ class GemmaCall:
         char = yield from skip_space(source, span)
         if not char:
             return CUT
+        word = yield from peek_match(source, _WORD_ALONE, NAME_LIMIT, _MAY_BE_WORD_ALONE.fullmatch)
+        if word is not None:
+            take_match(source, word, span)
+            char = "{"
         if char in "{[":
             return (yield from self._read_json(source, span, context)).adding("foreign-body")
         end = yield from peek_marker(source, self._head_ends, NAME_LIMIT)

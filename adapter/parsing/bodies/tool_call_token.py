@@ -6,6 +6,7 @@
     <|tool_call|><tool_call>[...]                                              Granite 3.1
     <|tool_call|>[...]<|/tool_call|>                                           Phi-4-mini
     <|tool_call|>call:NAME{...}                                                Gemma 4, whose own token has one bar
+    <|tool_call|>{...}<|tool_call|>                                            small models, which close with the opener
 
 A list without a closing marker ends with its brackets.
 """
@@ -33,5 +34,7 @@ def read_calls(source: StreamBuffer, span: list[str], context: ReadContext) -> R
     call = yield from _gemma.read_bare(source, span, context)
     if not call.not_a_call:
         return call.repaired("foreign-body")
-    yield from take_marker(source, _tag, span)
-    return (yield from read_list(source, span, context))
+    tag = yield from take_marker(source, _tag, span)
+    result = yield from read_list(source, span, context)
+    closes = result.not_a_call and context.after_call and not tag and not source.was_cut
+    return BodyResult() if closes else result
