@@ -77,8 +77,13 @@ _HEADER = re.compile(
 _RECIPIENT = re.compile(r"\bto=([^\s<]+)", re.IGNORECASE)
 _CHANNEL = re.compile(r"<\|channel\|>\s*(\w+)", re.IGNORECASE)
 _KNOWN_CHANNEL = re.compile(r"\s*(?:analysis|commentary|final)\b", re.IGNORECASE)
-_STRIPPED = re.compile(r"\s*(?:(?:commentary|analysis) )?to=(?:functions\.)?([\w.-]+)\s*(?:code|json)?\s*(?=\{)")
-_MAY_BE_STRIPPED = re.compile(r"\s*+(?:(?:commentary|analysis) )?to=[\w.-]*+\s*+\w*+\s*+")
+_TYPE = r"(?:\s*(?:code|json)?\s*(?=\{)|[ \t]+[^\n<{}\[\].]{1,40}\n\s*(?=\{\s*\"))"
+"""The type of the arguments before them. Without its token, gpt-oss also writes other words there, on the same line."""
+
+_STRIPPED = re.compile(rf"\s*(?:(?:commentary|analysis) )?to=(?:functions\.)?([\w.-]+){_TYPE}")
+_MAY_BE_STRIPPED = re.compile(
+    r"\s*+(?:(?:commentary|analysis) )?to=[\w.-]*+(?:[ \t]++[^\n<{}\[\].]{0,40}+)?(?:\s*+\w*+\s*+|\n\s*+\{\s*+)"
+)
 _FINAL_WORDS, _CALL_WORDS = "assistantfinal", "assistantcommentary to="
 _WITHOUT_TOKENS = re.compile(
     rf"\s*(?:{_CALL_WORDS}(?:functions\.)?(?P<name>[\w.-]+)\s*(?:code|json)?\s*(?=\{{)"
