@@ -37,6 +37,7 @@ from adapter.tools.coercion import coerce_text
 _ATTRIBUTE = r"\s+([A-Za-z_][\w:.-]*)\s*=\s*(?:[\"“]([^\"“”]*)[\"”]|'([^']*)'|([^\s\"'/>“]+))"
 _ATTRIBUTES = re.compile(rf"(?:{_ATTRIBUTE})*\s*(/?)")
 _each_attribute = re.compile(_ATTRIBUTE)
+_OPEN_ATTRIBUTE = re.compile(rf"(?:{_ATTRIBUTE})*\s+[A-Za-z_][\w:.-]*\s*=\s*\"[^\"\n]*")
 _CUT_ATTRIBUTE = re.compile(r"(?:\s+[\w:.-]*)?")
 _ELEMENT = re.compile(r"<([\w-]{1,100})>")
 _ABOUT = frozenset({"id", "index", "type", "string"})
@@ -256,6 +257,9 @@ class XmlInvokeReader:
         """Take a tag's attributes and its end. Return the attributes, or {} with nothing taken."""
         taken: list[str] = []
         text = yield from take_until(source, self.tags.end, ATTRIBUTES_LIMIT, taken)
+        while text is not None and len(text) < ATTRIBUTES_LIMIT and _OPEN_ATTRIBUTE.fullmatch(text):
+            more = yield from take_until(source, self.tags.end, ATTRIBUTES_LIMIT - len(text), taken)
+            text = None if more is None else f"{text}{self.tags.end}{more}"  # the end was in quotes
         if text is None or _ATTRIBUTES.fullmatch(text) is None:
             source.push_back("".join(taken))
             return {}
