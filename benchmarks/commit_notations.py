@@ -74,18 +74,21 @@ def _listed(repository: Path) -> list[tuple[Path, str, list[list[str]]]]:
 
 
 def _read(repository: Path, name: str, rows: Sequence[Sequence[str]]) -> Commit | None:
-    """Return the commit, or None if a file is no text, too long, or of a kind that is not edited."""
+    """Return the commit, or None if a file is no text, too long, or of a kind that is not edited.
+
+    Files without a final newline are left out, because most notations cannot tell them.
+    """
     before, after = Files(), Files()
     for old, new, status, path in rows:
         if status not in "MAD" or not path.endswith(SUFFIXES):
             return None
         for blob, is_there, files in ((old, status != "A", before), (new, status != "D", after)):
-            data = read_blob(repository, blob) if is_there else b"-"
+            data = read_blob(repository, blob) if is_there else b"-\n"
             try:
                 text = data.decode()
             except UnicodeDecodeError:
                 return None
-            if not text or len(data) > MAX_BYTES or "\r" in text:
+            if not text.endswith("\n") or len(data) > MAX_BYTES or "\r" in text:
                 return None
             files |= {path: text} if is_there else {}
     is_varied = sum(path in after and before[path] != after[path] for path in before) >= 2
@@ -191,7 +194,10 @@ def blocks(commit: Commit, _: Random) -> str | None:
 def json_edits(commit: Commit, _: Random) -> str | None:
     if set(commit.before) - set(commit.after):
         return None
-    rows = [{"path": path, "old_text": old, "new_text": new} for path, old, new in _replacements(commit)]
+    rows = [
+        {"path": path, "old_text": old, "new_text": new if old else f"{new}\n"}
+        for path, old, new in _replacements(commit)
+    ]
     return json.dumps({"edits": rows})
 
 
@@ -206,8 +212,6 @@ def whole_files(commit: Commit, random: Random) -> str | None:
     parts: list[str] = []
     is_shortened = False
     for path, text in commit.after.items():
-        if path not in commit.before and not text.endswith("\n"):
-            return None  # a fence cannot tell this
         written = None
         if path in commit.before:
             written = _with_omissions(random, _split(commit.before[path]), _split(text), Path(path).suffix)
