@@ -113,7 +113,8 @@ def _exact_match(document: TextDocument, interpretation: Interpretation, start: 
     line_start = document.view_offset(document.line_at(start))
     if start == line_start and (old.endswith("\n") or view[end : end + 1] in ("", "\n")):
         if old.endswith("\n"):
-            new = new + "\n" if new and not new.endswith("\n") else new
+            is_closed = not new or new.endswith("\n") or view[end : end + 1] == "\n"  # a blank line closes it
+            new = new if is_closed else new + "\n"
         elif new:
             is_between_blanks = new.startswith("\n") and new.strip() and not interpretation.is_whole_lines
             new = new if is_between_blanks else new.removesuffix("\n")
