@@ -188,15 +188,18 @@ class PiecePlacer:
     def _score(self, lines: Sequence[str], start: int, end: int) -> Placement:
         """Return the span with the bits of its equal lines, minus those of its deleted lines.
 
-        A line that is replaced with a similar one costs a quarter.
+        A line that is replaced with a similar one costs a quarter, and one that is only indented differently nothing.
+        An added line costs its bits if it is elsewhere in the file, where it was probably meant to be kept.
         """
         score = self._sums[end] - self._sums[start]
         for change in changes(self._old[start:end], lines):
             added = lines[change.new_start : change.new_end][:MAX_COMPARED]
+            bare = {line.strip() for line in added}
             for index in range(start + change.start, start + change.end):
                 line = self._old[index]
                 is_replaced = any(ratio(line, other) >= SIMILAR for other in added)
-                score -= self._bits[index] * (1.25 if is_replaced else 2)
+                score -= self._bits[index] * (1.0 if line.strip() in bare else 1.25 if is_replaced else 2)
+            score -= sum(self._bits[self._places[line][0]] for line in added if self._occurs_once(line))
         return Placement(start, end, score)
 
     # ------------------------------------------------------------------- doubts
@@ -217,7 +220,7 @@ class PiecePlacer:
             return []
         if self._is_equal(piece, span):
             return [each for each in spans if _contains(each, span)] if piece.depth is not None else []
-        here = self._fit(piece, span)
+        here, loses_name = self._fit(piece, span), self._loses_name(piece, span)
         rivals: list[Placement] = []
         for each in spans:
             is_larger = _contains(each, span)
@@ -227,9 +230,19 @@ class PiecePlacer:
             is_alike = (each.start == span.start or there.kept_above >= here.kept_above) and (
                 each.end == span.end or there.kept_below >= here.kept_below
             )
+            is_alike |= loses_name and not is_larger
             if is_alike and (here.added - there.added if is_larger else here.deleted - there.deleted):
                 rivals.append(each)
         return rivals
+
+    def _loses_name(self, piece: Piece, span: Placement) -> bool:
+        """Return whether the shallowest lines of ``span`` have names that ``piece`` has less often."""
+        depth = min(indent_width(line) for line in self._old[span.start : span.end] if line)
+        before, after = (
+            Counter(name for line in part if indent_width(line) == depth for name in _NAME.findall(line))
+            for part in (self._old[span.start : span.end], piece.lines)
+        )
+        return bool(before - after)
 
     def _fit(self, piece: Piece, span: Placement) -> _Fit:
         actual, lines = self._old[span.start : span.end], [line.rstrip() for line in piece.lines]
@@ -265,11 +278,20 @@ class PiecePlacer:
             depth = min(indent_width(line) for line in lines if line)
             for change in changes(self._old[span.start : span.end], lines):
                 for line in lines[change.new_start : change.new_end]:
-                    if indent_width(line) == depth and _key_of(line) in kept:
+                    if indent_width(line) == depth and (_key_of(line) in kept or self._is_kept_elsewhere(line, spans)):
                         return f"{line.strip()[:80]!r} would be in the file twice, because omitted lines contain it too"
             if similar := self._find_similar_block(piece, span, previous, following):
                 return f"lines added at line {span.start + 1} could replace {similar}, which are similar and not shown"
         return ""
+
+    def _is_kept_elsewhere(self, line: str, spans: Sequence[Placement]) -> bool:
+        """Return whether ``line`` declares something that occurs once in the file, and no piece replaces that."""
+        if not _key_of(line) or not self._occurs_once(line):
+            return False
+        return not any(span.start <= self._places[line][0] < span.end for span in spans)
+
+    def _occurs_once(self, line: str) -> bool:
+        return len(self._places.get(line, ())) == 1
 
     def _find_similar_block(self, piece: Piece, span: Placement, previous: int, following: int) -> str:
         """Return the lines next to ``span`` that its first or last added lines are similar to, or an empty string.
