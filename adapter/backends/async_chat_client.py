@@ -27,7 +27,7 @@ _Events: TypeAlias = "AsyncStream[ChatCompletionChunk] | _AsyncLines"
 
 
 class AsyncChatClient:
-    """Stream answers for ``chat``, the `ChatClient` that builds the requests and explains failures."""
+    """Streams answers without blocking. ``chat``: the `ChatClient` that builds the requests and explains failures."""
 
     def __init__(self, chat: ChatClient) -> None:
         self._chat = chat

@@ -164,8 +164,8 @@ class ChatClient:
             response.close()
 
     def body(self, messages: Sequence[Message], fields: JsonObject) -> JsonObject:
-        """Return the body of a request. If the client was created without a model, the first call queries the server
-        for its first model."""
+        """Return the body of a request. For a client without a model name, the first call queries the server for its
+        first model."""
         return {
             "model": self.model,
             "messages": [dict(message) for message in messages],

@@ -60,7 +60,8 @@ def constraint_fields(
 
 
 def words_fields(kind: Kind) -> JsonObject:
-    """Return the request fields that withdraw the tools, without changing the prompt; empty if the server cannot."""
+    """Return the request fields that forbid calls without changing the prompt, so that the model answers in words;
+    empty if the server has none."""
     return {_TAKES_GBNF[kind]: WORDS_GRAMMAR} if kind in _TAKES_GBNF else {}
 
 

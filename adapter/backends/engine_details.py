@@ -41,7 +41,8 @@ _VERSION_PATHS: dict[Kind, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class EngineDetails:
-    """An engine and its model. Text is "", and ``parameters`` None, if the server does not report them."""
+    """An engine and its model. For facts that the server does not report, strings are empty and ``parameters`` is
+    None."""
 
     kind: Kind
     version: str
@@ -51,7 +52,8 @@ class EngineDetails:
 
 
 def engine_details(endpoint: Endpoint, model: Model, timeout_s: float = 2.0) -> EngineDetails:
-    """Query the server about ``model``. The family is a public name: other parts of the model's name are left out."""
+    """Query the server about ``model``. The family is the name of a public model family, without the rest of the
+    model's name."""
     family, quantization = _reported_model(endpoint, model.name, timeout_s)
     names = (model.file, model.name, family)
     return EngineDetails(

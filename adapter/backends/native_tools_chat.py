@@ -46,7 +46,8 @@ class NativeToolsChat:
                 yield chunk
 
     def _encode_call(self, name: str, arguments: str) -> str:
-        """Write a call as text. Truncated or malformed arguments are unchanged, so that the parser reports them."""
+        """Write a call as text. Truncated or malformed arguments are copied unchanged, so that the parser reports
+        them."""
         try:
             value = json.loads(arguments or "{}")
         except ValueError:

@@ -93,7 +93,7 @@ class Profile(_ProfileTable):
         return f"profile of {self.model.name}: {self.setup.name} ({score})"
 
     def staleness(self, model: Model) -> tuple[str, ...]:
-        """Return the reasons why the profile may not apply to ``model``, the model that the server runs now."""
+        """Return the reasons why the profile may not apply to ``model``, the model that the server is now running."""
         reasons = []
         if self.model.file and model.file and self.model.file != model.file:
             reasons.append(f"it was made for the file {self.model.file}, but {model.file} is served")

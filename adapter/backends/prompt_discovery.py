@@ -47,7 +47,8 @@ class PromptDiscovery:
     recognized: DetectedFormat | None = None
 
     def format_of(self, model: str) -> str | None:
-        """Return the name of the format that fits the template, or else the model's name."""
+        """Return the name of the model's format: the format that fits the chat template, or a guess from the name
+        ``model``."""
         return self.recognized.format if self.recognized is not None else guess_format(model)
 
 
@@ -206,7 +207,7 @@ def _by_vllm(endpoint: Endpoint, model: str) -> PromptDiscovery:
 
 
 def probe_capabilities(fill: Fill) -> TemplateCapabilities | None:
-    """Return the capabilities of the template that ``fill`` renders. Return None if it does not support tools."""
+    """Return the capabilities of the template that ``fill`` renders; None if it does not support tools."""
     trials = probe_template()
     try:
         trial = next(trials)
@@ -218,10 +219,8 @@ def probe_capabilities(fill: Fill) -> TemplateCapabilities | None:
 
 
 def render_system_prompt(process: TemplateWorker, system: str, ask: str, tools: ToolSet) -> tuple[str, str]:
-    """Render the prompt for a first question, ``ask``, twice: with ``tools``, and without tools.
-
-    Raises ChatTemplateError if the template rejects the conversation or does not support tools.
-    """
+    """Render the prompt for the question ``ask`` at the start of a conversation, with ``tools`` and without tools.
+    Raises ChatTemplateError if the template rejects the conversation or does not support tools."""
     found = _by_template(Endpoint(""), process)
     if found.own is None:
         raise ChatTemplateError(found.explanation.removeprefix("in words: "))

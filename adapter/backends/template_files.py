@@ -35,10 +35,8 @@ READER = str(Path(__file__).with_name("template_reader.py"))
 
 
 def load_chat_template(path: Path) -> ChatTemplate:
-    """Load the template at ``path`` in a process with limits of time and memory.
-
-    If there is none, raises UsageError, which lists the accepted files.
-    """
+    """Load the template at ``path`` in a process with time and memory limits. If there is no template, raises
+    UsageError, which lists the accepted files."""
     from adapter.workspace.sandbox.bounded_worker import run_bounded
 
     path = path.expanduser()
@@ -53,8 +51,8 @@ def load_chat_template(path: Path) -> ChatTemplate:
 
 
 class TemplateWorker:
-    """Render ``template`` in a worker process. The process starts with the first prompt, and ends on `close` or when
-    this object is deleted."""
+    """Renders ``template`` in a worker process. The process is started for the first prompt, and ended by `close` or
+    when this object is deleted."""
 
     def __init__(self, template: ChatTemplate, time_limit_s: float = TIME_LIMIT_S) -> None:
         self.template = template

@@ -90,7 +90,8 @@ def _template(source: str, settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _response_template(settings: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the description of the model's answers: the key of a tokenizer's settings, or a file of its own."""
+    """Return the description of the model's answers, which is either a key in the tokenizer's settings or a separate
+    file."""
     found = settings if "fields" in settings else settings.get("response_template")
     return found if isinstance(found, dict) else None
 

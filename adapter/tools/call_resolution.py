@@ -71,11 +71,9 @@ _PARTIAL_ARGUMENTS = ("startline", "endline", "insertline", "line", "position", 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedCall:
-    """A call to one of the session's tools, with valid arguments.
-
-    ``validated``: the validated call; None for a client's tool, which has no validation. ``notes``: the corrections
-    made to the call, and ``left_out``: the arguments ignored, as one sentence each for the model.
-    """
+    """A call to one of the session's tools, with valid arguments. ``validated``: the validated call; None for a
+    client's tool, which has no validation. ``notes``: the corrections made to the call. ``left_out``: the ignored
+    arguments. Both are lists of sentences for the model."""
 
     tool: Tool
     arguments: JsonObject

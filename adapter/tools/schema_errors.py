@@ -40,7 +40,7 @@ def _errors(tool: Tool, arguments: JsonObject) -> list[ValidationError]:
 
 
 def missing_arguments(tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
-    """Return the required parameters without a value. A parameter with a default value may be missing."""
+    """Return the required parameters that have no argument and no default value."""
     properties = tool.properties
     return tuple(
         name
@@ -51,12 +51,9 @@ def missing_arguments(tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class AllowedArguments:
-    """Arguments without those that ``additionalProperties: false`` forbids. ``forbidden``: the names of the removed
-    arguments.
-
-    ``is_safe``: the forbidden arguments are no misspelt parameters, and the rest is valid. ``changes_meaning``: without
-    them, the call would do something else.
-    """
+    """The arguments without those that ``additionalProperties: false`` forbids. ``forbidden``: the names of the removed
+    arguments. ``is_safe``: the removed arguments are not misspelled parameters, and the rest is valid.
+    ``changes_meaning``: the call would do something else without the removed arguments."""
 
     arguments: JsonObject
     forbidden: tuple[str, ...]
@@ -65,7 +62,7 @@ class AllowedArguments:
 
 
 def allowed_arguments(tool: Tool, arguments: JsonObject) -> AllowedArguments:
-    """Take out the arguments that the schema forbids, also in nested objects."""
+    """Remove the arguments that the schema forbids, including those in nested objects."""
     if arguments.keys() <= tool.properties.keys() and not any(
         isinstance(each, dict | list) for each in arguments.values()
     ):

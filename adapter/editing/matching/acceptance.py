@@ -70,10 +70,8 @@ def accept_best_match(
     hint: int | None,
     lead: int,
 ) -> MatchCandidate | RejectedMatch:
-    """Return the match to edit, or the reason why no match is safe. ``candidates`` are sorted, best first.
-
-    ``hint``: the line (0-based) at which the old text should be. ``lead``: see `find_nearest`.
-    """
+    """Return the match to edit, or the reason why no match is safe. ``candidates``: all matches, best first. ``hint``:
+    the line (0-based) at which the old text should be. ``lead``: see `find_nearest`."""
     match = _Features(search, old, new, candidates, hint, lead)
     for name, find_reason in VETOES.items():
         if reason := find_reason(match):
@@ -82,10 +80,8 @@ def accept_best_match(
 
 
 def find_nearest(distances: Sequence[int], lead: int) -> int | None:
-    """Return the index of the match to which a line hint points, or None if it could also mean another.
-
-    ``distances``: the distance, in lines, of each match from the hint.
-    """
+    """Return the index of the match to which a line hint points; None if the hint could also refer to another match.
+    ``distances``: the distance, in lines, of each match from the hint."""
     nearest = min(distances)
     index = distances.index(nearest)
     others = (*distances[:index], *distances[index + 1 :])
@@ -199,7 +195,8 @@ class _Features:
         return sum(len(self.places(row)) == 1 for row in exact if self.is_located(row))
 
     def is_change_beyond_doubt(self) -> bool:
-        """Return whether every hunk touches exact, unique lines, and there are several such lines."""
+        """Return whether every hunk touches lines that match exactly and are unique in the file, and there are several
+        such lines."""
         return self.count_unique() >= MIN_UNIQUE and bool(self.hunks) and all(map(self.is_beyond_doubt, self.hunks))
 
     def is_beyond_doubt(self, hunk: LineChange, letters: int = DISTINCTIVE_LETTERS) -> bool:
@@ -271,7 +268,7 @@ def _is_moved_alone(match: _Features, row: int) -> bool:
 
 
 def _check_elided_twin(match: _Features) -> str:
-    """Require the lines to change after a ``...`` to be unique within the lines that it may elide."""
+    """Require that the lines to change after a ``...`` are unique among the lines that the ``...`` may stand for."""
     for hunk in match.hunks:
         start = next((row for row in range(hunk.start - 1, -1, -1) if is_elision(match.old[row])), None)
         if start is None:
@@ -310,7 +307,8 @@ def _check_detached(match: _Features) -> str:
 
 
 def _check_twin(match: _Features) -> str:
-    """Require the changed lines to be unique if the old text omits file lines or the file lacks old lines."""
+    """Require that the changed lines are unique, if the old text omits lines of the file or contains lines that the
+    file lacks."""
     if not match.unmentioned_code and not match.best.missing:
         return ""
     for hunk in match.hunks:
@@ -396,7 +394,8 @@ def _check_repeated(match: _Features) -> str:
 
 
 def _check_rivals(match: _Features) -> str:
-    """Require the match to lead all other candidates in score or flaws, or to be nearest to the line hint."""
+    """Require that the match has a clear lead over all other candidates in score or flaws, or is nearest to the line
+    hint."""
     best = match.best
     rivals = [other for other in match.candidates if other is not best and other.is_apart_from(best)]
     in_reach = [other for other in rivals if best.score - other.score < CLEAN_MARGIN]

@@ -87,10 +87,8 @@ def _nonblank_around(lines: Sequence[str], inside: Sequence[int], count: int) ->
 
 
 def _matches_new_text(search: DocumentIndex, rows: Sequence[int], old: str, new: str) -> bool:
-    """Return whether the lines equal ``new`` and not ``old``, apart from their indentation.
-
-    If the patch changes only whitespace, their whitespace is compared too, and they must be shifted uniformly.
-    """
+    """Return whether the lines equal ``new`` and not ``old``, ignoring indentation. If the patch changes only
+    whitespace, whitespace within the lines is also compared, and all lines must be shifted by the same indentation."""
     before, after, current = _nonblank_lines(old), _nonblank_lines(new), [search.document.lines[row] for row in rows]
     widths = list(zip(map(indent_width, after), map(indent_width, current), strict=True))
     if widths[0][0] == 0:
@@ -196,7 +194,8 @@ def find_applied_lines(search: DocumentIndex, old: str, new: str) -> list[tuple[
 
 
 def find_verbatim_copies(search: DocumentIndex, match: TextMatch, new: str) -> list[int]:
-    """Return the first lines of verbatim whole-line copies of ``new`` outside the match; none if ``new`` is short."""
+    """Return the first line of each verbatim whole-line copy of ``new`` outside the match; empty if ``new`` is too
+    short to tell."""
     view = search.document.view
     if len("".join(new.split())) < MIN_VISIBLE:
         return []
@@ -216,7 +215,8 @@ def find_inline_copy(search: DocumentIndex, old: str, new: str) -> int:
 
 
 def have_common_lines(old: Sequence[str], new: Sequence[str]) -> bool:
-    """Return whether the patch keeps any line. A copy of the new text is evidence only if it includes context lines."""
+    """Return whether the patch keeps any line. Only a copy of the new text with such context lines is evidence that the
+    patch was applied."""
     return bool(set(map(normalized_line, old)) & set(map(normalized_line, new)) - {""})
 
 
@@ -232,10 +232,8 @@ def _adds_content(before: Sequence[str], after: Sequence[str]) -> bool:
 def find_roughly_applied(
     search: DocumentIndex, best: MatchCandidate, old: Sequence[str], new: Sequence[str]
 ) -> int | None:
-    """Return a line at which the result of ``new`` is already present, at least roughly; None if it is not.
-
-    The result counts as present if its additions, its spacing, or most of its lines are.
-    """
+    """Return a line at which the result of ``new`` is already present, at least roughly; None if there is none. The
+    result is present if its additions, its spacing or most of its lines are."""
     lines = (find(search, best, old, new) for find in (_find_insertion, _find_respaced, _find_better_fit))
     return next((line for line in lines if line is not None), None)
 

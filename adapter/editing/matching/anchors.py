@@ -121,7 +121,7 @@ def _anchored_change(context: ContextScorer, new: Sequence[str], hunk: LineChang
 
 
 class ContextScorer:
-    """Measure how much of the old text's context occurs around a location of the document."""
+    """Measures how much of the old text's context occurs around a location in the document."""
 
     def __init__(self, search: DocumentIndex, old: Sequence[str]) -> None:
         self.search, self.old = search, old
@@ -267,10 +267,8 @@ class _Anchors:
                 yield first, last
 
     def _count_shown(self, rows: range) -> int:
-        """Count the occurrences of these rows in the old text.
-
-        If the document has fewer occurrences, one of them differs there, and it may be the one to change.
-        """
+        """Count the occurrences of these rows in the old text. If the document has fewer occurrences, the missing one
+        differs there, and may be the one to change."""
         searched, nonblank = nonblank_lines(self.old[rows.start : rows.stop]), nonblank_lines(self.old)
         return sum(nonblank[at : at + len(searched)] == searched for at in range(len(nonblank)))
 

@@ -140,7 +140,8 @@ def _old_lines(old: Sequence[str]) -> list[OldLine]:
 
 
 def find_fuzzy_matches(search: DocumentIndex, old: Sequence[str], hint: int | None) -> list[MatchCandidate]:
-    """Return the candidates for ``old``, best first; none if they exceed `MAX_COST`. ``hint``: a 0-based line."""
+    """Return the candidates for ``old``, best first; empty if the search would exceed `MAX_COST`. ``hint``: a 0-based
+    line."""
     matcher = _Matcher(search, old)
     if not matcher.rows or len(matcher.rows) > MAX_ROWS or not search.nonblank_lines:
         return []
@@ -223,11 +224,9 @@ class _Matcher:
         return [line for _, likeness, line in lines if likeness >= MIN_SEED_LIKENESS]
 
     def _similar_with_shared_word(self, key: str) -> list[tuple[str, float, int]] | None:
-        """Like ``search.similar``, but only for lines that share a number or a known word with ``key``. All remaining
-        lines would conflict with it.
-
-        Returns None if the document is not ASCII, because words are not folded, or if every such word is too frequent.
-        """
+        """Return the same as ``search.similar``, but only for lines that share a number or a known word with ``key``;
+        all other lines would conflict with it. Return None if the document is not ASCII, because words are not folded,
+        or if every such word is too frequent."""
         if not self.search.document.view.isascii():
             return None
         found = (self.search.lines_with(word, MAX_SHARING) for word in self.search.comparer.settled_words(key))

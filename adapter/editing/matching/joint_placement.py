@@ -75,7 +75,8 @@ def _chains(patches: Sequence[Patch], places: _Places) -> Iterator[list[int]]:
 
 
 def _narrow(places: _Places, chain: Sequence[int]) -> None:
-    """Remove places that leave no ascending places to the other patches. A chain without any solution is ignored."""
+    """Remove places of one patch that would leave no ascending places for the other patches. A chain that has no
+    solution is ignored."""
     earliest = _first_ascending([places[index] for index in chain])
     latest = _first_ascending([[-line for line in reversed(places[index])] for index in reversed(chain)])
     if len(earliest) < len(chain):
@@ -85,7 +86,8 @@ def _narrow(places: _Places, chain: Sequence[int]) -> None:
 
 
 def _first_ascending(places: Sequence[Sequence[int]]) -> list[int]:
-    """Return the first place of each patch that is greater than the place of the previous patch, as far as possible."""
+    """Return, for each patch, the first place after the place of the previous patch. The list ends before the first
+    patch without such a place."""
     ascending: list[int] = []
     for possible in places:
         line = next((line for line in possible if not ascending or line > ascending[-1]), None)

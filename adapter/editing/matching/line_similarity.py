@@ -103,10 +103,8 @@ class LineComparer:
         return is_same_letters and bool(OSA.distance(written, actual) == 1)
 
     def settled_words(self, key: str) -> Iterator[str]:
-        """Yield the numbers of a line, and its words that occur in the document.
-
-        A document line that lacks any of them has another meaning.
-        """
+        """Yield the numbers of a line, and its words that occur in the document. A document line that lacks one of them
+        has a different meaning."""
         words = sorted(set(_NUMBER_OR_NAME.findall(key)), key=lambda word: (bool(_NAME.match(word)), -len(word)))
         return (word for word in words if not _NAME.match(word) or self._is_known(word))
 

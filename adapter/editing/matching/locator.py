@@ -237,10 +237,8 @@ class _Locator:
                 return (replace(edits[0], places=places), *edits[1:])
 
     def _choose(self, matches: Sequence[TextMatch], hint: int | None) -> tuple[TextMatch | None, tuple[int, ...]]:
-        """Return the only match, else the only match with an equal layout, else the one to which the line hint points.
-
-        Also returns the first lines of all matches if there are several. The match is None if no hint points to it.
-        """
+        """Return the only match; otherwise the only match with an equal layout; otherwise the match to which the line
+        hint points, or None. If there are several matches, also return the first line of each."""
         exact_layout = matches if len(matches) == 1 else [match for match in matches if match.is_exact_layout]
         if len(exact_layout) == 1:
             return exact_layout[0], ()
@@ -339,7 +337,8 @@ class _Locator:
         )
 
     def _check_applied_elsewhere(self, match: TextMatch, interpretation: Interpretation) -> Rejection | None:
-        """Reject an approximate match if the new text is elsewhere: the patch was probably already applied there."""
+        """Reject an approximate match if the new text already occurs elsewhere, because the patch was probably applied
+        there."""
         if match.strictness == "exact" or self._is_hinted(match, interpretation):
             return None
         view = self.document.view

@@ -27,7 +27,7 @@ _OPEN, _CLOSED = set(";{([,:"), set(";)]},:")
 
 
 def match_minified(search: DocumentIndex, interpretation: Interpretation) -> Iterator[TextMatch]:
-    """Match the tokens of the old text in a minified line. What the new text adds is written without blanks."""
+    """Match the tokens of the old text in a minified line. Text that the patch adds is written without blanks."""
     if not search.long_lines:
         return
     old, texts = _TOKEN.findall(interpretation.old), interpretation.old + "\n" + interpretation.new
@@ -46,14 +46,14 @@ def match_minified(search: DocumentIndex, interpretation: Interpretation) -> Ite
 
 
 def is_minified(line: str) -> bool:
-    """Return whether a line is JavaScript or JSON with hardly any blanks. Blanks of CSS have a meaning."""
+    """Return whether a line is JavaScript or JSON with almost no blanks. In CSS, blanks have a meaning."""
     is_dense = line.count(" ") + line.count("\t") <= MAX_BLANKS * len(line)
     return is_dense and _SCRIPT.match(line) is not None
 
 
 def _pattern_of(text: str) -> str:
-    """Return an expression for the tokens of ``text`` with any blanks between them, and at least one where it needs
-    one."""
+    """Return an expression for the tokens of ``text`` with any number of blanks between them, and at least one blank
+    where the tokens would otherwise merge."""
     tokens = list(_TOKEN.finditer(text))
     parts = [re.escape(tokens[0][0])]
     for before, token in pairwise(tokens):
@@ -69,7 +69,8 @@ def _is_word(character: str) -> bool:
 
 
 def _render_tokens(old: Sequence[str], new: str, actual: str) -> str:
-    """Return the new text with the file's blanks between the tokens that it keeps, and with none elsewhere."""
+    """Return the new text. Between tokens that it keeps, it has the blanks of the file; between all others it has
+    none."""
     found = list(_TOKEN.finditer(actual))
     gaps = [actual[before.end() : after.start()] for before, after in pairwise(found)]
     written = list(_TOKEN.finditer(new))

@@ -52,11 +52,9 @@ _NAME = re.compile(r"[^\W\d]\w*")
 
 
 class Piece(NamedTuple):
-    """Consecutive lines of the new text, without the blank lines at their ends.
-
-    ``depth``: the indentation of the omission above them, None at the top. ``is_last``: no omission is below them.
-    ``blank_below``: the number of blank lines below the last piece.
-    """
+    """Consecutive lines of the new text, without blank lines at the ends. ``depth``: the indentation of the omission
+    above them; None for the first piece. ``is_last``: no omission follows them. ``blank_below``: the number of blank
+    lines after the last piece."""
 
     lines: list[str]
     depth: int | None
@@ -210,12 +208,10 @@ class PiecePlacer:
         return f"{missing.strip()[:80]!r}, at an end of a piece, does not occur in this order in the file"
 
     def _rivals(self, piece: Piece, span: Placement, spans: Sequence[Placement]) -> list[Placement]:
-        """Return the ``spans`` that the model may have meant although they score less.
-
-        These are larger spans in which more lines of ``piece`` are kept and smaller ones that delete fewer lines, if
-        ``piece`` begins and ends there with no fewer kept letters. All larger spans count if it changes nothing at
-        ``span``, because it may have been shown for a deletion.
-        """
+        """Return the ``spans`` that the model may have meant although they score less. These are larger spans in which
+        more lines of ``piece`` are kept, and smaller spans that delete fewer lines, if ``piece`` keeps at least as many
+        letters at both ends there. If ``piece`` changes nothing at ``span``, all larger spans count, because the model
+        may have shown the piece to delete the lines around it."""
         if len(piece.lines) == 1:
             return []
         if self._is_equal(piece, span):
@@ -261,10 +257,8 @@ class PiecePlacer:
         return self._old[span.start : span.end] == [line.rstrip() for line in piece.lines]
 
     def _find_duplicate(self, spans: Sequence[Placement]) -> str:
-        """Return the reason to reject new lines that repeat lines kept next to their piece, if any.
-
-        The model probably replaced those, and omitted their deletion.
-        """
+        """Return the reason to reject new lines that repeat kept lines next to their piece, or "". The model probably
+        replaced those lines and omitted their deletion."""
         counts = Counter(map(_key_of, self._old))
         ends = [0, *(span.end for span in spans)]
         starts = [*(span.start for span in spans[1:]), len(self._old)]
@@ -294,10 +288,8 @@ class PiecePlacer:
         return len(self._places.get(line, ())) == 1
 
     def _find_similar_block(self, piece: Piece, span: Placement, previous: int, following: int) -> str:
-        """Return the lines next to ``span`` that its first or last added lines are similar to, or an empty string.
-
-        They could be meant if ``piece`` starts or ends there with a line like ``}`` that closes both blocks.
-        """
+        """Return the lines next to ``span`` that are similar to the first or last added lines, or "". The model may
+        have meant these lines if ``piece`` starts or ends there with a line like ``}`` that closes both blocks."""
         actual, lines = self._old[span.start : span.end], [line.rstrip() for line in piece.lines]
         hunks, fit = changes(actual, lines), self._fit(piece, span)
         if piece.depth is not None and hunks and fit.kept_above < DISTINCTIVE_LETTERS:

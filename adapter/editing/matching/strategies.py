@@ -26,7 +26,8 @@ MAX_LINE_PATTERN = 400
 
 @dataclass(frozen=True, slots=True)
 class TextMatch:
-    """A match of ``start:end`` in the document's view, in its lines ``first_line`` to ``last_line`` (0-based)."""
+    """A match of the range ``start:end`` in the document's view; its lines are ``first_line`` to ``last_line``
+    (0-based)."""
 
     start: int
     end: int
@@ -43,11 +44,8 @@ MatchStrategy: TypeAlias = Callable[[DocumentIndex, Interpretation], Iterator[Te
 
 
 def match_exact(search: DocumentIndex, interpretation: Interpretation) -> Iterator[TextMatch]:
-    """Match the old text verbatim, anywhere, and insert the new text unchanged.
-
-    If all matches start inside a line's indentation, `match_whole_lines` handles them, because it reindents the new
-    lines.
-    """
+    """Match the old text verbatim, anywhere, and insert the new text unchanged. If all matches start inside a line's
+    indentation, leave them to `match_whole_lines`, which reindents the new lines."""
     starts = _exact_starts(search.document, interpretation)
     if "\n" in interpretation.old + interpretation.new and all(
         _is_indented_less(search.document, interpretation.old, start) for start in starts
@@ -60,10 +58,8 @@ def match_exact(search: DocumentIndex, interpretation: Interpretation) -> Iterat
 
 
 def _without_last_end(view: str, interpretation: Interpretation) -> tuple[Interpretation, int] | None:
-    """Return both texts without their final newline, and the offset of the match at the end of the document.
-
-    Returns None unless the document ends with the old text and without a final newline.
-    """
+    """Return both texts without their final newline, and the offset of the match at the end of the document. Return
+    None unless the document has no final newline and ends with the old text."""
     old = interpretation.old.removesuffix("\n")
     start = len(view) - len(old)
     if (

@@ -52,7 +52,7 @@ def warn_on_failure(log: logging.Logger) -> Callable[[Callable[[], None]], Calla
 
 
 def describe_failure(error: BaseException) -> str:
-    """Return the message of an error; its type alone if it has none, or cannot be formatted."""
+    """Return the message of an error, or only its type if it has no message or the message cannot be formatted."""
     try:
         return str(error) if isinstance(error, InterfaceError) else f"{type(error).__name__}: {error}"
     except Exception:  # noqa: BLE001 - of any type
@@ -137,8 +137,8 @@ class VllmCompat:
 
     @cached_property
     def continues_in_same_delta(self) -> bool:
-        """True if the tool parser gets the rest of the delta in which reasoning ends. In older releases, the tool
-        parser starts with the next delta, if there is one."""
+        """True if vLLM passes the tool parser the rest of the delta in which reasoning ends. In older releases, the
+        tool parser starts with the next delta, if there is one."""
         return bool(self.tool_parser.__module__ == VLLM_TOOL_PARSERS[0].module)
 
     @cached_property
@@ -148,7 +148,7 @@ class VllmCompat:
 
     @cached_property
     def ends_arguments(self) -> bool:
-        """True if vLLM requests the arguments that were not streamed from the parser. Older releases rebuild the last
+        """True if vLLM requests from the parser the arguments that were not streamed. Older releases rebuild the last
         message from its first call if that call has arguments."""
         return hasattr(self.tool_parser, "get_remaining_unstreamed_args")
 

@@ -23,7 +23,7 @@ def parser_names() -> dict[str, str | None]:
 
 
 def tools_from_request(tools: Iterable[Any] | None) -> ToolSet:
-    """Convert the tools in an engine's request, which are pydantic models."""
+    """Convert the tools in an engine's request, which are pydantic models, to a `ToolSet`."""
     return _tool_set(tuple(tool.model_dump_json() for tool in tools or ()))
 
 
@@ -35,7 +35,7 @@ def _tool_set(definitions: tuple[str, ...]) -> ToolSet:
 
 
 def _tool(definition: JsonObject) -> Tool:
-    """Convert a tool definition. Invalid parameters are dropped."""
+    """Convert a tool definition. If it is invalid, keep only the tool's name."""
     try:
         return Tool.from_definition(definition)
     except UsageError:

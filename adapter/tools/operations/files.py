@@ -84,7 +84,7 @@ class WholeFileRewrite(Patch):
 
 @dataclass(frozen=True, slots=True)
 class ParameterNames:
-    """Names of the tool's parameters for the fields of a patch, for messages. A name is None if the tool has no such
+    """The tool's names for the parameters of a patch, which error messages use. A name is None if the tool has no such
     parameter."""
 
     old_text: str = "old_text"

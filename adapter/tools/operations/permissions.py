@@ -171,8 +171,8 @@ def ask_approver(approver: Approver, approval: ApprovalRequest) -> ApprovalDecis
 
 @dataclass(frozen=True, slots=True)
 class PermissionRule:
-    """A permission rule that allows, asks about or denies calls to a tool: ``Bash(git status)``, ``Edit(src/**)``,
-    ``Read``.
+    """A permission rule that allows, denies or requires approval for calls to a tool: ``Bash(git status)``,
+    ``Edit(src/**)``, ``Read``.
 
     ``tool``: a name in the dialect, or ``*``. ``pattern``: None matches every call. For commands, the pattern is the
     first words of the command; a final ``*`` also allows options. For files, it is a ``.gitignore`` pattern. For skills
