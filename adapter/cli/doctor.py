@@ -27,7 +27,7 @@ def doctor(
         bool,
         typer.Option(
             "--prove",
-            help="Try attacks in a temporary folder, and show which rows of SECURITY.md hold here.",
+            help="Try attacks in a temporary folder, and show which rows of SECURITY.md hold on this machine.",
         ),
     ] = False,
 ) -> None:

@@ -39,7 +39,7 @@ def export(
         str,
         typer.Option(
             metavar="NAMES",
-            help="Keep only responses that meet all conditions: valid, unfixed, calls, approved, succeeded, answered.",
+            help="Conditions that responses must meet: valid, unfixed, calls, approved, succeeded, answered.",
         ),
     ] = "",
 ) -> None:

@@ -56,21 +56,24 @@ EDITS_HELP = "How closely an edit's old text must match the file: exact, toleran
 ENCODING_HELP = "Encoding of files that are not UTF-8."
 EditsOption = Annotated[str, _option("MODE", EDITS_HELP, "--edits")]
 EncodingOption = Annotated[str | None, _option("NAME", ENCODING_HELP, show_default="detected")]
-POLICY_HELP = "Policy that decides which text may become a call: strict, safe, approved or lenient."
+POLICY_HELP = "Policy on which text may become a call, from least to most: strict, safe, approved or lenient."
 PolicyOption = Annotated[str, _option("NAME", POLICY_HELP)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
-CONSTRAINT_HELP = "Constrain decoding to valid calls: off, arguments, prefer, required or auto."
+CONSTRAINT_HELP = (
+    "Constrain decoding: arguments (free text, but valid calls), prefer (a valid call or a reply), required (a valid "
+    "call), off, or auto (only if needed)."
+)
 PROFILE_HELP = "Profile from `adapter probe`: auto (the model's own), a name, a file, or none."
 GUARDRAILS_HELP = (
-    "Guardrails that trigger a retry: on, off, all, or a comma-separated list in which -NAME leaves one out."
+    "Guardrails that trigger a retry: on, off, all, or names to add or (with -) remove, e.g. -refusal,other_speaker."
 )
 PROMPT_HELP = "How the model sees its tools: own (its chat template), words (a generated prompt) or auto."
 GUIDE_HELP = "For small models, choose the tool from the wording of the request: auto, on or off."
 TEMPLATE_HELP = "The model's chat template, if the server does not apply it: Jinja, tokenizer_config.json or GGUF."
 CONTEXT_BUDGET_HELP = (
-    "Shorten old results and summarize old turns of conversations longer than this: tokens, auto (the model server's "
-    "context) or off."
+    "Shorten old results and summarize old turns once a conversation exceeds this many tokens. auto: the model "
+    "server's context size; off: never."
 )
 PROMPTS_HELP = "Folder with custom prompt templates."
 
@@ -78,7 +81,8 @@ Approve = Annotated[
     str,
     _option(
         "MODE",
-        "Actions that need no approval: reads (ask), reads and edits (auto-edit) or all (yolo). plan refuses changes.",
+        "Actions that run without approval: ask (only reads), auto-edit (reads and edits) or yolo (all). plan refuses "
+        "all changes.",
     ),
 ]
 Allow = Annotated[

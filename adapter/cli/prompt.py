@@ -21,7 +21,11 @@ def prompt(
     dialect: options.DialectOption = "blade",
     format: Annotated[str, typer.Option(metavar="NAME", help="Tool-call format that the prompt describes.")] = "hermes",
     style: Annotated[
-        str, typer.Option(metavar="NAME", help="Prompt style: compact, args, full or trained.")
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Description of tools: compact (a line each), args (with types), full (explained) or trained (JSON).",
+        ),
     ] = "compact",
     prompts: Annotated[Path | None, typer.Option(metavar="DIR", help=options.PROMPTS_HELP)] = None,
     tools: options.ToolsBasename = None,

@@ -51,7 +51,9 @@ def read(
     ] = "finish_reason",
     prompt: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Column with the prompt; needed if the prompt opens the reasoning."),
+        typer.Option(
+            metavar="NAME", help="Column with the prompt; needed if prompts end with an opening reasoning tag."
+        ),
     ] = None,
     jobs: Annotated[
         int | None,

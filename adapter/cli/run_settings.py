@@ -78,7 +78,7 @@ class RunSettings:
     ] = None
     search_url: Annotated[
         str | None,
-        _tools("URL", "Address of a searxng server, or of a web search service with {query} in the address."),
+        _tools("URL", "URL of a SearXNG server, or of any web search service, with {query} in place of the query."),
     ] = None
     edits: Annotated[str, _permissions("MODE", options.EDITS_HELP)] = "auto"
     encoding: Annotated[str | None, _permissions("NAME", options.ENCODING_HELP, show_default="detected")] = None
@@ -91,10 +91,12 @@ class RunSettings:
         ),
     ] = "auto"
     sandbox_network: Annotated[bool, _permissions("", "Let commands use the network.", "--sandbox-network")] = False
-    sandbox_read: Annotated[list[Path] | None, _permissions("PATH", "Additional path that commands may read.")] = None
+    sandbox_read: Annotated[
+        list[Path] | None, _permissions("PATH", "Additional path that commands may read; repeatable.")
+    ] = None
     sandbox_write: Annotated[
         list[Path] | None,
-        _permissions("PATH", "Additional path that commands may write, e.g. WORKSPACE/.git for commits."),
+        _permissions("PATH", "Additional path that commands may write, e.g. WORKSPACE/.git for commits; repeatable."),
     ] = None
 
     record: Path | None = None
