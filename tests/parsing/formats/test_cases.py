@@ -8,7 +8,17 @@
     auto = "..."                  why the case is only parsed with its own format
     trailing = "..."              why text after the last call changes it
 
-The folder is the expected format, ``auto`` none. The file name is the claim.
+Kinds of events, in the order of the text:
+
+    ["text", TEXT]                    content
+    ["reasoning", TEXT]               reasoning
+    ["markup", RAW]                   markers and other text that is not shown
+    ["was-reasoning", RAW]            the content so far turned out to be reasoning, which RAW closed
+    ["call", NAME, JSON, REPAIRS]     a call; REPAIRS, separated by spaces, is omitted if there are none
+    ["invalid", TEXT]                 an invalid call whose error contains TEXT
+
+The folder is named after the expected format; the cases in ``auto`` are parsed without one. The calls are to tools in
+``fixtures/cases/tools.json``. The file name is the claim.
 """
 
 from __future__ import annotations
@@ -29,8 +39,8 @@ TOOLS = json.loads((FOLDER / "tools.json").read_text())
 CASES = sorted(path for path in FOLDER.glob("*/*.toml") if path.parent.name != "wild")
 KEYS = {"text", "events", "source", "finish_reason", "generation_prompt", "auto", "trailing"}
 
-# Bare JSON is one format's own way to call; where none is told it is nobody's, and says so.
-# A body of another format than the one told is said too; where none is told there is no other.
+# Repairs that depend on the expected format: bare JSON is the normal spelling of a single format, and a body is foreign
+# only if a format is expected.
 BY_FORMAT = {"no-markers", "arguments-key", "foreign-body"}
 
 

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from adapter.core.errors import ToolError
+from adapter.dialects import get_dialect
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities.editor import MemoryEditor
 from adapter.workspace.capabilities.host import Host
@@ -187,9 +188,11 @@ def test_editor_changes_are_emitted(directory):
 
 
 def test_without_an_editor_its_tools_are_not_offered(directory):
-    """Six tools less; a call says what to do instead."""
+    """Only the tools that need an editor are missing; the answer to a call names the tools to use instead."""
     with Workspace(directory, host=Host(editor=None)) as workspace:
-        assert len(workspace.tools) == 17
+        missing = get_dialect("blade").tools.keys() - workspace.tools.keys()
+        assert missing == {tool.name for tool in get_dialect("blade").tools.values() if tool.needs == "editor"}
+        assert len(missing) == 6
         answer = workspace.run("open_file", {"path": "a.txt"}).content
     assert "open_file is not available: no editor is attached to this session. Use the file tools" in answer
 
