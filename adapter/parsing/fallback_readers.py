@@ -43,18 +43,18 @@ class FallbackReader:
 
 
 def read_call_or_text(
-    read: BodyReader, source: StreamBuffer, span: list[str], context: ReadContext
+    read: BodyReader, source: StreamBuffer, span: list[str], context: ReadContext, *, keeps_error: bool = False
 ) -> Reader[BodyResult]:
-    """Return the result of ``read``. If ``read`` finds no call in a text that was not cut, take nothing and return
-    `TEXT`.
+    """Return the result of ``read``; `TEXT`, with nothing taken, if it finds no call in a text that was not cut.
 
-    For calls whose opening marker is missing or broken: the text may also be prose about calls.
+    For a call whose opening marker is missing or broken, so that the text may also be prose about calls.
+    ``keeps_error``: return an error as well.
     """
     if context.reread_characters > MAX_GIVEN_BACK:
         return TEXT
     context.may_be_text, start = True, len(span)
     result = yield from read(source, span, context)
-    if result.calls or (source.was_cut and source.is_empty):
+    if result.calls or (keeps_error and result.error is not None) or (source.was_cut and source.is_empty):
         return result
     context.reread_characters += sum(map(len, give_back(source, span, start)))
     return TEXT

@@ -12,11 +12,13 @@ The beginning of the body shows which family wrote it, so every body is parsed, 
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from adapter.parsing.bodies import unknown_tags
 from adapter.parsing.bodies.arg_key_value import GLM, KeyValueReader
 from adapter.parsing.bodies.python_scanner import PythonBlock, peek_call_name, read_named_call
 from adapter.parsing.bodies.xml_function import find_open_name, read_xml_function
+from adapter.parsing.fallback_readers import read_call_or_text
 from adapter.parsing.format import CUT, TEXT, BodyReader, BodyResult, CallOpener, ReadContext
 from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import (
@@ -83,11 +85,21 @@ def read_tool_call(source: StreamBuffer, span: list[str], context: ReadContext) 
                 pairs = yield from _read_key_values(source, span, context)
                 if pairs is not None:
                     return pairs.adding(*fixes, *_foreign_fixes("pairs", context))
+                elements = yield from _read_elements(source, span, context)
+                if not elements.not_a_call:
+                    return elements.adding(*fixes)
                 return (yield from _read_unknown(source, span, context))
             case "<tool_call>":
                 fixes.append("text-in-tag")  # doubled opening marker
             case _:
                 continue  # a code fence, whose end is reported later, or Step-Audio 2's word before the name
+
+
+def _read_elements(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    """Parse the name of a tool of the session in an element, and its arguments after it. Otherwise takes nothing."""
+    read = partial(unknown_tags.read_elements, closing=CLOSE)
+    result = yield from read_call_or_text(read, source, span, context, keeps_error=context.at_line_start)
+    return result.repaired("foreign-body")
 
 
 def _foreign_fixes(body: str, context: ReadContext) -> list[str]:

@@ -84,7 +84,7 @@ def _reader(tag: str, *, has_attributes: bool) -> BodyReader:
 
 
 def read_elements(source: StreamBuffer, span: list[str], context: ReadContext, closing: str) -> Reader[BodyResult]:
-    """Parse ``<name>NAME</name><input>{...}</input>``, or ``<NAME>{...}</NAME>``."""
+    """Parse ``<name>NAME</name><input>{...}</input>``, ``<name>NAME</name>{...}``, or ``<NAME>{...}</NAME>``."""
     ahead: list[str] = []
     opened = yield from take_marker(source, _name_tags, ahead)
     name = yield from take_until(source, "<" if opened else ">", HEAD_LIMIT, ahead)
@@ -104,8 +104,10 @@ def read_elements(source: StreamBuffer, span: list[str], context: ReadContext, c
         result = yield from _read_arguments(name, inner, source, span, context)
         yield from _take_closing(source, span, closing)
         return result
-    if char != "{" or not inner:
+    if char != "{":
         return TEXT
+    if not inner:
+        return (yield from TaggedJson(closing.replace("/", ""), closing, name=name)(source, span, context))
     result = yield from TaggedJson(f"<{inner}>", f"</{inner}>", name=name)(source, span, context)
     yield from _take_closing(source, span, closing)
     return result
