@@ -45,10 +45,11 @@ class FallbackReader:
 def read_call_or_text(
     read: BodyReader, source: StreamBuffer, span: list[str], context: ReadContext, *, keeps_error: bool = False
 ) -> Reader[BodyResult]:
-    """Return the result of ``read``; `TEXT`, with nothing taken, if it finds no call in a text that was not cut.
+    """Return the result of ``read``. If ``read`` finds no call in a text that was not cut, take nothing and return
+    `TEXT`.
 
-    For a call whose opening marker is missing or broken, so that the text may also be prose about calls.
-    ``keeps_error``: return an error as well.
+    For calls whose opening marker is missing or broken: the text may also be prose about calls. ``keeps_error``: return
+    the error of a call that cannot be read.
     """
     if context.reread_characters > MAX_GIVEN_BACK:
         return TEXT

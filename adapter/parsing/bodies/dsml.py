@@ -9,7 +9,8 @@
     </｜DSML｜function_calls>
 
 ``string="false"`` marks a JSON value. All spellings are parsed, whatever release is expected. Models also omit the
-underscore, double the bars or write ASCII bars. GigaChat 3.5 writes the same elements as GCML.
+underscore, misspell the words of sections and closing tags, double the bars or write ASCII bars. GigaChat 3.5 writes
+the same elements as GCML.
 
 Sometimes DeepSeek V4 omits the section and the call's tag, and writes ``<function>`` and an element with the name. This
 counts only at the beginning of a line, and for a tool of the session.
@@ -17,17 +18,25 @@ counts only at the beginning of a line, and for a tool of the session.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache, partial
 
 from adapter.core.events import Json
 from adapter.parsing.bodies.call_section import CallSection
-from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
+from adapter.parsing.bodies.xml_invoke import WORD_LIMIT, XmlInvokeReader
 from adapter.parsing.bodies.xml_invoke_spelling import XmlInvokeTags, section_encoder
 from adapter.parsing.encoding import result_encoder
 from adapter.parsing.format import TEXT, BodyResult, CallOpener, Format, ReadContext
-from adapter.parsing.marker_set import markers_for
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space, take_marker, take_until
+from adapter.parsing.marker_set import MarkerSet, markers_for
+from adapter.parsing.stream_buffer import (
+    Reader,
+    StreamBuffer,
+    peek_after_space,
+    skip_space,
+    take_marker,
+    take_until,
+)
 
 END_OF_SENTENCE = "<｜end▁of▁sentence｜>"
 
@@ -36,6 +45,7 @@ FUNCTION = "<function>"
 NAME_LIMIT = 200
 """Maximum length of a name in an element; longer text is prose."""
 
+_WORD = re.compile(r" ?[a-z_]+")
 _name_opens, _name_closes, _parameter = map(markers_for, ("<name>", "/name>", "<parameter name="))
 _BARS = ("｜", "｜｜", "|", "||", "‖", " | ", " ｜ ")
 _SECTIONS = (
@@ -66,6 +76,7 @@ def _all_tags(language: str) -> XmlInvokeTags:
         section=(*_tags(language, _SECTIONS, end=">"), *_tags(language, _SECTIONS, end="\n")),
         section_close=2 * _tags(language, _SECTIONS, opening="</", end=">"),
         stray_call_close=("</invoke>",),
+        broken_close=_tags(language, ("",), opening="</"),
     )
 
 
@@ -81,7 +92,41 @@ def _openers(language: str) -> tuple[CallOpener, ...]:
         misspelt=[tag for tag in (*tags.section, *tags.call) if tag not in official],
         may_be_json=True,
     )
-    return (*section.openers, CallOpener(FUNCTION, partial(_read_function, _function_body(language))))
+    broken_tags = (
+        *(
+            CallOpener(prefix, partial(_read_broken_section, markers_for(*tags.call)))
+            for prefix in _tags(language, ("",))
+        ),
+        *(CallOpener(prefix, _read_broken_close) for prefix in tags.broken_close),
+    )
+    return (*section.openers, *broken_tags, CallOpener(FUNCTION, partial(_read_function, _function_body(language))))
+
+
+def _read_broken_section(
+    calls: MarkerSet, source: StreamBuffer, span: list[str], context: ReadContext
+) -> Reader[BodyResult]:
+    """Parse the opening tag of a section whose word is misspelt. It counts only right before a call."""
+    ahead: list[str] = []
+    word = yield from take_until(source, ">", WORD_LIMIT, ahead)
+    is_section = (
+        word is not None and _WORD.fullmatch(word) is not None and (context.at_line_start or context.after_call)
+    )
+    if is_section and (yield from peek_after_space(source, calls))[1]:
+        span.extend(ahead)
+        return BodyResult()
+    source.push_back("".join(ahead))
+    return TEXT
+
+
+def _read_broken_close(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    """Parse a closing tag whose word is misspelt, right after a call."""
+    ahead: list[str] = []
+    word = yield from take_until(source, ">", WORD_LIMIT, ahead)
+    if word is not None and _WORD.fullmatch(word) is not None and context.after_call:
+        span.extend(ahead)
+        return BodyResult()
+    source.push_back("".join(ahead))
+    return TEXT
 
 
 @lru_cache

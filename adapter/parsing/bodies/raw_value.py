@@ -26,7 +26,10 @@ MayBegin: TypeAlias = Callable[[StreamBuffer, str], Reader[bool]]
 
 
 class RawValue:
-    """The tags around a value: its closing tags, and the tags of the next parameter, the call and its section."""
+    """The tags around a value: its closing tags, and the tags of the next parameter, the call and its section.
+
+    ``broken_closes``: beginnings of closing tags whose word is misspelt.
+    """
 
     def __init__(
         self,
@@ -36,13 +39,14 @@ class RawValue:
         call_opens: Sequence[str],
         call_closes: Sequence[str],
         outer_closes: Sequence[str] = (),
+        broken_closes: Sequence[str] = (),
     ) -> None:
         self._closes, self._next_opens, self._call_closes = map(_lowered, (closes, next_opens, call_closes))
         self._call_opens = _lowered(call_opens)
         self._tags = MarkerSet(*closes, *next_opens, *call_opens, *call_closes)
         self._closing = MarkerSet(*closes)
         self._ends = MarkerSet(*closes, *outer_closes)
-        self._after_value = MarkerSet(*next_opens, *call_opens, *call_closes, *outer_closes)
+        self._after_value = MarkerSet(*next_opens, *call_opens, *call_closes, *outer_closes, *broken_closes)
         self._after_call = MarkerSet(*call_opens, *outer_closes)
         self._outer_closes = MarkerSet(*outer_closes) if outer_closes else None
 

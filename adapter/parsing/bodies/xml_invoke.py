@@ -25,6 +25,7 @@ from adapter.parsing.marker_set import MarkerSet, markers_for
 from adapter.parsing.stream_buffer import (
     Reader,
     StreamBuffer,
+    peek_after_space,
     skip_space,
     skip_to,
     take_marker,
@@ -33,6 +34,9 @@ from adapter.parsing.stream_buffer import (
 )
 from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.coercion import coerce_text
+
+WORD_LIMIT = 40
+"""Maximum length of a misspelt word in a closing tag; longer text is prose."""
 
 _ATTRIBUTE = r"\s+([A-Za-z_][\w:.-]*)\s*=\s*(?:[\"“]([^\"“”]*)[\"”]|'([^']*)'|([^\s\"'/>“]+))"
 _ATTRIBUTES = re.compile(rf"(?:{_ATTRIBUTE})*\s*(/?)")
@@ -53,6 +57,7 @@ class XmlInvokeReader:
         self._kind_of = {
             tag.lower(): kind
             for kind, spellings in {
+                "broken close": tags.broken_close,
                 "call": (*tags.call, *tags.section),
                 "call close": (*tags.call_close, *tags.stray_call_close),
                 "parameter": tags.parameter,
@@ -63,6 +68,7 @@ class XmlInvokeReader:
             for tag in spellings
         }
         self._markers = MarkerSet(*self._kind_of)
+        self._parameter = MarkerSet(*tags.parameter)
         self._close_of = {opening.lower(): close for opening, close in zip(tags.call, tags.call_close, strict=True)}
         self._value = RawValue(
             closes=tags.parameter_close,
@@ -70,6 +76,7 @@ class XmlInvokeReader:
             call_opens=(*tags.call, *tags.section),
             call_closes=(*tags.call_close, *tags.stray_call_close),
             outer_closes=tags.section_close,
+            broken_closes=tags.broken_close,
         )
 
     def __call__(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
@@ -113,6 +120,13 @@ class XmlInvokeReader:
                     case "section close":
                         span.append(marker)
                         return call.result("missing-close-tag")
+                    case "broken close" if call.arguments:
+                        span.append(marker)
+                        if (yield from take_until(source, ">", WORD_LIMIT, span)) is None:
+                            return CUT
+                        if not (yield from peek_after_space(source, self._parameter))[1]:
+                            return call.result("misspelt-close-tag")
+                        call.fix("text-in-tag")
                     case "call":
                         if not (yield from self._read_misnamed(marker, source, span, context, call)):
                             source.push_back(marker)

@@ -45,6 +45,8 @@ class XmlInvokeTags(NamedTuple):
     has_cdata: bool = False
     stray_call_close: Sequence[str] = ()
     """Closing tags of another family that models write in place of the call's closing tag."""
+    broken_close: Sequence[str] = ()
+    """Beginnings of a closing tag. After an argument, one with any other word closes the call."""
 
     @property
     def all(self) -> tuple[str, ...]:
