@@ -167,8 +167,8 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
         return chunks
 
     async def _run_to_completion(self, work: Callable[[], object]) -> None:
-        """Run ``work`` in a thread. Cancelling refuses a pending approval, also of a workspace with an approver of its
-        own, and waits for the thread, which cannot be stopped."""
+        """Run ``work`` in a thread. Cancelling refuses a pending approval, including one of a workspace's own approver,
+        and waits for the thread, which cannot be stopped."""
         with cancellable_approvals(self._callbacks.is_cancelled):
             running = asyncio.ensure_future(asyncio.to_thread(work))  # the thread gets a copy of this context
         cancelled: asyncio.CancelledError | None = None

@@ -334,7 +334,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         return step
 
     def _complete_calls(self, answer: ResponseReader) -> None:
-        """Write the further calls of the same tool that the message asks for, which a very small model leaves out."""
+        """Add the further calls of the same tool that the message asks for, because a very small model omits them."""
         calls = answer.calls
         if len(calls) != 1 or calls[0].name not in self._tools:
             return
@@ -411,7 +411,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
 
 
 def _require_own_tools(tools: Sequence[object], dialect: str | Dialect | None) -> None:
-    """Raise UsageError unless an agent without a folder has tools of its own and no others."""
+    """Raise UsageError unless an agent without a folder has custom tools, and no others."""
     chosen = NO_TOOLS if dialect is None else get_dialect(dialect)
     if chosen is not NO_TOOLS:
         raise UsageError(f"Agent: the tools of the dialect {chosen.name!r} work in a folder; pass a folder as well")

@@ -113,10 +113,11 @@ def constraint_fields_for(
 
 
 def find_named_values(past: CallHistory, tools: ToolSet, *, is_small: bool = False) -> Choices:
-    """Return the values that the request names for paths, for a retry that enforces a call.
+    """Return the values that the request names for paths, for a retry that enforces a call. All other parameters take
+    any value.
 
-    ``is_small``: also limit the text to replace to what can be in the file: the two quoted texts of a request, or the
-    lines that were read. Small models invent it. All other parameters take any value.
+    ``is_small``: also limit the old text of an edit to text that can be in the file, because small models invent it:
+    the two quoted texts of a request, or the lines that were read.
     """
     paths, texts = find_paths(past.request), find_quoted(past.request)
     lines = [] if len(texts) == 2 else _lines_of(paths, past)

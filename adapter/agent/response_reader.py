@@ -34,11 +34,8 @@ class ChatModel(Protocol):
 
 
 class ResponseReader:
-    """Parse an answer from the model.
-
-    ``observe``: called with each chunk and event. ``is_flood``: called with the text of a long answer so far; returns
-    whether the calls in it are more than will be used.
-    """
+    """Parses an answer from the model. ``observe``: called with each chunk and event. ``is_flood``: called with the
+    text of a long answer so far; returns whether it contains more calls than will be used."""
 
     def __init__(
         self,
@@ -64,11 +61,8 @@ class ResponseReader:
         self._usage = chunk.usage or self._usage
 
     def stop_flood(self) -> bool:
-        """End an answer that has more calls than will be used, and return whether it has ended.
-
-        Parses the text again each time that it has grown by half, because calls without markers are parsed only at
-        the end of an answer.
-        """
+        """Stop the answer if it has more calls than will be used. Return whether it was stopped. Calls without markers
+        are parsed only at the end of an answer, so the text is parsed again each time it has grown by half."""
         if not self._next_check <= self._text.size <= LAST_CHECK:
             return False
         self._next_check = self._text.size * 3 // 2

@@ -50,16 +50,16 @@ class FittedMessages:
 
     @property
     def summary(self) -> str:
-        """Name what was cut, as a header's value: ``results=3, turns=1``; "" if nothing was."""
+        """Describe the cuts as the value of a header: ``results=3, turns=1``; "" if there were none."""
         return ", ".join(f"{name}={self.cuts[name]}" for name in ("results", "turns", "messages") if self.cuts[name])
 
 
 def fit_messages(messages: Json, limit: int) -> FittedMessages:
-    """Shorten messages in OpenAI's or Ollama's format to ``limit`` tokens, as far as possible.
+    """Shorten messages in OpenAI's or Ollama's format to ``limit`` tokens, if possible.
 
     Old tool results are shortened first. Then old turns with calls are summarized, old texts shortened, and old
-    messages omitted. System messages, the first and the last message of the user, and the last turn remain; its
-    results are shortened if nothing else helps. Invalid messages are returned unchanged.
+    messages omitted. System messages, the first and the last message of the user, and the last turn are kept; results
+    in the last turn are shortened only as a last resort. Invalid messages are returned unchanged.
     """
     if not isinstance(messages, list) or not all(isinstance(each, dict) for each in messages):
         return FittedMessages(messages)
@@ -90,8 +90,8 @@ def count_json_tokens(value: Json) -> int:
 
 @dataclass(slots=True)
 class _Note:
-    """Text in place of what was cut. ``lines``: the last summarized calls. ``calls``: the number of all of them.
-    ``messages``: the number of omitted messages."""
+    """A note in place of the text that was cut. ``lines``: the last summarized calls. ``calls``: the number of all
+    summarized calls. ``messages``: the number of omitted messages."""
 
     lines: deque[str]
     calls: int = 0
@@ -106,9 +106,10 @@ class _Note:
 
 
 class _Fitting:
-    """The conversation up to a message, with its cuts. A summarized message is None.
+    """The conversation up to a message, with its cuts. A message that was summarized is None.
 
-    Each kind of cut has a position, before which it has been made everywhere and which only moves forward.
+    Each kind of cut has its own position. Before that position, the cut has been made everywhere. Positions only move
+    forward.
     """
 
     def __init__(self, originals: Sequence[JsonObject], limit: int) -> None:
@@ -233,7 +234,7 @@ class _Fitting:
         return index + 1
 
     def _note_at(self, home: int, *, instead: int) -> _Note:
-        """Return the note at ``home`` if that is a message of the user, otherwise one at ``instead``."""
+        """Return the note at ``home`` if that is a message of the user, otherwise the note at ``instead``."""
         message = self.messages[home] if home >= 0 else None
         is_user = message is not None and message.get("role") == "user"
         return self._notes.setdefault(home if is_user else instead, self._new_note())

@@ -75,7 +75,7 @@ def usable_tokens(context_tokens: int) -> int:
 def trim_to_context(
     entries: list[HistoryEntry], limit: float, encode: Callable[[str, str, str], str], first: int = 2
 ) -> TrimmedHistory:
-    """Trim ``entries`` to ``limit`` tokens, as far as possible.
+    """Trim ``entries`` to ``limit`` tokens, if possible.
 
     The first ``first`` entries (system prompt and task) are unchanged. The last turn is not dropped, and its results
     are shortened last. ``encode``: writes a result, as `Format.encode_result` does.
@@ -136,8 +136,8 @@ def shorten_result(content: str, size: int, call: str, tool: str) -> str:
 
 
 def keep_ends(text: str, size: int, note: str, tail_share: float = TAIL) -> str:
-    """Return ``note`` between the first and last lines of ``text``, or its first and last characters if the lines are
-    too long. A text that is not longer than ``size`` characters and the note is unchanged."""
+    """Return the first and last lines of ``text`` with ``note`` between them; characters instead of lines if the lines
+    are too long. A text that is no longer than ``size`` characters plus the note is unchanged."""
     if len(text) <= size + len(note):
         return text
     tail = int(size * tail_share)

@@ -103,7 +103,7 @@ class SessionLimits:
 class AskModel:
     """Query the model. ``number``: number of the query, from 1. ``note``: informs the user of cuts to fit the context.
     ``again``: the guardrail that triggered a retry. ``held_to``: as in `Retry`. ``in_words``: whether to withdraw the
-    tools for this query, because the model only repeated a call, whose result it has."""
+    tools for this query, because the model only repeated a call that already has a result."""
 
     messages: tuple[Message, ...]
     number: int
@@ -261,7 +261,8 @@ class Session:
         return Finished(reason, "" if is_reported else self._past.last_result)
 
     def _keep_whole_call(self, turn: Turn) -> Turn:
-        """Return the first whole call of a truncated answer that continued after it; otherwise ``turn``."""
+        """Reduce an answer that was cut off to its first complete call, if it continued after that call; otherwise
+        return ``turn``."""
         texts = [turn.content, *(each.raw for each in turn.invalid)]
         whole = next((call for text in texts if (call := find_leading_call(text)) and not text.endswith(call)), "")
         found = parse(whole, self.tools, self.format, policy=APPROVED, finish_reason="stop") if whole else turn
@@ -279,7 +280,8 @@ class Session:
         return replace(turn, calls=tuple(kept[:limit]), invalid=invalid), tuple(dropped)
 
     def is_flood(self, calls: Sequence[ToolCall]) -> bool:
-        """Return whether an answer with ``calls`` has too many, so that the rest of it need not be received."""
+        """Return whether ``calls`` are more calls than will be used, so that the rest of the answer need not be
+        received."""
         return len(self._active_guardrails.screen_calls(self._past, calls)[1]) > MAX_DROPPED
 
     def on_tool_results(self, results: Sequence[ToolResult]) -> Step:
@@ -418,8 +420,8 @@ class Session:
         return refused
 
     def _is_refused(self, fault: Violation) -> bool:
-        """Return whether to refuse a call. After all wordings were used, a call is refused only if its guardrail stops
-        the loop."""
+        """Return whether to refuse a call. Once all wordings have been used, only calls whose guardrail stops the loop
+        are refused."""
         guardrail = GUARDRAILS[fault.guardrail]
         has_wording = guardrail.stops or guardrail.drops or self._refused_turns < len(fault.wordings)
         return guardrail.name in self._active_guardrails.on and has_wording

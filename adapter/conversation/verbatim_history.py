@@ -89,7 +89,7 @@ def _closing_markup(markup: str) -> str:
 
 @cache
 def _turn_markers() -> frozenset[str]:
-    """Return the markers that end a turn or begin a new part of it. No call ends with one of them."""
+    """Return the markers that end a turn or begin a new part of it. None of them ends a call."""
     tables = build_marker_tables(FORMATS.all, ())
     return frozenset({*tables.end_tokens, *tables.other_role_markers, *tables.result_markers, *tables.reasoning})
 

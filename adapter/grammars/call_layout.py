@@ -21,11 +21,8 @@ _BODIES = (('{"key": "value"}', ": ", ", "), ('{"key":"value"}', ":", ","))
 
 @dataclass(frozen=True, slots=True)
 class JsonCallLayout:
-    """A call is written as ``head``, name, ``middle``, arguments, ``tail``.
-
-    ``between``: the text between two calls; None if the format does not allow several. ``colon`` and ``comma``: the
-    separators of the JSON.
-    """
+    """The layout of a call: ``head`` NAME ``middle`` ARGUMENTS ``tail``. ``between``: the text between two calls; None
+    if the format does not allow several calls. ``colon`` and ``comma``: the separators of the JSON."""
 
     head: str
     middle: str
@@ -37,12 +34,12 @@ class JsonCallLayout:
 
 @dataclass(frozen=True, slots=True)
 class KeyValueCallLayout:
-    """A call is written as ``head``, name, arguments, ``last``.
+    """The layout of a call with two arguments: ``head`` NAME ``first`` KEY opening VALUE ``following`` KEY opening
+    VALUE ``last``.
 
-    Each argument is written as ``first`` (for the first argument) or ``following``, key, opening, value. ``openings``:
-    the text between key and value, by the value's JSON type. Strings are written verbatim, all other values as JSON
-    with ``colon`` and ``comma``. ``none``: the text after the name of a call without arguments. ``markers``: literals
-    that no value may contain; each begins with ``<``. ``between``: as in `JsonCallLayout`.
+    ``openings``: the text between key and value, by the value's JSON type. Strings are written verbatim, all other
+    values as JSON with ``colon`` and ``comma``. ``none``: the text after the name of a call without arguments.
+    ``markers``: literals that no value may contain; each begins with ``<``. ``between``: as in `JsonCallLayout`.
     """
 
     head: str

@@ -93,7 +93,7 @@ class KeyValueGrammarBuilder(GrammarBuilder):
         return self.add(hint, f"{gbnf_literal(property.name)} ({alternatives(values)})")
 
     def _values(self, shape: Shape, hint: str) -> Iterator[tuple[str, str]]:
-        """Yield the ways to write a value of this shape, each as the opening before the value and the value's rule."""
+        """Yield each way to write a value of this shape: the text before the value, and the rule of the value."""
         openings = self._layout.openings
         match shape:
             case UnionShape(shapes):

@@ -112,7 +112,8 @@ def _fraction_rest(lowest: str, highest: str) -> str:
 
 
 def _by_first_digit(lowest: str, highest: str, rest_of: Callable[[str, str], str], any_rest: str) -> str:
-    """Return a rule for a range: an alternative for the first digit of each bound, and one for the digits between."""
+    """Return a rule for a range, with three alternatives: the first digit of each bound, and the digits between
+    them."""
     first, last, rest, parts = int(lowest[0]), int(highest[0]), len(lowest) - 1, []
     if lowest[1:].strip("0"):
         parts.append(f'"{first}"{rest_of(lowest[1:], "9" * rest)}')

@@ -163,7 +163,7 @@ class GrammarBuilder:
         return in_order if required_count or not pairs else f"({in_order})?"
 
     def _in_order(self, pairs: list[str], required_count: int, comma: str, hint: str) -> str:
-        """Return a rule for the required pairs, then any optional pairs. It matches at least one pair."""
+        """Return a rule for the required pairs, followed by any of the optional pairs. It matches at least one pair."""
         optional = [f"({comma} {pair})?" for pair in pairs[required_count:]]
         if 1 < required_count <= MAX_ORDERED:
             return " ".join([self._any_order(pairs[:required_count], comma, hint), *optional])

@@ -46,7 +46,7 @@ System: TypeAlias = Literal["anywhere", "first", "none"]
 
 @dataclass(frozen=True, slots=True)
 class TemplateCapabilities:
-    """The form in which a template renders conversations completely.
+    """The form in which a template renders conversations without losing anything.
 
     ``arguments``: notation for the arguments of past calls, either an object or its JSON text. ``empty_content``:
     content of an answer that has only calls. ``ids``: format of call ids: any, nine letters or digits, or
@@ -77,9 +77,8 @@ CAREFUL = TemplateCapabilities(empty_content="", parallel_calls=True, system="fi
 
 @dataclass(frozen=True, slots=True)
 class ProbeConversation:
-    """A conversation to render. The caller sends the prompt to the generator, or None if the template rejects the
-    conversation.
-    """
+    """A conversation to render. The caller sends the rendered prompt back to the generator, or None if the template
+    rejects the conversation."""
 
     messages: Sequence[JsonObject]
     tools: Sequence[Json] = ()

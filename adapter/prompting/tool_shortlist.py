@@ -23,8 +23,8 @@ LOOKUPS = 3
 
 @dataclass(frozen=True, slots=True)
 class ToolShortlist:
-    """A list of likely tools. ``shown``: the tools in the prompt, including the finder. ``all``: all tools that can be
-    called, including the finder. ``finder``: name of the tool that searches the others."""
+    """A shortlist of the tools. ``shown``: the tools in the prompt, including the finder. ``all``: all tools that can
+    be called, including the finder. ``finder``: name of the tool that searches the tools that are not shown."""
 
     shown: ToolSet
     all: ToolSet
@@ -42,8 +42,8 @@ class ToolShortlist:
 
 
 def shortlist_tools(tools: ToolSet, request: str, most: int, used: Collection[str] = ()) -> ToolShortlist | None:
-    """Return a shortlist of ``most`` tools: first all that were ``used`` before, even if there are more of them, then
-    those that best match the request. Return None if ``tools`` contains at most ``most``."""
+    """Return a shortlist of ``most`` tools: all tools that were ``used`` before, even if there are more than ``most``,
+    and then those that best match the request. Return None if no shortlist is needed."""
     if len(tools) <= most:
         return None
     name = FIND

@@ -66,7 +66,7 @@ def derived_format_name(source: str, tokens: Mapping[str, str]) -> str:
 
 
 def derive_format(render: PromptRenderer, name: str) -> DerivationResult:
-    """Derive the format of the template that ``fill`` renders."""
+    """Derive the format ``name`` of the template that ``render`` renders."""
     conventions = detect_conventions(render)
     if conventions is None:
         return DerivationResult(None, _explain_missing_calls(render))

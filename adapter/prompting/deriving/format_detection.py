@@ -21,11 +21,11 @@ from adapter.prompting.deriving.round_trip import ONE_CALL_SAMPLE, TWO_CALLS_SAM
 
 @dataclass(frozen=True, slots=True)
 class DetectedFormat:
-    """A detected format. ``format``: a name for `get_format`, or None. ``by``: "table" for a known format that was
-    checked, "template" for the derived format, or "signs" for an unchecked guess."""
+    """A detected format. ``format``: a name for `get_format`, or None. ``by``: "known" for a known format that was
+    checked, "template" for the derived format, or "guess" for an unchecked guess."""
 
     format: str | None
-    by: Literal["table", "template", "signs"]
+    by: Literal["known", "template", "guess"]
     why: str
     derived: str | None = None
     """Name of the derived format, whether or not it is used."""
@@ -33,7 +33,7 @@ class DetectedFormat:
     @property
     def certain(self) -> str | None:
         """The format if it was checked, otherwise None: a guess may be based on a misleading name."""
-        return self.format if self.by != "signs" else None
+        return self.format if self.by != "guess" else None
 
     def from_template(self) -> DetectedFormat:
         """Return this detection with the derived format, if there is one. Used when the user requests derivation."""
@@ -54,20 +54,20 @@ def match_known_format(found: DerivationResult, source: str, model: str | None) 
 def _detect(found: DerivationResult, source: str, model: str | None) -> DetectedFormat:
     guess = guess_format(model, source)
     if found.known is not None:
-        return DetectedFormat(found.known, "table", "a known format that reads the calls of the response template")
+        return DetectedFormat(found.known, "known", "a known format that reads the calls of the response template")
     if found.format is not None and not found.samples:
         return DetectedFormat(found.format.name, "template", "learned from the response template")
     if not found.samples:
         why = f"a guess: {found.why}" if guess else f"none known and none derived: {found.why}"
-        return DetectedFormat(guess, "signs", why)
+        return DetectedFormat(guess, "guess", why)
     for name, why in _candidates(found, source, model):
         if not _misreads(FORMATS[name], found):
-            return DetectedFormat(name, "table", f"a known format that reads the template's output ({why})")
+            return DetectedFormat(name, "known", f"a known format that reads the template's output ({why})")
     if found.format is not None:
         doubt = f"{guess} misreads it" if guess else "no known format fits"
         return DetectedFormat(found.format.name, "template", f"derived from the template and read back ({doubt})")
     why = f"not certain: no known format reads all of the template's output, and none was derived ({found.why})"
-    return DetectedFormat(guess, "signs", why)
+    return DetectedFormat(guess, "guess", why)
 
 
 def _candidates(found: DerivationResult, source: str, model: str | None) -> Iterator[tuple[str, str]]:

@@ -45,8 +45,9 @@ class LearningExample:
 
 @dataclass(frozen=True, slots=True)
 class LearningResult:
-    """The learned specification, or None with the reasons by body. ``left_out``: for each example that was not read
-    by the format learned from the others, its index and the reason. ``known``: a built-in format that reads all."""
+    """The learned specification, or None with the reasons by body. ``left_out``: the index of each example that was not
+    parsed by the format learned from the other examples, and the reason. ``known``: a built-in format that parses all
+    examples."""
 
     spec: FormatSpec | None
     refusals: dict[str, str]
@@ -72,8 +73,8 @@ def learn_format(examples: Sequence[LearningExample], name: str) -> LearningResu
 
 
 def _infer(examples: Sequence[LearningExample], name: str) -> tuple[FormatSpec | None, dict[str, str]]:
-    """Return the first body that reads all examples, or None and the reasons: of the bodies in which the calls could be
-    located, if there are any."""
+    """Return the first body that parses all examples. If there is none, return None and the reasons by body. Bodies in
+    which no calls could be located are listed only if there are no others."""
     missing: dict[str, str] = {}
     refusals: dict[str, str] = {}
     with_calls = [example for example in examples if example.calls]
@@ -111,7 +112,8 @@ def _variants(spec: FormatSpec) -> list[FormatSpec]:
 
 
 def _misread(format: Format, examples: Sequence[LearningExample], all_examples: Sequence[LearningExample]) -> str:
-    """Return the first difference between the calls that ``format`` reads and those of the examples; "" if none."""
+    """Return the first difference between the calls that ``format`` parses and those of the examples; "" if there is
+    none."""
     tools = infer_tools(all_examples)
     for number, example in enumerate(examples, 1):
         turn = parse(example.text, tools, format, policy="strict")
@@ -170,8 +172,8 @@ def _without_ends(text: str, ends: tuple[str, ...]) -> str:
 
 
 def _find_frame(located: Sequence[_Located]) -> _Frame:
-    """Find the text around and between the calls. The text after a call whose end is unknown, because it has no
-    arguments, is ignored if others have an end."""
+    """Find the text around and between the calls. If a call without arguments has no recognizable end, the text after
+    it is ignored, provided that other calls have an end."""
     is_end_known = any(span.texts for span in _spans(located))
     befores = [each.text[: each.spans[0].start] for each in located]
     afters = [each.text[each.spans[-1].end :] for each in located if each.spans[-1].texts or not is_end_known]

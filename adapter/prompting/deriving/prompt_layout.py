@@ -115,8 +115,8 @@ def _reasoning(conversations: RenderedConversations, plain: tuple[str, str] | No
 
 @dataclass(frozen=True, slots=True)
 class PromptFrame:
-    """The text around calls. ``lead``: the text before the calls in an answer that contains only calls. ``suffix``: the
-    text after the calls."""
+    """The text around calls in a rendered answer. ``lead``: the text before the calls in an answer that contains only
+    calls. ``suffix``: the text after the calls."""
 
     conversations: RenderedConversations
     turns: TurnLayout

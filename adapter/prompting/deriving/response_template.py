@@ -62,7 +62,8 @@ def learn_response_template(template: JsonObject, name: str) -> LearningResult:
 
 
 def _find_known(examples: Sequence[LearningExample]) -> str | None:
-    """Return the built-in format that reads the examples but for a missing closing tag, which a template may skip."""
+    """Return the built-in format that parses the examples without repairs other than a missing closing tag, which a
+    template may skip."""
     tools = infer_tools(examples)
 
     def reads(format: Format, example: LearningExample) -> bool:
@@ -163,7 +164,7 @@ class _Transform:
 
 
 def _path(placeholder: Json) -> list[str]:
-    """Return the keys in ``{content.a.b}`` or ``{a}``; none for ``{content}``."""
+    """Return the keys in ``{content.a.b}`` or ``{a}``; empty for ``{content}``."""
     found = re.fullmatch(r"\{([\w.]+)\}", placeholder) if isinstance(placeholder, str) else None
     if found is None:
         raise CannotLearnError(

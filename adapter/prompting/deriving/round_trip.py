@@ -66,7 +66,8 @@ class RoundTripSample:
 
 @dataclass(frozen=True, slots=True)
 class RoundTripFailure:
-    """A sample that was misread. ``is_ambiguous``: as in `RoundTripSample`."""
+    """A sample that was misread: ``written`` was parsed as ``parsed`` instead of ``expected``. ``is_ambiguous``: as in
+    `RoundTripSample`."""
 
     name: str
     written: str

@@ -13,7 +13,7 @@ from adapter.core.events import JsonObject
 from adapter.grammars.schema_ir import Choices
 from adapter.prompting.intent.bm25 import PATHS, ToolRanking, is_risky, tokens, value_kinds_of
 from adapter.prompting.intent.call_threshold import names_tool, should_call
-from adapter.prompting.intent.candidate_values import narrow
+from adapter.prompting.intent.candidate_values import narrow_tool
 from adapter.prompting.intent.further_calls import find_further_arguments
 from adapter.prompting.intent.text_values import find_known_paths, find_paths, find_quoted, unquote
 from adapter.tools.argument_synonyms import COMMAND
@@ -71,7 +71,7 @@ def plan_assist(request: str, tools: ToolSet, settings: AssistSettings, *, must_
     offered: list[Tool] = []
     choices: dict[tuple[str, str] | str, Sequence[str]] = {}
     for name in names[: settings.max_tools] if is_optional else names:
-        tool, found = narrow(request, tools[name])
+        tool, found = narrow_tool(request, tools[name])
         found |= _known_path_candidates(tool, found, known)
         if len(offered) != settings.max_tools and (not is_risky(tool) or _names_targets(tool, found)):
             offered.append(tool)
@@ -82,12 +82,9 @@ def plan_assist(request: str, tools: ToolSet, settings: AssistSettings, *, must_
 def _known_path_candidates(
     tool: Tool, found: Mapping[str, Sequence[str]], known: Sequence[str]
 ) -> dict[str, list[str]]:
-    """Return the candidates for each path parameter, with every path that is the end of ``known`` files replaced by
-    these files.
-
-    A parameter whose candidates are not paths gets the known files. Several parameters with the same candidates can
-    take the known files as well.
-    """
+    """Return the candidates for each path parameter. A candidate that is the end of the path of ``known`` files is
+    replaced with these files. A parameter without a path among its candidates gets the known files; so do several
+    parameters that have the same candidates."""
     names = [name for name, schema in tool.properties.items() if known and PATHS & value_kinds_of(name, schema)]
     result: dict[str, list[str]] = {}
     for name in names:
@@ -118,7 +115,7 @@ def _count_unused(values: Collection[str], request: str, tool: Tool) -> int:
 
     Return 0 if the request contains a single one.
     """
-    _, found = narrow(request, tool)
+    _, found = narrow_tool(request, tool)
     taken = {value for candidates in found.values() if len(candidates) == 1 for value in candidates}
     return sum(value not in taken for value in values) if len(values) > 1 else 0
 

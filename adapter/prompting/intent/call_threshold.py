@@ -39,6 +39,6 @@ def should_call(request: str, tools: ToolSet, ranking: ToolRanking, scores: Mapp
 
 
 def names_tool(request: str, name: str) -> bool:
-    """Return whether a request contains a tool's name. A name without an underscore could be a common word, and does
-    not count."""
+    """Return whether a request contains a tool's name. Names without an underscore are ignored, because they may be
+    common words."""
     return "_" in name and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", request) is not None

@@ -42,7 +42,7 @@ class ValueMention(NamedTuple):
 
 @dataclass(slots=True)
 class _ValuePool:
-    """Parameters that take the same values, in the order of their ``anchors``, and the values that no call has."""
+    """Parameters that take the same values, in the order of their ``anchors``, and the values that no call uses yet."""
 
     values: list[Json] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
@@ -50,10 +50,9 @@ class _ValuePool:
 
 
 def find_further_arguments(request: str, tool: Tool, arguments: JsonObject) -> list[JsonObject]:
-    """Return the arguments of the calls of ``tool`` that are missing after a call with ``arguments``.
-
-    There are fewer than `MAX_CALLS`. The first call's arguments are kept where the request has no further value.
-    """
+    """Return the arguments of the further calls of ``tool`` that the request needs in addition to a call with
+    ``arguments``, at most `MAX_CALLS` - 1. If the request has no further value for a parameter, the value of the first
+    call is repeated."""
     if len(request) > MAX_REQUEST_CHARS:
         return []
     found = _FurtherValues(request, tool, arguments)
@@ -87,7 +86,8 @@ class _FurtherValues:
                 self._further[name] = listed
 
     def rows(self) -> Iterator[JsonObject]:
-        """Yield the further values of each call: the values of one position each, or each combination of lists."""
+        """Yield the values of each further call: the values at the same position in all lists, or each combination of
+        the lists."""
         if not self._further:
             return
         values = {name: [self._value(name, each) for each in found] for name, found in self._further.items()}
@@ -218,7 +218,7 @@ class _FurtherValues:
         return {stem(match[1].lower())} - STOP_WORDS if match else set()
 
     def _find_list(self, anchor: ValueMention, mentions: Iterable[ValueMention]) -> list[ValueMention]:
-        """Return the other items of the list that contains ``anchor``: between them are only commas and an "and"."""
+        """Return the other items of the list that contains ``anchor``. Only commas and an "and" separate the items."""
         items = [anchor]
         ordered = sorted(mentions, key=lambda each: (each.start, -each.end))
         for mention in ordered:

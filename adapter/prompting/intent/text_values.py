@@ -61,7 +61,7 @@ def find_kind(kind: str, text: str) -> list[str]:
 
 
 def unquote(text: str) -> str:
-    """Return a text without quotes around all of it."""
+    """Return ``text`` without quotes, if they surround all of it."""
     whole = _QUOTED.match(stripped := text.strip())
     return stripped[1:-1] if whole and whole.end() == len(stripped) else text
 
@@ -105,8 +105,8 @@ def find_runs(text: str, max_words: int = MAX_RUN_WORDS) -> list[str]:
 
 
 def find_known_paths(paths: Iterable[str], text: str) -> list[str]:
-    """Return those of ``paths`` that occur in ``text``, in full or only their last parts. If there are none, return
-    those whose stem occurs."""
+    """Return those of ``paths`` that occur in ``text``, either in full or by their last parts. If there are none,
+    return those whose file name without its suffix occurs."""
     paths = list(paths)
     # grep and compilers write a location as "src/app.py:12:"
     words = {re.sub(r":\d.*$", "", _strip(word).replace("\\", "/")) for word in text.split()}
