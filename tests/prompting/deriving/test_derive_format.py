@@ -150,14 +150,14 @@ def test_known_format_has_priority_over_the_derived_one():
     call = f"<tool_call>{LINE}{OBJECT}{LINE}</tool_call>"
     hermes = family(each(call, "\n")).replace("<|stop|>", "<|im_end|>")
     told = match_known_format(derive_format(fill_of(hermes), "template_test"), hermes, None)
-    assert (told.format, told.by) == ("hermes", "table")
+    assert (told.format, told.by) == ("hermes", "known")
     unknown = KNOWN_FORMS["keys and values"]
     told = match_known_format(derive_format(fill_of(unknown), "template_test"), unknown, "qwen3")
     assert (told.format, told.by) == ("template_test", "template")
     assert "misreads" in told.why
     none = family("")
     told = match_known_format(derive_format(fill_of(none), "template_test"), none, "qwen3")
-    assert (told.format, told.by) == ("hermes", "signs")
+    assert (told.format, told.by) == ("hermes", "guess")
 
 
 def test_derived_format_is_registered_by_name_only():
