@@ -9,8 +9,8 @@ escaped in user messages, tool results and the arguments of earlier calls (`adap
 from __future__ import annotations
 
 import json
-import marshal
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 from adapter.conversation.message_content import Content, concat_content
@@ -18,33 +18,67 @@ from adapter.core.events import Json, JsonObject
 from adapter.parsing.format import Format
 from adapter.prompting.escaping import escape_control_tokens, map_strings, unescape_control_tokens
 from adapter.prompting.template_capabilities import System
+from adapter.protocols.conversation_cache import NOTHING, CachedConversation, ConvertedMessages, encode_messages
 from adapter.protocols.openai_errors import RequestError
-from adapter.protocols.tool_definitions import NO_REFERENCES
 from adapter.protocols.verbatim_calls import Call, VerbatimCallCache
 from adapter.tools.tool import ToolSet
 
 
+@dataclass(frozen=True, slots=True)
+class PlainMessages:
+    """Messages for a model that reads plain text. ``digest``: the SHA-256 of their JSON."""
+
+    messages: list[JsonObject]
+    digest: str
+
+
 def plain_messages(
     messages: Json, format: Format, system: str, closing: str, tools: ToolSet, memory: VerbatimCallCache | None = None
-) -> list[JsonObject]:
+) -> PlainMessages:
     """Return ``messages`` for a model that reads plain text.
 
     ``tools``: the request's tools. ``system``: text appended to the conversation's system message. ``closing``: a last
     user message. Calls in ``memory`` are shown exactly as the model wrote them; other calls are encoded in ``format``.
     Raises RequestError.
     """
-    normalized = list(with_system(list(_plain(messages, format, tools, memory or VerbatimCallCache())), "first"))
-    if closing:
-        normalized.append({"role": "user", "content": closing})
-    if system and normalized and normalized[0]["role"] == "system":
-        normalized[0] = {**normalized[0], "content": concat_content(normalized[0]["content"], system, "\n\n")}
-    elif system:
-        normalized.insert(0, {"role": "system", "content": system})
-    return list(_merge_user_messages(normalized))
+    converted = _convert(messages, format, system, tools, memory or VerbatimCallCache())
+    ending = converted.messages[-1:] + ([{"role": "user", "content": closing}] if closing else [])
+    ending = list(_merge_user_messages(ending))
+    return PlainMessages(converted.messages[:-1] + ending, converted.digest(ending))
 
 
-def _plain(messages: Json, format: Format, tools: ToolSet, memory: VerbatimCallCache) -> Iterator[JsonObject]:
-    names: dict[str, str] = {}
+def _convert(
+    messages: Json, format: Format, system: str, tools: ToolSet, memory: VerbatimCallCache
+) -> ConvertedMessages:
+    """Convert the messages of a conversation, except those of its last request, which were converted before."""
+    key = (format, tools, system)
+    encoded = encode_messages(messages) if isinstance(messages, list) else b""
+    found = memory.conversations.find(encoded, key) if encoded else None
+    before = found.converted if found is not None else NOTHING
+    if found is not None and before.count == len(messages):
+        return before
+    if messages and before.count and not _is_answer(messages[before.count]):  # it may be merged with the last one
+        before = NOTHING
+    names = dict(before.names)
+    plain = list(_plain(messages, before.count, names, format, tools, memory))
+    added = list(_merge_user_messages(list(with_system(plain, "first"))))
+    if system and not before.count:
+        own = added.pop(0) if added and added[0]["role"] == "system" else {"role": "system", "content": ""}
+        added.insert(0, {**own, "content": concat_content(own["content"], system, "\n\n")})
+    converted = before.extend(len(messages), added, names)
+    memory.conversations.store(CachedConversation(encoded, key, converted), found)
+    return converted
+
+
+def _is_answer(message: Json) -> bool:
+    return isinstance(message, dict) and message.get("role") == "assistant"
+
+
+def _plain(
+    messages: Json, start: int, names: dict[str, str], format: Format, tools: ToolSet, memory: VerbatimCallCache
+) -> Iterator[JsonObject]:
+    """Convert the messages from ``start`` on. ``names``: the names of earlier calls, by id; those of later ones are
+    added."""
 
     def escape(text: str) -> str:
         return escape_control_tokens(text, format, tools)
@@ -52,22 +86,15 @@ def _plain(messages: Json, format: Format, tools: ToolSet, memory: VerbatimCallC
     def escape_again(text: str) -> str:
         return escape(unescape_control_tokens(text))
 
-    for path, message, content in read_messages(messages):
+    for path, message, content in read_messages(messages, start):
         role = message["role"]
         if role == "assistant" and message.get("tool_calls"):
-            key = (format.name, tools, marshal.dumps(message, NO_REFERENCES))
-            if (known := memory.written.find(key)) is not None:
-                names |= {call["id"]: call["function"]["name"] for call in message["tool_calls"]}
-                yield {"role": "assistant", "content": known}
-                continue
             calls = calls_of(message["tool_calls"], f"{path}.tool_calls")
             names |= {call_id: name for call_id, name, _ in calls}
             verbatim: Content | None = memory.recall(format.name, content, calls) if isinstance(content, str) else None
             if not verbatim:
                 pairs = [(name, map_strings(escape_again, arguments)) for _, name, arguments in calls]
                 verbatim = concat_content(content, format.encode_calls(pairs), "\n")
-            if isinstance(verbatim, str) and all(call_id for call_id, _, _ in calls):
-                memory.written.store(key, verbatim, len(key[2]))
             yield {"role": "assistant", "content": verbatim}
         elif role in ("tool", "function"):
             call_id = str(message.get("tool_call_id") or "")
@@ -85,13 +112,13 @@ def _plain(messages: Json, format: Format, tools: ToolSet, memory: VerbatimCallC
             yield {**fields, "role": "system" if role == "developer" else role, "content": content}
 
 
-def read_messages(messages: Json) -> Iterator[tuple[str, JsonObject, Content]]:
-    """Yield the path, the message and its content for each message. Raises RequestError for an invalid message or an
-    empty list."""
+def read_messages(messages: Json, start: int = 0) -> Iterator[tuple[str, JsonObject, Content]]:
+    """Yield the path, the message and its content for each message from ``start`` on. Raises RequestError for an
+    invalid message or an empty list."""
     if not isinstance(messages, list) or not messages:
         error = f"'messages' must be a list with at least one message, got {truncate_repr(messages)}"
         raise RequestError(error, "messages")
-    for index, message in enumerate(messages):
+    for index, message in enumerate(messages[start:] if start else messages, start):
         path = f"messages[{index}]"
         if not isinstance(message, dict) or not isinstance(message.get("role"), str):
             raise RequestError(f'{path} must be an object with a "role", got {truncate_repr(message)}', path)
@@ -220,7 +247,7 @@ def _merge_user_messages(messages: Sequence[JsonObject]) -> Iterator[JsonObject]
     """Merge consecutive user messages, which the templates of Gemma and Mistral reject."""
     for role, group in groupby(messages, key=lambda message: message["role"]):
         first, *rest = group
-        if role != "user":
+        if role != "user" or not rest:
             yield from (first, *rest)
             continue
         content = first["content"]

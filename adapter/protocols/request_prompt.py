@@ -8,6 +8,7 @@ from functools import lru_cache
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.format import Format
 from adapter.prompting.system_prompt import new_prompt_session, system_prompt
+from adapter.protocols.conversation_cache import hash_messages
 from adapter.protocols.openai_chat_fields import passthrough_fields
 from adapter.protocols.openai_errors import RequestError, require_type
 from adapter.protocols.plain_messages import plain_messages
@@ -26,11 +27,12 @@ text."""
 
 @dataclass(frozen=True, slots=True)
 class PromptedRequest:
-    """The request body with its prompt. ``messages``: also in ``body``. ``own``: the template prompt; None for a text
-    prompt. ``shortened``: see `TranslatedRequest`."""
+    """The request body with its prompt. ``messages``: also in ``body``. ``turn``, ``shortened``: see
+    `TranslatedRequest`. ``own``: the template prompt; None for a text prompt."""
 
     body: JsonObject
     messages: list[JsonObject]
+    turn: str
     own: TemplatePrompt | None
     shortened: str = ""
 
@@ -50,12 +52,9 @@ def build_prompt(request: ToolRequest, options: TranslationOptions, enforcement:
     else:
         system = _prompt(shown, request.format, options.style_used, options.prompt.prompts) if request.allowed else ""
         fitted = options.budgets_for(request.body).fit(request.messages, system)
-        messages = plain_messages(
-            fitted.messages, request.format, system, instruction, request.described, options.memory
-        )
-        prompted = PromptedRequest(
-            {**options.fields, **passthrough_fields(request.body), "messages": messages}, messages, None, fitted.summary
-        )
+        plain = plain_messages(fitted.messages, request.format, system, instruction, request.described, options.memory)
+        body = {**options.fields, **passthrough_fields(request.body), "messages": plain.messages}
+        prompted = PromptedRequest(body, plain.messages, plain.digest, None, fitted.summary)
     if request.allowed and request.format.stop_sequences:
         prompted.body["stop"] = _merge_stops(request.body.get("stop"), request.format.stop_sequences)
     return prompted
@@ -87,7 +86,7 @@ def _build_template_prompt(
     if "llama.cpp" in (own.transport, own.server):
         plain["preserved_tokens"] = list(request.format.special_tokens)
     body = with_template_marks({**options.fields, **plain, "messages": rendered.messages}, own, rendered.written)
-    return PromptedRequest(body, rendered.messages, own, fitted.summary)
+    return PromptedRequest(body, rendered.messages, hash_messages(rendered.messages), own, fitted.summary)
 
 
 def _instruction(request: ToolRequest) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -15,6 +13,7 @@ from adapter.parsing.formats.hermes import encode_calls
 from adapter.parsing.parse_policy import APPROVED
 from adapter.prompting.intent.assist import Assist, AssistSettings, plan_assist, plan_next_call
 from adapter.protocols.continuation import Prefill
+from adapter.protocols.conversation_cache import hash_messages
 from adapter.protocols.guarded_exchange import EXTENSION, ResponseGuard
 from adapter.protocols.llama_cpp import has_lazy_grammar
 from adapter.protocols.media_parts import adapt_media
@@ -74,7 +73,7 @@ def passthrough_request(body: JsonObject, options: TranslationOptions) -> Transl
     generation_prompt = options.prompt.generation_prompt
     parsing = replace(translated.parsing, format=request.format.name, generation_prompt=generation_prompt)
     body, shortened = options.budgets_for(body).fit_body(translated.body)
-    return replace(translated, body=body, turn=_turn(request.messages), parsing=parsing, shortened=shortened)
+    return replace(translated, body=body, turn=hash_messages(request.messages), parsing=parsing, shortened=shortened)
 
 
 def translate_chat_request(body: JsonObject, options: TranslationOptions) -> TranslatedRequest:
@@ -107,7 +106,7 @@ def _translate(request: ToolRequest, options: TranslationOptions) -> TranslatedR
         translated,
         body=body,
         shortened=prompted.shortened,
-        turn=_turn(prompted.messages),
+        turn=prompted.turn,
         parsing=replace(
             translated.parsing,
             policy=APPROVED.name if enforcement.fields else options.policy,  # enforced calls may have no markers
@@ -214,7 +213,7 @@ def _native(request: ToolRequest, options: TranslationOptions) -> TranslatedRequ
         as_request,
         body=body,
         shortened=shortened,
-        turn=_turn(request.messages),
+        turn=hash_messages(request.messages),
         is_native=True,
         follow_up=FollowUp(guard=guard),
         as_text=partial(_translate, request, replace(options, native=False)),
@@ -269,7 +268,3 @@ def _answers(body: JsonObject) -> int:
     if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= MAX_ANSWERS:
         raise RequestError(f"'n' must be between 1 and {MAX_ANSWERS}, got {str(number)[:40]!r}", "n")
     return number
-
-
-def _turn(messages: Json) -> str:
-    return hashlib.sha256(json.dumps(messages, default=str).encode("utf-8", "replace")).hexdigest()

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from adapter.core.events import JsonObject
 from adapter.core.text.text_cache import TextCache
+from adapter.protocols.conversation_cache import ConversationCache
 
 Call: TypeAlias = tuple[str, str, JsonObject]
 """The id, name and arguments of a call."""
@@ -25,8 +26,7 @@ class VerbatimCallCache:
 
     def __init__(self, max_characters: int = MAX_CHARACTERS) -> None:
         self._texts = TextCache(max_characters)
-        self.written = TextCache(max_characters)
-        """The text of earlier calls by their messages, so that a long conversation is not encoded again."""
+        self.conversations = ConversationCache()
 
     def remember(self, format: str, content: str, calls: Sequence[Call], text: str) -> None:
         """Store ``text``, which the model wrote, for the ``content`` and ``calls`` that the client got."""

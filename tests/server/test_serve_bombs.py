@@ -46,7 +46,7 @@ def asking(tools: int = 1, result: str = "") -> dict[str, Any]:
     return {"model": "m", "messages": messages, "tools": [tool(number) for number in range(tools)]}
 
 
-def steps(body: dict[str, Any]) -> int:
+def steps(body: dict[str, Any], options: TranslationOptions | None = None) -> int:
     """Return the number of function calls, including those in C, of a translation."""
     count = 0
 
@@ -56,7 +56,7 @@ def steps(body: dict[str, Any]) -> int:
 
     sys.setprofile(counting)
     try:
-        translate_chat_request(body, TranslationOptions())
+        translate_chat_request(body, options or TranslationOptions())
     finally:
         sys.setprofile(None)
     return count

@@ -1,0 +1,89 @@
+"""Keep the converted messages of a conversation, because its next request begins with the same messages."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import marshal
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+from adapter.core.events import Json, JsonObject
+from adapter.protocols.tool_definitions import NO_REFERENCES
+
+MAX_BYTES = 16_000_000
+"""Maximum total length of the cached messages, in bytes. It is enough for about a hundred long conversations."""
+MAX_CONVERSATIONS = 256
+"""Maximum number of cached conversations. Each request is compared with all of them."""
+_HEAD = 5
+"""Length of a marshalled list's type and length, in bytes. Its items follow."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertedMessages:
+    """The ``messages`` for the model, made from the first ``count`` messages of the client.
+
+    ``names``: the names of the calls, by id. ``sha``: the hash of the JSON of all messages but the last, which the next
+    message may change.
+    """
+
+    count: int
+    messages: list[JsonObject]
+    names: dict[str, str]
+    sha: hashlib._Hash
+
+    def extend(self, count: int, added: Sequence[JsonObject], names: dict[str, str]) -> ConvertedMessages:
+        """Return the messages with ``added`` ones, made from the client's messages up to ``count``."""
+        messages, sha = [*self.messages, *added], self.sha.copy()
+        if settled := messages[max(0, len(self.messages) - 1) : -1]:
+            sha.update(f"{json.dumps(settled, default=str)[1:-1]}, ".encode())
+        return ConvertedMessages(count, messages, names, sha)
+
+    def digest(self, ending: Sequence[JsonObject]) -> str:
+        """Return the hash of the JSON of the messages with ``ending`` in place of the last one."""
+        sha = self.sha.copy()
+        sha.update(json.dumps(ending, default=str)[1:].encode())
+        return sha.hexdigest()
+
+
+NOTHING = ConvertedMessages(0, [], {}, hashlib.sha256(b"["))
+
+
+@dataclass(frozen=True, slots=True)
+class CachedConversation:
+    """``encoded``: the client's messages. ``key``: everything else that ``converted`` depends on."""
+
+    encoded: bytes
+    key: Hashable
+    converted: ConvertedMessages
+
+
+class ConversationCache:
+    """The conversations of the last requests. Threads may share a cache: they lose at most a conversation."""
+
+    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
+        self._conversations: list[CachedConversation] = []
+        self._max_bytes = max_bytes
+
+    def find(self, encoded: bytes, key: Hashable) -> CachedConversation | None:
+        """Return the longest conversation with which the ``encoded`` messages begin."""
+        found = [each for each in self._conversations if encoded.startswith(each.encoded) and each.key == key]
+        return max(found, key=lambda each: len(each.encoded), default=None)
+
+    def store(self, conversation: CachedConversation, instead_of: CachedConversation | None) -> None:
+        """Store a conversation. ``instead_of``: its beginning."""
+        kept = [each for each in self._conversations if each is not instead_of] + [conversation]
+        size = sum(len(each.encoded) for each in kept)
+        while size > self._max_bytes or len(kept) > MAX_CONVERSATIONS:
+            size -= len(kept.pop(0).encoded)
+        self._conversations = kept
+
+
+def hash_messages(messages: Json) -> str:
+    """Return the SHA-256 of the JSON of ``messages``."""
+    return hashlib.sha256(json.dumps(messages, default=str).encode()).hexdigest()
+
+
+def encode_messages(messages: list[Json]) -> bytes:
+    """Return bytes that begin with the bytes of other messages if and only if ``messages`` begin with them."""
+    return marshal.dumps(messages, NO_REFERENCES)[_HEAD:]
