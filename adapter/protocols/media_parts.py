@@ -21,11 +21,10 @@ def adapt_media(messages: Json, unsupported: Collection[str]) -> Json:
     replaces them."""
     if not isinstance(messages, list):
         return messages
-    return [_message(each, unsupported) if _has_parts(each) else each for each in messages]
-
-
-def _has_parts(message: Json) -> bool:
-    return isinstance(message, dict) and isinstance(message.get("content"), list)
+    return [
+        _message(each, unsupported) if isinstance(each, dict) and isinstance(each.get("content"), list) else each
+        for each in messages
+    ]
 
 
 def _message(message: JsonObject, unsupported: Collection[str]) -> JsonObject:

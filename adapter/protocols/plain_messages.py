@@ -15,6 +15,7 @@ from itertools import groupby
 
 from adapter.conversation.message_content import Content, concat_content
 from adapter.core.events import Json, JsonObject
+from adapter.core.json.load import load_json
 from adapter.parsing.format import Format
 from adapter.prompting.escaping import escape_control_tokens, map_strings, unescape_control_tokens
 from adapter.prompting.template_capabilities import System
@@ -208,7 +209,7 @@ def _arguments(value: Json) -> JsonObject:
     if isinstance(value, Mapping):
         return dict(value)
     try:
-        arguments = json.loads(value) if value else {}
+        arguments = load_json(value) if value else {}
     except (TypeError, ValueError):
         arguments = value
     return arguments if isinstance(arguments, dict) else {"arguments": arguments}

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 
 from adapter.core.events import Json
+from adapter.core.json.load import load_json
 
 DONE = b"data: [DONE]\n\n"
 PING = b": ping\n\n"
@@ -135,10 +136,6 @@ def encode_json(value: Json) -> bytes:
 def read_json(data: bytes) -> Json:
     """Decode JSON. Raises ValueError if it is invalid."""
     try:
-        return from_json(data)
-    except ValueError:
-        pass
-    try:
-        return json.loads(data)
+        return load_json(data)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error

@@ -80,11 +80,13 @@ def _custom_names(tools: Json) -> list[str]:
 
 
 def _has_other_calls(messages: Json) -> bool:
-    objects = [each for each in messages if isinstance(each, dict)] if isinstance(messages, list) else []
-    calls = [call for each in objects if isinstance(listed := each.get("tool_calls"), list) for call in listed]
-    return any(each.get("function_call") for each in objects) or any(
-        isinstance(call, dict) and "custom" in call for call in calls
-    )
+    for message in messages if isinstance(messages, list) else ():
+        if isinstance(message, dict):
+            calls = message.get("tool_calls")
+            objects = [each for each in calls if isinstance(each, dict)] if isinstance(calls, list) else ()
+            if message.get("function_call") or (objects and any("custom" in call for call in objects)):
+                return True
+    return False
 
 
 def _as_function(tool: JsonObject) -> JsonObject:

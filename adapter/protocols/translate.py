@@ -98,8 +98,8 @@ def _translate(request: ToolRequest, options: TranslationOptions) -> TranslatedR
     enforcement = build_enforcement(request, options)
     prompted = build_prompt(request, options, enforcement)
     body = prompted.body | enforcement.fields
-    is_plain = prompted.own is not None or all(isinstance(each["content"], str) for each in prompted.messages)
-    if enforcement.constraint == "arguments" and options.constraints.waits_for_calls and is_plain:
+    waits_for_calls = enforcement.constraint == "arguments" and options.constraints.waits_for_calls
+    if waits_for_calls and (prompted.own or all(isinstance(each["content"], str) for each in prompted.messages)):
         body |= lazy_constraint_fields(request, options, enforcement)
     translated = _as_request(request, options)
     return replace(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from adapter.core.events import Json, JsonObject
+from adapter.core.json.load import load_json
 from adapter.prompting.intent.bm25 import split_words
 from adapter.tools.tool import ToolSet
 
@@ -135,7 +136,10 @@ def call_history_of(messages: Json, tools: ToolSet | None = None) -> CallHistory
             continue
         texts.append((str(role), _text(content)))
         if role == "assistant" and isinstance(tool_calls := message.get("tool_calls"), list | tuple):
-            calls += [call for each in tool_calls if (call := _parse_call(each, len(calls)))]
+            number = len(calls)
+            for each in tool_calls:
+                if call := _parse_call(each, number):
+                    calls.append(call)
         elif role == "user" and "content" in message:
             request, turn_start = texts[-1][1], len(calls)
     past_calls = []
@@ -154,7 +158,7 @@ def _parse_call(tool_call: Json, number: int) -> tuple[str, str, JsonObject] | N
     arguments = function.get("arguments")
     if isinstance(arguments, str):
         try:
-            arguments = json.loads(arguments)
+            arguments = load_json(arguments)
         except (ValueError, RecursionError):
             arguments = {"arguments": arguments}
     return str(tool_call.get("id") or f"#{number}"), name, arguments if isinstance(arguments, dict) else {}

@@ -1,3 +1,3 @@
 """Decode JSON written by models, either strictly or with named repairs."""
 
-__all__ = ["decode", "strict"]
+__all__ = ["decode", "load", "strict"]
