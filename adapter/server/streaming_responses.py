@@ -253,6 +253,7 @@ class TranslatedStream(_Translated, StreamingProxy):
         super().__init__(upstream, as_error, keep_alive_s, streamed.writer)
         self._path, self._request, self._exchange = path, request, streamed
         self._streamed = streamed
+        self._unsent = b""
         self._headers = request.headers
         self._counts = request.observation.counts_tokens and path.endswith("/chat/completions")
         self._request_info.set_translation(request)
@@ -260,7 +261,7 @@ class TranslatedStream(_Translated, StreamingProxy):
     async def relay(self, send: Send) -> None:
         if await self.converse(send):
             last = await self._upstream.work.run(self._streamed.waiting, self._streamed.close)
-            await self.write(send, last, more=False)
+            await self.write(send, self._unsent + last, more=False)
 
     async def ask(self, body: JsonObject) -> aiohttp.ClientResponse:
         return await self._upstream.ask(self._path, with_usage(body) if self._counts else body, has_own_timeout=True)
@@ -270,7 +271,11 @@ class TranslatedStream(_Translated, StreamingProxy):
 
     async def take(self, send: Send, response: aiohttp.ClientResponse) -> JsonObject | None:
         streamed, remover = self._streamed, self._upstream.key_remover()
+        out = b""
         while not streamed.is_done:
+            if out:
+                await self.write(send, out)
+                out = b""
             try:
                 piece = await response.content.readany()
             except aiohttp.ClientError:
@@ -284,11 +289,13 @@ class TranslatedStream(_Translated, StreamingProxy):
                 self._listening_since = math.inf  # the translation must not count as the model server's silence
                 out = await self._upstream.work.run(size, partial(streamed.feed, text))
             self._listening_since = self._now()
-            if out:
-                await self.write(send, out)
-        if rest := remover.close():
-            await self.write(send, streamed.feed(rest))
-        return streamed.next_body()
+        out += streamed.feed(rest) if (rest := remover.close()) else b""
+        body = streamed.next_body()
+        if body is None:
+            self._unsent = out  # sent with the end of the stream: sending takes more time than the rest
+        elif out:
+            await self.write(send, out)
+        return body
 
     def as_event(self, _writer: AnswerWriter, error: JsonObject) -> bytes:
         return self._streamed.fail(error)
