@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from adapter.core.events import Json
+from adapter.core.json.load import load_json
 from adapter.protocols.sse import encode_event, read_json
 
 _CONTENT = b'"content":'
@@ -30,7 +31,7 @@ class ChunkTemplate:
             return None
         try:
             # The bytes in between are one complete literal; otherwise the event would end inside a literal.
-            text = read_json(event[len(self.before) : len(event) - len(self.after)])
+            text = load_json(event[len(self.before) : len(event) - len(self.after)])
         except ValueError:
             return None
         return text if isinstance(text, str) else None

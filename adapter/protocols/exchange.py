@@ -148,13 +148,9 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
     def feed(self, piece: bytes) -> bytes:
         written = self._translate(self._reader.feed(piece))
         self._size += len(piece)
-        if self._reader.waiting > MAX_EVENT_BYTES:
-            message = f"the model server sent an event of more than {MAX_EVENT_BYTES:,} bytes"
-        elif self._size > MAX_STREAM_BYTES:
-            message = f"the model server sent more than {MAX_STREAM_BYTES:,} bytes without an end"
-        else:
-            return written
-        return written + self.fail(error_object(message, "upstream_error"))
+        if self._size > MAX_EVENT_BYTES or self._size > MAX_STREAM_BYTES:
+            written += self._check_size()
+        return written
 
     def close(self) -> bytes:
         rest = self._translate(self._reader.close()) + self._write(self._answer.close(has_ended=self._has_ended))
@@ -172,6 +168,16 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
     def fail(self, error: JsonObject) -> bytes:
         """End the stream with ``error``, and return its last bytes."""
         return self._write(self._answer.feed(error))
+
+    def _check_size(self) -> bytes:
+        """End the stream if the server sent too much."""
+        if self._reader.waiting > MAX_EVENT_BYTES:
+            message = f"the model server sent an event of more than {MAX_EVENT_BYTES:,} bytes"
+        elif self._size > MAX_STREAM_BYTES:
+            message = f"the model server sent more than {MAX_STREAM_BYTES:,} bytes without an end"
+        else:
+            return b""
+        return self.fail(error_object(message, "upstream_error"))
 
     def _translate(self, events: list[bytes]) -> bytes:
         return self._translate_event(events[0]) if len(events) == 1 else b"".join(map(self._translate_event, events))
@@ -197,7 +203,8 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
             return self._write(text)
         if not isinstance(self.writer, OpenAIWriter):
             return self.writer.write([self._answer.text_chunk(index, text)]) if text else b""
-        return b"".join((self._affixes[0], encode_json(text), self._affixes[1])) if text else b""
+        before, after = self._affixes
+        return before + encode_json(text) + after if text else b""
 
     def _write(self, chunks: list[JsonObject]) -> bytes:
         if not chunks:

@@ -64,14 +64,15 @@ class HeldAnswer:
     def record_text(self, raw: str) -> None:
         """Record text of the model before it is parsed."""
         self._raw.add(raw)
-        self._begin()
+        if self._is_observed:
+            self._begin()
 
     def record_reasoning(self, text: str) -> None:
         """Record reasoning that the server separated from the text."""
         self._has_reasoned = True
-        self._begin()
         self._server_reasoning.append(text)
         if self._is_observed:
+            self._begin()
             self._facts["reasoning_s"] = self._elapsed_s()
         if self._listener is not None:
             self._listener.take([ReasoningDelta(text, "")])
@@ -204,7 +205,7 @@ class HeldAnswer:
                     pass
 
     def _begin(self) -> None:
-        if self._is_observed and "first_s" not in self._facts:
+        if "first_s" not in self._facts:
             self._facts["first_s"] = self._elapsed_s()
 
     def _elapsed_s(self) -> float:

@@ -77,12 +77,16 @@ class ChoiceStream(FollowedChoice):
         if self.finish_reason or self.follow_up:
             return []
         self._withheld = None
-        events = self._parse(text)
-        is_held = self.attempt.holds_text or not self._content.size
-        if len(events) != 1 or not isinstance(event := events[0], TextDelta) or is_held:
+        events, attempt = self._parse(text), self.attempt
+        if (
+            len(events) != 1
+            or type(event := events[0]) is not TextDelta
+            or attempt.holds_text
+            or not self._content.size
+        ):
             return self._take(events)
         self._verbatim.add(event.raw)
-        self.attempt.take_text(events, event.text)
+        attempt.take_text(events, event.text)
         self._content.add(event.text)
         return event.text
 
@@ -175,7 +179,7 @@ class ChoiceStream(FollowedChoice):
             self.error = error_object(f"the model's answer has more than {MAX_CHARACTERS:,} characters", "model_error")
             return ()
         self.attempt.record_text(text)
-        return self._parser().feed(text)
+        return (self.attempt.parser or self._parser()).feed(text)
 
     def _take(self, events: Sequence[Event], finish_reason: str | None = None) -> list[JsonObject | str]:
         self._verbatim.take(events)

@@ -60,15 +60,17 @@ class EventReader:
         self._has_begun = False
         self._stray: bytes | None = b""
         """The first line that is not an event field; None after the first event."""
-
-    @property
-    def waiting(self) -> int:
+        self.waiting = 0
         """Number of received bytes that are not part of a complete event."""
-        held = self._data if self._body is None else self._body
-        return self._lines.waiting + sum(map(len, held)) if held else self._lines.waiting
 
     def feed(self, piece: bytes) -> list[bytes]:
-        if self._is_one(piece):
+        # Most pieces are exactly one event. The check saves a third of the time per chunk.
+        if (
+            not self.waiting
+            and piece.startswith(b"data: ")
+            and piece.endswith(b"\n\n")
+            and piece.find(b"\n") == len(piece) - 2
+        ):
             self._has_begun, self._stray = True, None
             return [piece[6:-2].removesuffix(b"\r")]
         if not self._has_begun and (start := piece.lstrip()):
@@ -76,6 +78,7 @@ class EventReader:
             self._body = [] if start.startswith(b"{") else None
         if self._body is not None:
             self._body.append(piece)
+            self.waiting += len(piece)
             return []
         events: list[bytes] = []
         for line in self._lines.feed(piece):
@@ -87,13 +90,8 @@ class EventReader:
                 self._data = []
             elif self._stray == b"" and not line.startswith(_OTHER_FIELDS):
                 self._stray = line.strip()[:MAX_STRAY]
+        self.waiting = self._lines.waiting + sum(map(len, self._data))
         return events
-
-    def _is_one(self, piece: bytes) -> bool:
-        """Return whether ``piece`` is exactly one event. This is the usual case, and the check saves a third of the
-        time per chunk."""
-        is_event = piece.startswith(b"data: ") and piece.endswith(b"\n\n") and piece.find(b"\n") == len(piece) - 2
-        return is_event and not (self._data or self._body or self._lines.waiting)
 
     def close(self) -> list[bytes]:
         """Return the last event. Some servers omit the empty line after it."""

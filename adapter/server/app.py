@@ -42,7 +42,7 @@ from adapter.server.graceful_shutdown import DRAIN_S, GracefulShutdown
 from adapter.server.model_server import ModelServer
 from adapter.server.passthrough import PassthroughResponse
 from adapter.server.passthrough_rules import METHOD_NOT_ALLOWED, check_passing, without_keys
-from adapter.server.request_body import read_content, read_json_body, with_memory_budget
+from adapter.server.request_body import TranslatingEndpoint, read_content, read_json_body
 from adapter.server.response_store import ResponseStore
 from adapter.server.store_errors import StoreErrorResponses
 from adapter.server.streaming_responses import CHAT, identity, respond
@@ -270,7 +270,7 @@ def create_app(settings: ServerSettings, *observers: RequestObserver) -> ASGIApp
         if viewing:
             viewing.live.close()
 
-    chat = with_memory_budget(upstream.work, partial(_chat, upstream, settings.keep_alive_s))
+    chat = TranslatingEndpoint(upstream.work, partial(_chat, upstream, settings.keep_alive_s))
     pass_on = partial(_pass, upstream, settings.pass_admin)
     router = Router(
         routes=[

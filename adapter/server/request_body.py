@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TypeAlias
 
 from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from adapter.core.events import JsonObject
 from adapter.protocols.openai_errors import RequestError
@@ -28,18 +27,23 @@ READ_BYTES = 512 * 1024
 """Maximum size, in bytes, of a body that is decoded in the event loop. It usually takes less than a millisecond and at
 most ten. A thread would take more processor time."""
 
-Endpoint: TypeAlias = Callable[[HttpRequest], Awaitable[ASGIApp]]
 
+class TranslatingEndpoint:
+    """An ASGI app that responds to a request with a body, when there is enough memory for it.
 
-def with_memory_budget(work: WorkQueue, endpoint: Endpoint) -> Endpoint:
-    """Return an endpoint that calls ``endpoint`` when there is enough memory for the request's body."""
+    Starlette would wrap a function in an app that handles its exceptions, of which there are none. ``respond``: returns
+    the response.
+    """
 
-    async def wait_for_memory(http: HttpRequest) -> ASGIApp:
+    def __init__(self, work: WorkQueue, respond: Callable[[HttpRequest], Awaitable[ASGIApp]]) -> None:
+        self._work, self._respond = work, respond
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        http = HttpRequest(scope, receive, send)
         announced = http.headers.get("content-length", str(MAX_BODY_BYTES))
-        async with work.reserve(min(int(announced[:12]), MAX_BODY_BYTES)):  # llhttp has checked that it is digits
-            return await endpoint(http)
-
-    return wait_for_memory
+        async with self._work.reserve(min(int(announced[:12]), MAX_BODY_BYTES)):  # llhttp has checked that it is digits
+            response = await self._respond(http)
+        await response(scope, receive, send)
 
 
 async def read_content(http: HttpRequest) -> bytes:

@@ -17,15 +17,15 @@ from adapter.protocols.openai_errors import RequestError, error_object, refusal
 from adapter.protocols.translate import translate_chat_request
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.server.model_server import ModelServer
-from adapter.server.request_body import read_json_body, with_memory_budget
+from adapter.server.request_body import TranslatingEndpoint, read_json_body
 from adapter.server.streaming_responses import respond
 from adapter.server.token_counting import estimate_prompt_tokens, prompt_tokens
 from adapter.server.upstream_connection import UpstreamError
 
 
 def routes(upstream: ModelServer, keep_alive_s: float) -> list[Route]:
-    messages = with_memory_budget(upstream.work, partial(_messages, upstream, keep_alive_s))
-    count = with_memory_budget(upstream.work, partial(_count, upstream))
+    messages = TranslatingEndpoint(upstream.work, partial(_messages, upstream, keep_alive_s))
+    count = TranslatingEndpoint(upstream.work, partial(_count, upstream))
     return [
         Route("/v1/messages", messages, methods=["POST"]),
         Route("/v1/messages/count_tokens", count, methods=["POST"]),

@@ -26,7 +26,7 @@ from adapter.protocols.translated_request import TranslatedRequest
 from adapter.server.concurrency_limit import RETRY_AFTER_S, QueueFullError
 from adapter.server.model_server import ModelServer
 from adapter.server.passthrough import PassthroughResponse
-from adapter.server.request_body import read_json_body, with_memory_budget
+from adapter.server.request_body import TranslatingEndpoint, read_json_body
 from adapter.server.streaming_responses import CHAT as V1_CHAT
 from adapter.server.streaming_responses import ProxiedResponse, TranslatedResponse, TranslatedStream, respond
 from adapter.server.upstream_connection import UpstreamError
@@ -40,12 +40,12 @@ VERSION = "0.12.6"
 
 def routes(upstream: ModelServer, keep_alive_s: float) -> list[Route]:
     return [
-        Route(CHAT, with_memory_budget(upstream.work, partial(_chat, upstream, keep_alive_s)), methods=["POST"]),
+        Route(CHAT, TranslatingEndpoint(upstream.work, partial(_chat, upstream, keep_alive_s)), methods=["POST"]),
         Route(
-            GENERATE, with_memory_budget(upstream.work, partial(_generate, upstream, keep_alive_s)), methods=["POST"]
+            GENERATE, TranslatingEndpoint(upstream.work, partial(_generate, upstream, keep_alive_s)), methods=["POST"]
         ),
-        Route("/api/embed", with_memory_budget(upstream.work, partial(_embed, upstream)), methods=["POST"]),
-        Route("/api/embeddings", with_memory_budget(upstream.work, partial(_embed, upstream)), methods=["POST"]),
+        Route("/api/embed", TranslatingEndpoint(upstream.work, partial(_embed, upstream)), methods=["POST"]),
+        Route("/api/embeddings", TranslatingEndpoint(upstream.work, partial(_embed, upstream)), methods=["POST"]),
         _get_or_pass(upstream, "/api/version", _version),
         _get_or_pass(upstream, "/api/ps", _loaded),
         Route("/", _report_running, methods=["GET"]),

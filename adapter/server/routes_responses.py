@@ -17,7 +17,7 @@ from adapter.protocols.translate import translate_chat_request
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.server.model_server import ModelServer
 from adapter.server.pagination import paginate
-from adapter.server.request_body import read_json_body, with_memory_budget
+from adapter.server.request_body import TranslatingEndpoint, read_json_body
 from adapter.server.response_store import ResponseStore
 from adapter.server.responses_request import ResponsesRequest, references_stored_items
 from adapter.server.routes_conversations import require_stored, store_route
@@ -27,8 +27,8 @@ from adapter.server.upstream_connection import UpstreamError
 
 
 def routes(upstream: ModelServer, keep_alive_s: float) -> list[Route]:
-    answer = with_memory_budget(upstream.work, partial(_responses, upstream, keep_alive_s))
-    count = with_memory_budget(upstream.work, partial(_count, upstream))
+    answer = TranslatingEndpoint(upstream.work, partial(_responses, upstream, keep_alive_s))
+    count = TranslatingEndpoint(upstream.work, partial(_count, upstream))
     stored = (
         ("", "GET", _get_response),
         ("", "DELETE", _delete_response),

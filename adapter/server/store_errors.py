@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from starlette.responses import JSONResponse
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from adapter.protocols.openai_errors import error_object
 from adapter.server.error_formats import error_format_for
 from adapter.server.response_store import StoreError
+from adapter.server.telemetry.request_info import current_request
 
 RETRY_AFTER_S = 1
 """Seconds after which a client may retry, because another program may have finished its work on the file."""
@@ -20,17 +21,10 @@ class StoreErrorResponses:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        has_begun = False
-
-        async def send_and_track(message: Message) -> None:
-            nonlocal has_begun
-            has_begun = True
-            await send(message)
-
         try:
-            await self._app(scope, receive, send_and_track)
+            await self._app(scope, receive, send)
         except StoreError as error:
-            if has_begun:
+            if current_request().status:  # the response has begun
                 raise
             content = error_format_for(scope["path"])(error_object(str(error), "overloaded_error"), 503)
             headers = {"Retry-After": str(RETRY_AFTER_S)}
