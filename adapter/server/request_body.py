@@ -23,9 +23,9 @@ makes several copies."""
 BODY_S = 10.0
 """Maximum time, in seconds, until a request body must be complete."""
 
-READ_BYTES = 512 * 1024
-"""Maximum size, in bytes, of a body that is decoded in the event loop. It usually takes less than a millisecond and at
-most ten. A thread would take more processor time."""
+READ_BYTES = 128 * 1024
+"""Maximum size, in bytes, of a body that is decoded in the event loop. It usually takes half a millisecond, and at most
+twenty. A thread would take more processor time."""
 
 
 class TranslatingEndpoint:

@@ -119,7 +119,7 @@ def test_large_request_does_not_block_others(url, path):
     address = urlsplit(url).netloc
 
     def explode() -> None:
-        body = json.dumps(asking(result="<|" * (MAX_TEXT // 2 - 999))).encode()
+        body = json.dumps(asking(result=path + "<|" * (MAX_TEXT // 2 - 999))).encode()  # not translated before
         assert post(f"http://{address}", body)[0] == 200
         order.append("bomb")
 
