@@ -101,6 +101,14 @@ _BARE = re.compile(
 _HEAD = re.compile(r"[ \t]*+([\w.:/-]++)\n\{")
 """Matches the start of a call after Functionary's ``>>>``. The ``>>>`` itself may be at the end of the prompt."""
 
+_RECIPIENT = re.compile(r"\s*+(?:(?:commentary|analysis) )?to=(?:functions\.)?([\w.-]++)[^\n{<]{0,60}+\s*+\{")
+"""Matches the start of a call after a header of gpt-oss without its tokens."""
+
+_BROKEN_FUNCTION = re.compile(
+    r"(?:\A|\n)[ \t]*+(?:function)?=([\w.:-]++)[\"']?>(?=\s*+(?:<parameter[ =]|parameter=|</function>))", re.IGNORECASE
+)
+"""Matches Qwen's tag of a function without its first bracket, up to its last one."""
+
 _TOKENS = markers_for('"', "'", "{", "[", "}", "]")
 
 
@@ -127,6 +135,7 @@ def _escape(text: str, format: Format | None, tools: ToolSet) -> str:
         _find_joints(text, tools),
         (match.end() for match in closing.finditer(text)) if closing is not None else (),
         (position for position in _find_bare_calls(text, tools) if not text.startswith(MARK, position)),
+        (match.end() for match in _BROKEN_FUNCTION.finditer(text) if not tools or tools.match(match[1])),
     )
     escaped, last = StringIO(), 0
     for position in positions:
@@ -286,7 +295,8 @@ def _literals() -> tuple[frozenset[str], frozenset[str]]:
 
 def _find_bare_calls(text: str, tools: ToolSet) -> Iterator[int]:
     """Yield the positions at which to insert marks in bare calls: after their first bracket."""
-    if (head := _HEAD.match(text)) is not None and (not tools or head[1] in tools):
+    head = _HEAD.match(text) or _RECIPIENT.match(text)
+    if head is not None and (not tools or head[1] in tools):
         yield head.end()
     budget = 4 * len(text) + 10_000
     for found in _match_lines(text):

@@ -73,7 +73,14 @@ def test_every_marker_and_token_is_escaped():
         *(text for text in tables.result_markers if text[0] == "\n"),
     }
     needs_more = {">>>", ">>>all\n", "<tools>", "here are my reasoning steps:\n", *begin_results}
-    needs_more |= {"action:", "action: ```json", "tool_name:", "<function>", *(f"<{name} " for name in KNOWN)}
+    needs_more |= {
+        "function=",
+        "action:",
+        "action: ```json",
+        "tool_name:",
+        "<function>",
+        *(f"<{name} " for name in KNOWN),
+    }
     acting = {
         *tables.openers,
         *tables.end_tokens,
@@ -103,6 +110,10 @@ def test_every_marker_and_token_is_escaped():
         (None, '<read_file path="a > b" />'),
         (None, "<bash>\n<parameter=command>\nls\n</parameter>\n</function>"),
         (None, 'bash[ARGS]{"command": "ls"}'),
+        (None, "function=bash><parameter=command>ls</parameter></function>"),
+        (None, "=bash>\n<parameter=command>\nls\n</parameter>\n</function>"),
+        (None, "bash<arg_key>command</arg_key><arg_value>ls</arg_value></tool_call>"),
+        ("harmony", 'to=functions.bash and more\n{"command": "ls"}'),
         ("harmony", 'analysisHm.assistantcommentary to=functions.bash json{"command": "ls"}'),
     ],
 )
