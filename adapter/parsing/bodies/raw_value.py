@@ -46,7 +46,12 @@ class RawValue:
         self._tags = MarkerSet(*closes, *next_opens, *call_opens, *call_closes)
         self._closing = MarkerSet(*closes)
         self._ends = MarkerSet(*closes, *outer_closes)
-        self._after_value = MarkerSet(*next_opens, *call_opens, *call_closes, *outer_closes, *broken_closes)
+        # A broken close is a beginning of the whole tag, so the set contains both and takes the longer.
+        whole_closes = closes if broken_closes else ()
+        self._after_value = MarkerSet(
+            *next_opens, *call_opens, *call_closes, *outer_closes, *broken_closes, *whole_closes
+        )
+        self._not_after_value = _lowered(whole_closes)
         self._after_call = MarkerSet(*call_opens, *outer_closes)
         self._outer_closes = MarkerSet(*outer_closes) if outer_closes else None
 
@@ -83,6 +88,8 @@ class RawValue:
         ahead: list[str] = []
         char = yield from skip_space(source, ahead)
         tag = yield from take_marker(source, self._after_value, ahead)
+        if tag.lower() in self._not_after_value:
+            tag = ""
         ends = bool(tag) or not char
         if holds_call and tag.lower() in self._next_opens:
             ends = yield from may_begin(source, tag)
