@@ -286,7 +286,9 @@ def merge_text(written: str, actual: str, new: str) -> str:
     kept_pieces = sum(run.src_end - run.src_start for run in runs)
     is_unlike = kept < MIN_KEPT * _letters(old_pieces) and fuzz.ratio(written, new) < MIN_ALIKE
     is_other = is_unlike or (is_comment(written) != is_comment(new) and written.lstrip()[:1] != new.lstrip()[:1])
-    if not kept or (is_other and kept_pieces < min(len(old_pieces), len(new_pieces))):
+    if not kept and is_unlike and not new.startswith(written):
+        return new
+    if is_other and kept_pieces < min(len(old_pieces), len(new_pieces)):
         return new  # a different text, and neither contains the other
     merged = list(new_pieces)
     old_roles, new_roles = _quote_roles(old_pieces), _quote_roles(new_pieces)
