@@ -268,18 +268,25 @@ def _is_moved_alone(match: _Features, row: int) -> bool:
 
 
 def _check_elided_twin(match: _Features) -> str:
-    """Require that the lines to change after a ``...`` are unique among the lines that the ``...`` may stand for."""
+    """Require that the lines to change beside a ``...`` are unique among the lines that the ``...`` may stand for."""
     for hunk in match.hunks:
-        start = next((row for row in range(hunk.start - 1, -1, -1) if is_elision(match.old[row])), None)
-        if start is None:
-            continue
-        stop = next((row for row in range(hunk.end, len(match.old)) if is_elision(match.old[row])), len(match.old))
-        keys = [key for key in match.keys[start + 1 : stop] if key]
-        step = next(step for step in match.best.steps if step.old_start <= start < step.old_stop)
-        reach = range(step.line_start, step.line_stop + len(keys) + REACH)
-        within = [first for first, _ in match.search.find_lines(keys) if first in reach]
-        if len(within) > 1:
-            return f"after the '...' the lines to change match {len(within)} places ({format_line_indexes(within)})"
+        above = next((row for row in range(hunk.start - 1, -1, -1) if is_elision(match.old[row])), None)
+        below = next((row for row in range(hunk.end, len(match.old)) if is_elision(match.old[row])), None)
+        first, stop = 0 if above is None else above + 1, len(match.old) if below is None else below
+        keys = [key for key in match.keys[first:stop] if key]
+        places = [place for place, _ in match.search.find_lines(keys)]
+        for row, side in ((above, "after"), (below, "before")):
+            if row is None:
+                continue
+            step = next(step for step in match.best.steps if step.old_start <= row < step.old_stop)
+            reach = range(step.line_start, step.line_stop + len(keys) + REACH)
+            if side == "before":
+                reach = range(step.line_start - len(keys) - REACH, step.line_stop)
+            within = [place for place in places if place in reach]
+            if len(within) > 1:
+                return (
+                    f"{side} the '...' the lines to change match {len(within)} places ({format_line_indexes(within)})"
+                )
     return ""
 
 
