@@ -78,7 +78,8 @@ _FENCE = re.compile(r"\s*(```+|~~~+)[^\n`]*\n(.*?)\n?[ \t]*\1\s*", re.DOTALL)
 def _strip_fences(old: str, new: str) -> Iterator[tuple[str, str]]:
     if match := _FENCE.fullmatch(old):
         inner = _FENCE.fullmatch(new)
-        yield match[2], inner[2] if inner else new
+        if inner or not new.lstrip().startswith(match[1]):  # else a change of the fence itself
+            yield match[2], inner[2] if inner else new
 
 
 _ENTITY = re.compile(r"&(?:lt|gt|amp|quot|apos|nbsp|#\d+|#x[0-9a-fA-F]+);")
