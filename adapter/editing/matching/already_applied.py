@@ -277,7 +277,16 @@ def _find_respaced(search: DocumentIndex, best: MatchCandidate, old: Sequence[st
     is_indented = all(indent_of(new[row]) == indent_of(lines[line]) for _, row, line in mapped)
     gaps = zip(*(_distances(rows) for rows in zip(*mapped, strict=True)), strict=True) if mapped else ()
     is_spaced = all(target == actual for prior, target, actual in gaps if prior != target)
-    return best.first_line if mapped and is_found and is_indented and is_spaced else None
+    is_closed = all(
+        _blank_end(new[row]) == _blank_end(lines[line])
+        for prior, row, line in mapped
+        if _blank_end(old[prior]) != _blank_end(new[row])
+    )
+    return best.first_line if mapped and is_found and is_indented and is_spaced and is_closed else None
+
+
+def _blank_end(line: str) -> str:
+    return line[len(line.rstrip()) :]
 
 
 def _find_better_fit(search: DocumentIndex, best: MatchCandidate, old: Sequence[str], new: Sequence[str]) -> int | None:
