@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import takewhile
 from typing import NamedTuple, TypeAlias
 
 from rapidfuzz import fuzz
@@ -29,8 +30,8 @@ MIN_KEPT_LETTERS = 4
 """Minimum letters of a run in the middle of a text that counts as kept and not as a coincidence."""
 INDENT_REACH = 200
 """Number of lines before and after the start of a match that show the document's unit of indentation."""
-MAX_CLOSING = 4
-"""Maximum letters of a word that closes or continues a block: ``end``, ``else``, ``done``."""
+CLOSING_WORDS = ("", "do", "done", "else", "end", "esac", "fi", "od", "then", "try")
+"""Words that close or continue a block; an empty word stands for a bracket."""
 
 _MatchedLine: TypeAlias = tuple[int, str, str]
 """The index of an old line, the line itself, and the document's line."""
@@ -230,14 +231,14 @@ def _indent_samples(matched: Sequence[_MatchedLine]) -> Sequence[_MatchedLine]:
     alike = [pair for pair in matched if _has_same_shape(*pair[1:])] or matched
     kept = [pair for pair in alike if indent_width(pair[1]) == indent_width(pair[2])]
     moved = set(alike).difference(kept)
-    is_other = all(_is_short_line(pair[1]) for pair in moved) and not all(_is_short_line(pair[1]) for pair in kept)
+    is_other = all(_is_closing_line(pair[1]) for pair in moved) and not all(_is_closing_line(pair[1]) for pair in kept)
     return kept if is_other else alike
 
 
-def _is_short_line(line: str) -> bool:
-    """Return whether a line has at most one word, apart from punctuation, and that word is short and not a string."""
-    words = [piece for piece in tokenize_line(line) if _kind(piece) == "word"]
-    return len(words) < 2 and _letters(words) <= MAX_CLOSING and not {"'", '"'}.intersection(line)
+def _is_closing_line(line: str) -> bool:
+    """Return whether a line has no word, or only one that closes or continues a block, apart from punctuation."""
+    words = " ".join(piece for piece in tokenize_line(line) if _kind(piece) == "word")
+    return words in CLOSING_WORDS and not {"'", '"'}.intersection(line)
 
 
 def _has_same_shape(written: str, actual: str) -> bool:
@@ -286,7 +287,7 @@ def merge_text(written: str, actual: str, new: str) -> str:
     kept_pieces = sum(run.src_end - run.src_start for run in runs)
     is_unlike = kept < MIN_KEPT * _letters(old_pieces) and fuzz.ratio(written, new) < MIN_ALIKE
     is_other = is_unlike or (is_comment(written) != is_comment(new) and written.lstrip()[:1] != new.lstrip()[:1])
-    if not kept and is_unlike and not new.startswith(written):
+    if not kept and not _is_extended(written, new):
         return new
     if is_other and kept_pieces < min(len(old_pieces), len(new_pieces)):
         return new  # a different text, and neither contains the other
@@ -299,6 +300,13 @@ def merge_text(written: str, actual: str, new: str) -> str:
             ):
                 merged[to] = actual_pieces[at]
     return "".join(merged)
+
+
+def _is_extended(text: str, longer: str) -> bool:
+    """Return whether one part without quotes or dashes was added to ``text``."""
+    head = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(text, longer, strict=False)))
+    rest = text[head:]
+    return longer.endswith(rest) and not set("'\"-").intersection(longer[head : len(longer) - len(rest)])
 
 
 def _kept_runs(old: Sequence[str], new: Sequence[str]) -> list[Opcode]:
