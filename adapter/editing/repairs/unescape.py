@@ -21,6 +21,8 @@ _OF_JSON = frozenset(_KIND.values()) - {"slant"}
 MAX_KINDS = 3
 """Maximum number of kinds of escapes of which all subsets are tried. Above it, each kind is tried alone, and all
 together."""
+MAX_INDENT = 80
+"""Maximum number of blanks of an indentation that is compared."""
 MAX_PARTS = 3
 """Maximum number of line breaks in a string if its closing quote may also open another string."""
 
@@ -55,11 +57,31 @@ def undo_double_escaping(old: str, new: str) -> Iterator[tuple[str, str]]:
             if is_doubtful and "break" in kinds:
                 continue  # two backslashes may be intended, or the whole text may be escaped
             new_kinds = _OF_JSON | kinds if is_json and size == len(found_kinds) else kinds
+            if "break" in kinds and _has_doubtful_break(new, kinds):
+                continue
             if "break" in kinds and "tab" not in found_kinds and _has_escaped_indentation(new):
                 new_kinds |= {"tab"}
             for in_strings in (True,) if is_quoted and size == len(found_kinds) else (False, True):
                 unescaped_old = _unescape(old, kinds, in_strings)
                 yield unescaped_old, _unescape(new, new_kinds, in_strings, frozenset(unescaped_old.split("\n")))
+
+
+def _has_doubtful_break(text: str, kinds: frozenset[str]) -> bool:
+    r"""Return whether the text after each ``\n`` in quotes is indented like the line, so that it may be a line."""
+    protected = _breaks_in_strings(text, kinds, frozenset())
+    indents: list[tuple[str, str]] = []
+    start = 0
+    for match in _ESCAPE.finditer(text):
+        if match[1] == "n" and match.start() in protected:
+            indents.append((_blanks_at(text, start), _blanks_at(text, match.end())))
+        elif match[1] == "n":
+            start = match.end()
+    return bool(indents) and all(len(indent) > 1 and indent == below for indent, below in indents)
+
+
+def _blanks_at(text: str, start: int) -> str:
+    rest = text[start : start + MAX_INDENT]
+    return rest[: len(rest) - len(rest.lstrip(" \t"))]
 
 
 def _has_escaped_indentation(text: str) -> bool:
