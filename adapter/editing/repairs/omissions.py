@@ -75,6 +75,9 @@ def find_omissions(old: Sequence[str], new: Sequence[str]) -> Iterator[int]:
     if not possible:
         return
     found: set[str] = set()
+    filled = [index for index, line in enumerate(new) if line.strip()]
+    if _count_code(old) > _count_code(new):
+        found.update(new[index].strip() for index in possible.intersection((filled[0], filled[-1])))
     for hunk in changes(old, new):
         added = possible.intersection(range(hunk.new_start, hunk.new_end))
         removed, written = old[hunk.start : hunk.end], new[hunk.new_start : hunk.new_end]
