@@ -25,6 +25,7 @@ from adapter.editing.matching.normalize import (
     lenient_line,
     normalized_line,
 )
+from adapter.editing.matching.scope import find_enclosing
 from adapter.editing.repairs.omissions import is_elision
 from adapter.editing.repairs.reindent import indent_width
 
@@ -334,10 +335,8 @@ def _check_scope(match: _Features) -> str:
     for hunk in match.hunks:
         rows = range(max(0, hunk.start - (hunk.start == hunk.end)), hunk.end)
         depth = min((indent_width(match.old[row]) for row in rows if match.keys[row]), default=0)
-        for row in range(hunk.start - 1, -1, -1):
-            if not match.keys[row] or indent_width(match.old[row]) >= depth:
-                continue
-            depth = indent_width(match.old[row])
+        at = next((row for row in rows if match.keys[row]), hunk.start)
+        for row in find_enclosing(match.old, at, depth):
             if difference := match.difference(row):
                 return f"line {row + 1} of the old text, which encloses the change, {difference}"
     return ""

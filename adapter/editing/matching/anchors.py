@@ -23,6 +23,7 @@ from adapter.core.text.diffs import LineChange, changes
 from adapter.editing.document import format_line_list
 from adapter.editing.matching.document_index import DocumentIndex
 from adapter.editing.matching.normalize import count_letters, is_distinctive, normalized_line
+from adapter.editing.matching.scope import find_enclosing
 from adapter.editing.repairs.diff_markers import nonblank_lines
 from adapter.editing.repairs.omissions import is_elision
 from adapter.editing.repairs.reindent import indent_width
@@ -300,14 +301,9 @@ def _is_same(shown: str, actual: str) -> bool:
 
 
 def _owners(lines: Sequence[str], at: int) -> set[str]:
-    """Return the lines that enclose line ``at``: each is above it and indented less than all lines in between.
+    """Return the lines that enclose line ``at``.
 
     If line ``at`` closes a block, the line that opens the block is included.
     """
-    owners: set[str] = set()
     depth = indent_width(lines[at]) + bool(_CLOSING.match(lines[at]))
-    for line in reversed(lines[:at]):
-        if line.strip() and indent_width(line) < depth:
-            depth = indent_width(line)
-            owners.add(normalized_line(line))
-    return owners
+    return {normalized_line(lines[index]) for index in find_enclosing(lines, at, depth)}

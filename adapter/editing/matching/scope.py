@@ -1,0 +1,33 @@
+"""Find the lines that enclose a line by their indentation: functions, sections, keys, and those of code in comments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
+
+from adapter.editing.repairs.reindent import indent_width
+
+_LEAD = re.compile(r"\s*(?://+!?|#+|\*|--+)(?= )")
+"""Start of a comment line."""
+
+
+def find_enclosing(lines: Sequence[str], at: int, depth: int) -> Iterator[int]:
+    """Yield the indexes of the lines that enclose line ``at``, whose block is indented by ``depth``, the nearest first.
+
+    Each is above it and indented less than all lines in between. In a comment, the lines of the comment count, too.
+    """
+    for index in range(at - 1, -1, -1):
+        if lines[index].strip() and indent_width(lines[index]) < depth:
+            depth = indent_width(lines[index])
+            yield index
+    yield from _find_in_comment(lines[: at + 1])
+
+
+def _find_in_comment(lines: Sequence[str]) -> Iterator[int]:
+    lead = _LEAD.match(lines[-1]) if lines else None
+    if lead is None:
+        return
+    comment = [line[len(lead[0]) :] for line in takewhile(lambda line: line.startswith(lead[0]), reversed(lines))][::-1]
+    first, last = len(lines) - len(comment), len(comment) - 1
+    yield from (first + index for index in find_enclosing(comment, last, indent_width(comment[last])))
