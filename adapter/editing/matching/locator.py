@@ -41,7 +41,7 @@ from adapter.editing.matching.strategies import (
 )
 from adapter.editing.rejection import Rejection, Resolution, ResolvedEdit
 from adapter.editing.repairs.diff_markers import AmbiguousDiffMarkers, strip_new_text_markers
-from adapter.editing.repairs.interpretations import Interpretation, interpretations
+from adapter.editing.repairs.interpretations import OLD_MARKERS_NOTE, Interpretation, interpretations
 from adapter.editing.repairs.omissions import find_omissions, is_elision, is_like_own, may_be_elision
 from adapter.editing.repairs.reindent import indent_of
 from adapter.editing.repairs.unescape import unescape_new_text
@@ -128,7 +128,7 @@ class _Locator:
         for stage in _STAGES:  # text that matches as written needs no interpretation
             if matches := list(stage(self.search, written)):
                 return self._resolve(matches, written)
-        alternatives = interpretations(written)
+        alternatives = [one for one in interpretations(written) if not self._reads_own_markers(one)]
         others = sorted(alternatives[1:], key=self._unfamiliarity)
         for stage in _STAGES:
             for interpretation in others:
@@ -144,6 +144,11 @@ class _Locator:
                 return self._find_applied(alternatives[0]) or rejection
             case edits:
                 return edits
+
+    def _reads_own_markers(self, interpretation: Interpretation) -> bool:
+        """Return whether a line that would lose its diff marker is in the file as it is written."""
+        marked = (line for line in split_view_lines(self.old) if line[:1] in ("+", "-"))
+        return OLD_MARKERS_NOTE in interpretation.notes and any(map(self._is_in_file, marked))
 
     def _unfamiliarity(self, interpretation: Interpretation) -> tuple[float, float]:
         """Return sort keys: the negative shares of the old lines that occur in the document and in the new text."""

@@ -30,6 +30,7 @@ class Interpretation:
     is_whole_lines: bool = False
 
 
+OLD_MARKERS_NOTE = "diff markers were removed from the old text"
 MAX_INTERPRETATIONS = 24
 """Maximum number of interpretations of a patch. Each one takes a search of the document."""
 
@@ -97,6 +98,6 @@ _REPAIRS = (
     _PairRepair("HTML entities in both texts were unescaped", _unescape_entities, is_line_based=False),
     _PairRepair("backslash escapes in both texts were undone", undo_double_escaping, is_line_based=False),
     _PairRepair("line numbers were removed from the old text", strip_line_numbers_from_pair, is_line_based=True),
-    _PairRepair("diff markers were removed from the old text", strip_diff_markers, is_line_based=True),
+    _PairRepair(OLD_MARKERS_NOTE, strip_diff_markers, is_line_based=True),
 )
 """All repairs, in the order in which they are combined."""
