@@ -15,6 +15,7 @@ from benchmarks.corruptions import UNSEEN, Case
 BLANKS_BY_MODEL = (
     *("trailing by model", "twins, loose", "twins, hint", "indent", "tabs", "two for four", "two at once"),
     *("blank line beside", "escapes beside", "entities beside", "marks beside", "typography beside"),
+    "new text elsewhere",
 )
 """How kinds begin that put blanks at ends of lines, or move lines that hold only blanks."""
 
