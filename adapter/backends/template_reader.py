@@ -155,7 +155,7 @@ def _load_gguf(file: IO[bytes]) -> dict[str, Any]:
             values[key] = value
     source = values[_SOURCE]
     if not isinstance(source, str):
-        raise ValueError(f"{_SOURCE} is not a text")
+        raise ValueError(f"{_SOURCE} is not text")
     words, types = (_as_list(values.get(key)) for key in (_WORDS, _TYPES))
     ids = {name: values.get(key) for name, key in _KINDS.items()}
     tokens = {name: words[at] for name, at in ids.items() if isinstance(at, int) and 0 <= at < len(words)}

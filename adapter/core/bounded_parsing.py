@@ -25,7 +25,7 @@ def parse_toml(text: str) -> dict[str, Any]:
     _check_length(len(text), MAX_TOML)
     dots = [line.count(".") for line in text.split("\n")]
     if max(dots) > MAX_DOTS or sum(count * count for count in dots) > MAX_DOT_PAIRS:
-        raise ValueError(f"its lines have up to {max(dots):,} dots, so that keys may be nested too deeply")
+        raise ValueError(f"a line has {max(dots):,} dots, so its keys may be nested too deeply")
     try:
         values = tomllib.loads(text)
     except RecursionError:

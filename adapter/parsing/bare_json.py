@@ -150,7 +150,7 @@ class UntaggedJson:
             decode_json(text[:end], closed=False)
         except FormatError as error:
             return f"the call cannot be read: {error}"
-        return "the call cannot be read: its quotes do not pair"
+        return "the call cannot be read: its quotes are not balanced"
 
     def _give_back_end(self, source: StreamBuffer, marker: str, piece: list[str]) -> None:
         """Put back the marker that ended a value, even if a stray quote hid the marker from the bracket count."""

@@ -261,7 +261,7 @@ class TaggedJson:
             return CUT if source.final and source.is_empty else self._decode(span, start, True, context)
         begin, end = marker
         result = self._decode([body[:begin]], 0, False, context)
-        error = result.error or self._explain(FormatError("its quotes do not pair"))
+        error = result.error or self._explain(FormatError("its quotes are not balanced"))
         is_close = self._is_close(body[begin:end])
         return self._end_at(end if is_close else begin, BodyResult(error=error), source, span, start, context)
 

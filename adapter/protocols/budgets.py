@@ -79,7 +79,7 @@ def validate_context_budget(value: Json) -> ContextBudget:
     is_number = isinstance(value, int) and not isinstance(value, bool) and value >= MIN_CONTEXT
     if value is not None and value != AUTO and not is_number:
         raise UsageError(
-            f"context_budget must be a number of tokens from {MIN_CONTEXT} on, or 'auto' for the context size of the "
+            f"context_budget must be a number of tokens, at least {MIN_CONTEXT}, or 'auto' for the context size of the "
             f"model server, got {value!r}"
         )
     return value  # type: ignore[no-any-return]

@@ -44,7 +44,7 @@ def check_passing(method: str, path: str, *, admin: bool) -> None:
     if method != "POST" and (_ASKS.fullmatch(path) or _OURS.fullmatch(path)):
         raise RequestError(f"{path[:80]} only accepts POST, got {method}", status=METHOD_NOT_ALLOWED)
     raise RequestError(
-        f"{method} {path[:80]} is not passed on to the model server; by default only requests to its models are. "
+        f"{method} {path[:80]} is not passed on to the model server; by default, only requests that use models are. "
         "Start with --pass-admin to pass everything on",
         status=404 if is_reading else 403,
     )

@@ -390,7 +390,7 @@ def test_reading_and_searching_need_no_program_and_cannot_be_flooded(tmp_path):
         shown = workspace.run("ShowFileContents", {"file": "holes", "startLine": 1, "lineCount": 1})
         assert (shown.ok, shown.content) == (
             False,
-            "tool_error: holes is large (21474836480 bytes) and is not UTF-8 text; use a command on it",
+            "tool_error: holes is large (21474836480 bytes) and is not UTF-8 text; use a command instead",
         )
         shown = workspace.run("ShowFileContents", {"file": "line"})
         assert shown.ok

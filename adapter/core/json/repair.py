@@ -200,7 +200,7 @@ class JsonRepairer:
             if is_escaped and self.text.startswith(_ESCAPED_QUOTE, self.position):
                 self.position += 2
                 if not after.match(self.text, self.position):
-                    raise FormatError(f"the quotes of the string {excerpt(self.text, start)} do not pair")
+                    raise FormatError(f"the quotes of the string {excerpt(self.text, start)} are not balanced")
                 return "".join(parts)
             if char == "\\":
                 parts.append(self.escape())

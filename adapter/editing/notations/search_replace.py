@@ -96,7 +96,7 @@ def _find_end(lines: Sequence[str], start: int, is_search: bool) -> int:
     found = list(others)
     if len(found) == 1:
         return found[0]
-    raise FormatError(f"a SEARCH block at line {start + 1} has no >>>>>>> REPLACE line; write the block to its end")
+    raise FormatError(f"a SEARCH block at line {start + 1} has no >>>>>>> REPLACE line; complete the block")
 
 
 def _parse_block(body: Sequence[str], line: int) -> Hunk:

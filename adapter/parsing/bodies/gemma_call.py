@@ -276,7 +276,7 @@ class _GemmaReader:
             self.position = number.end()
             value = int(number.group()) if number.group(1) is number.group(2) is None else float(number.group())
             if isinstance(value, float) and not math.isfinite(value):
-                raise FormatError(f"{number.group()} is too large for a number")
+                raise FormatError(f"{number.group()} is too large to be a number")
             return spell(value, number.group())
         if (text := self.single_quoted() if char == "'" else self.text_before_quote()) is not None:
             return text

@@ -197,7 +197,7 @@ def locate_pairs(text: str, start: int, name: str, arguments: JsonObject) -> Cal
             best = span
     if best is None:
         raise CannotLearnError(
-            f"{name!r} is not followed by its keys and values, as {next(iter(arguments.items()), '')!r}"
+            f"{name!r} is not followed by its keys and values, such as {next(iter(arguments.items()), '')!r}"
         )
     return best
 

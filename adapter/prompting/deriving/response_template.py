@@ -242,7 +242,9 @@ def _sample(pattern: str, groups: Mapping[str, str]) -> str:
 def _sample_nodes(nodes: Any, groups: Mapping[int, str]) -> str:
     text = "".join(_sample_node(code, value, groups) for code, value in nodes)
     if len(text) > MAX_SAMPLE:
-        raise CannotLearnError(f"a pattern of the response template matches no text below {MAX_SAMPLE} characters")
+        raise CannotLearnError(
+            f"a pattern of the response template matches no text shorter than {MAX_SAMPLE} characters"
+        )
     return text
 
 

@@ -345,7 +345,7 @@ def resolve_rules(names: Mapping[str, str], rules: Iterable[PermissionRule]) -> 
     named = []
     for rule in rules:
         if not isinstance(rule, PermissionRule):
-            raise UsageError(f"{rule!r} is not a Rule; use Rule.parse('deny', 'run_command(rm)')")
+            raise UsageError(f"{rule!r} is not a PermissionRule; use PermissionRule.parse('deny', 'run_command(rm)')")
         if rule.tool != "*" and rule.tool not in names:
             raise UsageError(
                 f"the rule {str(rule)!r} names an unknown tool; available: {', '.join(dict.fromkeys(names.values()))}"

@@ -260,7 +260,7 @@ def _body(response: Response, limit: int) -> bytes:
         if size > limit or received > limit:
             raise too_large
     if unpacker is not None and not unpacker.eof:
-        raise ToolError("the gzip data of the response is incomplete; try again, or another address")
+        raise ToolError("the gzip data of the response is incomplete; try again, or use another address")
     return b"".join(pieces)
 
 

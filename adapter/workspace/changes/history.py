@@ -180,7 +180,7 @@ class History:
                         if record.kept_as == "undo":
                             return self._undo(store_fd, change, record, "redo", review)
                         break
-        raise ToolError("there is nothing to redo: no change was undone since the last change")
+        raise ToolError("there is nothing to redo: no change has been undone since the last change")
 
     @contextmanager
     def batch(self) -> Iterator[None]:

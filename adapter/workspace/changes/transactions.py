@@ -75,7 +75,7 @@ def perform(
             except (OSError, ToolError) as second:
                 raise ToolError(
                     f"the change failed ({error}) and could not be reverted ({second}). It will be reverted before the "
-                    "next change, or when the workspace is opened again; until then files may be half changed"
+                    "next change, or when the workspace is opened again; until then, files may be partly changed"
                 ) from error
             raise
         try:

@@ -112,7 +112,7 @@ def plan_write(context: WorkspaceContext, operation: WriteText) -> FileChange:
         raise ToolError(f"{file.display_path}/ ends with '/', which names a directory; add a file name")
     if file.data is not None and (changed := context.read_tracker.describe_change(file.parts, file.data)):
         raise ToolError(
-            f"{file.display_path} was changed by something else since you read it ({changed}) and was not overwritten; "
+            f"{file.display_path} has changed since you read it ({changed}) and was not overwritten; "
             "read it again, then write it with that change, or edit only the lines to change"
         )
     after = encode(operation.content, "utf-8", file.display_path)
@@ -149,7 +149,7 @@ def _apply_patches(
     shown = file.display_path
     operation = replace(operation, patches=apply_edit_mode(operation.patches, context.edits))
     changed = context.read_tracker.describe_change(file.parts, data) if data == file.data else ""
-    since = f" {shown} was changed by something else since you read it ({changed}); read it again." * bool(changed)
+    since = f" {shown} has changed since you read it ({changed}); read it again." * bool(changed)
     try:
         result, after = patch_bytes(data, operation, shown, context.encoding)
     except EditError as error:

@@ -228,4 +228,4 @@ class _TreeCopy:
 
     def _check_size(self, more: int) -> None:
         if self._bytes + more > MAX_COPY_BYTES:
-            raise ToolError(f"the copy is larger than {MAX_COPY_BYTES} bytes; use a command for it")
+            raise ToolError(f"the copy is larger than {MAX_COPY_BYTES} bytes; copy it with a command")

@@ -156,7 +156,7 @@ def _stream_lines(
     _check_range(operation, large)
     head = read_at(descriptor, PROBE_BYTES, 0)
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in head:
-        raise ToolError(f"{large} and is not UTF-8 text; use a command on it")
+        raise ToolError(f"{large} and is not UTF-8 text; use a command instead")
     start = 1 if operation.start_line is None else operation.start_line
     first = max(start - operation.context_lines, 1)
     last = None if operation.end_line is None else operation.end_line + operation.context_lines

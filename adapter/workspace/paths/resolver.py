@@ -287,7 +287,7 @@ class _Walk:
     def _follow(self, name: str) -> None:
         self._links += 1
         if self._links > MAX_LINKS:
-            raise ToolError(f"{_quoted(self._path)} leads through more than {MAX_LINKS} links; probably a loop")
+            raise ToolError(f"{_quoted(self._path)} passes through more than {MAX_LINKS} links, probably in a loop")
         target = calls.readlink(name, self._open[-1])
         if _split(target)[0]:
             try:

@@ -387,8 +387,8 @@ class ActiveSandbox:
             self._add_denied(frozen, hidden)
         if len(frozen) + len(hidden) > MAX_HIDDEN:
             raise ToolError(
-                f"{len(frozen) + len(hidden)} paths are denied by rules, at most {MAX_HIDDEN} can be enforced for a "
-                "command. Nothing was run; the user can deny their folder instead: 'secrets/'"
+                f"{len(frozen) + len(hidden)} paths are denied by rules, but at most {MAX_HIDDEN} can be hidden "
+                "from a command. Nothing was run; the user can deny their folder instead: 'secrets/'"
             )
         return self._with_identity(pinned), self._with_identity(frozen), tuple(hidden)
 
@@ -423,8 +423,8 @@ class ActiveSandbox:
                         pending.append(path)
             if seen > MAX_SEARCHED:
                 raise ToolError(
-                    f"the workspace has more than {MAX_SEARCHED:,} entries, more than can be checked against "
-                    "path rules for commands; nothing was run. The user can start in a smaller folder, "
+                    f"the workspace has more than {MAX_SEARCHED:,} entries, too many to check against path "
+                    "rules for commands; nothing was run. The user can start in a smaller folder, "
                     "or without such rules"
                 )
 

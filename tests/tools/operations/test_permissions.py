@@ -433,7 +433,7 @@ def test_a_rule_or_an_approver_that_is_none_is_refused_at_once(root):
     """Not when it is first asked, or never."""
     with pytest.raises(UsageError, match="unknown rule verdict 'dney'; expected allow, ask or deny"):
         PermissionRule("dney", "read_file")  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="'deny read_file' is not a Rule"):
+    with pytest.raises(UsageError, match="'deny read_file' is not a PermissionRule"):
         Workspace(root, rules=["deny read_file"])  # type: ignore[list-item]
     with pytest.raises(UsageError, match=r"unknown approve mode 5; expected ask, auto-edit, yolo, plan"):
         Workspace(root, approve=5)  # type: ignore[arg-type]
