@@ -307,7 +307,8 @@ def test_edits_of_changed_file_require_exact_match(run, refusal, stocked):
     """A loose match in a text that the model does not know is none."""
     run("read_file", path="a.txt")
     (stocked / "a.txt").write_text("a1\n    a2 = call(x)\na3\nmore\n")
-    assert "has changed since you read it" in refusal("apply_edit", path="a.txt", old_text="a2  =  call(x)", new_text="b")
+    refused = refusal("apply_edit", path="a.txt", old_text="a2  =  call(x)", new_text="b")
+    assert "has changed since you read it" in refused
     run("apply_edit", path="a.txt", old_text="a2 = call(x)", new_text="b")
     assert (stocked / "a.txt").read_text() == "a1\n    b\na3\nmore\n"
 
