@@ -26,7 +26,7 @@ _COMMA = re.compile(r"[^\w.?!]*[,;/、，][^\w.?!]*")
 _CLAUSE_END = re.compile(r"[.,;:!?\n](?=\s)|\b(?:and|or|but|then)\b")
 _NEXT_WORD = re.compile(r"[^\w.?!,;:]{0,3}([^\W\d_]+)")
 _IN_ORDER = re.compile(r"(?i)\brespective")
-"""Matches a request whose lists are to be combined one by one, not each value with each."""
+"""Matches a request that combines its lists item by item, instead of each value with each."""
 
 
 class ValueMention(NamedTuple):

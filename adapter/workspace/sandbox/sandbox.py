@@ -423,7 +423,7 @@ class ActiveSandbox:
                         pending.append(path)
             if seen > MAX_SEARCHED:
                 raise ToolError(
-                    f"the workspace has more than {MAX_SEARCHED:,} entries, too many to check against path "
+                    f"the workspace has more than {MAX_SEARCHED:,} entries, so they cannot all be checked against path "
                     "rules for commands; nothing was run. The user can start in a smaller folder, "
                     "or without such rules"
                 )
