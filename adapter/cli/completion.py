@@ -36,7 +36,8 @@ CHOICES: dict[tuple[str, str], tuple[str, ...]] = {
 
 
 def words_to_complete(environ: Mapping[str, str]) -> list[str]:
-    """Return the words of the command line that a shell completes, or an empty list if none does."""
+    """Return the words of the command line that a shell completes; an empty list if the program was not started by a
+    shell's completion."""
     if not any(name in environ for name in REQUESTS):
         return []
     return (environ.get("_TYPER_COMPLETE_ARGS") or environ.get("COMP_WORDS", "")).split()

@@ -201,7 +201,7 @@ class Console:
         self._screen.note(text, style)
 
     def fresh_line(self) -> None:
-        """Start a new line. The echo of a key, such as ``^C``, is erased."""
+        """Start a new line, and erase the echo of a key, such as ``^C``."""
         self._screen.fresh_line()
 
     def warn(self, text: str) -> None:

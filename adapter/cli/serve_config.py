@@ -68,7 +68,7 @@ class _Models(BaseModel):
 
 
 def use_config_file(context: typer.Context, path: Path) -> None:
-    """Use the values in the file as the defaults of the options. Raises UsageError for a key that is no option."""
+    """Use the values in the file as the defaults of the options. Raises UsageError for a key that is not an option."""
     names = [str(each.name) for each in context.command.params if each.name not in _NOT_IN_FILE]
     fields: dict[str, Any] = {name.replace("_", "-"): (Any, None) for name in names}
     file = create_model("File", __base__=_Models, __cls_kwargs__={"extra": "forbid"}, **fields)

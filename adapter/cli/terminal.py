@@ -160,7 +160,7 @@ class Terminal:
             self._flow, self._blank = None, ""
 
     def fresh_line(self) -> None:
-        """End the current line, and erase a key that the terminal echoed, such as ``^C`` for Ctrl-C."""
+        """End the current line, and erase the echo of a key, such as ``^C`` for Ctrl-C."""
         with self._lock:
             self.end_line()
             self._is_drawn = self._is_drawn or (self._stderr.is_terminal and not self._stderr.is_dumb_terminal)

@@ -50,7 +50,7 @@ def _ask_user(file: Path, content: bytes) -> bool:
 
 
 def _command(tool: ShellTool) -> Iterator[str]:
-    """Yield the program of a tool, as it is found now, and its arguments with their placeholders."""
+    """Yield the path of the program that a tool would run now, and its arguments with their placeholders."""
     yield tool.executable
     for group in tool.argument_template:
         yield from group

@@ -13,7 +13,7 @@ MAX_NESTING = 20
 
 
 def expand(path: str, separator: str) -> list[str]:
-    """Return the single paths that ``path`` stands for. Unbalanced braces are kept."""
+    """Return every single path that ``path`` stands for. Unbalanced braces are kept."""
     if not separator:
         return [path] if path else []
     return list(_expand(path, 0))

@@ -29,10 +29,11 @@ twenty. A thread would take more processor time."""
 
 
 class TranslatingEndpoint:
-    """An ASGI app that responds to a request with a body, when there is enough memory for it.
+    """An ASGI app that responds to a request with a body, once there is enough memory for it. ``respond``: returns the
+    response.
 
-    Starlette would wrap a function in an app that handles its exceptions, of which there are none. ``respond``: returns
-    the response.
+    It is not a plain function, because Starlette would wrap a function in an app that handles exceptions, which never
+    occur here.
     """
 
     def __init__(self, work: WorkQueue, respond: Callable[[HttpRequest], Awaitable[ASGIApp]]) -> None:

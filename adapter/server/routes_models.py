@@ -32,7 +32,7 @@ def routes(upstream: ModelServer, pass_on: PassOn) -> list[Route]:
 
 
 async def _model(upstream: ModelServer, pass_on: PassOn, http: HttpRequest) -> ASGIApp:
-    """Return an entry of ``/v1/models``: most model servers have no route for one."""
+    """Return the entry of one model in ``/v1/models``. Most model servers have no route for a single model."""
     model = await _find(upstream, http.path_params["id"])
     return await pass_on(http) if model is None else JSONResponse(model.to_openai())
 

@@ -227,7 +227,8 @@ class _Translated(ProxiedResponse):
         return await self._upstream.ask(self._path, body)
 
     async def take(self, send: Send, response: aiohttp.ClientResponse) -> JsonObject | None:
-        """Read the model server's response. Return the body of the next request; None after the last one."""
+        """Read the model server's response. Return the body of the next request; None if there is no further
+        request."""
         raise NotImplementedError
 
     async def deliver(self, send: Send, answer: Any) -> None:
@@ -235,7 +236,7 @@ class _Translated(ProxiedResponse):
         raise NotImplementedError
 
     async def _uses_previous(self, send: Send) -> bool:
-        """Send the previous answer if the server rejected a follow-up. Return False without a follow-up."""
+        """Send the previous answer if the server rejected a follow-up. Return False if there was no follow-up."""
         if (previous := self._exchange.give_up()) is None:
             return False
         await self.deliver(send, previous)

@@ -42,7 +42,8 @@ class UpstreamError(TransportError):
 
 
 class KeyRedactor:
-    """Redacts ``key`` in streamed text. Text at the end of a chunk that may be the start of the key is held back."""
+    """Redacts ``key`` in streamed text. If a chunk ends with what may be the start of the key, that part is buffered
+    until the next chunk."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key

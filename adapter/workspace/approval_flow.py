@@ -59,8 +59,8 @@ MAX_LISTED = 5
 
 @contextmanager
 def cancellable_approvals(is_cancelled: Callable[[], bool]) -> Iterator[None]:
-    """Refuse all approvals of calls in this context, and in contexts copied from it, once ``is_cancelled`` returns
-    True. This holds for a question that is open then, whoever answers it."""
+    """Refuse all approvals once ``is_cancelled`` returns True, for calls in this context and in contexts copied from
+    it. If the user is being asked at that moment, the answer is ignored."""
     token = _CANCELLATION.set(is_cancelled)
     try:
         yield

@@ -53,11 +53,9 @@ def plan_operation(
     capabilities: SessionCapabilities | None = None,
     clock: Deadline | None = None,
 ) -> Plan:
-    """Plan an operation. Raises ToolError if the operation cannot succeed.
-
-    ``capabilities``: those beyond files; None outside a session. ``clock``: deadline of the code that makes the call,
-    paused while the user answers.
-    """
+    """Plan an operation. Raises ToolError if the operation cannot succeed. ``capabilities``: the session's capabilities
+    other than files; None outside a session. ``clock``: deadline of the code that makes the call, paused while the user
+    answers."""
     if isinstance(operation, HostOperation):
         if capabilities is None:
             raise ToolError("this operation needs a session; none is open")

@@ -24,7 +24,7 @@ class TrustedContent:
         return False
 
     def add(self, content: bytes) -> None:
-        """Remember the content. If that fails, the user is asked again next time."""
+        """Remember the content as approved. If it cannot be stored, the user is asked again next time."""
         with suppress(OSError):
             self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with self._file.open("a", encoding="utf-8") as opened:

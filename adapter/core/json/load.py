@@ -10,11 +10,9 @@ from adapter.core.events import Json
 
 
 def load_json(text: str | bytes) -> Json:
-    """Decode JSON like `json.loads`, in a quarter to half of the time.
-
-    What jiter, the decoder of pydantic, rejects is decoded by `json.loads`, with its errors: lone surrogates, and other
-    encodings than UTF-8.
-    """
+    """Decode JSON with the results and errors of `json.loads`, in a quarter to half of the time. Texts that the faster
+    decoder, jiter, rejects are passed to `json.loads`, which also accepts lone surrogates and encodings other than
+    UTF-8."""
     try:
         return from_json(text)
     except (ValueError, TypeError):  # TypeError for a lone surrogate

@@ -137,7 +137,7 @@ class Redactor:
         return redacted
 
     def safe_prefix(self, pieces: Sequence[str]) -> set[int]:
-        """Return the numbers of leading ``pieces`` after which the text can be split without changing what is
+        """Return the numbers of leading ``pieces`` after which the text can be split without changing which text is
         redacted."""
         text = "".join(pieces)
         limit, spans = self._limit(text), list(self._spans(text))

@@ -54,7 +54,8 @@ def compile_pattern(pattern: str, ignore_case: bool = False) -> regex.Pattern[st
 
 
 def searched_part(pattern: regex.Pattern[str], text: str) -> str:
-    """Return the part of ``text`` to search: all of it, or only its start if the pattern captures groups."""
+    """Return the part of ``text`` to search: only its beginning if the pattern captures groups, otherwise the whole
+    text."""
     return text[:MAX_CAPTURED] if pattern.groups else text
 
 

@@ -98,10 +98,7 @@ class Probe:
     @property
     def best(self) -> SetupTrial | None:
         """The best of the setups that did the most tasks, or the server's own tool calling if it is better on the same
-        tasks.
-
-        It is None if no setup produced a correct call.
-        """
+        tasks. None if no setup produced a correct call."""
         tried = [trial for trial in self.trials if trial.outcomes]
         ours = [trial for trial in tried if not trial.setup.native]
         tasks = max((len(trial.outcomes) for trial in ours or tried), default=0)
@@ -110,12 +107,10 @@ class Probe:
 
 
 def candidates(format: str, *, can_constrain: bool, can_own: bool = False) -> list[CallingSetup]:
-    """Return the setups that are worth trying for a model that probably writes ``format``, most promising first.
-
-    The constraint ``required`` is left out, because ``prefer`` allows the same calls and also an answer.
+    """Return the setups that are worth trying for a model that probably writes ``format``, most promising first. The
+    constraint ``required`` is not tried, because ``prefer`` allows the same calls and also an answer.
     ``can_constrain``: whether the server can constrain output. ``can_own``: whether the model's chat template can
-    describe the tools.
-    """
+    describe the tools."""
     constrained = (
         [CallingSetup(format, style, mode) for mode, styles in CONSTRAINED for style in styles] if can_constrain else []
     )

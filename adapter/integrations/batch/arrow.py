@@ -51,10 +51,8 @@ DAMAGE = (pa.ArrowException, ArithmeticError, LookupError, MemoryError, OSError,
 
 
 def iter_batches(path: Path) -> Iterator[bytes]:
-    """Yield the rows of a Parquet or Arrow file as Arrow streams, in deterministic blocks.
-
-    The file is read in a process of its own, within limits. Raises UsageError if the file is invalid.
-    """
+    """Yield the rows of a Parquet or Arrow file as Arrow streams, in deterministic blocks. The file is read in a
+    separate process with limits. Raises UsageError if the file is invalid."""
     _check_names(_read_header(path)[1].names, path)
     with closing(_read(path, BATCH_ROWS)) as values:
         yield from islice(values, 2, None)

@@ -35,7 +35,8 @@ class Source:
         return self.path.stat().st_size if self.path else None
 
     def size_of(self, block: BatchStats) -> int:
-        """Return the bytes of this file that a block stands for. Rows of a table have the average size."""
+        """Return the number of bytes of this file that belong to ``block``. For a table, this is estimated from the
+        average size of a row."""
         if self.kind == "lines" or self.path is None:
             return block.size
         from adapter.integrations.batch import arrow

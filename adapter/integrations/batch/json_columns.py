@@ -32,8 +32,8 @@ Path: TypeAlias = tuple[str | int, ...]
 
 @dataclass(slots=True)
 class Shape:
-    """The values that were seen at one place in the rows. ``count``: their number. ``is_json``: whether they are stored
-    as JSON strings."""
+    """The values that occur at one position in the rows. ``count``: number of these values. ``is_json``: whether they
+    are stored as JSON strings."""
 
     depth: int = 0
     count: int = 0
@@ -85,7 +85,7 @@ class Shape:
         return self.fields[name].count < self.count - self.has_null
 
     def settle(self, is_optional: bool = False) -> None:
-        """Decide which values become JSON strings, when all rows were added."""
+        """Decide which values become JSON strings, once all rows have been added."""
         self.is_json = self.is_json or (is_optional and self.has_null)
         for name, inner in self.fields.items():
             inner.settle(self.is_optional(name))
@@ -135,7 +135,8 @@ def metadata_of(rows: Shape) -> dict[bytes, bytes]:
 
 
 class RowDecoder:
-    """Restores the JSON rows of a table. ``metadata``: that of its schema. A table of another program has no paths."""
+    """Restores the JSON rows of a table. ``metadata``: the metadata of the table's schema, which lists the paths of
+    JSON strings. Tables that were written by other programs have no such list."""
 
     def __init__(self, metadata: dict[bytes, bytes] | None) -> None:
         try:
@@ -162,7 +163,7 @@ class RowDecoder:
 
 
 def to_json(value: object) -> Json:
-    """Return the JSON value for a value of a table that JSON has no type for."""
+    """Return the JSON value for a value of a table whose type does not exist in JSON."""
     match value:
         case bytes():
             return base64.b64encode(value).decode()

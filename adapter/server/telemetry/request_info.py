@@ -89,7 +89,7 @@ _CURRENT: ContextVar[RequestInfo | None] = ContextVar("request", default=None)
 
 
 def current_request() -> RequestInfo:
-    """Return the request that is being processed; outside of requests, return an unobserved one."""
+    """Return the request that is being processed. Outside of a request, return a placeholder that is not observed."""
     return _CURRENT.get() or RequestInfo()
 
 

@@ -53,7 +53,7 @@ def run(data: bytes, format: str) -> Iterator[list[str]]:
 
 
 def tokens(page: str) -> Iterator[Token]:
-    """Split a page into tokens, in linear time. An unfinished tag at the end, and comments, are left out."""
+    """Split a page into tokens, in linear time. Comments, and an unfinished tag at the end, are skipped."""
     lower = page.lower()
     if len(lower) != len(page):  # some letters have a lower case of two characters
         lower = page

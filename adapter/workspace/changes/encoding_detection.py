@@ -78,10 +78,8 @@ def _can_decode(data: bytes, encoding: str) -> bool:
 
 
 def check_new_characters(data: bytes, guess: str, before: str, after: str, path: str) -> None:
-    """Raise ToolError if the bytes of a new character depend on which plausible encoding the file has.
-
-    New are the characters of ``after`` that are not in ``before``, the text of ``data`` in the encoding ``guess``.
-    """
+    """Raise ToolError if a new character has different bytes in the encodings that the file may have. A character is
+    new if ``after`` contains it and ``before``, the text of ``data`` in the encoding ``guess``, does not."""
     known = set(before)
     new = sorted(character for character in set(after) - known if not character.isascii())
     if not new:

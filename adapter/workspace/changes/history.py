@@ -115,7 +115,7 @@ class History:
         return False
 
     def remove_for_good(self, path: str) -> None:
-        """Remove all of ``path`` or nothing, without a record for undo. This needs no space on the disk."""
+        """Remove ``path`` completely or not at all, without a record for undo. This needs no space on the disk."""
         with ExitStack() as stack:
             if self.store.exists:
                 store_fd = stack.enter_context(self.store.locked())

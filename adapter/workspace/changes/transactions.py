@@ -241,7 +241,8 @@ class _FileChange:
         return step.model_copy(update={"after": after, "kept": tree_ops.status_of(str(index), stored_fd) is not None})
 
     def skip_to_closing(self) -> bool:
-        """Enter ``closing`` if the change is a single new content that already has its name. Return whether it is."""
+        """Enter ``closing`` if the change only writes one file, and that file already has its new content. Return
+        whether ``closing`` was entered."""
         if self._state != "moving" or not self._is_made():
             return False
         self._enter("closing", is_durable=False)

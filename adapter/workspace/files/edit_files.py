@@ -160,7 +160,8 @@ def _apply_patches(
 
 
 def _notes(context: WorkspaceContext, requested: Sequence[Patch], result: PatchResult) -> tuple[str, ...]:
-    """Return a note for each deviation of a match, and a note if only the user's edit mode allowed a match."""
+    """Return a note for each deviation of a match from its old text, and a note if the match was accepted only because
+    of the user's edit mode."""
     notes = tuple(note for match in result.matches for note in match.notes)
     return (*notes, *result.notes, *choice_note(requested, result.matches, context.edits))
 

@@ -50,11 +50,9 @@ _MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 def grep(root: WorkspaceRoot, operation: Grep) -> GrepResult:
-    """Return the matching lines, file by file in the requested order, with the requested context.
-
-    Binary files are left out, and so are ignored files and common build directories unless they are requested. If
-    ``path`` is a file, it is searched in any case.
-    """
+    """Return the matching lines, file by file in the requested order, with the requested context. Binary files are
+    skipped. Ignored files and common build directories are skipped unless requested, or unless ``path`` is such a
+    file."""
     if operation.max_results is not None and operation.max_results < 1:
         raise ToolError(f"the limit must be at least 1 match, got {operation.max_results}")
     search = _GrepSearch(operation)

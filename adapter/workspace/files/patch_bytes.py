@@ -20,9 +20,9 @@ def patch_bytes(
 ) -> tuple[PatchResult, bytes]:
     """Return the patched text of a file and its bytes. Bytes outside of the patches do not change.
 
-    If the encoding is a guess, the patches are applied to the bytes and to the text, and both results must agree. In
-    the true encoding, a letter may be half of a character, and old text may occur more often. Raises EditError if the
-    patches do not match, ToolError if the file is binary or cannot be written.
+    If the encoding is a guess, the patches are applied to both the bytes and the decoded text, and the results must
+    agree. If the guess is wrong, a letter may be only half of a character, and old text may occur more often than it
+    seems. Raises EditError if the patches do not match, ToolError if the file is binary or cannot be written.
     """
     decoded = decode(data, shown, encoding)
     result = _patch(decoded.text, operation.patches, operation, shown)
@@ -55,7 +55,7 @@ def _to_bytes_patch(patch: Patch, encoding: str, shown: str) -> Patch:
 def creates_file(patches: Sequence[Patch], empty_old_text: EmptyOldText = "refuse") -> bool:
     """Return whether the patches contain the whole text of a file, so that the file need not exist.
 
-    A patch without old text does unless ``empty_old_text`` refuses it.
+    A single patch without old text is such a text, unless ``empty_old_text`` is "refuse".
     """
     if len(patches) == 1 and empty_old_text != "refuse" and not (patches[0].old_text or patches[0].start_line):
         return True
