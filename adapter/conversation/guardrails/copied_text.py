@@ -68,9 +68,10 @@ def find_placeholder(tool: Tool, arguments: JsonObject, past: CallHistory, tools
 
 def _is_of_example(value: str, tools: ToolSet) -> bool:
     """Return whether ``value`` is a file name from an example. Common names such as ``src/main.rs`` may be real."""
-    if "/" not in value or find_paths(value) != [value] or PurePosixPath(value).stem in _COMMON_FILES:
+    examples = [tool.example for tool in tools.values() if tool.example] if "/" in value else []
+    if not examples or find_paths(value) != [value] or PurePosixPath(value).stem in _COMMON_FILES:
         return False
-    return any(value in strings_in(tool.example) for tool in tools.values() if tool.example)
+    return any(value in strings_in(example) for example in examples)
 
 
 def _copies_description(name: str, value: str, tool: Tool) -> bool:

@@ -7,6 +7,7 @@ Only requests that name a file count, so that a false alarm is rare.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall
 from adapter.conversation.guardrails.empty_claims import expects_information
@@ -47,7 +48,13 @@ def find_change_tools(past: CallHistory, tools: ToolSet) -> tuple[str, ...]:
     request = _REQUEST.match(past.request.lstrip())
     if request is None or any(call.ok and call.changes for call in past.recent):
         return ()
-    pattern = re.compile(_TOOL_NAMES.get(request["verb"].lower(), _EDITS), re.IGNORECASE)
+    return _find_tools(_TOOL_NAMES.get(request["verb"].lower(), _EDITS), tools)
+
+
+@lru_cache(32)
+def _find_tools(names: str, tools: ToolSet) -> tuple[str, ...]:
+    """Return the tools that take a file, by a pattern for their names."""
+    pattern = re.compile(names, re.IGNORECASE)
     return tuple(name for name, tool in tools.items() if pattern.search(name) and _takes_file(tool))
 
 

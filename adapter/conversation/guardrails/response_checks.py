@@ -225,5 +225,6 @@ def find_answer_end(content: str, request: str) -> int:
     The answer ends before a user message that the model has invented and answered, unless ``request`` is about
     dialogues.
     """
-    user = None if _ABOUT_TALK.search(request) else _USER_SAYS.search(content)
-    return user.start() if user is not None and _MODEL_SAYS.search(content, user.end()) else len(content)
+    user = _USER_SAYS.search(content)
+    is_invented = user is not None and _MODEL_SAYS.search(content, user.end()) and not _ABOUT_TALK.search(request)
+    return user.start() if user is not None and is_invented else len(content)

@@ -10,6 +10,7 @@ import pytest
 
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall, call_history_of, looks_like_error
 from adapter.conversation.guardrails.engine import NO_STEPS, Accept, Guardrails, Retry, Stop
+from adapter.conversation.guardrails.loop_detection import asks_for_repetition
 from adapter.conversation.guardrails.registry import BY_STEPS, DEFAULT, GUARDRAILS, WITHIN_ANSWER, parse_guardrails
 from adapter.conversation.guardrails.required_steps import parse_steps
 from adapter.conversation.guardrails.response_checks import CandidateAnswer
@@ -438,3 +439,24 @@ def test_guardrails_are_parsed_by_name():
 def test_invalid_retries_raise(retries):
     with pytest.raises(UsageError, match=r"retries must be at least 0, got"):
         Guardrails(TOOLS, retries=retries)
+
+
+REPETITIONS = """
+again both each every keep per poll repeat repeatedly retry several thrice times twice until wait while two of three of
+erneut mehrmals noch warte wieder wiederhole zweimal bis deux fois jusqu dos veces hasta volte vezes até fino another
+раз пока снова дважды 两次 兩次 二次 三次 直到 再 回 まで 번 까지
+"""
+WORDS = REPETITIONS.replace(" of", "_of").split()
+
+
+@pytest.mark.parametrize("word", [each.replace("_", "  ") for each in WORDS])
+def test_every_word_for_a_repetition_is_found(word):
+    assert asks_for_repetition(f"Look at it, {word}.")
+    assert asks_for_repetition(word.upper())
+    assert not word.isascii() or not asks_for_repetition(f"x{word}x")
+
+
+def test_calls_are_equal_if_their_arguments_have_equal_json():
+    assert PastCall("f", {"a": 1, "b": [2]}).equals(PastCall("f", {"b": [2], "a": 1}, "other result"))
+    assert not PastCall("f", {"a": 1}).equals(PastCall("f", {"a": True}))
+    assert not PastCall("f", {"a": 1}).equals(PastCall("g", {"a": 1}))
