@@ -147,7 +147,7 @@ def call_history_of(messages: Json, tools: ToolSet | None = None) -> CallHistory
         elif role == "user" and "content" in message:
             request, turn_start = texts[-1][1], len(calls)
     past_calls = []
-    changing = {name: tools is None or may_change(name, tools) for _, name, _ in calls}
+    changing = {name: tools is None or may_change(name, tools) for name in {name for _, name, _ in calls}}
     for call_id, name, arguments in calls:
         result = results.get(call_id)
         is_ok = result is not None and not looks_like_error(result)
