@@ -21,7 +21,7 @@ from adapter.protocols.openai_errors import RequestError, require_type
 from adapter.protocols.plain_messages import has_misplaced_system, last_calls, last_request
 from adapter.protocols.reasoning_budget import requested_budget, server_field, without_budget
 from adapter.protocols.request_constraint import Enforcement, build_enforcement, lazy_constraint_fields
-from adapter.protocols.request_limits import check_size
+from adapter.protocols.request_limits import MAX_TEXT, check_size
 from adapter.protocols.request_prompt import build_prompt
 from adapter.protocols.template_prompt import TemplatePrompt
 from adapter.protocols.tool_request import ToolRequest, apply_shortlist, parse_tool_request, request_format
@@ -76,9 +76,15 @@ def passthrough_request(body: JsonObject, options: TranslationOptions) -> Transl
     return replace(translated, body=body, turn=hash_messages(request.messages), parsing=parsing, shortened=shortened)
 
 
-def translate_chat_request(body: JsonObject, options: TranslationOptions) -> TranslatedRequest:
-    """Translate a chat request. Raises RequestError if it is invalid, as OpenAI's API would also report."""
-    check_size(body)
+def translate_chat_request(
+    body: JsonObject, options: TranslationOptions, json_bytes: int | None = None
+) -> TranslatedRequest:
+    """Translate a chat request. Raises RequestError if it is invalid, as OpenAI's API would also report.
+
+    ``json_bytes``: the length of ``body`` as JSON, if it is known. Its text is not longer.
+    """
+    if json_bytes is None or json_bytes > MAX_TEXT:
+        check_size(body)
     require_type(bool, body.get("stream"), "stream")
     body = {**body, "messages": adapt_media(body.get("messages"), options.unsupported_media)}
     functions, kinds = tools_as_functions(body)

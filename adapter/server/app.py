@@ -322,7 +322,8 @@ async def _chat(upstream: ModelServer, keep_alive_s: float, http: HttpRequest) -
         content, body = await read_json_body(http, upstream.work)
         if needs_translation(body) or upstream.options.budgets_for(body).reasoning is not None:
             options = await upstream.options_for(body)
-            request = await upstream.work.run(len(content), partial(translate_chat_request, body, options))
+            size = len(content)
+            request = await upstream.work.run(size, partial(translate_chat_request, body, options, json_bytes=size))
         elif await upstream.leaves_markup(body):
             options = await upstream.with_budgets(upstream.options)
             request = await upstream.work.run(len(content), partial(passthrough_request, body, options))

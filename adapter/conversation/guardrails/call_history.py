@@ -135,17 +135,18 @@ def call_history_of(messages: Json, tools: ToolSet | None = None) -> CallHistory
         if not isinstance(message, dict):
             continue
         role, content = message.get("role"), message.get("content")
+        text = content if isinstance(content, str) else _text(content)
         if role in ("tool", "function"):
-            results[str(message.get("tool_call_id") or "")] = _text(content)
+            results[str(message.get("tool_call_id") or "")] = text
             continue
-        texts.append((str(role), _text(content)))
+        texts.append((str(role), text))
         if role == "assistant" and isinstance(tool_calls := message.get("tool_calls"), list | tuple):
             number = len(calls)
             for each in tool_calls:
                 if call := _parse_call(each, number):
                     calls.append(call)
         elif role == "user" and "content" in message:
-            request, turn_start = texts[-1][1], len(calls)
+            request, turn_start = text, len(calls)
     past_calls = []
     changing = {name: tools is None or may_change(name, tools) for name in {name for _, name, _ in calls}}
     for call_id, name, arguments in calls:
@@ -169,12 +170,10 @@ def _parse_call(tool_call: Json, number: int) -> tuple[str, str, JsonObject] | N
 
 
 def _text(content: Json) -> str:
-    if isinstance(content, str):
-        return content
     parts: Sequence[Json] = content if isinstance(content, list) else ()
     return "\n".join(part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str))
 
 
 def looks_like_error(result: str) -> bool:
     """Return whether a tool's result begins like an error message."""
-    return _FAILED.match(result[:400]) is not None
+    return _FAILED.match(result, 0, 400) is not None
