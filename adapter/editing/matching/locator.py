@@ -38,6 +38,7 @@ from adapter.editing.matching.strategies import (
     match_literal,
     match_whole_lines,
     split_view_lines,
+    splits_word,
 )
 from adapter.editing.rejection import Rejection, Resolution, ResolvedEdit
 from adapter.editing.repairs.diff_markers import AmbiguousDiffMarkers, strip_new_text_markers
@@ -45,6 +46,7 @@ from adapter.editing.repairs.interpretations import OLD_MARKERS_NOTE, Interpreta
 from adapter.editing.repairs.omissions import find_omissions, is_elision, is_like_own, may_be_elision
 from adapter.editing.repairs.reindent import indent_of
 from adapter.editing.repairs.unescape import unescape_new_text
+from adapter.editing.repairs.unicode_escapes import UNICODE_NOTE, match_unicode_escapes
 from adapter.editing.splice import AmbiguousReplacement
 from adapter.tools.operations import EmptyOldText, Hunk, ParameterNames, Patch
 
@@ -128,6 +130,12 @@ class _Locator:
         for stage in _STAGES:  # text that matches as written needs no interpretation
             if matches := list(stage(self.search, written)):
                 return self._resolve(matches, written)
+        if escaped := match_unicode_escapes(self.old, self.new, view):
+            self.old, self.new = escaped
+            written = replace(written, old=self.old, new=self.new, notes=(*written.notes, UNICODE_NOTE))
+            for stage in _STAGES:
+                if matches := list(stage(self.search, written)):
+                    return self._resolve(matches, written)
         alternatives = [one for one in interpretations(written) if not self._reads_own_markers(one)]
         others = sorted(alternatives[1:], key=self._unfamiliarity)
         for stage in _STAGES:
@@ -243,7 +251,8 @@ class _Locator:
 
     def _choose(self, matches: Sequence[TextMatch], hint: int | None) -> tuple[TextMatch | None, tuple[int, ...]]:
         """Return the only match; otherwise the only match with an equal layout; otherwise the match to which the line
-        hint points, or None. If there are several matches, also return the first line of each."""
+        hint points, or without a hint the only match of whole words, or None. If there are several matches, also return
+        the first line of each."""
         exact_layout = matches if len(matches) == 1 else [match for match in matches if match.is_exact_layout]
         if len(exact_layout) == 1:
             return exact_layout[0], ()
@@ -251,10 +260,15 @@ class _Locator:
             return None, ()
         places = tuple(match.first_line for match in matches)
         if hint is None and self.patch.end_line is None:
-            return None, places
+            whole_words = [match for match in matches if not self._splits_word(match)]
+            return (whole_words[0], ()) if len(whole_words) == 1 else (None, places)
         distances = [self._distance(match, hint) for match in matches]
         nearest = find_nearest(distances, self._lead)
         return None if nearest is None else matches[nearest], places
+
+    def _splits_word(self, match: TextMatch) -> bool:
+        view = self.document.view
+        return splits_word(view, match.start) or splits_word(view, match.end)
 
     def _replace_all(self, matches: Sequence[TextMatch], interpretation: Interpretation) -> Resolution:
         """Replace every match that does not overlap the match before it."""

@@ -203,7 +203,11 @@ def match_within_lines(search: DocumentIndex, interpretation: Interpretation) ->
 
 def splits_word(text: str, at: int) -> bool:
     """Return whether the offset ``at`` is inside a word."""
-    return text[at - 1 : at].isalnum() and text[at : at + 1].isalnum()
+    return _is_in_word(text[at - 1 : at]) and _is_in_word(text[at : at + 1])
+
+
+def _is_in_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
 
 
 def _without_outer_blanks(interpretation: Interpretation) -> Interpretation:

@@ -1,0 +1,42 @@
+r"""Write characters as the document does: it may have ``\u2019`` where a model wrote the character, or the reverse."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+
+_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
+UNICODE_NOTE = "characters were written as in the file, as escapes or as they are"
+
+
+def match_unicode_escapes(old: str, new: str, view: str) -> tuple[str, str] | None:
+    """Return both texts with characters in the form of the document ``view``, or None if no line needs another form.
+
+    A line of the old text changes only if it is in the document in the other form alone. Lines that only the new text
+    has get that form if all lines of the old text with such a character do.
+    """
+    if "\\u" not in old and (old.isascii() or "\\u" not in view):
+        return None
+    lines = old.split("\n")
+    characters = {character for character in old if not character.isascii() and ord(character) <= 0xFFFF}
+    forms: list[Callable[[str], str]] = [partial(_escape, characters, spelling) for spelling in ("04x", "04X")]
+    for form in (*forms, _unescape):
+        changed = {
+            line: other
+            for line in lines
+            if (other := form(line)) != line and line.strip() not in view and other.strip() in view
+        }
+        if changed:
+            is_everywhere = all(line in changed for line in lines if form(line) != line)
+            written = (changed.get(line, form(line) if is_everywhere else line) for line in new.split("\n"))
+            return "\n".join(changed.get(line, line) for line in lines), "\n".join(written)
+    return None
+
+
+def _escape(characters: set[str], spelling: str, text: str) -> str:
+    return "".join(f"\\u{ord(one):{spelling}}" if one in characters else one for one in text)
+
+
+def _unescape(text: str) -> str:
+    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)
