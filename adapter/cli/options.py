@@ -75,6 +75,8 @@ CONTEXT_BUDGET_HELP = (
     "Shorten old results and summarize old turns once a conversation exceeds this many tokens. auto: the model "
     "server's context size; off: never."
 )
+STYLES_HELP = "compact (one line), args (with types), full (explained), trained (JSON)"
+STYLE_HELP = f"How the generated prompt describes a tool: {STYLES_HELP} or auto."
 PROMPTS_HELP = "Folder with custom prompt templates."
 
 Approve = Annotated[

@@ -24,7 +24,7 @@ def prompt(
         str,
         typer.Option(
             metavar="NAME",
-            help="Description of tools: compact (a line each), args (with types), full (explained) or trained (JSON).",
+            help="Description of a tool: compact (one line), args (with types), full (explained) or trained (JSON).",
         ),
     ] = "compact",
     prompts: Annotated[Path | None, typer.Option(metavar="DIR", help=options.PROMPTS_HELP)] = None,

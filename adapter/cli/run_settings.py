@@ -41,9 +41,7 @@ class RunSettings:
     format: options.Format = "auto"
     max_turns: Annotated[int, _basic("N", "Maximum number of model responses per message.", min=1)] = 25
 
-    style: Annotated[str, _model("NAME", "Style of the generated prompt: auto, compact, args, full or trained.")] = (
-        "auto"
-    )
+    style: Annotated[str, _model("NAME", options.STYLE_HELP)] = "auto"
     prompts: Annotated[Path | None, _model("DIR", options.PROMPTS_HELP)] = None
     prompt: Annotated[str, _model("MODE", options.PROMPT_HELP)] = "auto"
     template: Annotated[Path | None, _model("FILE", options.TEMPLATE_HELP)] = None

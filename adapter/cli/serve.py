@@ -91,7 +91,12 @@ def serve(
         bool, _upstream("", "Also pass through requests that manage the model server.", "--pass-admin")
     ] = False,
     style: Annotated[
-        str, _model("NAME", "Style of the generated prompt: auto, trained, full, compact, args, small or bare.")
+        str,
+        _model(
+            "NAME",
+            f"How the generated prompt describes a tool: {shared.STYLES_HELP}, small (only names), bare (JSON without "
+            "example) or auto.",
+        ),
     ] = "auto",
     prompts: Annotated[Path | None, _model("DIR", shared.PROMPTS_HELP)] = None,
     prompt: Annotated[str, _model("MODE", shared.PROMPT_HELP)] = "auto",

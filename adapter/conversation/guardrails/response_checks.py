@@ -203,10 +203,8 @@ def find_arguments(text: str) -> JsonObject:
 
 
 def is_call_shaped(content: str, request: str) -> bool:
-    """Return whether the answer begins with a call in JSON, unless ``request`` is about JSON or calls.
-
-    The call may be a copy of an escaped one.
-    """
+    """Return whether the answer begins with a call in JSON, even if its control tokens are escaped. Return False if
+    ``request`` is about JSON or calls."""
     return find_leading_call(unescape_control_tokens(content)) != "" and not _ABOUT_CALLS.search(request)
 
 

@@ -13,9 +13,11 @@ _LEAD = re.compile(r"\s*(?://+!?|#+|\*|--+)(?= )")
 
 
 def find_enclosing(lines: Sequence[str], at: int, depth: int) -> Iterator[int]:
-    """Yield the indexes of the lines that enclose line ``at``, whose block is indented by ``depth``, the nearest first.
+    """Yield the indexes of the lines that enclose the line ``at``, innermost first. ``depth``: indentation of the block
+    that contains the line.
 
-    Each is above it and indented less than all lines in between. In a comment, the lines of the comment count, too.
+    An enclosing line is above the line, and indented less than all lines in between. If the line is in a comment, the
+    lines of the comment that enclose it are also yielded.
     """
     for index in range(at - 1, -1, -1):
         if lines[index].strip() and indent_width(lines[index]) < depth:

@@ -46,7 +46,8 @@ class IndentMapper:
         self._uses_tabs = any("\t" in pair.actual for pair in self._pairs)
 
     def move(self, text: str, nearest_row: int) -> str:
-        """Return ``text`` at the file's indentation. ``nearest_row`` is the index of the nearest old line."""
+        """Return ``text``, a line of the model, with the indentation that it must have in the file. ``nearest_row``:
+        the index of the nearest old line, whose indentation decides in doubt."""
         if not text.strip():
             if all(pair.written == pair.actual for pair in self._pairs):
                 return text

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from adapter.core.events import JsonObject
 from adapter.grammars.schema_ir import Choices
-from adapter.prompting.intent.bm25 import PATHS, ToolRanking, is_risky, tokens, value_kinds_of
+from adapter.prompting.intent.bm25 import PATHS, ToolRanking, is_risky, request_terms, value_kinds_of
 from adapter.prompting.intent.call_threshold import names_tool, should_call
 from adapter.prompting.intent.candidate_values import narrow_tool
 from adapter.prompting.intent.further_calls import find_further_arguments
@@ -60,7 +60,7 @@ def plan_assist(request: str, tools: ToolSet, settings: AssistSettings, *, must_
     is_optional = settings.threshold and not must_call
     if is_optional and not should_call(spelled, tools, ranking, scores):
         return Assist()
-    present = {kind for kind in tokens(spelled) if kind.startswith("_")}
+    present = {kind for kind in request_terms(spelled) if kind.startswith("_")}
     is_path_alone = present == {"_path_"} and not ranking.shared_words(next(iter(scores)), request)
     values = {*find_quoted(request), *find_paths(request)}
     fit = {name: score * _UNUSED_VALUE ** _count_unused(values, request, tools[name]) for name, score in scores.items()}

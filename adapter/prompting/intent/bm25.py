@@ -76,7 +76,7 @@ def stems(text: str) -> list[str]:
     return [stem(word) for word in split_words(text) if word not in STOP_WORDS]
 
 
-def tokens(text: str) -> list[str]:
+def request_terms(text: str) -> list[str]:
     """Return the stems of the words in a request, with values replaced by their kinds."""
     kinds = []
     for piece in find_quoted(text):
@@ -106,13 +106,13 @@ class ToolRanking:
 
     def scores(self, request: str) -> dict[str, float]:
         """Return the score of each tool, best first. The score is 0 if the tool shares no word with the request."""
-        words = Counter(tokens(request))
+        words = Counter(request_terms(request))
         scores = {name: self._score(name, words) for name in self._tools}
         return dict(sorted(scores.items(), key=lambda pair: -pair[1]))
 
     def shared_words(self, name: str, request: str) -> set[str]:
         """Return the words that a request shares with a tool, excluding kinds of values."""
-        return {word for word in tokens(request) if word in self._documents[name] and not word.startswith("_")}
+        return {word for word in request_terms(request) if word in self._documents[name] and not word.startswith("_")}
 
     def _fits(self, name: str, words: Counter[str]) -> bool:
         tool, document = self._tools[name], self._documents[name]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from adapter.prompting.intent.bm25 import ToolRanking, tokens, value_kinds_of
+from adapter.prompting.intent.bm25 import ToolRanking, request_terms, value_kinds_of
 from adapter.prompting.intent.candidate_values import has_all_required, names_parameter
 from adapter.tools.tool import ToolSet
 
@@ -35,7 +35,7 @@ def should_call(request: str, tools: ToolSet, ranking: ToolRanking, scores: Mapp
         return True
     kinds = (value_kinds_of(name, each) for tool in tools.values() for name, each in tool.properties.items())
     taken = set().union(*kinds)
-    return not DISTINCTIVE.isdisjoint(taken.intersection(tokens(request)))
+    return not DISTINCTIVE.isdisjoint(taken.intersection(request_terms(request)))
 
 
 def names_tool(request: str, name: str) -> bool:
