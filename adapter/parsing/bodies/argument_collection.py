@@ -8,7 +8,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from adapter.core.events import Json, JsonObject
-from adapter.parsing.bodies.raw_value import ambiguous_end_message, has_ambiguous_end
+from adapter.parsing.bodies.raw_value import (
+    ambiguous_end_message,
+    has_ambiguous_end,
+    named_close_at_end,
+    uncertain_end_message,
+)
 from adapter.parsing.format import CUT_OFF, BodyResult
 from adapter.tools.call_shapes import DecodedCall
 from adapter.tools.coercion import coerce_text, schema_types
@@ -64,6 +69,8 @@ class PendingCall:
         """Reject the call if ``text``, a value that one of the tags ``closes`` ended, seems to be closed twice."""
         if twice := has_ambiguous_end(text, opens, closes):
             self.problem = ambiguous_end_message(self.name, key, twice)
+        elif named := named_close_at_end(text, key, closes):
+            self.problem = uncertain_end_message(self.name, key, named)
 
     def result(self, *fixes: str) -> BodyResult:
         if self.problem is not None:

@@ -147,6 +147,25 @@ def ambiguous_end_message(name: str, key: str, close: str) -> str:
     )
 
 
+def named_close_at_end(value: str, key: str, closes: Sequence[str]) -> str:
+    """Return the closing tag ``</KEY>`` at the end of ``value``, which another tag closed, or "".
+
+    A model that closes a value by its name may also write the proper tag. But a value may end in such a tag. The two
+    cases can be distinguished only if the value also contains the opening tag.
+    """
+    close = f"</{key}>"
+    is_own = close in closes or not value.rstrip().endswith(close) or f"<{key}" in value
+    return "" if is_own else close
+
+
+def uncertain_end_message(name: str, key: str, close: str) -> str:
+    """Return the error for a value of which the tag ``close`` may be the end or a part."""
+    return (
+        f"the value of {key!r} in the call of {name!r} contains {close}, which may end it. Write the call again "
+        'without that tag; if it belongs to the value, give the arguments as one JSON object: {"' + key + '": ...}'
+    )
+
+
 def without_line_end(value: str) -> str:
     """Return ``value`` without its last line break. For a value that lacks its closing tag: the line break belongs to
     the tag that ended the value."""
