@@ -19,7 +19,7 @@ import re
 from dataclasses import dataclass
 
 from adapter.parsing.bodies.argument_collection import BodyError, PendingCall
-from adapter.parsing.bodies.raw_value import without_broken_close
+from adapter.parsing.bodies.raw_value import uncertain_end_message, without_broken_close
 from adapter.parsing.fallback_readers import read_call_or_text
 from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, ReadContext, peek_call
 from adapter.parsing.marker_set import MarkerSet, markers_for
@@ -28,6 +28,7 @@ from adapter.parsing.stream_buffer import (
     StreamBuffer,
     give_back,
     is_next,
+    peek_marker,
     peek_match,
     read_until,
     skip_space,
@@ -43,6 +44,12 @@ from adapter.parsing.tagged_json import TaggedJson
 
 NAME_LIMIT = 200
 """Maximum length of a name; longer text is prose that contains a stray marker."""
+
+WORD_LIMIT = 40
+"""Maximum length of a closing tag of an unknown word."""
+
+VALUE_LIMIT = 2_000
+"""Number of characters after a misspelt end of a function in which another end of its value is searched for."""
 
 INLINE_VALUES = "inline values"
 """Body variant: a value is on the same line as its tags."""
@@ -61,18 +68,22 @@ _AFTER_VALUE = MarkerSet(*_PARAMETER_TAGS, "</function>", "</tool_call>")
 _PARAMETER_CLOSE = MarkerSet("</parameter>")
 _CALL_BOUNDARY = MarkerSet("<tool_call>", "</tool_call>", "<function=", "<function ")
 _CLOSE = MarkerSet("</tool_call>")
+_NEXT_CALL = MarkerSet("<tool_call>", "<function=", "<function ")
+_NEXT_CALL_OR_CLOSE = MarkerSet(*_NEXT_CALL.literals, "</parameter>")
 _STRAY_CLOSES = MarkerSet("</function>", "</function_invocation>")
 _FUNCTION_ENDS = ("</function>", "</tool_call>")
 _ELEMENT_ENDS = ("</parameter>", *_FUNCTION_ENDS)
+_ODD_NAME = frozenset("=\"'")
 _FENCE = MarkerSet("```json", "```")
-_OPEN_NAME = re.compile(r"([\w.:-]+)\s*\n\s*(?=<parameter=)", re.IGNORECASE)
+_OPEN_NAME = re.compile(r"(?:<function>\s*)?([\w.:-]+)\s*(?:</function>\s*|\n\s*)(?=<parameter=)", re.IGNORECASE)
 _EMPTY_ELEMENT = re.compile(r"([\w.:-]+)[\"']?(?:\s+value\s*=\s*(?:\"([^\"]*)\"|'([^']*)'))?\s*/")
 _DOUBLED_BRACKET = re.compile(r">\r?\n")
 """The rest of a doubled bracket, ``<parameter=KEY>>``. A value that begins with a bracket is on a separate line."""
 
 _UNKNOWN_ELEMENT = re.compile(r"<[A-Za-z]\w*[ =][^<>]*>")
-_MAY_BE_OPEN_NAME = re.compile(r"[\w.:-]*+(?:\s*+(?:<\w*)?)")
+_MAY_BE_OPEN_NAME = re.compile(r"(?:<\w*+(?:>\s*+)?)?+[\w.:-]*+\s*+(?:</\w*+(?:>\s*+)?)?+(?:<\w*+)?")
 _INSIDE = r"\s*(?=<parameter[ =]|parameter=|</function>)"
+_OTHER_CLOSE = re.compile(r"</[A-Za-z_]\w*")
 _BROKEN_NAME = re.compile(rf"([\w.:-]+)[\"']?>{_INSIDE}", re.IGNORECASE)
 _BROKEN_OPENER = re.compile(rf"\s*={_BROKEN_NAME.pattern}", re.IGNORECASE)
 _MAY_BE_BROKEN_NAME = re.compile(r"[\w.:-]*+(?:[\"']?(?:>\s*+[</\w]*+)?)")
@@ -219,8 +230,12 @@ def _read(source: StreamBuffer, span: list[str], context: ReadContext, function:
     function.name, function.tool = name, context.tools.get(name)
     if opener.startswith("<function "):
         function.fix("attribute-syntax")
-    if name.endswith("/"):
+    is_empty = name.endswith("/")
+    if is_empty:
         function.name = name.rstrip("/ \"'")
+    if function.tool is None and not _ODD_NAME.isdisjoint(function.name):
+        function.problem = f"a call has no name but {function.name!r}: expected <function=NAME>"
+    if is_empty:
         yield from _take_close(source, span)
         return function.result()
     try:
@@ -283,7 +298,10 @@ def _read_parameter(source: StreamBuffer, span: list[str], function: _Function) 
         function.add(key, attribute_value or "")
         function.fix("value-in-attribute" if attribute_value else "misspelt-inner-tag")
         return
-    if '"' in key:
+    if key.lower().startswith("parameter=") and not function.has_parameter(key):
+        key = key[len("parameter=") :]
+        function.fix("misspelt-inner-tag")
+    if not key or '"' in key or ("=" in key and not function.has_parameter(key)):
         function.problem = f"a parameter of {function.name!r} has no name but {key!r}: expected <parameter=NAME>"
     value: list[str] = []
     function.keys.add(key)
@@ -299,6 +317,8 @@ def _read_parameter(source: StreamBuffer, span: list[str], function: _Function) 
     else:
         function.fix("missing-inner-tag")
         text = without_broken_close(text, key, ("</parameter>",))
+        if "</parameter>" in text.lower() and not function.was_nested:
+            function.problem = uncertain_end_message(function.name, key, "</parameter>")
     if _DOUBLED_BRACKET.match(text) and not function.is_inline:
         function.fix("misspelt-inner-tag")
         text = text[1:]
@@ -367,6 +387,8 @@ def _closes(source: StreamBuffer, marker: str, value: list[str], function: _Func
     char = yield from skip_space(source, ahead)
     following = yield from take_marker(source, _AFTER_VALUE if kind == "</parameter>" else _CALL_BOUNDARY)
     closes = bool(following) or not char
+    if kind == "</parameter>" and char == "<" and not following:
+        closes = yield from _closes_misspelt_function(source, ahead)
     if kind == "</function>" and following.lower() == "</tool_call>":
         ahead.append(following)
         yield from skip_space(source, ahead)
@@ -377,6 +399,24 @@ def _closes(source: StreamBuffer, marker: str, value: list[str], function: _Func
         closes = False  # the value may have continued
     source.push_back("".join(ahead) + following)
     return closes
+
+
+def _closes_misspelt_function(source: StreamBuffer, ahead: list[str]) -> Reader[bool]:
+    """Return whether a closing tag of any other word comes next, and after it the end of the call or of the text.
+
+    The tags are part of the value if another ``</parameter>`` follows before the next call. Adds the text to ``ahead``.
+    """
+    tag = yield from take_until(source, ">", WORD_LIMIT, ahead)
+    if tag is None or not _OTHER_CLOSE.fullmatch(tag):
+        return False
+    char = yield from skip_space(source, ahead)
+    if not char:
+        return not source.was_cut
+    if not (yield from take_marker(source, _CLOSE, ahead)):
+        return bool((yield from peek_marker(source, _NEXT_CALL, 0)))
+    marker = yield from peek_marker(source, _NEXT_CALL_OR_CLOSE, VALUE_LIMIT)
+    may_continue = source.was_cut and not marker and len(source.text) - source.position <= VALUE_LIMIT
+    return marker.lower() != "</parameter>" and not may_continue
 
 
 def _take_name(source: StreamBuffer, span: list[str]) -> Reader[str | None]:
