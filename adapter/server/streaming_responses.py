@@ -289,7 +289,8 @@ class TranslatedStream(_Translated, StreamingProxy):
             else:
                 self._listening_since = math.inf  # the translation must not count as the model server's silence
                 out = await self._upstream.work.run(size, partial(streamed.feed, text))
-            self._listening_since = self._now()
+            if not out:  # otherwise it is written at once
+                self._listening_since = self._now()
         out += streamed.feed(rest) if (rest := remover.close()) else b""
         body = streamed.next_body()
         if body is None:
