@@ -82,20 +82,26 @@ class UpstreamConnection:
         self._template = template
         self._retry_s = retry_s
         self._session: aiohttp.ClientSession | None = None
+        self._decoding_session: aiohttp.ClientSession | None = None
         key = self._key = api_key_for(self.endpoint)
         self._own_headers = {"Authorization": f"Bearer {key}"} if key else {}
 
     async def open(self) -> None:
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0),
-            auto_decompress=False,  # passed-through bodies keep their encoding
-            trust_env=not self.endpoint.is_local,  # HTTP_PROXY is not meant for this machine
-            cookie_jar=aiohttp.DummyCookieJar(),
+        connector = aiohttp.TCPConnector(limit=0)
+        self._session, self._decoding_session = (
+            aiohttp.ClientSession(
+                connector=connector,
+                auto_decompress=decodes,
+                trust_env=not self.endpoint.is_local,  # HTTP_PROXY is not meant for this machine
+                cookie_jar=aiohttp.DummyCookieJar(),
+            )
+            for decodes in (False, True)
         )
 
     async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
+        for session in (self._session, self._decoding_session):
+            if session is not None:
+                await session.close()
         if self._template is not None:
             self._template.close()
 
@@ -231,8 +237,10 @@ class UpstreamConnection:
     async def _request(
         self, method: str, path: str, content: bytes, headers: Mapping[str, str], has_own_timeout: bool
     ) -> aiohttp.ClientResponse:
-        assert self._session is not None
-        return await self._session.request(
+        # Passed-through answers keep their encoding. Some servers compress others although they must not.
+        session = self._decoding_session if "Accept-Encoding" in headers else self._session
+        assert session is not None
+        return await session.request(
             method,
             yarl.URL(self.url(path), encoded=True),
             data=content or None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import http.client
 import json
 import re
@@ -12,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -85,6 +87,24 @@ def test_non_json_answer_is_reported(client, upstream, stream, said):
     """With status 200: the error quotes its beginning."""
     upstream.on(CHAT, Reply(200, said, "text/html"))
     with pytest.raises(openai.APIError, match=f"the model server sent invalid JSON: '{said.split()[0].decode()}"):
+        ask(client, stream)
+
+
+@streamed_and_whole
+def test_compressed_answer_is_decoded(client, upstream, stream):
+    """Some proxies compress answers although the request does not allow it."""
+    plain = as_stream(delta(f"I look.\n{CALL}"), delta(None, "stop")) if stream else as_json(200, completion(CALL))
+    gzipped = replace(plain, body=gzip.compress(plain.body), headers=(("Content-Encoding", "gzip"),))
+    upstream.on(CHAT, gzipped, replace(gzipped, status=400, body=gzip.compress(b'{"error": {"message": "too long"}}')))
+    assert [call.function.arguments for call in ask(client, stream).message.tool_calls] == ['{"path": "a.py"}']
+    with pytest.raises(openai.BadRequestError, match="too long"):
+        ask(client, stream)
+
+
+@streamed_and_whole
+def test_damaged_compression_is_an_error(client, upstream, stream):
+    upstream.on(CHAT, Reply(200, b"not gzip", headers=(("Content-Encoding", "gzip"),)))
+    with pytest.raises(openai.APIError):
         ask(client, stream)
 
 
