@@ -48,6 +48,8 @@ class FollowedChoice(ChoiceOutput):
             else:
                 self._record(None)
                 self._request.stats.count_retry(self.attempt.guardrail)
+                is_retry = bool(self.attempt.guardrail) and not request.is_continuation
+                self._hides_reasoning = is_retry and self.reasoned > 0 and not self._is_whole
             self.attempt.close()
             _, reasoning = self.attempt.unfinished_text()
             self._begin(HeldAnswer(request, self.attempt.retry + 1))

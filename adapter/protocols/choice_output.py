@@ -47,6 +47,7 @@ class ChoiceOutput:
         self._has_role = False
         self.reasoned = 0
         """Number of characters of reasoning."""
+        self._hides_reasoning = False  # the client has that of a rejected answer, which the model repeats
         self._size = self._separate = 0  # characters in the text, and outside of it
         self._content, self._verbatim = StringBuilder(), VerbatimText()  # for the client, and as the model wrote it
         self._calls = ToolCallDeltas(attempt.request.client.kinds, attempt.request.turn)

@@ -9,16 +9,18 @@ import pytest
 
 from adapter.conversation.guardrails.registry import parse_guardrails
 from adapter.conversation.guardrails.response_checks import CandidateAnswer
+from adapter.protocols.anthropic_response import AnthropicWriter
 from adapter.protocols.exchange import BufferedExchange, StreamedExchange
 from adapter.protocols.guarded_exchange import RetryPolicy, guard_headers
 from adapter.protocols.openai_chat_response import BufferedCompletion
 from adapter.protocols.openai_errors import RequestError
 from adapter.protocols.recorded_exchange import Observation
-from adapter.protocols.sse import EventReader
+from adapter.protocols.sse import EventReader, encode_event
 from adapter.protocols.translate import translate_chat_request
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.translation_options import TranslationOptions
 from tests.protocols.test_wire import stream_of
+from tests.scripted_server import delta
 from tests.server.test_wrap import ASK, CALL, TOOLS, completion
 
 CALLED = ("read_file", '{"path": "a.py"}')
@@ -433,3 +435,24 @@ def test_first_whole_call_of_a_truncated_answer_is_kept():
         assert cut(request(), text) == ("", [CALLED], "tool_calls"), text
     for text in (read[:-1], f"<tool_call>\n{read}", "I will and then I will"):
         assert cut(request(), text)[1:] == ([], "length"), text
+
+
+@pytest.mark.parametrize("split", [True, False], ids=["split by the server", "in the text"])
+def test_reasoning_of_a_retry_is_not_streamed_again(split):
+    """A second thinking block would repeat the first one."""
+
+    def thinking(text: str) -> bytes:
+        if not split:
+            return stream_of(f"<think>Where is a.py?</think>{text}")
+        return encode_event(delta(None, reasoning_content="Where is a.py?")) + stream_of(text)
+
+    exchange = StreamedExchange(request(), 0, AnthropicWriter("m", "id"))
+    sent = exchange.feed(thinking("I will read it now."))
+    assert exchange.next_body() is not None
+    sent += exchange.feed(thinking(CALL)) + exchange.close()
+    starts = [event["content_block"]["type"] for event in events(sent) if event["type"] == "content_block_start"]
+    assert starts == ["thinking", "text", "tool_use"]
+
+
+def events(sent: bytes) -> list[Any]:
+    return [json.loads(line[6:]) for line in sent.split(b"\n") if line.startswith(b"data: ")]
