@@ -47,7 +47,7 @@ def demo(
     ] = None,
 ) -> None:
     """Watch the built-in model edit a file in a sample workspace."""
-    from adapter.cli.demo import run_demo
+    from adapter.cli.demo_runner import run_demo
 
     raise typer.Exit(run_demo(keep))
 

@@ -1,4 +1,4 @@
-"""Run `adapter demo`: the built-in model edits a sample workspace."""
+"""Run `adapter demo`: let the built-in model edit a sample workspace."""
 
 from __future__ import annotations
 
