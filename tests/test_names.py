@@ -45,12 +45,52 @@ def vague_functions() -> list[str]:
     ]
 
 
+REFERENCE = re.compile(r"(?<!`)`(adapter(?:\.\w+){2,})`(?!`)")
+"""The name of a module in a docstring, or of something in a module."""
+
+
+def stale_references() -> list[str]:
+    """References in docstrings to modules, or names in modules, that do not exist."""
+    names = {path.removesuffix(".py").removesuffix("/__init__").replace("/", "."): tree for path, tree in modules()}
+    stale = []
+    for path, tree in modules():
+        for node in ast.walk(tree):
+            if not (isinstance(node, ast.Constant) and isinstance(node.value, str)):
+                continue
+            for reference in REFERENCE.findall(node.value):
+                module = reference
+                while module not in names:
+                    module = module.rpartition(".")[0]
+                name = reference[len(module) + 1 :].partition(".")[0]
+                if name and name not in defined_names(names[module]):
+                    stale.append(f"{path}: {reference}")
+    return stale
+
+
+def defined_names(tree: ast.Module) -> set[str]:
+    definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    return {
+        *(node.name for node in ast.walk(tree) if isinstance(node, definitions)),
+        *(node.id for node in ast.walk(tree) if isinstance(node, ast.Name)),
+        *(
+            alias.asname or alias.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        ),
+    }
+
+
 def test_class_names_are_unique_in_the_package():
     assert repeated_classes() == {}
 
 
 def test_functions_are_named_for_what_they_do():
     assert vague_functions() == []
+
+
+def test_modules_named_in_docstrings_exist():
+    assert stale_references() == []
 
 
 if __name__ == "__main__":

@@ -79,7 +79,7 @@ class PromptSettings:
     generation_prompt: str | None = None
     """The end of the chat template's prompt, which may begin the reasoning. None: unknown."""
     max_tools: int | None = None
-    """Maximum number of tools that are described; see `adapter.prompting.intent.tool_shortlist`. None: all tools."""
+    """Maximum number of tools that are described; see `adapter.prompting.tool_shortlist`. None: all tools."""
 
     @property
     def may_be_own(self) -> bool:
@@ -94,7 +94,7 @@ class ConstraintSettings:
     ``mode``: see `adapter.grammars.constraint_mode`; None enforces a call only if the request requires it. ``enforce``:
     builds the request fields for the server. ``grounded``: limit the arguments of an enforced call to values from the
     conversation, if the parameter's name identifies them. ``ground``: returns the values of other arguments (see
-    `adapter.prompting.intent.grounding`).
+    `adapter.protocols.grounding`).
     """
 
     mode: Constraint | None = None
