@@ -51,7 +51,7 @@ class IndentMapper:
         if not text.strip():
             if all(pair.written == pair.actual for pair in self._pairs):
                 return text
-            return self._render_indent(_width(text)) if self._uses_tabs else text
+            return _render_indent(_width(text), True) if self._uses_tabs else text
         indent = indent_of(text)
         return self._map_indent(indent, nearest_row) + text[len(indent) :]
 
@@ -77,7 +77,8 @@ class IndentMapper:
         columns, (unit, written_unit) = _width(indent) - _width(base.written), self._units(base)
         if columns % written_unit == 0:  # else the line is aligned with other code
             columns = columns // written_unit * unit
-        return self._render_indent(max(_width(base.actual) + columns, 0))
+        uses_tabs = "\t" in base.actual if base.actual.strip("\t") else self._uses_tabs
+        return _render_indent(max(_width(base.actual) + columns, 0), uses_tabs)
 
     @cached_property
     def _added_prefix(self) -> str | None:
@@ -146,10 +147,9 @@ class IndentMapper:
         is_shown = step % unit != 0 if scaled < unit else step % scaled == 0 == written % scaled
         return scaled if rest == 0 and scaled in WRITTEN_UNITS and step and is_shown else unit
 
-    def _render_indent(self, columns: int) -> str:
-        if not self._uses_tabs:
-            return " " * columns
-        return "\t" * (columns // TAB_WIDTH) + " " * (columns % TAB_WIDTH)
+
+def _render_indent(columns: int, uses_tabs: bool) -> str:
+    return "\t" * (columns // TAB_WIDTH) + " " * (columns % TAB_WIDTH) if uses_tabs else " " * columns
 
 
 def _steps(lines: Iterable[str]) -> Iterator[tuple[int, bool]]:
