@@ -6,6 +6,7 @@ from the document, never from the model. Only real changes are written.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import takewhile
@@ -303,7 +304,9 @@ def merge_text(written: str, actual: str, new: str) -> str:
 
 
 def _is_extended(text: str, longer: str) -> bool:
-    """Return whether one part without quotes or dashes was added to ``text``."""
+    """Return whether one part without quotes or dashes was added to ``text``, if that has no word, behind it."""
+    if not re.search(r"\w", text):
+        return longer.startswith(text) and longer[len(text) :][:1].isspace()
     head = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(text, longer, strict=False)))
     rest = text[head:]
     return longer.endswith(rest) and not set("'\"-").intersection(longer[head : len(longer) - len(rest)])

@@ -230,7 +230,10 @@ class _Anchors:
         is_between = min(best.above, best.below) >= MIN_SIDE_BITS
         is_adjacent = all(self._adjacent_rows(rows, *span) >= self._adjacent_rows(rows, *other) for _, other in others)
         is_as_shown = context.bits(best.rows) >= MIN_AS_SHOWN * best.bits
-        is_sure = (is_only or is_between) and is_as_shown and context.bits(rows) + best.bits >= MIN_BITS
+        adjacent = self._adjacent_rows(rows, *span)
+        shown = [*self.keys[rows.start : rows.stop], *(self.keys[row] for row in adjacent)]
+        is_distinct = len(adjacent) > 1 or any(map(is_distinctive, shown))
+        is_sure = (is_only or is_between) and is_distinct and is_as_shown and context.bits(rows) + best.bits >= MIN_BITS
         anchor = _Anchor(rows, *span)
         return anchor if is_alone and is_adjacent and is_sure and self._is_consistent(anchor, best) else None
 
@@ -295,9 +298,10 @@ def _shallowest(lines: Sequence[str], span: range) -> int:
 
 
 def _is_same(shown: str, actual: str) -> bool:
-    """Return whether the lines are equal or one only adds words, like ``def f(a)`` and ``def f(a, b)``."""
-    left, right = (set(_WORD.findall(line)) for line in (shown, actual))
-    return shown == actual or bool(left and right and (left <= right or right <= left))
+    """Return whether the lines are equal or one only adds words at its end, like ``def f(a)`` and ``def f(a, b)``."""
+    left, right = (_WORD.findall(line) for line in (shown, actual))
+    has_all = set(left) <= set(right) or set(right) <= set(left)
+    return shown == actual or (has_all and left[:1] == right[:1] != [])
 
 
 def _owners(lines: Sequence[str], at: int) -> set[str]:

@@ -160,11 +160,18 @@ def _marker_width(old: Sequence[str], new: Sequence[str]) -> int | None:
     if votes:
         return _single_choice(list(votes), on_grid)
     depths = {indent_width(line) for line in old if line.strip()}
-    if depths == {0} and _may_be_a_list(["+" + line for line in added]):
+    if _may_be_a_list(["+" + line for line in added]) and (depths == {0} or not _is_next_to_margin(new)):
         return None  # "+ item" may be a list item
     known = [shift for shift in on_grid if any(width - shift in depths for width in widths)]
     fitting = known or [shift for shift in on_grid if shift >= 0 and unit > 1]
     return _single_choice(fitting, on_grid)
+
+
+def _is_next_to_margin(lines: Sequence[str]) -> bool:
+    """Return whether an added line is next to a line without indentation."""
+    filled = [line for line in lines if line.strip()]
+    pairs = [pair for pair in pairwise(filled) if (pair[0][:1] == "+") != (pair[1][:1] == "+")]
+    return any(indent_of(line) == "" for pair in pairs for line in pair if line[:1] != "+")
 
 
 def _single_choice(shifts: Sequence[int], on_grid: Sequence[int]) -> int | None:
