@@ -18,6 +18,7 @@ from adapter.core.events import (
 from adapter.parsing.markdown_context import MarkdownContext
 from adapter.parsing.parse_state import CALL, CONTENT, NOTHING, REASONING, HeldCalls, ParseState
 from adapter.parsing.stream_buffer import SPACE
+from adapter.parsing.wrapper_tags import tag_names
 
 
 class EventBuffer:
@@ -69,7 +70,7 @@ class EventBuffer:
         state.space.append(text[: len(text) - len(rest)])
         if body:
             self.rollback_held()
-            self.flush_whitespace(as_text=state.last is not REASONING)
+            self.flush_whitespace(as_text=state.last is not REASONING, tags_as_text=True)
             self.events.append(TextDelta(body, body))
             state.last = CONTENT
             state.space.append(rest[len(body) :])
@@ -78,11 +79,29 @@ class EventBuffer:
         self.flush_whitespace(as_text=False)
         self.events.append(MarkupDelta(raw))
 
-    def flush_whitespace(self, *, as_text: bool) -> None:
-        space = "".join(self.state.space)
+    def flush_whitespace(self, *, as_text: bool, tags_as_text: bool = False) -> None:
+        """Emit the buffered whitespace, and the wrapper tags that follow it."""
+        buffered = "".join(self.state.space)
         self.state.space.clear()
-        if space:
-            self.events.append(TextDelta(space, space) if as_text else MarkupDelta(space))
+        space, tags = buffered, ""
+        if "<" in buffered:
+            start = buffered.index("<")
+            space, tags = buffered[:start], buffered[start:]
+            self.state.open_tags |= set() if tags_as_text else tag_names(tags)
+        for text, is_text in ((space, as_text), (tags, tags_as_text)):
+            if text:
+                self.events.append(TextDelta(text, text) if is_text else MarkupDelta(text))
+
+    def close_tag(self, raw: str) -> None:
+        """Add the closing tag ``raw`` of an open wrapper. It follows calls, which may still be buffered."""
+        self.state.open_tags.remove(raw[2:-1].lower())
+        if not self.state.held:
+            self.add_markup(raw)
+            return
+        held = self.state.held.pop()
+        raw = "".join((*self.state.space, raw))
+        self.state.space.clear()
+        self.state.held.append(held._replace(events=[*held.events, MarkupDelta(raw)], raw=held.raw + raw))
 
     # --------------------------------------------------------------- reasoning
 

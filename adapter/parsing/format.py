@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 from adapter.core.events import JsonObject
 from adapter.parsing.encoding import content_alone
+from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer, peek_match
 from adapter.tools.call_shapes import DecodedCall
 from adapter.tools.tool import ToolSet
@@ -40,6 +41,8 @@ class ReadContext:
     ``may_be_text``."""
 
     tools: ToolSet
+    openers: MarkerSet = field(default_factory=MarkerSet)
+    """Opening markers of calls in all formats that are parsed."""
     expected_format: str | None = None
     """Name of the only format that is parsed; None to accept every format."""
     tool_call_body: str | None = None
@@ -204,6 +207,8 @@ class Format:
     aliases: tuple[str, ...] = ()
     openers_for: Callable[[Sequence[str]], tuple[CallOpener, ...]] | None = None
     """Function that builds the openers that depend on the names of the session's tools."""
+    opener_in: Callable[[str], CallOpener] | None = None
+    """Function that builds the opener of ``<NAMESPACE:invoke`` for any namespace, which is given with its colon."""
     read_bare: BodyReader | None = None
     """Reader of calls without markers at the beginning of a message or paragraph."""
     tool_call_body: str | None = None

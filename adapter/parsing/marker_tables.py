@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from adapter.parsing.bare_json import CALL_KEYS, UntaggedJson
-from adapter.parsing.fallback_readers import FallbackReader, merge_openers
+from adapter.parsing.bodies.announced_call import announced_call_reader
+from adapter.parsing.fallback_readers import FallbackReader, foreign_opener, merge_openers
 from adapter.parsing.format import (
     BodyReader,
     BodyResult,
@@ -21,6 +22,7 @@ from adapter.parsing.format import (
 from adapter.parsing.markdown_context import FENCE, FENCE_KIND
 from adapter.parsing.marker_set import MarkerSet, WeakMarkerSet, first_two, markers_for
 from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer
+from adapter.parsing.wrapper_tags import TAG_START, announces_calls, idle_after_tag_start, is_tag
 
 REASONING = {"<think>": "</think>", "<thinking>": "</thinking>"}
 """Reasoning markers that models of every family write."""
@@ -64,6 +66,8 @@ class MarkerTables(NamedTuple):
     reasoning_markers: MarkerSet
     """All markers that are effective in reasoning."""
     opening_markers: MarkerSet
+    opener_in: Callable[[str], CallOpener] | None
+    """Function that builds the opener of ``<NAMESPACE:invoke`` for any namespace."""
 
 
 @lru_cache(maxsize=128)
@@ -96,7 +100,11 @@ def build_marker_tables(
 def _all_openers(
     formats: tuple[Format, ...], fallback: tuple[Format, ...], names: tuple[str, ...]
 ) -> dict[str, CallOpener]:
-    return merge_openers(_openers(formats, names), _openers(fallback, names))
+    openers = merge_openers(_openers(formats, names), _openers(fallback, names))
+    for marker, opener in openers.items():
+        if is_tag(marker) and announces_calls(marker[1:-1]):
+            openers[marker] = opener._replace(read=FallbackReader(opener.read, announced_call_reader(marker[1:-1])))
+    return openers
 
 
 def _openers(formats: tuple[Format, ...], names: tuple[str, ...]) -> dict[str, CallOpener]:
@@ -145,7 +153,16 @@ def _build_tables(formats: tuple[Format, ...], fallback: tuple[Format, ...]) -> 
         reasoning_ends=markers_for(*reasoning.values(), *channels),
         reasoning_markers=text_markers.subset(*openers, *reasoning.values(), *channels),
         opening_markers=text_markers.subset(*openers),
+        opener_in=_opener_in(formats, fallback),
     )
+
+
+def _opener_in(formats: tuple[Format, ...], fallback: tuple[Format, ...]) -> Callable[[str], CallOpener] | None:
+    own = next((entry.opener_in for entry in formats if entry.opener_in), None)
+    other = next((entry.opener_in for entry in fallback if entry.opener_in), None)
+    if own or not other:
+        return own
+    return lambda namespace: foreign_opener(other(namespace))
 
 
 def _weak_patterns(openers: Iterable[str], names: Iterable[str]) -> dict[str, str]:
@@ -158,6 +175,7 @@ def _weak_patterns(openers: Iterable[str], names: Iterable[str]) -> dict[str, st
         FENCE: rf"(?!(?i:{'|'.join(CALL_FENCES)})\n[{SPACE}]*(?:{call}))[\w+#.-]{{0,{FENCE_KIND}}}\n",
         "\n{": idle_object,
         "\n[": idle_list,
+        TAG_START: idle_after_tag_start(openers),
     }
 
 

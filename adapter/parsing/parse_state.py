@@ -52,7 +52,9 @@ class ParseState:
     last: LastKind = NOTHING
     line: MarkdownContext = field(default_factory=MarkdownContext)
     space: list[str] = field(default_factory=list)
-    """Whitespace that is content only if more content follows."""
+    """Whitespace, which is content only if more content follows, and then wrapper tags, which are if no call does."""
+    open_tags: set[str] = field(default_factory=set)
+    """Names of the open wrapper tags around calls, in lower case."""
     held: list[HeldCalls] = field(default_factory=list)
     """Calls that are accepted only if nothing but calls follows until the end."""
     has_calls: bool = False

@@ -17,10 +17,12 @@ from collections.abc import Sequence
 from functools import partial
 
 from adapter.core.events import Event, MarkupDelta, ReasoningDelta, TextDelta, ToolCall, ToolCallProgress
+from adapter.parsing.bodies.announced_call import announced_call_opener
 from adapter.parsing.call_events import CallEventFactory
 from adapter.parsing.call_progress import CallProgress, keep_argument_deltas
 from adapter.parsing.echoed_header import skip_echoed_header
 from adapter.parsing.event_buffer import EventBuffer
+from adapter.parsing.fallback_readers import MAX_GIVEN_BACK
 from adapter.parsing.format import TEXT, BodyReader, BodyResult, CallOpener, Format, ReadContext
 from adapter.parsing.markdown_context import FENCE, FENCE_KIND
 from adapter.parsing.marker_set import markers_for
@@ -39,7 +41,18 @@ from adapter.parsing.parse_state import (
     Mode,
     ParseState,
 )
-from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer, read_until, skip_space, take_marker, take_until
+from adapter.parsing.stream_buffer import (
+    SPACE,
+    Reader,
+    StreamBuffer,
+    is_next,
+    peek_after_space,
+    read_until,
+    skip_space,
+    take_marker,
+    take_until,
+)
+from adapter.parsing.wrapper_tags import MAX_DEPTH, TAG_START, is_tag, peek_announcing_tag, peek_namespace, take_wrapper
 from adapter.tools.call_shapes import Normalise
 from adapter.tools.tool import ToolSet
 
@@ -86,10 +99,10 @@ class Segmenter:
         self._call_events = CallEventFactory(formats[0], tools, normalise, policy, id_seed=id_seed)
         self._tables = build_marker_tables(tuple(formats), tuple(tools), fallback)
         self._find_plain_end = self._tables.text_markers.find_plain_end
-        self._context = ReadContext(tools)
+        self._context = ReadContext(tools, self._tables.opening_markers)
         if len(formats) == 1:
-            only = formats[0]
-            self._context = ReadContext(tools, only.name, only.tool_call_body, only.body_variants)
+            only, openers = formats[0], self._tables.opening_markers
+            self._context = ReadContext(tools, openers, only.name, only.tool_call_body, only.body_variants)
 
         self._source = StreamBuffer()
         self._state = ParseState()
@@ -177,6 +190,11 @@ class Segmenter:
             self._source.push_back(marker[1])
             if not state.line.quote_reason:
                 yield from self._read_bare()
+        elif kind == TAG_START:
+            output.add_text("\n")
+            self._source.push_back(marker[1])
+            if not state.line.quote_reason:
+                yield from self._read_tags()
         elif kind == FENCE and state.line.is_blank and not state.line.is_fenced:
             yield from self._read_fence()
         elif reason := self._find_quote_reason(kind):
@@ -320,7 +338,13 @@ class Segmenter:
             yield from self._handle_part(raw.lower(), raw)
             return
         if result.not_a_call:
-            if marker:
+            is_known = marker.lower() in self._tables.openers
+            if is_known and is_tag(marker) and self._state.line.is_blank and self._may_reread(raw):
+                self._source.push_back(raw)
+                if (yield from self._read_wrapped_call()):
+                    return
+                self._source.position += len(raw)
+            if is_known:
                 self._reject("no-body", len(raw))
             self._output.add_text(raw)
             return
@@ -334,8 +358,16 @@ class Segmenter:
         events = self._call_events.events_for(result, raw)
         if result.calls or result.error is not None:
             self._output.add_calls(progress.finish(events), keeps_space=opener.keeps_space)
+            if is_tag(marker) and f"</{marker[1:]}".lower() not in raw.lower():
+                self._state.open_tags.add(marker[1:-1].lower())
+            yield from self._close_tags()
         else:
             self._output.add_empty(events, keeps_space=opener.keeps_space)
+
+    def _may_reread(self, text: str) -> bool:
+        """Count ``text`` as parsed a second time. Return False if too much of the answer was."""
+        self._context.reread_characters += len(text)
+        return self._context.reread_characters <= MAX_GIVEN_BACK
 
     def _read_first(self) -> Reader[None]:
         """Parse a call without its opening marker, or JSON, at the beginning of an answer or after reasoning."""
@@ -345,12 +377,71 @@ class Segmenter:
         self._state.line.add("".join(space))
         if char and char in "{[":
             yield from self._read_bare()
+        elif char == "<":
+            yield from self._read_tags()
 
     def _read_markerless(self) -> Reader[None]:
         """Parse a call or a header whose markers the server stripped."""
         if self._tables.markerless_readers and _BEGINS_MARKERLESS.match(self._source.text, self._source.position):
             for read in self._tables.markerless_readers:
                 yield from self._read_call(CallOpener("", read), "")
+
+    def _read_tags(self) -> Reader[None]:
+        """Parse tags that no format defines at the beginning of a line, and a call after them."""
+        namespace = yield from self._peek_namespace()
+        if namespace:
+            yield from self._read_namespaced(namespace)
+        elif not (yield from self._close_tags()) and not (yield from is_next(self._source, self._tables.text_markers)):
+            yield from self._read_wrapped_call()
+
+    def _peek_namespace(self) -> Reader[str]:
+        return (yield from peek_namespace(self._source)) if self._tables.opener_in else ""
+
+    def _read_namespaced(self, namespace: str) -> Reader[None]:
+        """Parse the call that begins with ``<NAMESPACE:invoke``."""
+        assert self._tables.opener_in is not None
+        opener = self._tables.opener_in(namespace)
+        marker = yield from take_marker(self._source, markers_for(opener.marker))
+        yield from self._read_call(opener, marker)
+
+    def _read_wrapped_call(self) -> Reader[bool]:
+        """Parse wrapper tags and the call after them. Return False and take nothing if there are none."""
+        if "".join(self._state.space).count("<") >= MAX_DEPTH:
+            return False
+        tags = yield from take_wrapper(self._source, self._tables.opening_markers, self._tables.opener_in is not None)
+        if not tags:
+            return (yield from self._read_announced_call())
+        self._state.space.append(tags)
+        namespace = yield from self._peek_namespace()
+        marker = yield from take_marker(self._source, self._tables.opening_markers)
+        if namespace:
+            yield from self._read_namespaced(namespace)
+        else:
+            yield from self._read_call(self._tables.openers[marker.lower()], marker)
+        return True
+
+    def _read_announced_call(self) -> Reader[bool]:
+        """Parse a call without markers in a tag that no format defines. Return False and take nothing without one."""
+        tag = yield from peek_announcing_tag(self._source)
+        if not tag or f"<{tag.lower()}>" in self._tables.openers:
+            return False
+        opener = announced_call_opener(tag)
+        self._source.position += len(opener.marker)
+        yield from self._read_call(opener, opener.marker)
+        return True
+
+    def _close_tags(self) -> Reader[bool]:
+        """Take closing tags of open wrappers. Return whether there are any."""
+        has_closed = False
+        while self._state.open_tags:
+            closing = markers_for(*(f"</{name}>" for name in sorted(self._state.open_tags)))
+            _, marker = yield from peek_after_space(self._source, closing)
+            if not marker:
+                break
+            yield from skip_space(self._source, self._state.space)
+            self._output.close_tag((yield from take_marker(self._source, closing)))
+            has_closed = True
+        return has_closed
 
     def _read_bare(self) -> Reader[None]:
         """Parse JSON at the beginning of a line. It is a call if nothing but calls follows."""
@@ -362,6 +453,8 @@ class Segmenter:
         else:
             self._output.commit_held()
             self._output.add_calls(self._call_events.events_for(result, raw))
+        if self._state.held:
+            yield from self._close_tags()
 
     def _read_fence(self) -> Reader[None]:
         """Parse a code fence. It is a call if it contains only a call and nothing but calls follows."""

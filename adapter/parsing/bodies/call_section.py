@@ -18,7 +18,7 @@ from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import (
     Reader,
     StreamBuffer,
-    is_next,
+    peek_after_space,
     peek_marker,
     read_until,
     skip_space,
@@ -27,12 +27,10 @@ from adapter.parsing.stream_buffer import (
     take_through,
 )
 from adapter.parsing.tagged_json import TaggedJson
+from adapter.parsing.wrapper_tags import is_tag, peek_namespace
 
 NOISE_LIMIT = 200
 """Maximum number of characters between a section's opening marker and its first call."""
-
-OTHER_CALLS = ("<tool_call>", "<function=", "<function_call>", "<|tool_call|>", "[TOOL_CALLS]")
-"""Opening markers of calls that models write into another family's section."""
 
 ERROR_LIMIT = 2_000
 """Maximum length of a closed section without calls that is reported as a failed call."""
@@ -66,8 +64,7 @@ class CallSection:
         self._close_of = dict(zip(map(str.lower, opens), closes, strict=True)) if may_be_json else {}
         self._closes = MarkerSet(*closes)
         self._inner = MarkerSet(*call_opens, *closes)
-        own = tuple(map(str.lower, call_opens))
-        self._other_calls = MarkerSet(*(each for each in OTHER_CALLS if not each.lower().startswith(own)))
+        self._own_markers = {marker.lower() for marker in (*call_opens, *opens, *closes)}
 
     @property
     def openers(self) -> tuple[CallOpener, ...]:
@@ -89,11 +86,11 @@ class CallSection:
                 fixes.append("text-in-tag")  # doubled marker
         if not char:
             return CUT if at_line_start or source.was_cut else TEXT
+        if at_line_start and (yield from self._wraps_other_call(source, context)):
+            return TEXT if is_tag(opening) else BodyResult()
         if char in "{[" and opening.lower() in self._close_of:
             read_json = TaggedJson(opening, self._close_of[opening.lower()], may_list=True)
             return (yield from read_json(source, span, context)).adding("foreign-body", *fixes)
-        if at_line_start and (yield from is_next(source, self._other_calls)):
-            return BodyResult()  # the section is only a wrapper around another family's call
         marker = yield from peek_marker(source, self._inner, NOISE_LIMIT)
         if not marker:
             return (yield from self._read_other_content(source, span, at_line_start))
@@ -125,6 +122,13 @@ class CallSection:
         if not context.after_call:
             fixes.append("missing-open-tag")
         return (yield from self._read_call(source, span, context)).repaired(*fixes)
+
+    def _wraps_other_call(self, source: StreamBuffer, context: ReadContext) -> Reader[bool]:
+        """Return whether the section is only a wrapper around another family's call, which comes next."""
+        _, marker = yield from peek_after_space(source, context.openers)
+        if marker.lower() in self._own_markers:
+            return False
+        return bool(marker) or (yield from peek_namespace(source)) != ""
 
     def _spelling_fixes(self, marker: str) -> list[str]:
         return ["misspelt-open-tag"] if marker.lower() in self._misspelt else []

@@ -15,16 +15,18 @@ type. The tags are plain words and not control tokens, so a call without a secti
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 from adapter.core.events import JsonObject
 from adapter.parsing.bodies.call_section import CallSection
 from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
 from adapter.parsing.bodies.xml_invoke_spelling import XmlInvokeTags, section_encoder
+from adapter.parsing.format import CallOpener
 
 MINIMAX, ANTHROPIC, DOTS, ATEM = "minimax:tool_call", "function_calls", "dots_function_call", "atem:function_calls"
 
 NAMESPACES = ("", "antml:", "atem:", "minimax:", "anthropic:", "claude:", "mcp:", "tool:", "ns:")
-"""Namespaces of the tags. Markers are literals, so these are the namespaces that models have been seen to write."""
+"""Namespaces of the tags that models have been seen to write. `opener_in` is for calls in any other namespace."""
 
 _SECTIONS = (ANTHROPIC, MINIMAX, DOTS, *(namespace + ANTHROPIC for namespace in NAMESPACES[1:]))
 
@@ -45,15 +47,28 @@ def _tags(section: str, namespace: str) -> XmlInvokeTags:
 
 _ALL = _tags(ANTHROPIC, "")
 STRAYS = (*_ALL.section_close, *_ALL.call_close, *_ALL.parameter_close)
-SECTION = CallSection(
-    opens=_ALL.section,
-    closes=_ALL.section_close,
-    call_opens=_ALL.call,
-    read_call=XmlInvokeReader(_ALL),
-    calls_anywhere=False,
-    may_be_json=True,
-)
+
+
+def _section(tags: XmlInvokeTags) -> CallSection:
+    return CallSection(
+        opens=tags.section,
+        closes=tags.section_close,
+        call_opens=tags.call,
+        read_call=XmlInvokeReader(tags),
+        calls_anywhere=False,
+        may_be_json=True,
+    )
+
+
+SECTION = _section(_ALL)
 OPENERS = SECTION.openers
+
+
+@lru_cache(maxsize=64)
+def opener_in(namespace: str) -> CallOpener:
+    """Return the opener of a call in tags of ``namespace``, which ends with a colon."""
+    tags = _tags(ANTHROPIC, namespace)
+    return CallOpener(tags.call[0], _section(tags).read_alone)
 
 
 def calls_encoder(section: str, namespace: str = "") -> Callable[[list[tuple[str, JsonObject]]], str]:

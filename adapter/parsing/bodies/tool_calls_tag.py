@@ -18,9 +18,9 @@ from __future__ import annotations
 from adapter.parsing.bodies.json_tag import json_tag_reader
 from adapter.parsing.bodies.tool_call_tag import OPEN as CALL_OPEN
 from adapter.parsing.bodies.tool_call_tag import read_tool_call
-from adapter.parsing.format import CUT, BodyResult, CallOpener, ReadContext
+from adapter.parsing.format import CUT, TEXT, BodyResult, CallOpener, ReadContext
 from adapter.parsing.marker_set import MarkerSet
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space, take_cut_marker, take_marker
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, is_next, skip_space, take_cut_marker, take_marker
 
 OPEN, CLOSE = "<tool_calls>", "</tool_calls>"
 
@@ -35,6 +35,8 @@ def read_tool_calls(source: StreamBuffer, span: list[str], context: ReadContext)
         return (yield from read_tool_call(source, span, context))
     if take_cut_marker(source, CALL_OPEN, span):
         return CUT
+    if context.at_line_start and (yield from is_next(source, context.openers)):
+        return TEXT  # the section is only a wrapper around another family's call
     return (yield from _read_json(source, span, context))
 
 

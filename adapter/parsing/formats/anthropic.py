@@ -4,7 +4,7 @@ Format: the tool use prompt that Anthropic published before its API supported to
 this prompt write the elements without being asked to. See `invoke_tags`.
 """
 
-from adapter.parsing.bodies.invoke_tags import ANTHROPIC, OPENERS, STRAYS, calls_encoder
+from adapter.parsing.bodies.invoke_tags import ANTHROPIC, OPENERS, STRAYS, calls_encoder, opener_in
 from adapter.parsing.encoding import result_encoder
 from adapter.parsing.format import Format
 
@@ -12,6 +12,7 @@ FORMAT = Format(
     name="anthropic",
     aliases=("claude", "function_calls", "invoke"),
     openers=OPENERS,
+    opener_in=opener_in,
     encode_calls=calls_encoder(ANTHROPIC),
     encode_result=result_encoder(
         "<function_results>\n<result>\n<tool_name>{name}</tool_name>\n<stdout>\n",

@@ -1,0 +1,78 @@
+"""Parse a call in a tag that only announces it, such as ``<tools>`` or ``<function_calls>``, in any spelling.
+
+::
+
+    <tag>{"name": "NAME", "arguments": {...}}</tag>        one object, or a list
+    <tag>[NAME(KEY=VALUE)]</tag>                           Python, as a list or a single call
+    <tag>NAME {...}</tag>                                  a name, and the arguments after a space, colon or line break
+
+A code fence may surround the call. Only calls of the session's tools count, because the tags are ordinary words.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from adapter.parsing.bodies.python_scanner import PythonBlock, read_list
+from adapter.parsing.fallback_readers import foreign_opener
+from adapter.parsing.format import TEXT, BodyReader, BodyResult, CallOpener, ReadContext, peek_call
+from adapter.parsing.marker_set import MarkerSet, markers_for
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space, take_marker, take_match, take_until
+from adapter.parsing.tagged_json import TaggedJson
+
+_NAME_LIMIT = 100
+_NAME = re.compile(r"([^\W\d][\w.-]{0,80}+)\s{0,3}+(?=\()|([^\W\d][\w.-]{0,80}+):?\s{0,3}+(?=\{)")
+_NAME_BEGINNING = re.compile(r"(?:[^\W\d][\w.-]{0,80}+(?::?\s{0,3}+)?)?")
+_FENCE_LIMIT = 40
+_fence = MarkerSet("```")
+
+
+@lru_cache(maxsize=64)
+def announced_call_opener(tag: str) -> CallOpener:
+    """Return the opener of a call after ``<tag>``."""
+    return foreign_opener(CallOpener(f"<{tag}>", announced_call_reader(tag)))
+
+
+@lru_cache(maxsize=64)
+def announced_call_reader(tag: str) -> BodyReader:
+    """Return a parser of the text after ``<tag>``, up to its closing tag."""
+    opening, closing = f"<{tag}>", f"</{tag}>"
+    close, read_python = markers_for(closing), PythonBlock(closing, fence="```")
+
+    def read(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+        if not context.at_line_start:
+            return TEXT
+        context.may_be_text = True
+        if (yield from skip_space(source, span)) == "`":
+            yield from take_marker(source, _fence, span)
+            if (yield from take_until(source, "\n", _FENCE_LIMIT, span)) is None:
+                return TEXT
+        result = yield from read_content(source, span, context)
+        if not result.calls_known_tools(context.tools):
+            return TEXT
+        yield from skip_space(source, span)
+        if (yield from take_marker(source, _fence, span)):
+            yield from skip_space(source, span)
+        if (yield from take_marker(source, close, span)):
+            return result.without_fixes("missing-close-tag")
+        is_closed = "".join(span).lower().endswith(closing.lower())
+        return TEXT if source.was_cut and not is_closed else result
+
+    def read_content(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+        char = yield from skip_space(source, span)
+        if char == "[":
+            result = yield from read_list(source, span, context)
+            if result.calls:
+                return result
+        if char and char in "{[":
+            return (yield from TaggedJson(opening, closing, may_list=True)(source, span, context))
+        name = yield from peek_call(source, context, _NAME, _NAME_LIMIT, _NAME_BEGINNING.fullmatch)
+        if name is None:
+            return TEXT
+        if name[1]:
+            return (yield from read_python(source, span, context))
+        take_match(source, name, span)
+        return (yield from TaggedJson(opening, closing, name=name[2])(source, span, context))
+
+    return read

@@ -1,0 +1,91 @@
+"""Find tags that no format defines around calls, such as ``<actions>`` or ``<foo:function_calls>``.
+
+::
+
+    <actions>
+    <tool_call>{"name": "search", "arguments": {"query": "a"}}</tool_call>
+    </actions>
+
+The tags are ordinary words. They are markup only if they begin a line, a call follows, and it is really read as a call.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from adapter.parsing.marker_set import MarkerSet, first_two
+from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer, peek_after_space, peek_match, skip_space
+
+TAG_START = "\n<"
+
+_NAME = r"[A-Za-z_][\w.-]{0,30}+(?::[\w.-]{0,30}+)?+"
+_TAG = re.compile(rf"<({_NAME})>")
+_TAG_BEGINNING = re.compile(rf"<(?:{_NAME})?\Z")
+_TAG_LIMIT = 64
+_NAMESPACE = re.compile(r"<([A-Za-z_][\w.-]{0,30}+:)invoke(?=[ \t\n])")
+_NAMESPACE_BEGINNING = re.compile(r"<(?:[A-Za-z_][\w.-]{0,30}+(?::i?n?v?o?k?e?)?)?\Z")
+_QUOTES = re.compile(r"code|pre|.*(?:example|sample|quote|result|response|output|document)s?", re.IGNORECASE)
+"""Tags whose content is quoted, and not called."""
+_CALLS = re.compile(r"[\w:.-]*?(?:call|tool|func|action|invo|command)", re.IGNORECASE)
+"""Tags that announce calls, even without markers."""
+MAX_DEPTH = 3
+"""Maximum number of tags around a call."""
+
+
+def idle_after_tag_start(openers: Iterable[str]) -> str:
+    """Return a pattern of text after `TAG_START` that is neither a tag before a call nor a closing tag."""
+    call = rf"{first_two(openers)}|<[A-Za-z_]|\Z"
+    tag = rf"{_NAME}(?:\Z|>[{SPACE}]*+(?:{call}))|(?i:{_CALLS.pattern})[\w:.-]*+>"
+    return rf"(?!/?\Z|{tag}|/{_NAME}(?:\Z|>)|{_NAMESPACE.pattern[1:]})"
+
+
+def take_wrapper(source: StreamBuffer, openers: MarkerSet, has_namespaces: bool) -> Reader[str]:
+    """Take the tags that begin here if a call follows them, and the whitespace between. Return the text taken, or "".
+
+    ``openers``: the markers of calls. ``has_namespaces``: ``<NAMESPACE:invoke`` also begins a call.
+    """
+    taken: list[str] = []
+    for _ in range(MAX_DEPTH):
+        tag = yield from peek_match(source, _TAG, _TAG_LIMIT, _TAG_BEGINNING.match)
+        if tag is None or _QUOTES.fullmatch(tag[1]):
+            break
+        taken.append(tag[0])
+        source.position += len(tag[0])
+        yield from skip_space(source, taken)
+        if (yield from _begins_call(source, openers, has_namespaces)):
+            return "".join(taken)
+    source.push_back("".join(taken))
+    return ""
+
+
+def _begins_call(source: StreamBuffer, openers: MarkerSet, has_namespaces: bool) -> Reader[bool]:
+    _, marker = yield from peek_after_space(source, openers)
+    return bool(marker) or (has_namespaces and (yield from peek_namespace(source)) != "")
+
+
+def peek_namespace(source: StreamBuffer) -> Reader[str]:
+    """Return the namespace of the ``<NAMESPACE:invoke`` that begins here, with its colon; "" by default."""
+    match = yield from peek_match(source, _NAMESPACE, _TAG_LIMIT, _NAMESPACE_BEGINNING.match)
+    return match[1] if match else ""
+
+
+def announces_calls(tag: str) -> bool:
+    """Return whether the name of a tag says that calls are in it, even without markers."""
+    return _CALLS.match(tag) is not None and not _QUOTES.fullmatch(tag)
+
+
+def peek_announcing_tag(source: StreamBuffer) -> Reader[str]:
+    """Return the name of the tag that begins here if it `announces_calls`, or else ""."""
+    tag = yield from peek_match(source, _TAG, _TAG_LIMIT, _TAG_BEGINNING.match)
+    return tag[1] if tag and announces_calls(tag[1]) else ""
+
+
+def is_tag(text: str) -> bool:
+    """Return whether ``text`` is an opening tag, with whitespace at most after it."""
+    return _TAG.fullmatch(text.rstrip(SPACE)) is not None
+
+
+def tag_names(text: str) -> set[str]:
+    """Return the names of the opening tags in ``text``, in lower case."""
+    return {name.lower() for name in _TAG.findall(text)}
