@@ -27,7 +27,7 @@ class FallbackReader:
             return _mark_foreign((yield from self._other(source, span, context)))
         start, plain = len(span), context.close_at_first_marker
         result = yield from self._own(source, span, context)
-        is_parsed = not result.not_a_call and result.error is None
+        is_parsed = result.calls or (not result.not_a_call and result.error is None)
         if is_parsed or (source.was_cut and source.is_empty) or context.reread_characters > MAX_GIVEN_BACK:
             return result
         taken = give_back(source, span, start)

@@ -388,10 +388,12 @@ class Segmenter:
 
     def _read_tags(self) -> Reader[None]:
         """Parse tags that no format defines at the beginning of a line, and a call after them."""
+        if (yield from is_next(self._source, self._tables.text_markers)):
+            return
         namespace = yield from self._peek_namespace()
         if namespace:
             yield from self._read_namespaced(namespace)
-        elif not (yield from self._close_tags()) and not (yield from is_next(self._source, self._tables.text_markers)):
+        elif not (yield from self._close_tags()):
             yield from self._read_wrapped_call()
 
     def _peek_namespace(self) -> Reader[str]:
@@ -412,12 +414,11 @@ class Segmenter:
         if not tags:
             return (yield from self._read_announced_call())
         self._state.space.append(tags)
-        namespace = yield from self._peek_namespace()
         marker = yield from take_marker(self._source, self._tables.opening_markers)
-        if namespace:
-            yield from self._read_namespaced(namespace)
-        else:
+        if marker:
             yield from self._read_call(self._tables.openers[marker.lower()], marker)
+        else:
+            yield from self._read_namespaced((yield from self._peek_namespace()))
         return True
 
     def _read_announced_call(self) -> Reader[bool]:
@@ -497,7 +498,8 @@ class Segmenter:
         context, state = self._context, self._state
         context.begin_body(at_line_start=state.line.is_blank, after_call=state.last is CALL)
         marker, start, is_own = "".join(span), self._source.offset, is_marked or self._calls_bare
-        streams = self._streams_arguments and is_marked and not state.held  # buffered calls come first
+        is_behind = state.held or any("<" in text for text in state.space)  # buffered calls and tags come first
+        streams = self._streams_arguments and is_marked and not is_behind
         progress = CallProgress(context, self._call_events, marker, start, is_own=is_own, streams_arguments=streams)
         state.enter_call(progress)
         result = yield from read(self._source, span, context)

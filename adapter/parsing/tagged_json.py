@@ -104,16 +104,22 @@ class TaggedJson:
         return salvage_calls(body, result.error, self.arguments_key, context)
 
     def _read_complete(self, source: StreamBuffer, span: list[str], context: ReadContext) -> BodyResult | None:
-        """Parse one valid value and the closing marker, which is the usual case; None if they have not arrived."""
+        """Parse one valid value and the closing marker, which is the usual case.
+
+        Returns None and takes nothing if they have not arrived, or if the value is not a call.
+        """
         value = decode_strict(source.text, source.position, before=self.closing)
         if value is None:
             return None
         end = _SPACE.match(source.text, value.end).end()  # type: ignore[union-attr]
         if not source.text.startswith(self.closing, end):
             return None
+        result = self._build_result([value], context)
+        if result.error is not None:
+            return None
         span.append(source.text[source.position : end + len(self.closing)])
         source.position = end + len(self.closing)
-        return self._build_result([value], context)
+        return result
 
     def _read_in_pieces(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         start = len(span)

@@ -87,6 +87,7 @@ TEXTS = {
     "prose in a tag": "<actions>\nget_weather comes first, then search.\n</actions>",
     "markup language": "<xs:action name='get_weather'>\n<xs:call>Bern</xs:call>\n</xs:action>",
     "closing tags alone": "</actions>\n</foo:function_calls>",
+    "known namespace": '<function_calls>\n<invoke nWrite">\n<para',
     "namespace in prose": "<foo:invoke is the spelling with a namespace.",
 }
 
@@ -105,6 +106,11 @@ def test_closing_tag_is_markup_only_once():
     turn = parse(f"<actions>\n{call}\n</actions>\nThen\n</actions>", TOOLS)
     assert turn.content == "\nThen\n</actions>"
     assert MarkupDelta("\n</actions>") in turn.events
+
+
+def test_list_with_one_call_keeps_it():
+    text = '<tool_calls>[{"n": 1}, {"name": "get_weather", "arguments": {"city": "Bern"}}]</tool_calls>'
+    assert _cities(read(text, tools=TOOLS)) == ["Bern"]
 
 
 def test_many_nested_tags_cost_little():
