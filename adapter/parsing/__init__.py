@@ -15,4 +15,5 @@ __all__ = [
     "parser",
     "stream_buffer",
     "tagged_json",
+    "wrapper_tags",
 ]

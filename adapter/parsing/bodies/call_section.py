@@ -126,7 +126,7 @@ class CallSection:
     def _wraps_other_call(self, source: StreamBuffer, context: ReadContext) -> Reader[bool]:
         """Return whether the section is only a wrapper around another family's call, which comes next."""
         _, marker = yield from peek_after_space(source, context.openers)
-        if marker.lower() in self._own_markers:
+        if marker and any(own.startswith(marker.lower()) for own in self._own_markers):
             return False
         return bool(marker) or (yield from peek_namespace(source)) != ""
 
