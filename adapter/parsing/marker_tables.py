@@ -101,10 +101,14 @@ def _all_openers(
     formats: tuple[Format, ...], fallback: tuple[Format, ...], names: tuple[str, ...]
 ) -> dict[str, CallOpener]:
     openers = merge_openers(_openers(formats, names), _openers(fallback, names))
-    for marker, opener in openers.items():
-        if is_tag(marker) and announces_calls(marker[1:-1]):
-            openers[marker] = opener._replace(read=FallbackReader(opener.read, announced_call_reader(marker[1:-1])))
-    return openers
+    tags = (marker for marker in openers if is_tag(marker) and announces_calls(marker[1:-1]))
+    return openers | {marker: _with_any_call(openers[marker]) for marker in tags}
+
+
+@lru_cache(maxsize=256)
+def _with_any_call(opener: CallOpener) -> CallOpener:
+    """Return ``opener``, a tag that announces a call, for calls in any spelling."""
+    return opener._replace(read=FallbackReader(opener.read, announced_call_reader(opener.marker[1:-1])))
 
 
 def _openers(formats: tuple[Format, ...], names: tuple[str, ...]) -> dict[str, CallOpener]:

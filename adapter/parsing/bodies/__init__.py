@@ -1,6 +1,7 @@
 """Body parsers that formats share, one file each."""
 
 __all__ = [
+    "announced_call",
     "arg_key_value",
     "argument_collection",
     "arrow_call",
