@@ -115,10 +115,11 @@ def encode_unescaped(value: Json) -> str:
 
 
 def is_ambiguous_pair(key: str, text: str, tags: Iterable[str], forbidden: str) -> bool:
-    """Return whether the unescaped ``text`` contains one of ``tags``, or ``key`` cannot be written in a tag."""
+    """Return whether the unescaped ``text`` contains one of ``tags`` or ends in ``</KEY>``, or ``key`` cannot be
+    written in a tag."""
     lowered = text.lower()
     is_plain_key = key != "" and key == key.strip() and not any(char in key for char in forbidden)
-    return not is_plain_key or any(tag.lower() in lowered for tag in tags)
+    return not is_plain_key or any(tag.lower() in lowered for tag in tags) or named_close_at_end(text, key, ()) != ""
 
 
 def reads_as_null(value: Json) -> bool:

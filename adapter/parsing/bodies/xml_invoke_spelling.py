@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.bodies.argument_collection import encode_unescaped, reads_as_null
+from adapter.parsing.bodies.raw_value import named_close_at_end
 from adapter.parsing.encoding import calls_encoder
 
 ATTRIBUTES_LIMIT = 400
@@ -84,11 +85,13 @@ def _encode_parameter(tags: XmlInvokeTags, key: str, value: Json, describe: Desc
 
 def _is_ambiguous(tags: XmlInvokeTags, key: str, value: Json, describe: Describe | None) -> bool:
     """Return whether a parameter, which cannot be escaped, contains text that would be parsed as a tag."""
-    text = encode_unescaped(value).lower()
+    written = encode_unescaped(value)
+    text = written.lower()
     forbidden = "\n" if tags.escape else "\n\"<>'&"
     return (
         any(tag.lower() in text for tag in tags.all)
         or (describe is None and reads_as_null(value))
+        or (not tags.has_cdata and named_close_at_end(written, key, ()) != "")
         or any(char in key for char in forbidden)
         or tags.end in key
         or not key

@@ -52,6 +52,18 @@ def test_marker_in_argument_is_data(name):
         _check(name, [("save", _holding(*others[start : start + TOGETHER]))])
 
 
+@pytest.mark.parametrize("name", FORMATS)
+def test_value_that_ends_in_a_tag_of_its_name_is_parsed_back(name):
+    """Such a tag may be the end of the value that a model wrote, so encoders avoid it."""
+    _check(name, [("save", {"city": "the end tag is </city>", "area": "</area> \n"})])
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_name_that_looks_like_a_tag_is_parsed_back(name):
+    """A name may hold the characters between a name and a value in a model's broken tags."""
+    _check(name, [("save", {"a=b": "x", "parameter=c": "y", "d e": "z", "name: f": ""})])
+
+
 def _holding(*markers: str) -> JsonObject:
     """Yield arguments that contain each marker in four ways."""
     found: JsonObject = {}
