@@ -1,4 +1,4 @@
-"""Keep the converted messages of a conversation, because its next request begins with the same messages."""
+"""Keep what was built for the messages of a conversation, because its next request begins with the same messages."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import marshal
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from adapter.core.events import Json, JsonObject
 from adapter.protocols.tool_definitions import NO_REFERENCES
@@ -49,28 +50,31 @@ class ConvertedMessages:
 NOTHING = ConvertedMessages(0, [], {}, hashlib.sha256(b"["))
 
 
+Built = TypeVar("Built")
+
+
 @dataclass(frozen=True, slots=True)
-class CachedConversation:
-    """``encoded``: the client's messages. ``key``: everything else that ``converted`` depends on."""
+class CachedConversation(Generic[Built]):
+    """``encoded``: the client's messages. ``key``: everything else that ``built`` depends on."""
 
     encoded: bytes
     key: Hashable
-    converted: ConvertedMessages
+    built: Built
 
 
-class ConversationCache:
+class ConversationCache(Generic[Built]):
     """The conversations of the last requests. Threads may share a cache: they lose at most a conversation."""
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
-        self._conversations: list[CachedConversation] = []
+        self._conversations: list[CachedConversation[Built]] = []
         self._max_bytes = max_bytes
 
-    def find(self, encoded: bytes, key: Hashable) -> CachedConversation | None:
+    def find(self, encoded: bytes, key: Hashable) -> CachedConversation[Built] | None:
         """Return the longest conversation with which the ``encoded`` messages begin."""
         found = [each for each in self._conversations if encoded.startswith(each.encoded) and each.key == key]
         return max(found, key=lambda each: len(each.encoded), default=None)
 
-    def store(self, conversation: CachedConversation, instead_of: CachedConversation | None) -> None:
+    def store(self, conversation: CachedConversation[Built], instead_of: CachedConversation[Built] | None) -> None:
         """Store a conversation. ``instead_of``: its beginning."""
         kept = [each for each in self._conversations if each is not instead_of] + [conversation]
         size = sum(len(each.encoded) for each in kept)
@@ -84,6 +88,9 @@ def hash_messages(messages: Json) -> str:
     return hashlib.sha256(json.dumps(messages, default=str).encode()).hexdigest()
 
 
-def encode_messages(messages: list[Json]) -> bytes:
-    """Return bytes that begin with the bytes of other messages if and only if ``messages`` begin with them."""
-    return marshal.dumps(messages, NO_REFERENCES)[_HEAD:]
+def encode_messages(messages: Json) -> bytes:
+    """Return bytes that begin with the bytes of other messages if and only if ``messages`` begin with them.
+
+    They are empty for a value that is not a list.
+    """
+    return marshal.dumps(messages, NO_REFERENCES)[_HEAD:] if isinstance(messages, list) else b""

@@ -58,7 +58,7 @@ class RetryPolicy:
 
     def make_guard(
         self, body: JsonObject, tools: ToolSet, described: ToolSet, encode: Encode, *, is_enforced: bool = False,
-        may_enforce: bool = False, requires_valid_calls: bool = False,
+        may_enforce: bool = False, requires_valid_calls: bool = False, past: CallHistory | None = None,
     ) -> ResponseGuard | None:  # fmt: skip
         """Return the guard for a client's request, or None if no guardrail applies. ``is_enforced``: this answer is
         constrained to calls. ``may_enforce``: the answer to a retry may be constrained to calls.
@@ -74,7 +74,7 @@ class RetryPolicy:
         guardrails = Guardrails(tools, on=on, steps=steps, retries=retries, encode=encode, max_calls=self.max_calls)
         return ResponseGuard(
             guardrails, body.get("messages"), self.tokens, self.clock() + self.seconds, self.clock, may_enforce,
-            may_continue=self.continues_calls and retries > 0,
+            may_continue=self.continues_calls and retries > 0, _past=past,
         )  # fmt: skip
 
 

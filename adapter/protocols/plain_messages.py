@@ -19,7 +19,7 @@ from adapter.core.json.load import load_json
 from adapter.parsing.format import Format
 from adapter.prompting.escaping import escape_control_tokens, map_strings, unescape_control_tokens
 from adapter.prompting.template_capabilities import System
-from adapter.protocols.conversation_cache import NOTHING, CachedConversation, ConvertedMessages, encode_messages
+from adapter.protocols.conversation_cache import NOTHING, CachedConversation, ConvertedMessages
 from adapter.protocols.openai_errors import RequestError
 from adapter.protocols.verbatim_calls import Call, VerbatimCallCache
 from adapter.tools.tool import ToolSet
@@ -34,31 +34,36 @@ class PlainMessages:
 
 
 def plain_messages(
-    messages: Json, format: Format, system: str, closing: str, tools: ToolSet, memory: VerbatimCallCache | None = None
+    messages: Json,
+    encoded: bytes,
+    format: Format,
+    system: str,
+    closing: str,
+    tools: ToolSet,
+    memory: VerbatimCallCache,
 ) -> PlainMessages:
     """Return ``messages`` for a model that reads plain text.
 
-    ``tools``: the request's tools. ``system``: text appended to the conversation's system message. ``closing``: a last
-    user message. Calls in ``memory`` are shown exactly as the model wrote them; other calls are encoded in ``format``.
-    Raises RequestError.
+    ``encoded``: the messages by `encode_messages`. ``tools``: the request's tools. ``system``: text appended to the
+    conversation's system message. ``closing``: a last user message. Calls in ``memory`` are shown exactly as the model
+    wrote them; other calls are encoded in ``format``. Raises RequestError.
     """
-    converted = _convert(messages, format, system, tools, memory or VerbatimCallCache())
+    converted = _convert(messages, encoded, format, system, tools, memory)
     ending = converted.messages[-1:] + ([{"role": "user", "content": closing}] if closing else [])
     ending = list(_merge_user_messages(ending))
     return PlainMessages(converted.messages[:-1] + ending, converted.digest(ending))
 
 
 def _convert(
-    messages: Json, format: Format, system: str, tools: ToolSet, memory: VerbatimCallCache
+    messages: Json, encoded: bytes, format: Format, system: str, tools: ToolSet, memory: VerbatimCallCache
 ) -> ConvertedMessages:
     """Convert the messages of a conversation, except those of its last request, which were converted before."""
     key = (format, tools, system)
-    encoded = encode_messages(messages) if isinstance(messages, list) else b""
-    found = memory.conversations.find(encoded, key) if encoded else None
-    before = found.converted if found is not None else NOTHING
+    found = memory.plain_messages.find(encoded, key)
+    before = found.built if found is not None else NOTHING
     if found is not None and before.count == len(messages):
         return before
-    if messages and before.count and not _is_answer(messages[before.count]):  # it may be merged with the last one
+    if before.count and not _is_answer(messages[before.count]):  # it may be merged with the last one
         before = NOTHING
     names = dict(before.names)
     plain = list(_plain(messages, before.count, names, format, tools, memory))
@@ -67,7 +72,7 @@ def _convert(
         own = added.pop(0) if added and added[0]["role"] == "system" else {"role": "system", "content": ""}
         added.insert(0, {**own, "content": concat_content(own["content"], system, "\n\n")})
     converted = before.extend(len(messages), added, names)
-    memory.conversations.store(CachedConversation(encoded, key, converted), found)
+    memory.plain_messages.store(CachedConversation(encoded, key, converted), found)
     return converted
 
 

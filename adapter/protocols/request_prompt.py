@@ -8,7 +8,7 @@ from functools import lru_cache
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.format import Format
 from adapter.prompting.system_prompt import new_prompt_session, system_prompt
-from adapter.protocols.conversation_cache import hash_messages
+from adapter.protocols.conversation_cache import encode_messages, hash_messages
 from adapter.protocols.openai_chat_fields import passthrough_fields
 from adapter.protocols.openai_errors import RequestError, require_type
 from adapter.protocols.plain_messages import plain_messages
@@ -52,7 +52,10 @@ def build_prompt(request: ToolRequest, options: TranslationOptions, enforcement:
     else:
         system = _prompt(shown, request.format, options.style_used, options.prompt.prompts) if request.allowed else ""
         fitted = options.budgets_for(request.body).fit(request.messages, system)
-        plain = plain_messages(fitted.messages, request.format, system, instruction, request.described, options.memory)
+        encoded = request.encoded if fitted.messages is request.messages else encode_messages(fitted.messages)
+        plain = plain_messages(
+            fitted.messages, encoded, request.format, system, instruction, request.described, options.memory
+        )
         body = {**options.fields, **passthrough_fields(request.body), "messages": plain.messages}
         prompted = PromptedRequest(body, plain.messages, plain.digest, None, fitted.summary)
     if request.allowed and request.format.stop_sequences:

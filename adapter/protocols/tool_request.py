@@ -11,6 +11,7 @@ from adapter.parsing.format import Format
 from adapter.parsing.formats import DEFAULT_FORMAT, get_format, guess_format
 from adapter.prompting.escaping import with_control_tokens
 from adapter.prompting.tool_shortlist import ToolShortlist, shortlist_tools
+from adapter.protocols.conversation_cache import encode_messages
 from adapter.protocols.openai_errors import RequestError
 from adapter.protocols.tool_definitions import parse_tool_set
 from adapter.protocols.tool_types import ToolTypes
@@ -38,6 +39,8 @@ class ToolRequest:
     shortlist: ToolShortlist | None = None
     """The tools that are described to the model; None if all are."""
     reasoning_budget: int | None = None
+    encoded: bytes = b""
+    """The messages, by `encode_messages`."""
 
     @property
     def messages(self) -> Json:
@@ -68,7 +71,8 @@ def parse_tool_request(body: JsonObject, kinds: ToolTypes, options: TranslationO
     format = with_control_tokens(
         get_format(request_format(body, options) or DEFAULT_FORMAT), options.prompt.control_tokens
     )
-    return ToolRequest(body, kinds, described, allowed, must_call, format)
+    encoded = encode_messages(body.get("messages"))
+    return ToolRequest(body, kinds, described, allowed, must_call, format, encoded=encoded)
 
 
 def request_format(body: JsonObject, options: TranslationOptions) -> str | None:

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from adapter.conversation.guardrails.call_history import call_key
+from adapter.conversation.guardrails.call_history import UNREAD, CallHistory, call_key, read_history
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.formats import DEFAULT_FORMAT, get_format
 from adapter.parsing.formats.hermes import encode_calls
 from adapter.parsing.parse_policy import APPROVED
 from adapter.prompting.intent.assist import Assist, AssistSettings, plan_assist, plan_next_call
 from adapter.protocols.continuation import Prefill
-from adapter.protocols.conversation_cache import hash_messages
+from adapter.protocols.conversation_cache import CachedConversation, hash_messages
 from adapter.protocols.guarded_exchange import EXTENSION, ResponseGuard
 from adapter.protocols.llama_cpp import has_lazy_grammar
 from adapter.protocols.media_parts import adapt_media
@@ -177,7 +177,19 @@ def _response_guard(
         is_enforced=enforces and enforcement.constraint in ("prefer", "required"),
         may_enforce=enforces and options.constraints.mode != "off" and not request.body.keys() & CONSTRAINTS,
         requires_valid_calls=enforces and enforcement.constraint == "arguments",
+        past=_history(request, options),
     )
+
+
+def _history(request: ToolRequest, options: TranslationOptions) -> CallHistory | None:
+    """Return the history of a conversation. Only what follows its last request is read."""
+    if not (request.allowed and request.encoded and options.retry_policy.on):
+        return None
+    key, cache = request.allowed, options.memory.histories
+    found = cache.find(request.encoded, key)
+    read = read_history(request.messages, request.allowed, found.built if found is not None else UNREAD)
+    cache.store(CachedConversation(request.encoded, key, read), found)
+    return read.history
 
 
 def _as_request(request: ToolRequest, options: TranslationOptions) -> TranslatedRequest:
@@ -212,6 +224,7 @@ def _native(request: ToolRequest, options: TranslationOptions) -> TranslatedRequ
         request.allowed,
         request.described,
         encode_calls,
+        past=_history(request, options),
     )
     as_request = _as_request(request, options)
     body, shortened = options.budgets_for(request.body).fit_body(as_request.body)

@@ -6,9 +6,10 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
+from adapter.conversation.guardrails.call_history import ReadMessages
 from adapter.core.events import JsonObject
 from adapter.core.text.text_cache import TextCache
-from adapter.protocols.conversation_cache import ConversationCache
+from adapter.protocols.conversation_cache import ConversationCache, ConvertedMessages
 
 Call: TypeAlias = tuple[str, str, JsonObject]
 """The id, name and arguments of a call."""
@@ -26,7 +27,8 @@ class VerbatimCallCache:
 
     def __init__(self, max_characters: int = MAX_CHARACTERS) -> None:
         self._texts = TextCache(max_characters)
-        self.conversations = ConversationCache()
+        self.plain_messages = ConversationCache[ConvertedMessages]()
+        self.histories = ConversationCache[ReadMessages]()
 
     def remember(self, format: str, content: str, calls: Sequence[Call], text: str) -> None:
         """Store ``text``, which the model wrote, for the ``content`` and ``calls`` that the client got."""

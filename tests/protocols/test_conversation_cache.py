@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapter.conversation.guardrails.call_history import CallHistory, call_history_of
 from adapter.protocols.conversation_cache import (
     MAX_CONVERSATIONS,
     NOTHING,
@@ -41,9 +42,12 @@ MESSAGES = st.one_of(
 )
 
 
-def translated(body: dict[str, Any], memory: VerbatimCallCache) -> tuple[str, str]:
+def translated(body: dict[str, Any], memory: VerbatimCallCache) -> tuple[str, str, CallHistory]:
     request = translate_chat_request(body, replace(TranslationOptions(), memory=memory))
-    return json.dumps(request.body), request.turn
+    assert request.follow_up.guard is not None
+    past = request.follow_up.guard.past
+    assert past == call_history_of(body["messages"], request.tools)
+    return json.dumps(request.body), request.turn, past
 
 
 @given(
@@ -84,12 +88,12 @@ def test_the_error_for_a_later_message_names_its_index():
         translated(body, memory)
 
 
-def cached(*contents: str) -> CachedConversation:
+def cached(*contents: str) -> CachedConversation[Any]:
     return CachedConversation(encode_messages([{"content": each} for each in contents]), "key", NOTHING)
 
 
 def test_the_longest_beginning_of_a_conversation_is_found():
-    cache, short, long = ConversationCache(), cached("a"), cached("a", "b")
+    cache, short, long = ConversationCache[Any](), cached("a"), cached("a", "b")
     cache.store(short, None)
     cache.store(long, None)
     assert cache.find(cached("a", "b", "c").encoded, "key") is long
@@ -99,18 +103,18 @@ def test_the_longest_beginning_of_a_conversation_is_found():
 
 
 def test_a_conversation_takes_the_place_of_its_beginning():
-    cache, short, long = ConversationCache(), cached("a"), cached("a", "b")
+    cache, short, long = ConversationCache[Any](), cached("a"), cached("a", "b")
     cache.store(short, None)
     cache.store(long, short)
     assert cache.find(short.encoded, "key") is None
 
 
 def test_the_oldest_conversations_are_evicted():
-    cache = ConversationCache()
+    cache = ConversationCache[Any]()
     for number in range(MAX_CONVERSATIONS + 1):
         cache.store(cached(f"{number}."), None)
     assert [cache.find(cached(each).encoded, "key") is None for each in ("0.", "1.")] == [True, False]
-    small = ConversationCache(max_bytes=len(cached("a").encoded))
+    small = ConversationCache[Any](max_bytes=len(cached("a").encoded))
     small.store(cached("a"), None)
     small.store(cached("b"), None)
     assert small.find(cached("a").encoded, "key") is None

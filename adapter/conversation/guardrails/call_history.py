@@ -122,16 +122,36 @@ def asks_for_change(request: str) -> bool:
     return verb in _WRITES and not request.rstrip().endswith("?")
 
 
+@dataclass(frozen=True, slots=True)
+class ReadMessages:
+    """The ``history`` of the first ``count`` messages of a conversation, and what its continuation needs.
+
+    ``calls``: id, name and arguments of each call. ``results``: by the ids of their calls.
+    """
+
+    history: CallHistory
+    count: int
+    calls: tuple[tuple[str, str, JsonObject], ...]
+    results: dict[str, str]
+
+
+UNREAD = ReadMessages(CallHistory(), 0, (), {})
+
+
 def call_history_of(messages: Json, tools: ToolSet | None = None) -> CallHistory:
     """Read the history from ``messages`` in the format of OpenAI's chat API. Invalid messages are skipped.
 
     ``tools``: decide which calls may have changed something; None if any may have.
     """
-    calls: list[tuple[str, str, JsonObject]] = []
-    results: dict[str, str] = {}
-    request, turn_start = "", 0
-    texts: list[tuple[str, str]] = []
-    for message in messages if isinstance(messages, list) else ():
+    return read_history(messages, tools).history
+
+
+def read_history(messages: Json, tools: ToolSet | None, before: ReadMessages = UNREAD) -> ReadMessages:
+    """Read the history like `call_history_of`. ``before``: the first of the messages, already read."""
+    past, calls, results = before.history, list(before.calls), dict[str, str]()
+    request, turn_start, texts = past.request, past.turn_start, list(past.messages)
+    all_messages = messages if isinstance(messages, list) else []
+    for message in all_messages[before.count :]:
         if not isinstance(message, dict):
             continue
         role, content = message.get("role"), message.get("content")
@@ -147,13 +167,17 @@ def call_history_of(messages: Json, tools: ToolSet | None = None) -> CallHistory
                     calls.append(call)
         elif role == "user" and "content" in message:
             request, turn_start = text, len(calls)
-    past_calls = []
-    changing = {name: tools is None or may_change(name, tools) for name in {name for _, name, _ in calls}}
-    for call_id, name, arguments in calls:
+    is_settled = not any(call_id in results for call_id, _, _ in before.calls)
+    past_calls = list(past.calls) if is_settled else []
+    results = before.results | results
+    added = calls[len(past_calls) :]
+    changing = {name: tools is None or may_change(name, tools) for name in {name for _, name, _ in added}}
+    for call_id, name, arguments in added:
         result = results.get(call_id)
         is_ok = result is not None and not looks_like_error(result)
         past_calls.append(PastCall(name, arguments, result or "", is_ok, changing[name]))
-    return CallHistory(request, tuple(past_calls), turn_start, tuple(texts))
+    history = CallHistory(request, tuple(past_calls), turn_start, tuple(texts))
+    return ReadMessages(history, len(all_messages), tuple(calls), results)
 
 
 def _parse_call(tool_call: Json, number: int) -> tuple[str, str, JsonObject] | None:
