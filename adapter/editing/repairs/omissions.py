@@ -45,6 +45,8 @@ _FILLER = re.compile(
 MIN_ALIKE = 90
 """Minimum similarity, in percent, of a removed line and the new line that replaces it."""
 _REST = ("rest", "remaining", "remainder")
+_ACRONYM = re.compile(r"\bREST\b(?! OF\b)")
+"""The architecture, which stands for no lines."""
 
 
 def is_elision(line: str) -> bool:
@@ -125,7 +127,7 @@ def _match(line: str) -> re.Match[str] | None:
 
 
 def _words(text: str) -> list[str]:
-    return re.findall(r"[a-z]+", text.lower())
+    return re.findall(r"[a-z]+", _ACRONYM.sub("", text).lower())
 
 
 def _has_only_known_words(words: Sequence[str]) -> bool:
