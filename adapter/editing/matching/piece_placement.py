@@ -220,7 +220,8 @@ class PiecePlacer:
         rivals: list[Placement] = []
         for each in spans:
             is_larger = _contains(each, span)
-            if each.end - each.start == 1 or not (is_larger or _contains(span, each)):
+            is_one_line = each.end - each.start == 1 and not loses_name
+            if is_one_line or not (is_larger or _contains(span, each)):
                 continue
             there = self._fit(piece, each)
             is_alike = (each.start == span.start or there.kept_above >= here.kept_above) and (

@@ -97,7 +97,7 @@ def _match_pieces(old: Sequence[str], pieces: Sequence[Piece]) -> tuple[list[Lin
     written = 0
     for piece, (start, end, _) in zip(pieces, spans, strict=False):
         hunks = changes(old[start:end], piece.lines)
-        if piece.is_last and hunks:  # the file ends like the piece
+        if piece.is_last:  # the file ends like the piece
             piece.lines.extend([""] * piece.blank_below)
             hunks = changes(old[start:], piece.lines)
         for change in hunks:

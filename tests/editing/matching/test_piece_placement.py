@@ -110,6 +110,12 @@ def test_lines_that_are_wrapped_in_a_block_stay_in_their_function():
     assert applied([*drop, "", "", *query, *end], new) == [*drop, "", "", *query[:3], *wrapped, *end]
 
 
+def test_the_file_ends_like_an_unchanged_last_piece():
+    old = [*function("one"), *function("two")[:-1], "", ""]
+    expected = ["def one(y):", *function("one")[1:], *function("two")[:-2], ""]
+    assert applied(old, ["def one(y):", *function("one")[1:], MARK, *function("two")[:-2], ""]) == expected
+
+
 @pytest.mark.parametrize("blank", [0, 1, 2])
 def test_the_file_ends_with_as_many_blank_lines_as_a_changed_last_piece(blank):
     old = [*function("one"), "last = 1", "", "", ""]
@@ -163,6 +169,33 @@ def test_the_file_ends_with_as_many_blank_lines_as_a_changed_last_piece(blank):
                 *("        r->fn->free(r->reply);", "// ..."),
             ],
             "could be|twice",
+        ),
+        (  # the last test may be new, or replace the one before
+            [
+                *(
+                    "func TestFirst(t *T) {",
+                    "	serve(request)",
+                    "	if code != 200 {",
+                    "		fail(1)",
+                    "	}",
+                    "}",
+                    "",
+                ),
+                *(
+                    "func TestOrder(t *T) {",
+                    "	serve(request)",
+                    "	if code != 200 {",
+                    "		fail(2)",
+                    "	}",
+                    "}",
+                    "",
+                ),
+            ],
+            [
+                *("// ...", "}", "", "func TestInvalid(t *T) {", "	serve(request)", "	if code != 200 {"),
+                *("		fail(3)", "	}", "}", ""),
+            ],
+            "could be|could replace",
         ),
         (  # the lines may be moved into the new block
             [
