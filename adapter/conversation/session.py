@@ -21,7 +21,15 @@ from typing import Literal, TypeAlias
 
 from adapter.conversation.context_window import HistoryEntry, trim_to_context, usable_tokens
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall
-from adapter.conversation.guardrails.engine import MAX_CALLS, DroppedCall, Guardrails, Retry, Stop, Violation
+from adapter.conversation.guardrails.engine import (
+    MAX_CALLS,
+    MAX_DROPPED,
+    DroppedCall,
+    Guardrails,
+    Retry,
+    Stop,
+    Violation,
+)
 from adapter.conversation.guardrails.registry import BROKEN_CALLS, GUARDRAILS, LOOPS
 from adapter.conversation.guardrails.response_checks import CandidateAnswer, find_leading_call
 from adapter.conversation.message_content import Content, concat_content
@@ -70,8 +78,6 @@ REASONS: dict[str, str] = {
 _UNFINISHED: dict[str | None, Reason] = {"length": "cut_off", "incomplete": "broken_off"}
 """The reason for an incomplete answer without calls, by the server's finish reason."""
 
-MAX_DROPPED = 3
-"""Maximum number of dropped calls of an answer. With more, the rest of it is not received."""
 MOST_CALLS = 128
 """Maximum number of calls of one answer, with and without guardrails."""
 

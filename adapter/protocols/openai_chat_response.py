@@ -212,7 +212,8 @@ class StreamedCompletion(_Completion):
         chunks = [self._chunk(choice, delta, rest) for delta in deltas]
         if choice.error:
             return chunks + self._fail(choice.error)
-        if not self._request.client.parallel and not self._request.client.wants_usage and not self.awaits_more:
+        client = self._request.client
+        if (choice.is_flooded or not (client.parallel or client.wants_usage)) and not self.awaits_more:
             self.is_done = all(choice.finish_reason for choice in self._choices.values())
         return chunks
 

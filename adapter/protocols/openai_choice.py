@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from adapter.conversation.guardrails.engine import MAX_DROPPED
 from adapter.conversation.guardrails.response_checks import find_leading_call
 from adapter.core.events import (
     ContentReclassified,
@@ -131,6 +132,15 @@ class ChoiceStream(FollowedChoice):
             deltas += [] if self.finish_reason else [self._finish(finish_reason)]
         return deltas
 
+    def _end_flood(self) -> list[JsonObject | str]:
+        """End a streamed answer that has calls for the client after too many dropped ones, as more would be dropped."""
+        guard = self._request.follow_up.guard
+        dropped = len(guard.dropped) - self._dropped_before if guard is not None else 0
+        if self._is_whole or dropped <= MAX_DROPPED or not self._calls.whole[self._calls_before :]:
+            return []
+        self.is_flooded = True
+        return [self._finish("stop")]
+
     def _whole_call(self, text: str) -> list[JsonObject | str]:
         """Return the deltas for the first call of an answer, which was cut off after that call, and the end of the
         answer; [] if there is no complete call."""
@@ -234,6 +244,7 @@ class ChoiceStream(FollowedChoice):
                 self.attempt.has_repeated_call = True
             case ToolCall() if self._is_dropped(event):
                 self._may_remember = False  # the model should not see that call again
+                return self._end_flood()
             case ToolCall() if self._is_allowed(event.name):
                 deltas = self._call(event)
                 return deltas if self._request.client.parallel else [*deltas, self._finish("stop")]

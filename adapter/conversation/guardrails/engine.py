@@ -84,6 +84,9 @@ RETRIES = 2
 MAX_CALLS = 8
 """Maximum number of calls of one answer that are used."""
 
+MAX_DROPPED = 3
+"""Maximum number of dropped calls of an answer. With more, the rest of it is not received."""
+
 
 @dataclass(frozen=True, slots=True)
 class Accept:

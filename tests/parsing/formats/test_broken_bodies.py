@@ -35,7 +35,8 @@ BEFORE, LAST_VALUE = "Before it.", "y, z"
 
 ONE_VALUE = frozenset({
     *("apertus", "cohere", "firefunction", "gemma3", "hunyuan_a13b", "hyperclovax", "lfm2", "llama3_json", "minicpm"),
-    *("minimax_m1", "nemotron", "openpangu", "olmo3", "pythonic", "xlam", "apriel", "granite", "phi4_mini_json"),
+    *("jamba", "minimax_m1", "nemotron", "openpangu", "olmo3", "pythonic", "xlam", "apriel", "granite"),
+    "phi4_mini_json",
 })  # fmt: skip
 """Formats that write all calls as one program, or as one list in which a quote without its pair hides the others."""
 
