@@ -10,9 +10,9 @@
     +new
 
 Headers, line numbers and even ``@@`` may be missing inside a ```` ```diff ```` fence or below a header. Line numbers
-are only hints. Counts are often wrong and are ignored, with two exceptions: ``-3,0`` inserts after line 3, and added
-lines without context are rejected if the counts claim that the hunk has context. Git's extended headers are parsed for
-new, deleted and renamed files.
+are only hints. Counts are often wrong and are ignored, with three exceptions: ``-3,0`` inserts after line 3; added
+lines without context are rejected if the counts claim that the hunk has context; and changed lines that look like a
+header belong to a hunk that is not complete. Git's extended headers are parsed for new, deleted and renamed files.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class _DiffParser:
         number = 0
         while number < len(self.lines):
             text = self.lines[number]
-            if _is_header(self.lines, number):
+            if _is_header(self.lines, number) and not self._is_in_hunk(number):
                 self._start_file(text[4:], self.lines[number + 1][4:])
                 number += 1
             elif head := parse_hunk_header(text):
@@ -109,6 +109,15 @@ class _DiffParser:
             number += 1
         self._finish_edit()
         return self.edits
+
+    def _is_in_hunk(self, number: int) -> bool:
+        """Return whether lines that look like a header are changed lines: the hunk is not complete, and no hunk
+        follows."""
+        if self.hunk is None or self.head is None or self.head.old_count is None:
+            return False
+        old_count = sum(text[:1] in ("", " ", "-") for text in self.hunk)
+        below = self.lines[number + 2] if number + 2 < len(self.lines) else ""
+        return old_count < self.head.old_count and parse_hunk_header(below) is None
 
     def _consume_fence(self, text: str) -> bool:
         """Handle a code fence around the diff. Returns False for other lines, and for an indented fence in a hunk."""
