@@ -118,6 +118,10 @@ class _MessageReader:
     _calls: dict[str, tuple[str, str]] = field(
         default_factory=dict
     )  # the template's id and the name, by the client's id
+    _closed_format: Format = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._closed_format = _closed_by(self.format, self.traits.closers)
 
     def read(self, messages: Json) -> Iterator[JsonObject]:
         for index, (path, message, content) in enumerate(read_messages(messages)):
@@ -197,7 +201,7 @@ class _MessageReader:
     def _escape(self, text: str) -> str:
         if self.is_escaped:
             return text
-        return escape_control_tokens(text, _closed_by(self.format, self.traits.closers), self.tools)
+        return escape_control_tokens(text, self._closed_format, self.tools)
 
     def _escape_again(self, text: str) -> str:
         return text if self.is_escaped else self._escape(unescape_control_tokens(text))

@@ -203,6 +203,13 @@ class ToolSet(Mapping[str, Tool]):
         return len(self._tools)
 
     def __hash__(self) -> int:
+        return self._hash
+
+    def __getstate__(self) -> dict[str, object]:
+        return {name: value for name, value in self.__dict__.items() if name != "_hash"}  # other processes differ in it
+
+    @cached_property
+    def _hash(self) -> int:
         return hash(frozenset(self._tools))
 
     @cached_property

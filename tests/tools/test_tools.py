@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from adapter.core.errors import UsageError
@@ -130,3 +132,12 @@ def test_name_with_a_namespace_of_its_own_is_matched(name):
     tools = ToolSet([Tool("fs.read_file"), Tool("net.read_file")])
     assert tools.match(name) is tools["fs.read_file"]
     assert tools.match("functions.read_file") is None
+
+
+def test_a_pickled_tool_set_is_hashed_anew():
+    """Each process hashes strings in another way."""
+    tools = ToolSet([{"name": "f"}])
+    assert hash(tools) == hash(ToolSet([{"name": "f"}]))
+    restored = pickle.loads(pickle.dumps(tools))
+    assert restored == tools
+    assert "_hash" not in vars(restored)
