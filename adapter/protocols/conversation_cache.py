@@ -12,8 +12,9 @@ from typing import Generic, TypeVar
 from adapter.core.events import Json, JsonObject
 from adapter.protocols.tool_definitions import NO_REFERENCES
 
-MAX_BYTES = 16_000_000
-"""Maximum total length of the cached messages, in bytes. It is enough for about a hundred long conversations."""
+MAX_BYTES = 8_000_000
+"""Maximum total length of the cached messages, in bytes. It is enough for some twenty conversations of two hundred
+turns. With what is built, they take up to 60 MB."""
 MAX_CONVERSATIONS = 256
 """Maximum number of cached conversations. Each request is compared with all of them."""
 _HEAD = 5
