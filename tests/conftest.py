@@ -17,6 +17,7 @@ import pytest
 
 from adapter.backends.embedded_server import EmbeddedServer, download_builtin_model
 from adapter.core.errors import UsageError
+from tests.browser import chromium
 from tests.effort import EFFORT
 from tests.engines import write_random_gguf
 from tests.scripted_server import ScriptedServer
@@ -128,6 +129,13 @@ def real_weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def anthropic() -> Any:
     """Anthropic's SDK: to import it takes two seconds, which are not spent where its tests do not run."""
     return pytest.importorskip("anthropic", reason="Anthropic's SDK is a development dependency")
+
+
+@pytest.fixture(scope="module")
+def chrome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with chromium(tmp_path_factory.mktemp("browser")) as chrome:
+        chrome.set_window_size(1300, 900)
+        yield chrome
 
 
 @pytest.fixture

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from typing import Any
+
+from tests.loopback import LoopbackServer, QuietHandler
 
 
-class LiveUpstream:
+class LiveUpstream(LoopbackServer):
     """``answer(body)`` gives the events of each chat, one by one; other requests are a 404.
 
     ``hung_up`` is set when somebody closes the connection before the answer is over. A dict becomes JSON, bytes go
@@ -18,31 +19,11 @@ class LiveUpstream:
 
     def __init__(self, answer: Callable[[Any], Iterator[dict[str, Any] | bytes]]) -> None:
         self.hung_up = threading.Event()
-        self._http = _Server(("127.0.0.1", 0), _handler(self, answer))
-        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02})
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._http.server_address[1]}"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._http.shutdown()
-        self._http.server_close()
-        self._thread.join()
+        super().__init__(_handler(self, answer))
 
 
-class _Server(ThreadingHTTPServer):
-    request_queue_size = 256
-
-
-def _handler(
-    upstream: LiveUpstream, answer: Callable[[Any], Iterator[dict[str, Any] | bytes]]
-) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
+def _handler(upstream: LiveUpstream, answer: Callable[[Any], Iterator[dict[str, Any] | bytes]]) -> type[QuietHandler]:
+    class Handler(QuietHandler):
         def do_GET(self) -> None:
             self.send_error(404)
 
@@ -60,8 +41,5 @@ def _handler(
             except OSError:
                 upstream.hung_up.set()
             self.close_connection = True
-
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
 
     return Handler

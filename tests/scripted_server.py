@@ -6,8 +6,9 @@ import json
 import threading
 from collections import defaultdict, deque
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
+
+from tests.loopback import LoopbackServer, QuietHandler
 
 
 @dataclass(frozen=True)
@@ -54,20 +55,15 @@ CHAT = "/v1/chat/completions"
 MODELS = "/v1/models"
 
 
-class ScriptedServer:
+class ScriptedServer(LoopbackServer):
     """``replies[path]`` are given one after the other; the last one stays. Other paths are a 404."""
 
     def __init__(self, port: int = 0) -> None:
         self.replies: dict[str, deque[Reply]] = defaultdict(deque)
         self.requests: list[tuple[str, dict[str, str], Any]] = []
-        self._http = ThreadingHTTPServer(("127.0.0.1", port), _handler(self))
+        super().__init__(_handler(self), port)
         self._http.daemon_threads = False
         self.is_closing = threading.Event()
-        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02})
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._http.server_address[1]}"
 
     def on(self, path: str, *replies: Reply) -> Self:
         self.replies[path].extend(replies)
@@ -82,19 +78,13 @@ class ScriptedServer:
             return as_error(404, "File Not Found", "not_found_error")
         return replies.popleft() if len(replies) > 1 else replies[0]
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *error: object) -> None:
         self.is_closing.set()
-        self._http.shutdown()
-        self._http.server_close()
-        self._thread.join()
+        super().__exit__(*error)
 
 
-def _handler(script: ScriptedServer) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
+def _handler(script: ScriptedServer) -> type[QuietHandler]:
+    class Handler(QuietHandler):
         def do_GET(self) -> None:
             self._answer(None)
 
@@ -115,8 +105,5 @@ def _handler(script: ScriptedServer) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(reply.body)
             script.is_closing.wait(reply.linger_s)
             self.close_connection = True
-
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
 
     return Handler

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from collections import deque
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from typing import Any
 
 from adapter.prompting.chat_template import ChatTemplate, ChatTemplateError, render_chat_template
+from tests.loopback import LoopbackServer, QuietHandler
 
 CHATML = """\
 {%- if tools %}<|im_start|>system
@@ -41,7 +40,7 @@ CHATML = """\
 TOOLLESS = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}assistant:"
 
 
-class TemplateServer:
+class TemplateServer(LoopbackServer):
     """``says``: the answers, one after the other, the last one stays. ``hides``: it fills templates for nobody.
     ``special``: a control token of its model.
 
@@ -56,12 +55,7 @@ class TemplateServer:
         self.prompts: list[str] = []
         self.bodies: list[tuple[str, Any]] = []
         self._says = deque(says or ["Hello."])
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02})
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._http.server_address[1]}"
+        super().__init__(_handler(self))
 
     def answer_with(self, text: str, finish: str = "stop") -> None:
         """The one answer from now on."""
@@ -69,15 +63,6 @@ class TemplateServer:
 
     def say(self) -> str:
         return self._says.popleft() if len(self._says) > 1 else self._says[0]
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._http.shutdown()
-        self._http.server_close()
-        self._thread.join()
 
 
 def _props(server: TemplateServer, _body: Any) -> Any:
@@ -200,8 +185,8 @@ _PATHS: dict[str, dict[str, Callable[[TemplateServer, Any], Any]]] = {
 }  # fmt: skip
 
 
-def _handler(server: TemplateServer) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
+def _handler(server: TemplateServer) -> type[QuietHandler]:
+    class Handler(QuietHandler):
         def do_GET(self) -> None:
             self._answer(None)
 
@@ -229,8 +214,5 @@ def _handler(server: TemplateServer) -> type[BaseHTTPRequestHandler]:
             self.send_header("Content-Length", str(len(content.encode())))
             self.end_headers()
             self.wfile.write(content.encode())
-
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
 
     return Handler

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -17,12 +16,9 @@ from adapter.backends.chat_client import Chunk
 from adapter.conversation.session import Finished
 from adapter.core.events import ToolResult
 from adapter.tools.operations.permissions import ApprovalRequest
+from tests.model_text import call
 
 EVENTUALLY_S = 60.0
-
-
-def call(name: str, **arguments: Any) -> str:
-    return f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>"
 
 
 WRITE = call("write_file", path="a.txt", content="changed\n")

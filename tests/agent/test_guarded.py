@@ -17,6 +17,7 @@ from adapter.core.events import ToolResult
 from adapter.dialects import get_dialect
 from adapter.tools.function_tools import tool
 from adapter.tools.tool import ToolSet
+from tests.model_text import call
 
 
 class Script:
@@ -41,10 +42,6 @@ def look_up(word: str) -> str:
 def submit(text: str) -> str:
     """Hand the answer in."""
     return "thanks"
-
-
-def call(name: str, **arguments: str) -> str:
-    return f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>"
 
 
 def run(tmp_path: Any, script: Script, **settings: Any) -> Finished:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
 from collections.abc import Iterator
 
@@ -24,10 +23,7 @@ from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host import Host
 from tests import hosted_dialect
 from tests.hosted_dialect import HOSTED
-
-
-def call(name, **arguments):
-    return f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>"
+from tests.model_text import call
 
 
 class Script:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from typing import Any
+
+from tests.loopback import LoopbackServer, QuietHandler
 
 CITIES = ("Bern", "Basel")
 ANSWER = "Rain in Bern, sun in Basel."
@@ -29,7 +29,7 @@ SUBMIT = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 """What ends mini-swe-agent, as the first line of a command's output; it asks for that in its prompt."""
 
 
-class TextModel:
+class TextModel(LoopbackServer):
     """Calls ``get_weather``, or what the request has instead, for two cities; answers once it has both results.
 
     Of a client that runs one call of an answer alone it asks the other again.
@@ -37,12 +37,11 @@ class TextModel:
 
     def __init__(self) -> None:
         self.asked: list[Any] = []
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02})
+        super().__init__(_handler(self))
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._http.server_address[1]}/v1"
+        return f"{super().url}/v1"
 
     def text(self, body: Any) -> str:
         said, tools = json.dumps(body["messages"]), _described(body["messages"])
@@ -53,15 +52,6 @@ class TextModel:
         if SUBMIT in said:
             return _call(tools, TOOLS, command=f"echo {SUBMIT}; echo {ANSWER}")
         return _call(tools, ENDS, answer=ANSWER) or ANSWER
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._http.shutdown()
-        self._http.server_close()
-        self._thread.join()
 
 
 def _described(messages: Any) -> dict[str, Any]:
@@ -83,8 +73,8 @@ def _call(described: dict[str, Any], known: dict[str, dict[str, Any]], **given: 
     return f"<tool_call>\n{call}\n</tool_call>"
 
 
-def _handler(model: TextModel) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
+def _handler(model: TextModel) -> type[QuietHandler]:
+    class Handler(QuietHandler):
         def do_GET(self) -> None:
             listed = {"object": "list", "data": [{"id": "m", "object": "model", "owned_by": "us", "created": 0}]}
             self._send(200 if self.path == "/v1/models" else 404, "application/json", json.dumps(listed).encode())
@@ -115,9 +105,6 @@ def _handler(model: TextModel) -> type[BaseHTTPRequestHandler]:
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
             self.wfile.write(content)
-
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
 
     return Handler
 

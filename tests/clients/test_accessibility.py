@@ -24,7 +24,7 @@ from adapter.recording.view.page_data import PageData, ReparseOptions, view_exch
 from adapter.recording.view.page_server import PageServer
 from adapter.recording.view.playground import playground_page
 from adapter.recording.view.playground_reader import read_for_page
-from tests.browser import chromium, prefer
+from tests.browser import prefer
 from tests.clients.environments import Client
 from tests.evaluation.probe.test_probe import clever, tried
 from tests.recording.test_view_in_a_browser import texts
@@ -46,13 +46,6 @@ def axe() -> str:
     except RuntimeError as error:
         pytest.skip(f"axe-core cannot be had: {str(error)[-200:]}")
     return (AXE.folder / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
-
-
-@pytest.fixture(scope="module")
-def chrome(tmp_path_factory: pytest.TempPathFactory):
-    with chromium(tmp_path_factory.mktemp("browser")) as chrome:
-        chrome.set_window_size(1300, 900)
-        yield chrome
 
 
 def faults(chrome: Any, axe: str) -> list[str]:

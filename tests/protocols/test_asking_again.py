@@ -20,6 +20,7 @@ from adapter.protocols.sse import EventReader, encode_event
 from adapter.protocols.translate import translate_chat_request
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.translation_options import TranslationOptions
+from tests.model_text import call as written
 from tests.protocols.test_wire import stream_of
 from tests.scripted_server import delta
 from tests.server.test_wrap import ASK, CALL, TOOLS, completion
@@ -292,10 +293,6 @@ def definition(name: str, *required: str, **schema: Any) -> dict[str, Any]:
     properties = {each: {"type": "string"} for each in required}
     parameters = {"type": "object", "properties": properties, "required": list(required), **schema}
     return {"type": "function", "function": {"name": name, "parameters": parameters}}
-
-
-def written(name: str, **arguments: Any) -> str:
-    return f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>"
 
 
 LIGHTS = [definition("set_light", "room"), definition("set_heat", "room", "degrees", additionalProperties=False)]

@@ -12,20 +12,13 @@ from adapter.protocols.recorded_exchange import RecordedExchange
 from adapter.recording.transcript import Transcript
 from adapter.recording.view.page import page
 from adapter.recording.view.page_data import PageData, ReparseOptions, view_exchanges, view_transcript
-from tests.browser import chromium, prefer
+from tests.browser import prefer
 from tests.picture import DOCS, pictures
 from tests.recording.view.test_page_data import BARE, CALL, DRAFTED, READ, TRANSCRIPTS, exchange, hostile
 
 pytestmark = pytest.mark.clients
 
 WATCH = "window.alert = window.confirm = window.prompt = () => { window.hurt = 1; };"
-
-
-@pytest.fixture(scope="module")
-def chrome(tmp_path_factory: pytest.TempPathFactory):
-    with chromium(tmp_path_factory.mktemp("browser")) as chrome:
-        chrome.set_window_size(1300, 900)
-        yield chrome
 
 
 def opened(chrome: Any, tmp_path: Path, view: PageData) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from adapter.server.token_counting import estimate_prompt_tokens
+from tests.model_text import call
 from tests.scripted_server import CHAT, Reply, ScriptedServer, as_json, as_stream, delta
 from tests.server.test_serve_anthropic import ASK, OFFERED, ask, says, streamed_and_whole
 from tests.server.test_wrap import completion
@@ -21,10 +22,6 @@ pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-a
 def client(anthropic: Any, shared: tuple[ScriptedServer, str]) -> Iterator[Any]:
     with anthropic.Anthropic(base_url=shared[1].removesuffix("/v1"), api_key="k", max_retries=0) as client:
         yield client
-
-
-def call(name: str, **arguments: Any) -> str:
-    return f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>"
 
 
 def shown(upstream: ScriptedServer) -> str:

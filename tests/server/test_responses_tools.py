@@ -12,6 +12,7 @@ from openai.types.responses import ResponseInputItemParam
 from adapter.protocols import openai_responses_request
 from adapter.protocols.translate import translate_chat_request
 from adapter.protocols.translation_options import TranslationOptions
+from tests.model_text import call
 from tests.scripted_server import CHAT, ScriptedServer
 from tests.server.test_routes_responses import ask, streamed_and_whole
 from tests.server.test_serve import scripted_answer
@@ -38,10 +39,6 @@ TOOLS: list[Any] = [
 def client(shared: tuple[ScriptedServer, str]) -> Any:
     with openai.OpenAI(base_url=shared[1], api_key="k", max_retries=0) as client:
         yield client
-
-
-def call(name: str, **arguments: Any) -> str:
-    return f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>"
 
 
 CALLS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {

@@ -11,7 +11,7 @@ import pytest
 from adapter.core.events import TextDelta, ToolCallProgress
 from adapter.core.text.redaction import Redactor
 from adapter.recording.view.live_feed import LiveExchanges
-from tests.browser import chromium, prefer
+from tests.browser import prefer
 from tests.recording.test_view_in_a_browser import WATCH, press, texts
 from tests.recording.view.test_page_data import CALL, exchange, hostile
 from tests.scripted_server import CHAT
@@ -20,13 +20,6 @@ from tests.server.test_serve_pages import ask
 from tests.server.test_wrap import TOOLS
 
 pytestmark = pytest.mark.clients
-
-
-@pytest.fixture(scope="module")
-def chrome(tmp_path_factory: pytest.TempPathFactory):
-    with chromium(tmp_path_factory.mktemp("browser")) as chrome:
-        chrome.set_window_size(1300, 900)
-        yield chrome
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from adapter.core.errors import UsageError
 from adapter.core.turn import Turn
 from adapter.parsing.parser import parse
 from adapter.tools.tool import ToolSet
+from tests.model_text import call
 
 ANSWERS = Path(__file__).parent / "answers"
 
@@ -41,10 +41,6 @@ TOOLS = ToolSet(
 SEARCH = PastCall("web_search", {"query": "x"}, "1 hit", changes=True)
 READ = PastCall("read_file", {"path": "a"}, "text")
 OTHER = PastCall("read_file", {"path": "b"}, "other")
-
-
-def call(name: str, **arguments: Any) -> str:
-    return f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>"
 
 
 def turn(text: str) -> Turn:
