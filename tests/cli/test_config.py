@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from adapter.cli.app import make_app
 from adapter.cli.config import Config, ModelTable, read_config, read_toml
 from adapter.core.errors import UsageError
-from tests.agent.test_subagents import call
+from tests.model_text import call
 from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_json, as_stream, delta
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -22,7 +22,8 @@ from adapter.dialects import Dialect
 from adapter.dialects.promptly import default_entries, make_dialect
 from adapter.dialects.promptly.tool_entry import parse_entry
 from adapter.workspace import Workspace
-from tests.agent.test_subagents import Script, call
+from tests.agent.test_subagents import Script
+from tests.model_text import call
 
 Step: TypeAlias = tuple[str, JsonObject, str]
 """A tool, its arguments, and a part of what it must answer."""

@@ -33,7 +33,8 @@ from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host import Host, HostEvent
 from adapter.workspace.sandbox import sandbox
 from adapter.workspace.sandbox.sandbox import UnavailableReason, why_unavailable
-from tests.agent.test_subagents import Script, call
+from tests.agent.test_subagents import Script
+from tests.model_text import call
 
 SHIPPED = sorted((package_data.data_folder("fixtures") / "transcripts").glob("*.jsonl"))
 

@@ -1,0 +1,15 @@
+"""Files for the tests of the dialects."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def make_files(directory: Path, *names: str, text: str = "") -> None:
+    """Files, each changed a second after the one before."""
+    for number, name in enumerate(names):
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        os.utime(path, (1_000_000 + number, 1_000_000 + number))
