@@ -31,8 +31,14 @@ _SHAPES = re.compile(
     ( (?:authorization | api[-_]?key) \\{0,3} ["']? \s{0,3} [:=] \s{0,3} \\{0,3} ["']?
         (?: (?:bearer|basic|token) \s{1,3} )? ) (?! \[redacted ) [^\s"',;}\\]{8,2000}
     | ( bearer \s{1,3} ) (?! \[redacted ) [\w.~+/-]{16,2000} =*
-    | ( (?:(?:access|auth|refresh|id|session|private)[-_]?token | secret[-_]?(?:access[-_]?)?key | client[-_]?secret
+    | ( (?:(?:access|auth|refresh|id|session|private)[-_]?token | (?:private|secret)[-_]?(?:access[-_]?)?key | secret
         | passw(?:or)?d ) \\{0,3} ["'] \s{0,3} : \s{0,3} \\{0,3} ["'] ) (?! \[redacted ) [^\s"'\\]{8,2000}
+    | ( (?: passw(?:or)?d | passphrase | secret | (?:access|auth|private|secret)[-_]?(?:token|key) )
+        \s{0,3} [:=] \s{0,3} ["'] ) (?! \[redacted ) (?= [^\s"'\\]{0,60}? [\d!@\#$%^&*+] ) [^\s"'\\]{6,2000}
+    | ( (?: passw(?:or)?d | passphrase ) [ ]? : [ ]{1,3} | secret_access_key [ ]{0,3} [:=] [ ]{0,3}
+        | -- (?: [\w-]{0,30} (?: passw(?:or)?d | passphrase | secret ) | (?:(?:access|api|auth)-)? token | api-?key )
+        [= ] ["']? ) (?! \[redacted ) (?= [^\s"',;{}\\()$<>\[\]]{0,60}? [\d!@\#%^&*+] )
+        [^\s"',;{}\\()$<>\[\]]{6,2000}+ (?! [(\[] )
     | ( (?-i: \b (?: [A-Z0-9_]{0,60} (?: PASSWORD | PASSWD | PASSPHRASE | SECRET | CREDENTIALS? | APIKEY )
         | (?:[A-Z0-9]{1,30}_){0,6} (?: PASS | PWD | TOKEN | KEY ) ) (?:_[A-Z0-9]{1,20}){0,3} ) = ["']? )
         (?! \[redacted ) [^\s"',;}\\()$<>]{6,2000}+ (?! [(] )
@@ -40,15 +46,20 @@ _SHAPES = re.compile(
         (?! \[redacted ) [^\s"',;}\\()$<>]{6,2000}+ (?! [(] )
     | ( \b (?:x-[\w-]{1,30} | private | auth | access)-token \s{0,3} : \s{1,3} ) (?! \[redacted ) [^\s"',;}\\]{8,2000}
     | ( \b cookie ["']? \s{0,3} : \s{0,3} ["']? [\w.-]{1,64} = ) (?! \[redacted ) [^\s"',;}\\]{8,2000}
-    | ( [?&] (?: key | sig | auth | password | (?:x-amz-)?signature | (?:[a-z]{1,20}[-_])? (?:token|secret)) = )
+    | ( [?&\#] (?: key | sig | auth | (?:x-amz-)?signature | (?:[a-z]{1,20}[-_])? (?:token|secret)) = )
         (?! \[redacted ) [^\s"'&\#<>\\]{12,2000}
-    | ( :// [^\s/:@"']{1,100} : ) (?! \[redacted ) [^\s/@"']{1,200} (?=@)
+    | ( [?&;] (?: password | pwd | accountkey | sharedaccesskey ) = ) (?! \[redacted ) [^\s"'&;\#<>\\]{6,2000}
+    | ( < [\w:.-]{0,40} passw(?:or)?d > ) (?! \[redacted ) [^\s<>]{6,2000} (?= </ )
+    | ( :// [^\s/:@"']{0,100} : ) (?! \[redacted ) [^\s/@"']{1,200} (?=@)
     | ( :// ) (?! \[redacted ) [^\s/:@"']{20,200} (?=@)
     | \b (?-i: sk-[\w-]{20,200} | gh[pousr]_[A-Za-z0-9]{36,255} | github_pat_\w{30,255} | glpat-[\w-]{20,100}
         | hf_[A-Za-z0-9]{30,100} | xox[abprs]-[\w-]{10,200} | A[KS]IA[0-9A-Z]{16} | AIza[\w-]{35}
         | [sr]k_(?:live|test)_[A-Za-z0-9]{16,200} | npm_[A-Za-z0-9]{36} | pypi-[\w-]{50,300} | gsk_[A-Za-z0-9]{30,100}
+        | xapp-[\w-]{20,200} | SG\.[\w-]{16,32}\.[\w-]{32,64} | shp(?:at|ca|pa|ss)_[0-9a-f]{32}
+        | do[opr]_v1_[0-9a-f]{64} | dckr_pat_[\w-]{20,100} | ya29\.[\w-]{20,500} | AGE-SECRET-KEY-1[0-9A-Z]{58}
         | eyJ[\w-]{10,500} \. eyJ[\w-]{10,2500} \. [\w-]{10,1000} ) \b
-    | -----BEGIN [A-Z ]{0,40} PRIVATE\ KEY----- [^-]{0,10000} -----END [A-Z ]{0,40} PRIVATE\ KEY-----
+    | -----BEGIN [A-Z ]{0,40} PRIVATE\ KEY(?:\ BLOCK)?----- [^-]{0,10000}
+        -----END [A-Z ]{0,40} PRIVATE\ KEY(?:\ BLOCK)?-----
     """
 )
 """Matches credentials in headers, JSON fields and URLs, JSON Web Tokens, private keys, and keys with the prefixes of
@@ -58,14 +69,17 @@ _KEYWORDS = (
     "key=", "key_", "pass=", "pass_", "pwd=", "pwd_", "passphrase",
     "credential", "sig=", "auth=", "signature=", "sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_",
     "glpat-", "hf_", "xox", "akia", "asia", "aiza", "sk_live_", "sk_test_", "rk_live_", "rk_test_", "npm_",
-    "pypi-", "gsk_", "eyj", "-----begin ",
+    "pypi-", "gsk_", "eyj", "-----begin ", "pwd", "private", "accountkey", "accesskey", "xapp-", "sg.", "shpat_",
+    "shpca_", "shppa_", "shpss_", "_v1_", "dckr_pat_", "ya29.",
 )  # fmt: skip
 """Substrings in lower case. Every match of ``_SHAPES`` contains at least one of them. Searching for them is a hundred
 times as fast as searching with the pattern."""
 _WINDOW, _LONGEST = 32_768, 12_288
 """Length of the window that is searched at a time, and maximum length of a match, both in characters. Other threads can
 run between two windows."""
-_BEGINNING = re.compile(r"(?i)(?:authorization|api[-_]?key|bearer|token|secret|passw|cookie)[^\n]{0,20}\S{0,2000}\Z")
+_BEGINNING = re.compile(
+    r"(?i)(?:authorization|api[-_]?key|bearer|token|secret|pass(?:w|phrase)|private|auth[-_]?key|access[-_]?key|cookie)[^\n]{0,20}\S{0,2000}\Z"
+)
 _FIELD = re.compile(
     r"(?i)(?:proxy-)?authorization|(?:set-)?cookie|(?:[\w-]{0,40}[-_])?(?:api[-_]?key|secret|passw(?:or)?d)"
     r"|[\w-]{0,40}(?:access|auth|refresh|id|session|private|secret)[-_]?(?:token|key)"

@@ -71,7 +71,40 @@ SHAPES |= {
     "x\ndb_password=hunter22\n": "hunter22",
     "x\n  spring.datasource.password=hunter22\n": "hunter22",
 }
+SHAPES |= {
+    "DB_PASSWORD: hunter22": "hunter22",
+    "password: hunter22!": "hunter22!",
+    "password = 'hunter22'": "hunter22",
+    '$env:DB_PASSWORD = "hunter22"': "hunter22",
+    "DB_PASSWORD='pa$$w0rd!'": "pa$$w0rd!",
+    "client_secret: 'abc-0123456789'": "abc-0123456789",
+    "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG": "wJalrXUtnFEMI",
+    '{"api_secret": "correct-horse"}': "correct-horse",
+    '{"private_key": "correct-horse"}': "correct-horse",
+    "mysql --password=hunter22 -u me": "hunter22",
+    "gh auth --token abcdef0123456789": "abcdef0123456789",
+    "run --api-key 'abcdef0123456789'": "abcdef0123456789",
+    "docker login --registry-password hunter22": "hunter22",
+    "redis://:hunter22@db.test:6379/0": "hunter22",
+    "https://app.test/done#access_token=0123456789abcdef": "0123456789abcdef",
+    "jdbc:mysql://db.test/x?user=a&password=hunter22": "hunter22",
+    "Server=db;User Id=a;Password=hunter22;": "hunter22",
+    "AccountName=a;AccountKey=Zm9vYmFyYmF6cXV4;x": "Zm9vYmFyYmF6cXV4",
+    "<db:password>hunter22</db:password>": "hunter22",
+    "-----BEGIN OPENSSH PRIVATE KEY-----\nMIIB\n-----END OPENSSH PRIVATE KEY-----": "MIIB",
+    "-----BEGIN PGP PRIVATE KEY BLOCK-----\nMIIB\n-----END PGP PRIVATE KEY BLOCK-----": "MIIB",
+    "xapp-1-A0123456789-0123456789-abcdef": "A0123456789",
+    "SG.abcdefghijklmnopqrstuv.abcdefghijklmnopqrstuvwxyz0123456789abcdefg": "abcdefghijklmnop",
+    "shpat_0123456789abcdef0123456789abcdef": "0123456789abcdef",
+    "dop_v1_" + "0123456789abcdef" * 4: "0123456789abcdef",
+    "ya29.abcdefghijklmnopqrstuvwxyz": "abcdefghijklmnop",
+}
 PLAIN = [
+    "password: str, secret: bytes = b'', passphrase: Optional[str] = None, token: int = 128001",
+    "password = input('Password: '); secret = 'ordinary'; DB_PASSWORD: SecretStr; password: $PASSWORD2",
+    "--password-stdin --token TOKEN --max-token 100000 --eos-token 128001 --secret NAME --api-key $KEY1",
+    "<password> and <password></password>; x;password=y; #token=x; the_private_key: rsa; PWD=/home",
+    "see https://example.org/a:b and C:\\x; sg.add(y); xapp-icon; shpat_; ya29.",
     "TOKEN=re.compile(x); MAX_TOKENS=4096; KEY = value; KEYBOARD=qwertyuiop; PASSED=everything",
     "connect(password=password_of_user); monkey=banana1234; PASSWORD=$PASSWORD",
     "DB_PASSWORD=x",
@@ -184,7 +217,8 @@ def test_patterns_take_linear_time():
         "'",
         "eyJ-",
     ]
-    units += ["eyJ-", "eyJaaaaaaaaaaaa.", "?key=", "cookie: a=", "://", "x-", 'password": "']
+    units += ["eyJ-", "eyJaaaaaaaaaaaa.", "?key=", "cookie: a=", "://", "x-", 'password": "', "--a", "<a", "secret: "]
+    units += ["password: ", "token='", ";pwd=", "SG.a", "xapp-"]
     for unit in units:
         text = unit * (200_000 // len(unit))
         SECRETS.redact(text)
