@@ -22,7 +22,7 @@ _WORDS = re.compile(_WORD)
 _QUOTED = re.compile("""'([^'\n]*)'|"([^"\n]*)\"""")
 _QUOTES = re.compile("['\"\\\\]")
 _BREAKS = re.compile(r"\|\||&&|[;&|()\n`{}<>]|\$\(|\s-(?:exec|ok)(?:dir)?\s")
-_EXPANSION = re.compile(r"[$`*?~\[\\]|<\(|>\(|<<|\{[^}\s]*[,.]|\beval\b|\bsource\b|\balias\b|(?:^|[\s;&|])\.\s")
+_EXPANSION = re.compile(r"[$`*?~\[\\]|<\(|>\(|<<|\{[^{}\s]*[,.]|\beval\b|\bsource\b|\balias\b|(?:^|[\s;&|])\.\s")
 """Matches syntax that a shell expands to different words."""
 _ASSIGNMENT = re.compile(r"\w+\+?=")
 _WRAPPERS = frozenset(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 from hypothesis import given
@@ -17,7 +18,7 @@ from adapter.tools.operations.permissions import (
     PermissionPolicy,
     PermissionRule,
 )
-from adapter.tools.operations.shell_words import simple_command
+from adapter.tools.operations.shell_words import is_dynamic, simple_command
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host import Host
 from tests.hosted_dialect import HOSTED
@@ -446,3 +447,23 @@ def test_rules_that_restrict_ignore_case(path):
     assert verdict(read(path), "deny Read(SECRETS/)") == "deny"
     assert verdict(write(path), "ask Write(secrets/**)", mode="auto-edit") == "ask"
     assert (verdict(write(path), "allow Write(secrets/**)") == "allow") is (path == "secrets/key")
+
+
+@pytest.mark.parametrize("unit", ["{", "{a", "{,", "${", "$(", "`", "'", '"', "\\", "<<E\n", "sh -c '", "(", ";;"])
+def test_long_commands_are_checked_in_linear_time(unit):
+    """Sixty thousand ``{`` took over twenty seconds, with any rule that denies a command."""
+    line = unit * (200_000 // len(unit))
+    start = time.process_time()
+    verdict(command(line), "deny Bash(rm)")
+    is_dynamic(line)
+    assert time.process_time() - start < 5
+
+
+@pytest.mark.parametrize("line", ["{rm,-rf,x}", "x{{rm,y", "{a{rm,b}}", "{1..3}", "echo {a}{rm,b}"])
+def test_brace_expansion_is_dynamic(line):
+    assert is_dynamic(line)
+
+
+@pytest.mark.parametrize("line", ["find src -exec rm {} +", "awk '{print}' a,b", "echo {a}.txt", "x{a b,c}"])
+def test_other_braces_are_not_dynamic(line):
+    assert not is_dynamic(line)
