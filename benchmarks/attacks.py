@@ -546,9 +546,14 @@ def _write_table(printed: str) -> None:
 
 
 def run_all(
-    groups: Sequence[str] = (), *, every: int = 1, quick: bool = False, is_naive: bool = False
+    groups: Sequence[str] = (),
+    *,
+    every: int = 1,
+    only: Sequence[str] = (),
+    quick: bool = False,
+    is_naive: bool = False,
 ) -> dict[str, Tally]:
-    """What was lost, by group. ``every``: of so many cases one is run."""
+    """What was lost, by group. ``every``: of so many cases one is run. ``only``: attacks to run, as GROUP/ID."""
     naive.check_confined()
     tallies: dict[str, Tally] = {}
     with ExitStack() as stack:
@@ -559,7 +564,7 @@ def run_all(
         with suppress(OSError):
             stack.enter_context(forked(_Six(("::1", port), Waiting)))
         stack.enter_context(forked(waiting))
-        chosen = cases(groups)[::every]
+        chosen = [case for case in cases(groups)[::every] if not only or f"{case.group}/{case.id}" in only]
         serving = 0
         if any("request" in case.data for case in chosen):
             serving = stack.enter_context(_naive_proxy(port) if is_naive else _own_proxy(port))
@@ -645,17 +650,18 @@ def main() -> None:
     options.add_argument("groups", nargs="*")
     options.add_argument("--quick", action="store_true", help="each case with one dialect")
     options.add_argument("--every", type=int, default=1, help="one case of so many")
+    options.add_argument("--only", nargs="+", default=(), metavar="GROUP/ID", help="nothing but these cases")
     options.add_argument("--verbose", action="store_true")
     options.add_argument("--own", action="store_true", help="not the naive tools")
     options.add_argument("--write", action="store_true", help="update benchmarks/attacks.md if nothing was lost")
     options.add_argument("--json", action="store_true", help="one object: by group and side what was lost")
     chosen = options.parse_args()
     naive.confine("benchmarks.attacks", _write_table)
-    own = run_all(chosen.groups, every=chosen.every, quick=chosen.quick)
+    own = run_all(chosen.groups, every=chosen.every, only=chosen.only, quick=chosen.quick)
     other = (
         {group: Tally() for group in own}
         if chosen.own
-        else run_all(chosen.groups, every=chosen.every, quick=True, is_naive=True)
+        else run_all(chosen.groups, every=chosen.every, only=chosen.only, quick=True, is_naive=True)
     )
     if chosen.json:
         sides = {"own": own, "naive": other}

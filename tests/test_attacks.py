@@ -75,3 +75,36 @@ def test_no_attack_succeeds_and_no_work_is_refused():
         assert tally["succeeded"] == tally["refused"] == [], group
     naively = sides["naive"].values()
     assert sum(len(tally["succeeded"]) for tally in naively) > sum(tally["attacks"] for tally in naively) / 2
+
+
+OF_CLAIMS = {
+    "outside": {
+        "links": "read-link read-through read-link-out-and-back list-in-link find-in-link grep-linked-file"
+        " write-through edit-through delete-through move-into-link copy-folder-with-link run-in-link",
+        "path_escape": "dotdot absolute prefix edit-prefix delete-folder move-in copy-out mkdir-absolute",
+    },
+    "git": {
+        "git_data": "config yolo an-allow-rule made-whole-by-a-move moved-above hooks-path modules-yolo through-a-link",
+        "path_escape": "git-hook git-case git-move git-copy-into git-stream",
+    },
+    "programs": {"shell_path": "dot empty relative absolute by-a-link by-a-link-above nothing-else in-a-folder"},
+    "replay": {
+        "replay": "command command-with-a-rule command-granted command-in-a-batch command-from-code"
+        " page-without-a-result file-outside setuid-file",
+    },
+}
+"""Attacks by a claim of SECURITY.md, of which a slice of the suite may have none."""
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="the attacks run in a bubblewrap sandbox alone")
+@pytest.mark.parametrize("claim", OF_CLAIMS)
+def test_no_attack_on_a_claim_succeeds(claim):
+    only = [f"{group}/{name}" for group, names in OF_CLAIMS[claim].items() for name in names.split()]
+    command = [sys.executable, "-m", "benchmarks.attacks", "--own", "--quick", "--json", "--only", *only]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=380, check=False, cwd=FOLDER.parents[1])
+    if "bwrap:" in done.stderr:
+        pytest.skip(f"bubblewrap does not work here: {done.stderr.strip()}")
+    tallies = json.loads(done.stdout)["own"].values()
+    assert sum(tally["attacks"] for tally in tallies) == len(only)
+    assert [reason for tally in tallies for reason in tally["succeeded"]] == []

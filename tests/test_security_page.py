@@ -13,24 +13,33 @@ from adapter.workspace.sandbox.sandbox import SandboxSettings, why_unavailable
 ROOT = Path(__file__).parents[1]
 SANDBOX = "tests/workspace/sandbox/test_sandbox.py"
 HYGIENE = "tests/workspace/sandbox/test_hygiene.py"
-ATTACK_SUITE = "tests/test_attacks.py::test_no_attack_succeeds_and_no_work_is_refused"
+ATTACKS_ON_CLAIMS = "tests/test_attacks.py::test_no_attack_on_a_claim_succeeds"
+RESOLVER = "tests/workspace/paths/test_resolver.py"
+WEB = "tests/workspace/capabilities/test_web_fetch.py"
+TAMPERING = "tests/workspace/changes/test_tampering.py"
+ESCAPING = "tests/prompting/test_escaping.py"
+DISPLAY = "tests/core/text/test_display_escaping.py"
+REDACTION = "tests/core/text/test_redaction.py"
 
 CLAIMS: dict[str, tuple[str, ...]] = {
     "A file tool opens something outside the workspace, by a path, a link or a race": (
-        ATTACK_SUITE,
+        ATTACKS_ON_CLAIMS,
+        f"{RESOLVER}::test_tools_cannot_reach_outside_root",
         "tests/test_campaigns.py::test_no_operation_can_be_swapped_out_of_the_workspace",
     ),
     "A change is torn by a crash, or unwanted": (
         "tests/workspace/changes/test_crashes.py::test_kill_before_system_call_is_repaired",
         "tests/workspace/changes/test_history.py::test_undo_record_is_on_the_disk_before_the_file_changes",
+        "tests/workspace/changes/test_history.py::test_every_kind_of_change_is_undone",
     ),
     "A command outlives its call, its timeout or the program": (
         f"{HYGIENE}::test_command_leaves_no_processes",
         f"{HYGIENE}::test_no_process_outlives_the_host",
     ),
     "A command reads credentials from the environment": (
+        f"{HYGIENE}::test_only_allowed_variables_are_passed",
         f"{HYGIENE}::test_supervisor_environment_has_no_secrets",
-        "tests/core/text/test_redaction.py::test_commands_get_no_credential",
+        f"{REDACTION}::test_commands_get_no_credential",
     ),
     "A command reads your other files": (f"{SANDBOX}::test_command_cannot_read_outside_workspace",),
     "A command changes files elsewhere": (
@@ -39,8 +48,9 @@ CLAIMS: dict[str, tuple[str, ...]] = {
     ),
     "A command changes git's own data, so that git runs something later": (
         f"{SANDBOX}::test_commands_cannot_change_git_data_under_any_name",
+        f"{SANDBOX}::test_repository_cannot_be_replaced",
     ),
-    "A file tool changes git's own data": (ATTACK_SUITE,),
+    "A file tool changes git's own data": (ATTACKS_ON_CLAIMS, f"{RESOLVER}::test_git_data_is_never_written"),
     "A file is written that some program runs later": (
         "tests/tools/operations/test_autorun_files.py::test_each_is_asked_about",
     ),
@@ -48,9 +58,10 @@ CLAIMS: dict[str, tuple[str, ...]] = {
     "A command uses the network": (f"{SANDBOX}::test_sockets_reach_only_allowed_families",),
     "A command reaches other processes: signals, debugging, D-Bus, X11, Wayland": (
         f"{SANDBOX}::test_command_cannot_signal_unrelated_processes",
+        f"{SANDBOX}::test_command_cannot_signal_all_processes",
         f"{SANDBOX}::test_desktop_sockets_are_unreachable",
     ),
-    "An allowed program name resolves to a file in the workspace": (ATTACK_SUITE,),
+    "An allowed program name resolves to a file in the workspace": (ATTACKS_ON_CLAIMS,),
     "What you approved changes before it is done": (
         "tests/workspace/test_approval_state.py::test_call_is_refused_if_its_state_changed_while_the_user_was_asked",
         "tests/dialects/test_toolfiles.py::test_file_that_changes_after_the_question_is_not_used",
@@ -58,10 +69,14 @@ CLAIMS: dict[str, tuple[str, ...]] = {
         "tests/agent/test_async_callbacks.py::test_late_approval_of_the_workspaces_own_approver_is_ignored",
     ),
     "An approval request hides its content": (
-        "tests/core/text/test_display_escaping.py::test_every_hidden_character_is_spelled_out",
+        f"{DISPLAY}::test_every_hidden_character_is_spelled_out",
+        f"{DISPLAY}::test_hostile_diffs_and_commands_hide_nothing",
+        f"{DISPLAY}::test_the_end_of_a_question_is_seen",
     ),
     "Text that the model reads acts as a message or a call": (
-        "tests/prompting/test_escaping.py::test_every_marker_and_token_is_escaped",
+        f"{ESCAPING}::test_every_marker_and_token_is_escaped",
+        f"{ESCAPING}::test_added_tokens_are_escaped_and_restored",
+        f"{ESCAPING}::test_echoed_text_is_never_a_call",
     ),
     "A pattern, a document or an answer uses all memory or time": (
         "tests/test_mutated_files.py::test_damaged_files_are_read_or_give_one_error",
@@ -70,22 +85,33 @@ CLAIMS: dict[str, tuple[str, ...]] = {
         "tests/test_mutated_files.py::test_tables_that_stand_for_gigabytes_give_one_error",
     ),
     "A page reaches your network": (
-        "tests/workspace/capabilities/test_web_fetch.py::test_is_public_rejects_private_addresses",
-        "tests/workspace/capabilities/test_web_fetch.py::test_every_redirect_is_checked",
+        f"{WEB}::test_is_public_rejects_private_addresses",
+        f"{WEB}::test_host_with_any_private_address_is_refused",
+        f"{WEB}::test_connection_uses_the_checked_address",
+        f"{WEB}::test_every_redirect_is_checked",
+        f"{WEB}::test_host_is_resolved_and_checked_after_redirect",
     ),
-    "A transcript from someone else": (ATTACK_SUITE,),
+    "A transcript from someone else": (
+        ATTACKS_ON_CLAIMS,
+        "tests/recording/test_replay.py::test_a_command_without_a_recorded_result_is_not_run",
+        "tests/recording/test_replay.py::test_commands_run_again_in_a_sandbox_or_not_at_all",
+    ),
     "An MCP server lies about its tools, or changes them": (
         "tests/integrations/mcp/test_mcp.py::test_read_only_hint_of_an_untrusted_server_needs_approval",
         "tests/integrations/mcp/test_mcp.py::test_changed_definition_is_shown_and_needs_approval",
     ),
     "Someone with write access to your state folder manipulates the records of changes": (
-        "tests/workspace/changes/test_tampering.py::test_tampered_records_are_harmless",
-        "tests/workspace/changes/test_tampering.py::test_undo_never_writes_git_data",
-        "tests/workspace/changes/test_tampering.py::test_undo_asks_before_it_writes_files_that_run_later",
+        f"{TAMPERING}::test_tampered_records_are_harmless",
+        f"{TAMPERING}::test_undo_never_writes_git_data",
+        f"{TAMPERING}::test_recovery_never_renames_into_git_data",
+        f"{TAMPERING}::test_forged_batch_does_not_restore_files_that_run_later",
+        f"{TAMPERING}::test_undo_asks_before_it_writes_files_that_run_later",
     ),
     "A key leaks through a recording, a log or an error": (
-        "tests/core/text/test_redaction.py::test_redact_replaces_text_in_the_form_of_a_credential",
-        "tests/core/text/test_redaction.py::test_errors_never_carry_a_key",
+        f"{REDACTION}::test_redact_replaces_text_in_the_form_of_a_credential",
+        f"{REDACTION}::test_values_of_variables_are_redacted_in_every_spelling",
+        f"{REDACTION}::test_a_field_whose_name_tells_is_redacted",
+        f"{REDACTION}::test_errors_never_carry_a_key",
     ),
 }
 """Tests by the row of SECURITY.md whose claim they check."""

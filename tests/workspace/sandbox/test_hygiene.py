@@ -178,6 +178,16 @@ def test_supervisor_environment_has_no_secrets(root, monkeypatch):
     assert "sk-secret" not in run.output
 
 
+def test_only_allowed_variables_are_passed(root, monkeypatch):
+    """A secret may be in a variable of any name."""
+    for name in ("DATABASE_URL", "GIT_ASKPASS", "LD_PRELOAD", "PYTHONSTARTUP", "BASH_ENV", "AWS_PROFILE", "lc_all"):
+        monkeypatch.setenv(name, "canary")
+    monkeypatch.setenv("LC_TIME", "C")
+    run = run_command(root, RunCommand("env; tr '\\0' '\\n' < /proc/$PPID/environ"))
+    assert "LC_TIME=C" in run.output
+    assert "canary" not in run.output
+
+
 def test_there_is_no_terminal_and_no_core_file(root):
     """A session of its own has no controlling terminal to ask at."""
     run = run_command(root, RunCommand("(exec 3</dev/tty) 2>/dev/null && echo tty; ulimit -c; ps -o sid= -p $$"))
