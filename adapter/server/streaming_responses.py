@@ -219,7 +219,8 @@ class _Translated(ProxiedResponse):
             body = self._exchange.as_text() if is_refused else None
             if body is None:
                 when = response.headers.get("Retry-After")
-                await self.fail(send, response.status, relay_error(response.status, content), when)
+                status = response.status if response.status >= 400 else 502  # a 204 would hide the error
+                await self.fail(send, status, relay_error(response.status, content), when)
                 return False
         return True
 

@@ -30,7 +30,16 @@ MAX_ANSWER_BYTES = 32 * 1024 * 1024
 _JSON = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
 
 
-_PROTOCOL = "changed the protocol of the connection, which was not requested"
+def _status_problem(status: int, *, is_work: bool) -> str:
+    """Return why an answer with this status is of no use to a client; "" if it is. ``is_work``: whether the request
+    uses the model."""
+    if status < 200:
+        return "changed the protocol of the connection, which was not requested"
+    if status > 599:
+        return f"sent the status {status}, which HTTP does not define"
+    if is_work and 300 <= status < 400:
+        return f"redirected the request (status {status}), which is not followed: is the address right?"
+    return ""
 
 
 class UpstreamError(TransportError):
@@ -178,8 +187,8 @@ class UpstreamConnection:
     ) -> aiohttp.ClientResponse:
         """Send a request. Raises UpstreamError if the server cannot be reached.
 
-        ``has_own_timeout``: the caller limits the time without data. ``retries``: retry the request while the server is
-        starting, loading or busy.
+        ``has_own_timeout``: the caller limits the time without data. ``retries``: the request uses the model. It is
+        retried while the server is starting, loading or busy, and redirects are errors.
         """
 
         async def once() -> aiohttp.ClientResponse:
@@ -193,9 +202,9 @@ class UpstreamConnection:
 
         try:
             response = await (retry_until_ready(once, self._retry_s) if retries else once())
-            if response.status < 200:  # such as 101, which changes the protocol of this connection only
+            if problem := _status_problem(response.status, is_work=retries):
                 response.close()
-                raise UpstreamError(f"the model server at {self.endpoint.display_url} {_PROTOCOL}", 502)
+                raise UpstreamError(f"the model server at {self.endpoint.display_url} {problem}", 502)
             return response
         except (aiohttp.ClientError, OSError) as error:
             raise self.connection_error(error, has_begun=False) from error

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import http.client
 import json
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import openai
@@ -172,3 +173,31 @@ def test_oversized_answer_returns_502(head, pieces):
         for _ in range(2):
             status, said = post(url.removesuffix("/v1"), json.dumps(ASKING).encode())
             assert status == 502, said
+
+
+PLAIN = {"model": "m", "messages": ASK}
+PATHS: dict[str, tuple[str, dict[str, Any]]] = {
+    "tools": ("/v1/chat/completions", ASKING),
+    "tools, streamed": ("/v1/chat/completions", {**ASKING, "stream": True}),
+    "passed through": ("/v1/chat/completions", PLAIN),
+    "passed through, streamed": ("/v1/chat/completions", {**PLAIN, "stream": True}),
+    "embeddings": ("/v1/embeddings", {"model": "m", "input": "x"}),
+    "anthropic": ("/v1/messages", {**PLAIN, "max_tokens": 9}),
+    "ollama": ("/api/chat", PLAIN),
+}
+
+
+@pytest.mark.parametrize("status", [101, 199, 204, 205, 301, 302, 304, 307, 600, 999])
+def test_status_of_no_use_is_an_error(status):
+    """A client must neither follow the server's redirect nor take an answer without content for a good one."""
+    head = f"HTTP/1.1 {status} X\r\nLocation: http://127.0.0.1:9/\r\nConnection: close\r\n\r\n".encode()
+    with answering(head, lambda: iter(())) as upstream, serving(upstream) as url:
+        host = url.removeprefix("http://").removesuffix("/v1")
+        for name, (path, body) in PATHS.items():
+            with closing(http.client.HTTPConnection(host, timeout=60)) as connection:
+                connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
+                response = connection.getresponse()
+                response.read()
+            is_passed = 200 <= status < 300 and (name.startswith("passed") or name == "embeddings")
+            assert response.status == (status if is_passed else 502), name
+            assert is_passed or response.getheader("location") is None, name
