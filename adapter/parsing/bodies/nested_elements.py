@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.strict import MAX_DEPTH, decode_strict
 from adapter.parsing.bodies.argument_collection import add_value, encode_unescaped
+from adapter.parsing.bodies.raw_value import named_close_at_end, uncertain_end_message
 from adapter.parsing.format import CUT, TEXT, BodyResult, ReadContext
 from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_match, read_until, skip_space, take_until
@@ -51,6 +52,8 @@ class _Element:
     schema: Mapping[str, Json]
     text: list[str] = field(default_factory=list)
     children: list[tuple[str, Json]] = field(default_factory=list)
+    problem: str | None = None
+    """The reason why the call, which is the first element, is invalid."""
 
     def child(self, key: str) -> _Element:
         """Return the child element that the tag ``key`` opens, with its part of the schema."""
@@ -159,6 +162,8 @@ class NestedElements:
                     fixes["missing-inner-tag"] = None
                     nested[-1].drop_bare_close()
                     _close(nested)
+                if root.problem is not None:
+                    return BodyResult(error=root.problem)
                 return BodyResult((DecodedCall(root.key, root.members(fixes)),), tuple(fixes))
             span.extend([token, *taken])
             if not closes and len(nested) > MAX_DEPTH:
@@ -193,6 +198,8 @@ class NestedElements:
 
 def _close(nested: list[_Element]) -> str:
     element = nested.pop()
+    if not element.children and (close := named_close_at_end("".join(element.text), element.key, ())):
+        nested[0].problem = uncertain_end_message(nested[0].key, element.key, close)
     nested[-1].children.append((element.key, element.value()))
     return element.key
 
@@ -226,7 +233,7 @@ def _encode(token: str, key: str, value: Json, *, at_top: bool = False) -> str:
     else:
         body = encode_unescaped(value)
         is_word_for_null = isinstance(value, str) and body.strip() in ("null", "None")
-        if token.lower() in body.lower() or is_word_for_null:
+        if token.lower() in body.lower() or is_word_for_null or named_close_at_end(body, key, ()):
             raise ValueError("the text would be parsed as another value")
         if not at_top and json.dumps(_guess_value(body)) != json.dumps(value):
             raise ValueError("the type of the value cannot be recovered without the schema")
