@@ -117,6 +117,7 @@ class KeyValueReader:
         self._separator = MarkerSet(tags.separator) if tags.separator else None
         self._key_end = tags.key_close or tags.value_open
         self._broken_value_open = without_bracket(tags.value_open)
+        self._key_closes = (tags.key_close,) if tags.key_close else ()
         self._after_key = MarkerSet(
             tags.value_open, self._broken_value_open, *filter(None, [tags.key_close]), *(tags.type or ())[:1]
         )
@@ -295,6 +296,7 @@ class KeyValueReader:
                 )
         if not key:
             raise BodyError(f"an argument of {call.name!r} has no name: {self.tags.key_open} is empty")
+        call.check_name(key, f"{self.tags.key_open}NAME{self._key_end}")
         call.keys.add(key)
         value: list[str] = []
 
@@ -315,7 +317,7 @@ class KeyValueReader:
             return
         else:
             call.fix("missing-inner-tag")
-            text = without_line_end(without_broken_close(text, key, (self.tags.value_close,)))
+            text = without_line_end(without_broken_close(text, key, (self.tags.value_close,), self._key_closes))
         call.add_text(key, text, {"type": type} if type else None)
 
     def _read_value_open(self, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[tuple[bool, str]]:

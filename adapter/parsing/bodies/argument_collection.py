@@ -21,6 +21,10 @@ from adapter.tools.tool import Tool
 
 _CDATA = re.compile(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
 
+_SEPARATORS = frozenset('="')
+_ODD_KEY = _SEPARATORS | frozenset("' \t")
+"""Characters that a name has only if the tool declares it. In another name, they separate the name from a value."""
+
 
 class BodyError(Exception):
     """Stops the parsing of a body that is invalid or (`CUT_OFF`, the default) ends too early."""
@@ -71,6 +75,15 @@ class PendingCall:
             self.problem = ambiguous_end_message(self.name, key, twice)
         elif named := named_close_at_end(text, key, closes):
             self.problem = uncertain_end_message(self.name, key, named)
+
+    def check_name(self, key: str, expected: str) -> None:
+        """Reject the call if ``key`` is not declared and contains characters that separate a name from a value.
+
+        ``expected``: how the name is written. A tool that declares other arguments may be given any name.
+        """
+        is_free = self.has_parameter(key) or (self.tool is not None and self.tool.schema.get("additionalProperties"))
+        if not is_free and not (_ODD_KEY if self.tool else _SEPARATORS).isdisjoint(key):
+            self.problem = f"a parameter of {self.name!r} has no name but {key!r}: expected {expected}"
 
     def result(self, *fixes: str) -> BodyResult:
         if self.problem is not None:

@@ -172,13 +172,16 @@ def without_line_end(value: str) -> str:
     return _LINE_END.sub("", value)
 
 
-def without_broken_close(value: str, key: str, closes: Sequence[str]) -> str:
+def without_broken_close(value: str, key: str, closes: Sequence[str], others: Sequence[str] = ()) -> str:
     """Return ``value`` without a misspelled closing tag at its end. For a value that lacks its closing tag, so that the
     tag of another element ended it.
 
-    A misspelled closing tag is one of ``closes`` without its bracket, or ``</KEY>``.
+    A misspelled closing tag is one of ``closes`` without its bracket, one of ``others``, or ``</KEY>``.
     """
     bare = value.rstrip()
+    for other in others:
+        if bare.lower().endswith(other.lower()):
+            return bare[: -len(other)]
     if bare.endswith(f"</{key}>") and f"<{key}" not in value:
         return bare[: -len(key) - 3]
     broken = (tag[:-1] for tag in closes if tag.startswith("<") and tag.endswith(">"))

@@ -83,7 +83,7 @@ _DOUBLED_BRACKET = re.compile(r">\r?\n")
 _UNKNOWN_ELEMENT = re.compile(r"<[A-Za-z]\w*[ =][^<>]*>")
 _MAY_BE_OPEN_NAME = re.compile(r"(?:<\w*+(?:>\s*+)?)?+[\w.:-]*+\s*+(?:</\w*+(?:>\s*+)?)?+(?:<\w*+)?")
 _INSIDE = r"\s*(?=<parameter[ =]|parameter=|</function>)"
-_OTHER_CLOSE = re.compile(r"</[A-Za-z_]\w*")
+_OTHER_CLOSE = re.compile(r"</[A-Za-z_]\w*(?:=[\w.:-]*)?")
 _BROKEN_NAME = re.compile(rf"([\w.:-]+)[\"']?>{_INSIDE}", re.IGNORECASE)
 _BROKEN_OPENER = re.compile(rf"\s*={_BROKEN_NAME.pattern}", re.IGNORECASE)
 _MAY_BE_BROKEN_NAME = re.compile(r"[\w.:-]*+(?:[\"']?(?:>\s*+[</\w]*+)?)")
@@ -298,11 +298,10 @@ def _read_parameter(source: StreamBuffer, span: list[str], function: _Function) 
         function.add(key, attribute_value or "")
         function.fix("value-in-attribute" if attribute_value else "misspelt-inner-tag")
         return
-    if key.lower().startswith("parameter=") and not function.has_parameter(key):
+    if key.lower().startswith("parameter=") and key[len("parameter=") :] and not function.has_parameter(key):
         key = key[len("parameter=") :]
         function.fix("misspelt-inner-tag")
-    if not key or '"' in key or ("=" in key and not function.has_parameter(key)):
-        function.problem = f"a parameter of {function.name!r} has no name but {key!r}: expected <parameter=NAME>"
+    function.check_name(key, "<parameter=NAME>")
     value: list[str] = []
     function.keys.add(key)
     is_whole = yield from _take_value(source, value, function)
@@ -316,7 +315,7 @@ def _read_parameter(source: StreamBuffer, span: list[str], function: _Function) 
         text = text[: -len("</parameter>")]
     else:
         function.fix("missing-inner-tag")
-        text = without_broken_close(text, key, ("</parameter>",))
+        text = without_broken_close(text, key, ("</parameter>",), (f"</parameter={key}>",))
         if "</parameter>" in text.lower() and not function.was_nested:
             function.problem = uncertain_end_message(function.name, key, "</parameter>")
     if _DOUBLED_BRACKET.match(text) and not function.is_inline:

@@ -163,6 +163,8 @@ class XmlInvokeReader:
         if self._is_empty_element(span):
             self._add_attribute(call, key, attributes)
             return
+        if self.tags.escape is None:
+            call.check_name(key, f'{self.tags.key}="NAME"')
         call.keys.add(key)
         value: list[str] = []
 
@@ -180,6 +182,9 @@ class XmlInvokeReader:
             raise BodyError
         span.append(closing)
         text = "".join(value)
+        if closing and not text.strip() and self._values(attributes):
+            self._add_attribute(call, key, attributes)
+            return
         if not closing:
             call.fix("missing-inner-tag")
             text = without_line_end(without_broken_close(text, key, self.tags.parameter_close))
@@ -244,9 +249,13 @@ class XmlInvokeReader:
         """Return whether the tag whose attributes were just taken is an empty element."""
         return span[-1].removesuffix(self.tags.end).endswith("/")
 
+    def _values(self, attributes: dict[str, str]) -> dict[str, str]:
+        """Return the attributes of a parameter's tag that may be its value."""
+        return {name: text for name, text in attributes.items() if name not in (self.tags.key, *_ABOUT)}
+
     def _add_attribute(self, call: PendingCall, key: str, attributes: dict[str, str]) -> None:
         """Add a parameter written as an empty element. Its value is in an attribute, or empty."""
-        values = {name: text for name, text in attributes.items() if name not in (self.tags.key, *_ABOUT)}
+        values = self._values(attributes)
         if attributes.get("string") not in ("true", "false", None):
             values["string"] = attributes["string"]
         if len(values) > 1:
