@@ -242,7 +242,7 @@ def _check_changed_lines(match: _Features) -> str:
         if row not in match.compared:
             return f"{line} is not in the file"
         key, actual = match.keys[row], match.actual(row)
-        has_other_marks = len(match.nonblank) == 1 and _marks(key) != _marks(actual)
+        has_other_marks = row in match.lines and _marks(key) != _marks(actual)
         if match.compared[row].conflicts or _brackets(match.old[row]) != _brackets(actual) or has_other_marks:
             return f"{line} does not match the file"
         if match.best.flaws and lenient_line(key) != lenient_line(actual):
