@@ -51,13 +51,14 @@ def undo_double_escaping(old: str, new: str) -> Iterator[tuple[str, str]]:
     is_json = _is_json(old) and _is_json(new)
     is_quoted = is_json and '"' in old + new  # then line breaks in strings are escaped twice
     is_doubtful = bool(found_kinds) and not is_json and _is_doubled(new) and "\\\\" not in old
+    has_doubtful_break = _has_doubtful_break(old, new, frozenset(found_kinds))
     for size in sizes:
         for some in combinations(found_kinds, size):
             kinds = frozenset(some)
             if is_doubtful and "break" in kinds:
                 continue  # two backslashes may be intended, or the whole text may be escaped
             new_kinds = _OF_JSON | kinds if is_json and size == len(found_kinds) else kinds
-            if "break" in kinds and _has_doubtful_break(new, kinds):
+            if "break" in kinds and has_doubtful_break:
                 continue
             if "break" in kinds and "tab" not in found_kinds and _has_escaped_indentation(new):
                 new_kinds |= {"tab"}
@@ -66,9 +67,11 @@ def undo_double_escaping(old: str, new: str) -> Iterator[tuple[str, str]]:
                 yield unescaped_old, _unescape(new, new_kinds, in_strings, frozenset(unescaped_old.split("\n")))
 
 
-def _has_doubtful_break(text: str, kinds: frozenset[str]) -> bool:
-    r"""Return whether the text after each ``\n`` in quotes is indented like the line, so that it may be a line."""
-    protected = _breaks_in_strings(text, kinds, frozenset())
+def _has_doubtful_break(old: str, text: str, kinds: frozenset[str]) -> bool:
+    r"""Return whether what follows each ``\n`` in quotes of the new ``text`` is indented like a line of its own."""
+    if "break" not in kinds:
+        return False
+    protected = _breaks_in_strings(text, kinds, frozenset(_unescape(old, kinds, False).split("\n")))
     indents: list[tuple[str, str]] = []
     start = 0
     for match in _ESCAPE.finditer(text):
