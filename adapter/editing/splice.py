@@ -288,9 +288,10 @@ def merge_text(written: str, actual: str, new: str) -> str:
     kept_pieces = sum(run.src_end - run.src_start for run in runs)
     is_unlike = kept < MIN_KEPT * _letters(old_pieces) and fuzz.ratio(written, new) < MIN_ALIKE
     is_other = is_unlike or (is_comment(written) != is_comment(new) and written.lstrip()[:1] != new.lstrip()[:1])
-    if not kept and not _is_extended(written, new):
+    is_extended = _is_extended(written, new)
+    if not kept and not is_extended:
         return new
-    if is_other and kept_pieces < min(len(old_pieces), len(new_pieces)):
+    if is_other and not is_extended and kept_pieces < min(len(old_pieces), len(new_pieces)):
         return new  # a different text, and neither contains the other
     merged = list(new_pieces)
     old_roles, new_roles = _quote_roles(old_pieces), _quote_roles(new_pieces)
