@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from typing import TypeAlias
 
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, PlainTextResponse
@@ -31,6 +32,8 @@ from adapter.server.streaming_responses import CHAT as V1_CHAT
 from adapter.server.streaming_responses import ProxiedResponse, TranslatedResponse, TranslatedStream, respond
 from adapter.server.upstream_connection import UpstreamError
 
+Endpoint: TypeAlias = Callable[[HttpRequest], Awaitable[ASGIApp]]
+
 CHAT = "/api/chat"
 GENERATE = "/api/generate"
 
@@ -40,18 +43,38 @@ VERSION = "0.12.6"
 
 def routes(upstream: ModelServer, keep_alive_s: float) -> list[Route]:
     return [
-        Route(CHAT, TranslatingEndpoint(upstream.work, partial(_chat, upstream, keep_alive_s)), methods=["POST"]),
-        Route(
-            GENERATE, TranslatingEndpoint(upstream.work, partial(_generate, upstream, keep_alive_s)), methods=["POST"]
-        ),
-        Route("/api/embed", TranslatingEndpoint(upstream.work, partial(_embed, upstream)), methods=["POST"]),
-        Route("/api/embeddings", TranslatingEndpoint(upstream.work, partial(_embed, upstream)), methods=["POST"]),
+        _translating(upstream, CHAT, partial(_chat, upstream, keep_alive_s)),
+        _translating(upstream, GENERATE, partial(_generate, upstream, keep_alive_s)),
+        _translating(upstream, "/api/embed", partial(_embed, upstream)),
+        _translating(upstream, "/api/embeddings", partial(_embed, upstream)),
         _get_or_pass(upstream, "/api/version", _version),
         _get_or_pass(upstream, "/api/ps", _loaded),
         Route("/", _report_running, methods=["GET"]),
         _get_or_pass(upstream, "/api/tags", _tags),
-        Route("/api/show", partial(_show, upstream), methods=["POST"]),
+        Route("/api/show", _reporting_errors(partial(_show, upstream)), methods=["POST"]),
     ]
+
+
+def _reporting_errors(answer: Endpoint) -> Endpoint:
+    """Return an endpoint that responds to an invalid request or a failing model server with Ollama's error object."""
+
+    async def endpoint(http: HttpRequest) -> ASGIApp:
+        try:
+            return await answer(http)
+        except QueueFullError as error:
+            return JSONResponse({"error": str(error)}, 503, {"retry-after": str(RETRY_AFTER_S)})
+        except (RequestError, UpstreamError) as error:
+            return JSONResponse({"error": str(error)}, error.status)
+
+    return endpoint
+
+
+def _translating(upstream: ModelServer, path: str, answer: Endpoint) -> Route:
+    return Route(path, TranslatingEndpoint(upstream.work, _reporting_errors(answer)), methods=["POST"])
+
+
+async def _is_ollama(upstream: ModelServer) -> bool:
+    return (await upstream.server_info()).kind == "ollama"
 
 
 def _writer(body: JsonObject, *, is_generating: bool = False) -> ollama.OllamaWriter:
@@ -62,24 +85,21 @@ def _writer(body: JsonObject, *, is_generating: bool = False) -> ollama.OllamaWr
 
 
 async def _chat(upstream: ModelServer, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
-    is_native = (await upstream.server_info()).kind == "ollama"
-    try:
-        content, body = await read_json_body(http, upstream.work)
-        writer = _writer(body)
-        pinging = writer if body.get("stream") is not False else None
-        fitted, shortened = await upstream.fit(content, body) if is_native else (content, "")
-        pass_on = partial(
-            PassthroughResponse, upstream, "POST", CHAT, fitted, http.headers, ollama.as_error, keep_alive_s, pinging,
-            shortened=shortened,
-        )  # fmt: skip
-        if is_native and not needs_translation(body) and upstream.options.budgets_for(body).reasoning is None:
-            return pass_on()
-        options = replace(await upstream.options_for(body), stream_arguments=False)
-        dropped: list[str] = []
-        chat = await upstream.work.run(len(content), partial(ollama.as_openai, body, None if is_native else dropped))
-        request = await upstream.work.run(len(content), partial(translate_chat_request, chat, options))
-    except RequestError as error:
-        return JSONResponse({"error": str(error)}, error.status)
+    is_native = await _is_ollama(upstream)
+    content, body = await read_json_body(http, upstream.work)
+    writer = _writer(body)
+    pinging = writer if body.get("stream") is not False else None
+    fitted, shortened = await upstream.fit(content, body) if is_native else (content, "")
+    pass_on = partial(
+        PassthroughResponse, upstream, "POST", CHAT, fitted, http.headers, ollama.as_error, keep_alive_s, pinging,
+        shortened=shortened,
+    )  # fmt: skip
+    if is_native and not needs_translation(body) and upstream.options.budgets_for(body).reasoning is None:
+        return pass_on()
+    options = replace(await upstream.options_for(body), stream_arguments=False)
+    dropped: list[str] = []
+    chat = await upstream.work.run(len(content), partial(ollama.as_openai, body, None if is_native else dropped))
+    request = await upstream.work.run(len(content), partial(translate_chat_request, chat, options))
 
     def answer(request: TranslatedRequest) -> ProxiedResponse:
         as_body = partial(ollama.to_ollama_request, body=body) if is_native else None
@@ -102,44 +122,33 @@ async def _chat(upstream: ModelServer, keep_alive_s: float, http: HttpRequest) -
 
 async def _generate(upstream: ModelServer, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
     """Complete a prompt. If the model server is not Ollama, the prompt is sent as a chat."""
-    is_native = (await upstream.server_info()).kind == "ollama"
-    try:
-        content, body = await read_json_body(http, upstream.work)
-        writer = _writer(body, is_generating=True)
-        if is_native:
-            pinging = writer if body.get("stream") is not False else None
-            return PassthroughResponse(
-                upstream, "POST", GENERATE, content, http.headers, ollama.as_error, keep_alive_s, pinging
-            )
-        if not body.get("prompt"):  # an empty prompt is a request to load the model, which is already loaded
-            return JSONResponse(writer.loaded())
-        dropped: list[str] = []
-        chat = ollama.as_openai(ollama.generation_as_chat(body), dropped)
-        options = await upstream.options_for(chat)
-        request = await upstream.work.run(len(content), partial(translate_chat_request, chat, options))
-    except RequestError as error:
-        return JSONResponse({"error": str(error)}, error.status)
+    is_native = await _is_ollama(upstream)
+    content, body = await read_json_body(http, upstream.work)
+    writer = _writer(body, is_generating=True)
+    if is_native:
+        pinging = writer if body.get("stream") is not False else None
+        return PassthroughResponse(
+            upstream, "POST", GENERATE, content, http.headers, ollama.as_error, keep_alive_s, pinging
+        )
+    if not body.get("prompt"):  # an empty prompt is a request to load the model, which is already loaded
+        return JSONResponse(writer.loaded())
+    dropped: list[str] = []
+    chat = ollama.as_openai(ollama.generation_as_chat(body), dropped)
+    options = await upstream.options_for(chat)
+    request = await upstream.work.run(len(content), partial(translate_chat_request, chat, options))
     answer = respond(upstream, request, keep_alive_s, writer, ollama.as_error)
     return upstream.dropped.with_header(answer, "generate", dropped)
 
 
 async def _embed(upstream: ModelServer, http: HttpRequest) -> ASGIApp:
     path = http.scope["path"]
-    is_native = (await upstream.server_info()).kind == "ollama"
-    try:
-        content, body = await read_json_body(http, upstream.work)
-    except RequestError as error:
-        return JSONResponse({"error": str(error)}, error.status)
+    is_native = await _is_ollama(upstream)
+    content, body = await read_json_body(http, upstream.work)
     if is_native:
         return PassthroughResponse(upstream, "POST", path, content, http.headers, ollama.as_error)
     began = time.monotonic_ns()
-    try:
-        async with upstream.limit.acquire():
-            status, answer = await _json(
-                upstream, "POST", "/v1/embeddings", encode_json(ollama.embedding_request(body))
-            )
-    except QueueFullError as error:
-        return JSONResponse({"error": str(error)}, 503, {"retry-after": str(RETRY_AFTER_S)})
+    async with upstream.limit.acquire():
+        status, answer = await _json(upstream, "POST", "/v1/embeddings", encode_json(ollama.embedding_request(body)))
     if status != 200:
         return JSONResponse(ollama.as_error(answer), status)
     is_old = path == "/api/embeddings"
@@ -153,11 +162,11 @@ def _get_or_pass(upstream: ModelServer, path: str, answer: Callable[[ModelServer
     ``answer``."""
 
     async def endpoint(http: HttpRequest) -> ASGIApp:
-        if (await upstream.server_info()).kind == "ollama":
+        if await _is_ollama(upstream):
             return PassthroughResponse(upstream, "GET", path, b"", http.headers, ollama.as_error)
         return await answer(upstream)
 
-    return Route(path, endpoint)
+    return Route(path, _reporting_errors(endpoint))
 
 
 async def _version(_: ModelServer) -> ASGIApp:
@@ -174,11 +183,7 @@ async def _tags(upstream: ModelServer) -> ASGIApp:
 
 
 async def _list_models(upstream: ModelServer, describe: Callable[[ModelDescription], JsonObject]) -> ASGIApp:
-    try:
-        models = await upstream.models()
-    except UpstreamError as error:
-        return JSONResponse({"error": str(error)}, error.status)
-    return JSONResponse({"models": [describe(each) for each in models]})
+    return JSONResponse({"models": [describe(each) for each in await upstream.models()]})
 
 
 async def _report_running(_: HttpRequest) -> ASGIApp:
@@ -188,16 +193,10 @@ async def _report_running(_: HttpRequest) -> ASGIApp:
 
 async def _show(upstream: ModelServer, http: HttpRequest) -> ASGIApp:
     """Describe a model, with the capability "tools", which Ollama's clients require."""
-    is_native = (await upstream.server_info()).kind == "ollama"
-    try:
-        content, body = await read_json_body(http, upstream.work)
-        if not is_native:
-            models = await upstream.models()
-    except RequestError as error:
-        return JSONResponse({"error": str(error)}, error.status)
-    except UpstreamError as error:
-        return JSONResponse({"error": str(error)}, error.status)
+    is_native = await _is_ollama(upstream)
+    content, body = await read_json_body(http, upstream.work)
     if not is_native:
+        models = await upstream.models()
         name = str(body.get("model") or body.get("name") or "")
         known = (each for each in models if each.name in (name, name.removesuffix(":latest")))
         return JSONResponse(next(known, models[0] if models else ModelDescription(name)).to_show())

@@ -252,48 +252,24 @@ __all__ = [
     "shell_words",
 ]
 
-EFFECTS: dict[type, Effect] = {
-    ReadText: "read",
-    Stat: "read",
-    Tree: "read",
-    FindByName: "read",
-    Glob: "read",
-    Grep: "read",
-    Outline: "read",
-    FindSymbols: "read",
-    WriteText: "write",
-    PatchText: "write",
-    PatchFiles: "write",
-    Move: "write",
-    Copy: "write",
-    MakeDirectory: "write",
-    Delete: "delete",
-    RunCommand: "execute",
-    RunProgram: "execute",
-    StartCommand: "execute",
-    ReadCommandOutput: "read",
-    KillCommand: "read",  # can end only commands that the session was allowed to start
-    AskUser: "state",
-    Finish: "state",
-    GetEditorState: "read",
-    GetSelection: "read",
-    OpenInEditor: "state",
-    GoToLine: "state",
-    ReplaceSelection: "write",
-    InsertAtCursor: "write",
-    SetTodos: "state",
-    ViewMemory: "read",
-    WriteMemory: "state",
-    DeleteMemory: "state",
-    LoadSkill: "skill",
-    RunBatch: "state",  # each inner call needs its own approval
-    RunCode: "state",
-    RunSubagent: "state",
-    FetchPage: "network",
-    SearchWeb: "read",  # contacts only a provider that the user chose
-    FindLibrary: "read",
-    ReadLibraryDocs: "read",
+_OPERATIONS: dict[Effect, tuple[type, ...]] = {
+    "read": (
+        *(ReadText, Stat, Tree, FindByName, Glob, Grep, Outline, FindSymbols),
+        *(ReadCommandOutput, KillCommand),  # can end only commands that the session was allowed to start
+        *(GetEditorState, GetSelection, ViewMemory),
+        *(SearchWeb, FindLibrary, ReadLibraryDocs),  # contact only a provider that the user chose
+    ),
+    "write": (WriteText, PatchText, PatchFiles, Move, Copy, MakeDirectory, ReplaceSelection, InsertAtCursor),
+    "delete": (Delete,),
+    "execute": (RunCommand, RunProgram, StartCommand),
+    "state": (
+        *(AskUser, Finish, OpenInEditor, GoToLine, SetTodos, WriteMemory, DeleteMemory),
+        *(RunBatch, RunCode, RunSubagent),  # each inner call needs its own approval
+    ),
+    "skill": (LoadSkill,),
+    "network": (FetchPage,),
 }
+EFFECTS: dict[type, Effect] = {kind: effect for effect, kinds in _OPERATIONS.items() for kind in kinds}
 
 HostOperation: TypeAlias = (
     AskUser
