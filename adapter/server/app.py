@@ -31,20 +31,20 @@ from adapter.core.errors import TransportError, UsageError
 from adapter.core.text.redaction import Redactor
 from adapter.prompting.chat_template import ChatTemplate
 from adapter.protocols.exchange import OpenAIWriter
-from adapter.protocols.openai_errors import RequestError, error_object, refusal
+from adapter.protocols.openai_errors import error_object
 from adapter.protocols.translate import needs_translation, passthrough_request, translate_chat_request
 from adapter.protocols.translation_options import TranslationOptions
 from adapter.server import routes_anthropic, routes_conversations, routes_models, routes_ollama, routes_responses
 from adapter.server.access_control import AccessControl
 from adapter.server.concurrency_limit import MAX_STREAMS, MAX_WAITING, ConcurrencyLimit
 from adapter.server.error_formats import error_format_for
+from adapter.server.error_responses import ErrorResponses
 from adapter.server.graceful_shutdown import DRAIN_S, GracefulShutdown
 from adapter.server.model_server import ModelServer
 from adapter.server.passthrough import PassthroughResponse
-from adapter.server.passthrough_rules import METHOD_NOT_ALLOWED, check_passing, without_keys
+from adapter.server.passthrough_rules import check_passing, without_keys
 from adapter.server.request_body import TranslatingEndpoint, read_content, read_json_body
 from adapter.server.response_store import ResponseStore
-from adapter.server.store_errors import StoreErrorResponses
 from adapter.server.streaming_responses import CHAT, identity, respond
 from adapter.server.telemetry.logs import RequestLogger, log_message, use_json_logs
 from adapter.server.telemetry.middleware import TelemetryMiddleware
@@ -152,7 +152,7 @@ def serve(settings: ServerSettings) -> None:
     if settings.log_json:
         use_json_logs()
     log_message(f"serving {own}, from {without_password(settings.upstream)}")
-    if get_json(f"{settings.upstream}/models", UPSTREAM_CHECK_S) is None:
+    if get_json(f"{settings.upstream}/models", timeout_s=UPSTREAM_CHECK_S) is None:
         log_message(
             f"warning: no HTTP server answers at {without_password(settings.upstream)}, so requests will fail. "
             "Start the model server, or choose another --upstream"
@@ -291,7 +291,7 @@ def create_app(settings: ServerSettings, *observers: RequestObserver) -> ASGIApp
     )
     form = viewing.path if viewing else ""
     guarded = AccessControl(
-        StoreErrorResponses(router),
+        ErrorResponses(router),
         is_loopback_host(settings.host),
         settings.api_key,
         settings.origins,
@@ -318,36 +318,29 @@ _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"]
 
 
 async def _chat(upstream: ModelServer, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
-    try:
-        content, body = await read_json_body(http, upstream.work)
-        if needs_translation(body) or upstream.options.budgets_for(body).reasoning is not None:
-            options = await upstream.options_for(body)
-            size = len(content)
-            request = await upstream.work.run(size, partial(translate_chat_request, body, options, json_bytes=size))
-        elif await upstream.leaves_markup(body):
-            options = await upstream.with_budgets(upstream.options)
-            request = await upstream.work.run(len(content), partial(passthrough_request, body, options))
-        else:
-            writer = OpenAIWriter() if body.get("stream") is True else None
-            content, shortened = await upstream.fit(content, body)
-            return PassthroughResponse(
-                upstream, "POST", CHAT, content, http.headers, identity, keep_alive_s, writer, shortened=shortened
-            )
-    except RequestError as error:
-        return JSONResponse(refusal(error), error.status)
+    content, body = await read_json_body(http, upstream.work)
+    if needs_translation(body) or upstream.options.budgets_for(body).reasoning is not None:
+        options = await upstream.options_for(body)
+        size = len(content)
+        request = await upstream.work.run(size, partial(translate_chat_request, body, options, json_bytes=size))
+    elif await upstream.leaves_markup(body):
+        options = await upstream.with_budgets(upstream.options)
+        request = await upstream.work.run(len(content), partial(passthrough_request, body, options))
+    else:
+        writer = OpenAIWriter() if body.get("stream") is True else None
+        content, shortened = await upstream.fit(content, body)
+        return PassthroughResponse(
+            upstream, "POST", CHAT, content, http.headers, identity, keep_alive_s, writer, shortened=shortened
+        )
     return respond(upstream, request, keep_alive_s)
 
 
 async def _pass(upstream: ModelServer, admin: bool, http: HttpRequest) -> ASGIApp:
     query = without_keys(http.url.query)
     path = http.scope["raw_path"].decode("latin-1") + (f"?{query}" if query else "")
+    check_passing(http.method, http.scope["path"], admin=admin)
+    content = await read_content(http)
     as_error = error_format_for(http.scope["path"])
-    try:
-        check_passing(http.method, http.scope["path"], admin=admin)
-        content = await read_content(http)
-    except RequestError as error:
-        allowed = {"Allow": "POST"} if error.status == METHOD_NOT_ALLOWED else None
-        return JSONResponse(as_error(refusal(error), error.status), error.status, allowed)
     return PassthroughResponse(upstream, http.method, path, content, http.headers, as_error)
 
 

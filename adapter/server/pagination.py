@@ -8,7 +8,7 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse
 
 from adapter.core.events import JsonObject
-from adapter.protocols.openai_errors import RequestError, refusal
+from adapter.protocols.openai_errors import RequestError
 
 MAX_PAGE = 100
 """Maximum number of items per page, as in OpenAI's API."""
@@ -23,8 +23,7 @@ def paginate(items: Sequence[JsonObject], http: HttpRequest) -> JSONResponse:
     query = http.query_params
     order, limit, after = query.get("order", "desc"), query.get("limit", "20"), query.get("after")
     if order not in ("asc", "desc") or not limit.isascii() or not limit.isdigit() or not 1 <= int(limit) <= MAX_PAGE:
-        error = RequestError(f"order must be asc or desc, and limit between 1 and {MAX_PAGE}", "limit")
-        return JSONResponse(refusal(error), error.status)
+        raise RequestError(f"order must be asc or desc, and limit between 1 and {MAX_PAGE}", "limit")
     ordered = list(items) if order == "asc" else list(reversed(items))
     if after is not None:
         ordered = ordered[

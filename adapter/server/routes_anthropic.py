@@ -13,14 +13,12 @@ from starlette.types import ASGIApp
 from adapter.core.events import JsonObject
 from adapter.protocols import anthropic_request
 from adapter.protocols.anthropic_response import AnthropicWriter, as_error, thread_error
-from adapter.protocols.openai_errors import RequestError, error_object, refusal
 from adapter.protocols.translate import translate_chat_request
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.server.model_server import ModelServer
 from adapter.server.request_body import TranslatingEndpoint, read_json_body
 from adapter.server.streaming_responses import respond
 from adapter.server.token_counting import estimate_prompt_tokens, prompt_tokens
-from adapter.server.upstream_connection import UpstreamError
 
 
 def routes(upstream: ModelServer, keep_alive_s: float) -> list[Route]:
@@ -34,13 +32,10 @@ def routes(upstream: ModelServer, keep_alive_s: float) -> list[Route]:
 
 async def _messages(upstream: ModelServer, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
     dropped: list[str] = []
-    try:
-        content, body = await read_json_body(http, upstream.work)
-        if body.get("thread"):
-            return JSONResponse(thread_error(), 400)
-        request = await _translate(upstream, body, len(content), dropped)
-    except RequestError as error:
-        return JSONResponse(as_error(refusal(error), error.status), error.status)
+    content, body = await read_json_body(http, upstream.work)
+    if body.get("thread"):
+        return JSONResponse(thread_error(), 400)
+    request = await _translate(upstream, body, len(content), dropped)
     prompt_tokens_estimate = 0
     if request.client.stream:
         if (await upstream.server_info()).kind == "llama.cpp":
@@ -64,13 +59,7 @@ async def _translate(upstream: ModelServer, body: JsonObject, size: int, dropped
 
 async def _count(upstream: ModelServer, http: HttpRequest) -> ASGIApp:
     dropped: list[str] = []
-    try:
-        content, body = await read_json_body(http, upstream.work)
-        request = await _translate(upstream, body, len(content), dropped)
-        counted = await prompt_tokens(upstream, (await upstream.server_info()).kind, request)
-    except RequestError as error:
-        return JSONResponse(as_error(refusal(error), error.status), error.status)
-    except UpstreamError as error:
-        failure = error_object(str(error), "upstream_error")
-        return JSONResponse(as_error(failure, error.status), error.status)
+    content, body = await read_json_body(http, upstream.work)
+    request = await _translate(upstream, body, len(content), dropped)
+    counted = await prompt_tokens(upstream, (await upstream.server_info()).kind, request)
     return upstream.dropped.with_header(JSONResponse({"input_tokens": counted}), "messages", dropped)

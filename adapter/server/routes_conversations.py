@@ -13,7 +13,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from adapter.core.events import JsonObject
-from adapter.protocols.openai_errors import RequestError, objects_in, refusal, require_type
+from adapter.protocols.openai_errors import RequestError, objects_in, require_type
 from adapter.protocols.openai_responses_items import messages_of
 from adapter.server.model_server import ModelServer
 from adapter.server.pagination import list_object, paginate
@@ -48,11 +48,8 @@ def store_route(upstream: ModelServer, path: str, method: str, action: Action) -
 
 
 async def _answer(action: Action, upstream: ModelServer, http: HttpRequest) -> ASGIApp:
-    try:
-        body = (await read_json_body(http, upstream.work))[1] if http.method == "POST" else {}
-        return await asyncio.to_thread(action, upstream.store, http, body)
-    except RequestError as error:
-        return JSONResponse(refusal(error), error.status)
+    body = (await read_json_body(http, upstream.work))[1] if http.method == "POST" else {}
+    return await asyncio.to_thread(action, upstream.store, http, body)
 
 
 def _create(store: ResponseStore, _: HttpRequest, body: JsonObject) -> JSONResponse:

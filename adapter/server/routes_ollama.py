@@ -20,11 +20,10 @@ from adapter.protocols import ollama
 from adapter.protocols.dropped_fields import unknown_fields
 from adapter.protocols.exchange import BufferedExchange, StreamedExchange
 from adapter.protocols.model_descriptions import ModelDescription
-from adapter.protocols.openai_errors import RequestError, relay_error
+from adapter.protocols.openai_errors import relay_error
 from adapter.protocols.sse import LineReader, encode_json
 from adapter.protocols.translate import needs_translation, translate_chat_request
 from adapter.protocols.translated_request import TranslatedRequest
-from adapter.server.concurrency_limit import RETRY_AFTER_S, QueueFullError
 from adapter.server.model_server import ModelServer
 from adapter.server.passthrough import PassthroughResponse
 from adapter.server.request_body import TranslatingEndpoint, read_json_body
@@ -51,26 +50,12 @@ def routes(upstream: ModelServer, keep_alive_s: float) -> list[Route]:
         _get_or_pass(upstream, "/api/ps", _loaded),
         Route("/", _report_running, methods=["GET"]),
         _get_or_pass(upstream, "/api/tags", _tags),
-        Route("/api/show", _reporting_errors(partial(_show, upstream)), methods=["POST"]),
+        Route("/api/show", partial(_show, upstream), methods=["POST"]),
     ]
 
 
-def _reporting_errors(answer: Endpoint) -> Endpoint:
-    """Return an endpoint that responds to an invalid request or a failing model server with Ollama's error object."""
-
-    async def endpoint(http: HttpRequest) -> ASGIApp:
-        try:
-            return await answer(http)
-        except QueueFullError as error:
-            return JSONResponse({"error": str(error)}, 503, {"retry-after": str(RETRY_AFTER_S)})
-        except (RequestError, UpstreamError) as error:
-            return JSONResponse({"error": str(error)}, error.status)
-
-    return endpoint
-
-
 def _translating(upstream: ModelServer, path: str, answer: Endpoint) -> Route:
-    return Route(path, TranslatingEndpoint(upstream.work, _reporting_errors(answer)), methods=["POST"])
+    return Route(path, TranslatingEndpoint(upstream.work, answer), methods=["POST"])
 
 
 async def _is_ollama(upstream: ModelServer) -> bool:
@@ -166,7 +151,7 @@ def _get_or_pass(upstream: ModelServer, path: str, answer: Callable[[ModelServer
             return PassthroughResponse(upstream, "GET", path, b"", http.headers, ollama.as_error)
         return await answer(upstream)
 
-    return Route(path, _reporting_errors(endpoint))
+    return Route(path, endpoint)
 
 
 async def _version(_: ModelServer) -> ASGIApp:

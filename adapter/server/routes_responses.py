@@ -12,7 +12,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from adapter.core.events import JsonObject
-from adapter.protocols.openai_errors import RequestError, error_object, refusal
+from adapter.protocols.openai_errors import RequestError
 from adapter.protocols.translate import translate_chat_request
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.server.model_server import ModelServer
@@ -23,7 +23,6 @@ from adapter.server.responses_request import ResponsesRequest, references_stored
 from adapter.server.routes_conversations import require_stored, store_route
 from adapter.server.streaming_responses import respond
 from adapter.server.token_counting import prompt_tokens
-from adapter.server.upstream_connection import UpstreamError
 
 
 def routes(upstream: ModelServer, keep_alive_s: float) -> list[Route]:
@@ -48,10 +47,7 @@ def routes(upstream: ModelServer, keep_alive_s: float) -> list[Route]:
 
 async def _responses(upstream: ModelServer, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
     dropped: list[str] = []
-    try:
-        response, request = await _translate(upstream, http, dropped)
-    except RequestError as error:
-        return JSONResponse(refusal(error), error.status)
+    response, request = await _translate(upstream, http, dropped)
     answer = respond(upstream, request, keep_alive_s, response.writer())
     return upstream.dropped.with_header(answer, "responses", dropped)
 
@@ -69,20 +65,15 @@ async def _translate(
 
 async def _count(upstream: ModelServer, http: HttpRequest) -> ASGIApp:
     dropped: list[str] = []
-    try:
-        _, request = await _translate(upstream, http, dropped)
-        counted = await prompt_tokens(upstream, (await upstream.server_info()).kind, request)
-    except RequestError as error:
-        return JSONResponse(refusal(error), error.status)
-    except UpstreamError as error:
-        return JSONResponse(error_object(str(error), "upstream_error"), error.status)
+    _, request = await _translate(upstream, http, dropped)
+    counted = await prompt_tokens(upstream, (await upstream.server_info()).kind, request)
     answer = JSONResponse({"object": "response.input_tokens", "input_tokens": counted})
     return upstream.dropped.with_header(answer, "responses", dropped)
 
 
 async def _refuse_compaction(_: HttpRequest) -> JSONResponse:
     message = "this server cannot compact conversations: summarize the older input yourself, or send less of it"
-    return JSONResponse(refusal(RequestError(message, status=404, code="unsupported_endpoint")), 404)
+    raise RequestError(message, status=404, code="unsupported_endpoint")
 
 
 def _get_response(store: ResponseStore, http: HttpRequest, _: JsonObject) -> JSONResponse:

@@ -1,0 +1,51 @@
+"""Answer requests that fail before their response has begun, in the format of the client's API."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from adapter.core.events import JsonObject
+from adapter.protocols.openai_errors import RequestError, error_object, refusal
+from adapter.server.concurrency_limit import RETRY_AFTER_S, QueueFullError
+from adapter.server.error_formats import error_format_for
+from adapter.server.passthrough_rules import METHOD_NOT_ALLOWED
+from adapter.server.response_store import StoreError
+from adapter.server.telemetry.request_info import current_request
+from adapter.server.upstream_connection import UpstreamError
+
+STORE_RETRY_AFTER_S = 1
+"""Seconds after which a client may retry, because another program may have finished its work on the store's file."""
+
+_Failure: TypeAlias = RequestError | UpstreamError | QueueFullError | StoreError
+
+
+class ErrorResponses:
+    """ASGI middleware that turns the errors of ``app`` into responses."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self._app(scope, receive, send)
+        except (RequestError, UpstreamError, QueueFullError, StoreError) as error:
+            if current_request().status:  # the response has begun
+                raise
+            status, content, headers = _describe(error)
+            await JSONResponse(error_format_for(scope["path"])(content, status), status, headers)(scope, receive, send)
+
+
+def _describe(error: _Failure) -> tuple[int, JsonObject, dict[str, str]]:
+    """Return the status, the error in OpenAI's format, and the headers."""
+    match error:
+        case RequestError():
+            return error.status, refusal(error), {"Allow": "POST"} if error.status == METHOD_NOT_ALLOWED else {}
+        case UpstreamError():
+            return error.status, error_object(str(error), "upstream_error"), {}
+        case QueueFullError():
+            return 503, error_object(str(error), "overloaded_error"), {"Retry-After": str(RETRY_AFTER_S)}
+        case StoreError():
+            return 503, error_object(str(error), "overloaded_error"), {"Retry-After": str(STORE_RETRY_AFTER_S)}
