@@ -66,7 +66,9 @@ def llama_cpp(source: str, folder: Path) -> Iterator[Fill]:
     with EmbeddedServer(weights, chat_template=source) as server:
 
         def fill(messages: list[JsonObject], tools: list[JsonObject]) -> str | None:
-            answer = get_json(f"{server.endpoint.root}/apply-template", 10, {"messages": messages, "tools": tools})
+            answer = get_json(
+                f"{server.endpoint.root}/apply-template", {"messages": messages, "tools": tools}, timeout_s=10
+            )
             return answer.body["prompt"] if answer is not None and answer.status == 200 else None
 
         yield fill

@@ -199,11 +199,11 @@ def own(remembers: bool) -> Callable[[str, JsonObject], JsonObject]:
         try:
             while True:
                 assert isinstance(step, HttpPost)
-                answer = get_json(endpoint.root + step.path, 60, step.body)
+                answer = get_json(endpoint.root + step.path, step.body, timeout_s=60)
                 step = steps.send(answer.body if answer else None)
         except StopIteration as stop:
             last: HttpPost = stop.value
-        answer = get_json(endpoint.root + last.path, 600, last.body)
+        answer = get_json(endpoint.root + last.path, last.body, timeout_s=600)
         assert answer is not None
         completion = as_chat(answer.body)
         if remembers:

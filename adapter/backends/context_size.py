@@ -34,21 +34,19 @@ class ContextSize:
     advice: str = ""
 
 
-def query_context_size(
-    endpoint: Endpoint, model: str | None = None, *, load: bool = False, timeout_s: float = 2.0
-) -> ContextSize:
+def query_context_size(endpoint: Endpoint, model: str | None = None, *, load: bool = False) -> ContextSize:
     """Return the context size of ``model``, or of the only model if the server has one. ``load``: whether to make
     Ollama load the model first."""
     if endpoint.kind == "ollama":
-        return _query_ollama(endpoint, model, load, timeout_s)
+        return _query_ollama(endpoint, model, load)
     try:
         if endpoint.kind == "llama.cpp":
-            props = get_object(f"{endpoint.root}/props", timeout_s)
+            props = get_object(f"{endpoint.root}/props")
             return ContextSize(_size(props["default_generation_settings"]["n_ctx"]))
         if endpoint.kind not in _LISTS:
             return ContextSize()
         path, key, trained_key = _LISTS[endpoint.kind]
-        known = [entry for entry in get_object(endpoint.root + path, timeout_s)["data"] if entry.get(key)]
+        known = [entry for entry in get_object(endpoint.root + path)["data"] if entry.get(key)]
         entry = next((entry for entry in known if entry.get("id") == model), known[0])
         return ContextSize(_size(entry[key]), _size(entry.get(trained_key)))
     except (KeyError, TypeError, AttributeError, IndexError):
@@ -63,14 +61,13 @@ _LISTS: dict[Kind, tuple[str, str, str]] = {
 own limit."""
 
 
-def _query_ollama(endpoint: Endpoint, model: str | None, load: bool, timeout_s: float) -> ContextSize:
-    tokens = _loaded_size(endpoint, model, timeout_s)
+def _query_ollama(endpoint: Endpoint, model: str | None, load: bool) -> ContextSize:
+    tokens = _loaded_size(endpoint, model)
     if tokens is None and load and model:
-        get_json(
-            f"{endpoint.root}/api/generate", LOADING_S, {"model": model}
-        )  # without a prompt, this only loads the model
-        tokens = _loaded_size(endpoint, model, timeout_s)
-    info = get_object(f"{endpoint.root}/api/show", timeout_s, {"model": model}).get("model_info") if model else None
+        # without a prompt, this only loads the model
+        get_json(f"{endpoint.root}/api/generate", {"model": model}, timeout_s=LOADING_S)
+        tokens = _loaded_size(endpoint, model)
+    info = get_object(f"{endpoint.root}/api/show", {"model": model}).get("model_info") if model else None
     lengths = (
         [value for key, value in info.items() if key.endswith(".context_length")] if isinstance(info, dict) else []
     )
@@ -78,10 +75,10 @@ def _query_ollama(endpoint: Endpoint, model: str | None, load: bool, timeout_s: 
     return ContextSize(tokens, trained, _ollama_advice(model, tokens, trained))
 
 
-def _loaded_size(endpoint: Endpoint, model: str | None, timeout_s: float) -> int | None:
+def _loaded_size(endpoint: Endpoint, model: str | None) -> int | None:
     names = {model, f"{model}:latest"}
     try:
-        models = get_object(f"{endpoint.root}/api/ps", timeout_s)["models"]
+        models = get_object(f"{endpoint.root}/api/ps")["models"]
         loaded = [each for each in models if each.get("context_length")]
         matching = [each for each in loaded if model is None or {each.get("name"), each.get("model")} & names]
         return _size(matching[0]["context_length"]) if matching else None

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from adapter.backends.endpoint_discovery import Endpoint
     from adapter.backends.template_files import TemplateWorker
 
-TIMEOUT_S = 2.0
-"""Timeout of each of the three requests, in seconds."""
 MAX_LOOKUPS = 200
 """Maximum number of bracketed strings that are looked up."""
 _PROPS = ("bos_token", "eos_token", "media_marker")
@@ -52,7 +50,7 @@ def discover_control_tokens(endpoint: Endpoint, process: TemplateWorker | None, 
         if not isinstance(props, dict):
             from adapter.backends.endpoint_discovery import get_object
 
-            props = get_object(f"{endpoint.root}/props", TIMEOUT_S)
+            props = get_object(f"{endpoint.root}/props")
         tokens += [token for name in _PROPS if isinstance(token := props.get(name), str)]
         source = props.get("chat_template")
         texts = list(dict.fromkeys(_BRACKETED.findall(source)))[:MAX_LOOKUPS] if isinstance(source, str) else []
@@ -72,6 +70,6 @@ def _tokenize(text: str, endpoint: Endpoint, *, parse_special: bool) -> frozense
     from adapter.backends.endpoint_discovery import get_object
 
     query = {"content": text, "with_pieces": True, "parse_special": parse_special}
-    tokens = get_object(f"{endpoint.root}/tokenize", TIMEOUT_S, query).get("tokens")
+    tokens = get_object(f"{endpoint.root}/tokenize", query).get("tokens")
     pieces = [each.get("piece") for each in tokens if isinstance(each, dict)] if isinstance(tokens, list) else []
     return frozenset(piece for piece in pieces if isinstance(piece, str))

@@ -42,6 +42,10 @@ MAX_MODELS = 256
 needs a limit."""
 MAX_RESPONSE_BYTES = 8_000_000
 """Maximum size of a response that describes the server or its models."""
+DETECTION_TIMEOUT_S = 1.0
+"""Maximum time to wait for each answer while the kind of a server is detected, in seconds."""
+QUERY_TIMEOUT_S = 2.0
+"""Maximum time to wait for an answer that describes the server or its models, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +94,6 @@ def find_endpoint(
     *,
     environ: Mapping[str, str] = os.environ,
     ports: Mapping[int, str] = LOCAL_PORTS,
-    timeout_s: float = 1.0,
 ) -> Endpoint:
     """Return the server at ``base_url``, or at the URL in the environment, or else the first server on a default local
     port.
@@ -100,7 +103,7 @@ def find_endpoint(
     requested = base_url or environ.get("OPENAI_BASE_URL")
     if requested:
         url = api_url(requested)
-        if kind := detect_server_kind(url, timeout_s):
+        if kind := detect_server_kind(url):
             return Endpoint(url, kind)
         source = "" if base_url else " (from OPENAI_BASE_URL)"
         name = requested.strip()
@@ -116,7 +119,7 @@ def find_endpoint(
         hosts.insert(0, ollama_url(environ["OLLAMA_HOST"]))
     for host in hosts:
         url = api_url(host)
-        if kind := detect_server_kind(url, timeout_s):
+        if kind := detect_server_kind(url):
             return Endpoint(url, kind)
     tried = ", ".join(f"{port} {name}" for port, name in ports.items())
     raise TransportError(f"No model server found on this machine (tried ports: {tried}). {START_ONE}, or give its URL.")
@@ -184,12 +187,12 @@ _SIGNS: tuple[tuple[Kind, str, _Test], ...] = (
 )
 
 
-def detect_server_kind(base_url: str, timeout_s: float = 1.0) -> Kind | None:
+def detect_server_kind(base_url: str, timeout_s: float = DETECTION_TIMEOUT_S) -> Kind | None:
     """Return the kind of the server, or None if no HTTP server answers. Sends several GET requests, each with the
     timeout ``timeout_s``."""
     root = Endpoint(base_url).root
     for kind, path, is_sign in _SIGNS:
-        answer = get_json(root + path, timeout_s)
+        answer = get_json(root + path, timeout_s=timeout_s)
         if answer is None:
             return None
         # llama.cpp answers 503 while it loads.
@@ -198,7 +201,7 @@ def detect_server_kind(base_url: str, timeout_s: float = 1.0) -> Kind | None:
     return "openai"
 
 
-def get_json(url: str, timeout_s: float, body: Json = None) -> HttpAnswer | None:
+def get_json(url: str, body: Json = None, *, timeout_s: float = QUERY_TIMEOUT_S) -> HttpAnswer | None:
     """Send one GET request, or a POST request with ``body``. Ignores proxies and redirects. Returns None if no HTTP
     answer arrives in time.
 
@@ -229,14 +232,14 @@ def json_object(answer: HttpAnswer | None) -> JsonObject:
     return answer.body if answer is not None and answer.status == 200 and isinstance(answer.body, dict) else {}
 
 
-def get_object(url: str, timeout_s: float, body: Json = None) -> JsonObject:
+def get_object(url: str, body: Json = None, *, timeout_s: float = QUERY_TIMEOUT_S) -> JsonObject:
     """Send a request like `get_json`. Return the JSON object of an answer with status 200, or an empty object."""
-    return json_object(get_json(url, timeout_s, body))
+    return json_object(get_json(url, body, timeout_s=timeout_s))
 
 
-def model_ids(endpoint: Endpoint, timeout_s: float = 2.0) -> list[str]:
+def model_ids(endpoint: Endpoint) -> list[str]:
     """Return the names of the models that a server lists."""
-    entries = get_object(f"{endpoint.base_url}/models", timeout_s).get("data")
+    entries = get_object(f"{endpoint.base_url}/models").get("data")
     return [
         str(each["id"])
         for each in (entries if isinstance(entries, list) else ())
@@ -244,9 +247,9 @@ def model_ids(endpoint: Endpoint, timeout_s: float = 2.0) -> list[str]:
     ]
 
 
-def first_model(endpoint: Endpoint, timeout_s: float = 2.0) -> str:
+def first_model(endpoint: Endpoint) -> str:
     """Return the name of the first model that a server lists, or ""."""
-    return next(iter(model_ids(endpoint, timeout_s)), "")
+    return next(iter(model_ids(endpoint)), "")
 
 
 def count_tokens(text: str, endpoint: Endpoint) -> int:
@@ -268,14 +271,14 @@ _SEES: dict[Kind, tuple[str, Callable[[Json, str], Json]]] = {
 }
 
 
-def sees_images(endpoint: Endpoint, model: str, timeout_s: float = 2.0) -> bool | None:
+def sees_images(endpoint: Endpoint, model: str) -> bool | None:
     """Return whether the model accepts images, or None if the server does not report it."""
     if endpoint.kind not in _SEES:
         return None
     path, read = _SEES[endpoint.kind]
     query = {"model": model} if endpoint.kind == "ollama" else None
     try:
-        sees = read(get_object(endpoint.root + path, timeout_s, query), model)
+        sees = read(get_object(endpoint.root + path, query), model)
     except (KeyError, TypeError, AttributeError, StopIteration):
         return None
     return sees if isinstance(sees, bool) else None

@@ -51,17 +51,17 @@ class EngineDetails:
     parameters: int | None
 
 
-def engine_details(endpoint: Endpoint, model: Model, timeout_s: float = 2.0) -> EngineDetails:
+def engine_details(endpoint: Endpoint, model: Model) -> EngineDetails:
     """Query the server about ``model``. The family is the name of a public model family, without the rest of the
     model's name."""
-    family, quantization = _reported_model(endpoint, model.name, timeout_s)
+    family, quantization = _reported_model(endpoint, model.name)
     names = (model.file, model.name, family)
     return EngineDetails(
         endpoint.kind,
-        _version(endpoint, timeout_s),
+        _version(endpoint),
         next((found for name in names if (found := public_family(name))), family),
         normalize_quantization(quantization) or ModelDescription(model.file or model.name).quantization,
-        parameter_count(endpoint, model.name, timeout_s),
+        parameter_count(endpoint, model.name),
     )
 
 
@@ -78,27 +78,27 @@ def normalize_quantization(name: str) -> str:
     return short + _SIZES[size[1].lower()] if size else short
 
 
-def _version(endpoint: Endpoint, timeout_s: float) -> str:
+def _version(endpoint: Endpoint) -> str:
     if endpoint.kind not in _VERSION_PATHS:
         return ""
     path, key = _VERSION_PATHS[endpoint.kind]
-    version = str(get_object(endpoint.root + path, timeout_s).get(key) or "")
+    version = str(get_object(endpoint.root + path).get(key) or "")
     if version == "b0-unknown":  # the embedded engine, whose build has no number
         with suppress(importlib.metadata.PackageNotFoundError):
             return f"xllamacpp {importlib.metadata.version('xllamacpp')}"
     return version
 
 
-def _reported_model(endpoint: Endpoint, name: str, timeout_s: float) -> tuple[str, str]:
+def _reported_model(endpoint: Endpoint, name: str) -> tuple[str, str]:
     """Return the family and the quantization that the server reports."""
     match endpoint.kind:
         case "llama.cpp":
-            return "", str(get_object(f"{endpoint.root}/props", timeout_s).get("model_ftype") or "")
+            return "", str(get_object(f"{endpoint.root}/props").get("model_ftype") or "")
         case "ollama":
-            details = get_object(f"{endpoint.root}/api/show", timeout_s, {"model": name}).get("details")
+            details = get_object(f"{endpoint.root}/api/show", {"model": name}).get("details")
             return _texts(details if isinstance(details, dict) else {}, "family", "quantization_level")
         case "lmstudio":
-            listed = get_object(f"{endpoint.root}/api/v0/models", timeout_s).get("data")
+            listed = get_object(f"{endpoint.root}/api/v0/models").get("data")
             entries = [each for each in (listed if isinstance(listed, list) else []) if isinstance(each, dict)]
             return _texts(next((each for each in entries if each.get("id") == name), {}), "arch", "quantization")
         case _:

@@ -170,40 +170,40 @@ def find_profile(name: str) -> Profile:
     raise UsageError(f"unknown profile {name!r}; existing profiles: {present}. Create one with `adapter probe`.")
 
 
-def model_of(endpoint: Endpoint, name: str, timeout_s: float = 2.0) -> Model:
+def model_of(endpoint: Endpoint, name: str) -> Model:
     """Query the server about the model ``name``. llama.cpp ignores the name, as it has only one model."""
     model = Model(name=name, server=endpoint.kind, base_url=endpoint.display_url)
     if endpoint.kind == "llama.cpp":
-        props = get_object(f"{endpoint.root}/props", timeout_s)
+        props = get_object(f"{endpoint.root}/props")
         file, template = str(props.get("model_path") or ""), props.get("chat_template")
         return model.model_copy(update={"file": PurePath(file).name, "template": _hash(template)})
     if endpoint.kind == "ollama":
-        details = get_object(f"{endpoint.root}/api/show", timeout_s, {"model": name})
-        entries = get_object(f"{endpoint.root}/api/tags", timeout_s).get("models")
+        details = get_object(f"{endpoint.root}/api/show", {"model": name})
+        entries = get_object(f"{endpoint.root}/api/tags").get("models")
         known = [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
         digest = next((entry.get("digest") for entry in known if entry.get("name") in (name, f"{name}:latest")), "")
         return model.model_copy(update={"digest": str(digest or "")[:16], "template": _hash(details.get("template"))})
     return model
 
 
-def template_of(endpoint: Endpoint, timeout_s: float = 2.0) -> str | None:
+def template_of(endpoint: Endpoint) -> str | None:
     """Return the model's chat template in Jinja, or None if the server does not report it."""
-    template = _llama_cpp_props(endpoint, timeout_s).get("chat_template")
+    template = _llama_cpp_props(endpoint).get("chat_template")
     return template if isinstance(template, str) else None
 
 
-def takes_tools(endpoint: Endpoint, timeout_s: float = 2.0) -> bool | None:
+def takes_tools(endpoint: Endpoint) -> bool | None:
     """Return whether the model's template supports tools, or None if the server does not report it.
 
     llama.cpp drops ``tools`` silently if the template does not support them.
     """
-    caps = _llama_cpp_props(endpoint, timeout_s).get("chat_template_caps")
+    caps = _llama_cpp_props(endpoint).get("chat_template_caps")
     supported = caps.get("supports_tools") if isinstance(caps, dict) else None
     return supported if isinstance(supported, bool) else None
 
 
-def _llama_cpp_props(endpoint: Endpoint, timeout_s: float) -> JsonObject:
-    return get_object(f"{endpoint.root}/props", timeout_s) if endpoint.kind == "llama.cpp" else {}
+def _llama_cpp_props(endpoint: Endpoint) -> JsonObject:
+    return get_object(f"{endpoint.root}/props") if endpoint.kind == "llama.cpp" else {}
 
 
 def _hash(template: Json) -> str:

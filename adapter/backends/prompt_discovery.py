@@ -128,7 +128,7 @@ def _why_not(process: TemplateWorker) -> str:
 
 
 def _by_llama_cpp(endpoint: Endpoint, _model: str) -> PromptDiscovery:
-    props = get_object(f"{endpoint.root}/props", 2.0)
+    props = get_object(f"{endpoint.root}/props")
     if not isinstance(props.get("chat_template"), str):
         return PromptDiscovery(None, "in words: llama.cpp does not show its template yet", is_final=False)
     template = props["chat_template"]
@@ -139,7 +139,7 @@ def _by_llama_cpp(endpoint: Endpoint, _model: str) -> PromptDiscovery:
 
     def fill(messages: Sequence[JsonObject], tools: Sequence[Json]) -> str | None:
         request = {"messages": list(messages), "tools": list(tools), "reasoning_format": "none"}
-        answers.append(get_json(f"{endpoint.root}/apply-template", PROBE_TIMEOUT_S, request))
+        answers.append(get_json(f"{endpoint.root}/apply-template", request, timeout_s=PROBE_TIMEOUT_S))
         prompt = json_object(answers[-1]).get("prompt")
         return prompt if isinstance(prompt, str) else None
 
@@ -156,7 +156,7 @@ def _by_llama_cpp(endpoint: Endpoint, _model: str) -> PromptDiscovery:
 
 
 def _by_ollama(endpoint: Endpoint, model: str) -> PromptDiscovery:
-    version = str(get_object(f"{endpoint.root}/api/version", 2.0).get("version") or "")
+    version = str(get_object(f"{endpoint.root}/api/version").get("version") or "")
     numbers = [int(each) for each in version.split(".")[:2] if each.isdigit()]
     if numbers < OLLAMA_VERSION:
         return PromptDiscovery(None, f"in words: Ollama {version} may not show its prompts (0.32 and later do)")
@@ -166,7 +166,7 @@ def _by_ollama(endpoint: Endpoint, model: str) -> PromptDiscovery:
         nonlocal shows_prompts, is_final
         request = render_request({"model": model, "messages": list(messages), "tools": list(tools)})
         # An older Ollama would answer the request, so limit the answer to one token.
-        answer = get_json(f"{endpoint.root}/api/chat", LOADING_S, {**request, "options": {"num_predict": 1}})
+        answer = get_json(f"{endpoint.root}/api/chat", {**request, "options": {"num_predict": 1}}, timeout_s=LOADING_S)
         is_final = is_final and answer is not None and answer.status in (200, 400)
         info = json_object(answer).get("_debug_info")
         prompt = info.get("rendered_template") if isinstance(info, dict) else None
@@ -194,10 +194,12 @@ def _by_vllm(endpoint: Endpoint, model: str) -> PromptDiscovery:
 
     def fill(messages: Sequence[JsonObject], tools: Sequence[Json]) -> str | None:
         conversation = {"model": model, "messages": list(messages), "tools": list(tools)}
-        tokens = get_object(f"{endpoint.root}/tokenize", PROBE_TIMEOUT_S, conversation).get("tokens")
+        tokens = get_object(f"{endpoint.root}/tokenize", conversation, timeout_s=PROBE_TIMEOUT_S).get("tokens")
         if not isinstance(tokens, list):
             return None
-        decoded = get_object(f"{endpoint.root}/detokenize", PROBE_TIMEOUT_S, {"model": model, "tokens": tokens})
+        decoded = get_object(
+            f"{endpoint.root}/detokenize", {"model": model, "tokens": tokens}, timeout_s=PROBE_TIMEOUT_S
+        )
         prompt = decoded.get("prompt")
         return prompt if isinstance(prompt, str) else None
 
@@ -231,6 +233,6 @@ def render_system_prompt(process: TemplateWorker, system: str, ask: str, tools: 
 
 
 def _count_prompt_tokens(endpoint: Endpoint, request: JsonObject) -> int:
-    usage = get_object(f"{endpoint.base_url}/chat/completions", PROBE_TIMEOUT_S, request).get("usage")
+    usage = get_object(f"{endpoint.base_url}/chat/completions", request, timeout_s=PROBE_TIMEOUT_S).get("usage")
     count = usage.get("prompt_tokens") if isinstance(usage, dict) else None
     return count if isinstance(count, int) else 0

@@ -53,13 +53,13 @@ def is_inventive(endpoint: Endpoint, model: str) -> bool:
     return count is not None and count <= INVENTIVE
 
 
-def parameter_count(endpoint: Endpoint, model: str, timeout_s: float = 2.0) -> int | None:
+def parameter_count(endpoint: Endpoint, model: str) -> int | None:
     """Return the number of parameters of ``model``, or None if its server does not report it."""
     count: Json = None
     with suppress(KeyError, IndexError, TypeError):
         if endpoint.kind == "llama.cpp":  # llama.cpp has one model
-            count = get_object(f"{endpoint.root}/v1/models", timeout_s)["data"][0]["meta"]["n_params"]
+            count = get_object(f"{endpoint.root}/v1/models")["data"][0]["meta"]["n_params"]
         elif endpoint.kind == "ollama" and model:
-            details = get_object(f"{endpoint.root}/api/show", timeout_s, {"model": model})
+            details = get_object(f"{endpoint.root}/api/show", {"model": model})
             count = details["model_info"]["general.parameter_count"]
     return count if isinstance(count, int) and count > 0 else None

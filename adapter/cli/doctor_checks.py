@@ -24,6 +24,8 @@ from adapter.workspace.sandbox.bubblewrap import find_bwrap
 from adapter.workspace.sandbox.sandbox import ActiveSandbox, Level, SandboxSettings, why_unavailable
 from adapter.workspace.sandbox.seccomp import LOCAL, build_socket_filter
 
+PORT_TIMEOUT_S = 0.5
+"""Maximum time to wait for an answer on a default port of a model server, in seconds."""
 EXTRAS = {
     "embedded": "llama.cpp in this process, for `adapter demo` and `.gguf` files",
     "server": "`adapter serve`",
@@ -54,7 +56,7 @@ class CheckResult:
     data: JsonObject
 
 
-def run_checks(workspace: str, sandbox: SandboxSettings, timeout_s: float = 0.5) -> tuple[CheckResult, ...]:
+def run_checks(workspace: str, sandbox: SandboxSettings) -> tuple[CheckResult, ...]:
     """Run all checks. They query the model servers' default ports on this machine, and try each sandbox once."""
     return (
         _check_program(),
@@ -65,7 +67,7 @@ def run_checks(workspace: str, sandbox: SandboxSettings, timeout_s: float = 0.5)
         _check_openat2(),
         _check_state(),
         _check_builtin_model(),
-        *(_check_server(port, name, timeout_s) for port, name in LOCAL_PORTS.items()),
+        *(_check_server(port, name) for port, name in LOCAL_PORTS.items()),
     )
 
 
@@ -167,9 +169,9 @@ def _check_builtin_model() -> CheckResult:
     return CheckResult("built-in model", True, f"ready: {weights}", "", data)
 
 
-def _check_server(port: int, name: str, timeout_s: float) -> CheckResult:
+def _check_server(port: int, name: str) -> CheckResult:
     endpoint = Endpoint(f"http://127.0.0.1:{port}/v1")
-    kind = detect_server_kind(endpoint.base_url, timeout_s)
+    kind = detect_server_kind(endpoint.base_url, PORT_TIMEOUT_S)
     text = f"{kind} answers at {endpoint.base_url}"
     prompt = _describe_prompt(Endpoint(endpoint.base_url, kind)) if kind else None
     text += f"; prompt: {prompt}" if prompt else ""

@@ -296,7 +296,7 @@ class ModelServer(UpstreamConnection):
             options = options.with_constraints(enforce=partial(constraint_fields, kind))
         options = options.with_constraints(waits_for_calls=kind == "llama.cpp")
         if kind == "llama.cpp":
-            answer = get_json(f"{self.endpoint.root}/props", timeout_s=2.0)
+            answer = get_json(f"{self.endpoint.root}/props")
             if before is not None and (answer is None or answer.status != 200):
                 return before  # too busy to answer
             props = answer.body if answer is not None and isinstance(answer.body, dict) else {}

@@ -4,7 +4,6 @@ import asyncio
 import json
 from pathlib import Path
 from typing import Any
-from urllib.request import Request, urlopen
 
 import openai
 import pytest
@@ -18,6 +17,7 @@ from adapter.backends.prompt_discovery import PromptDiscoverer
 from adapter.backends.template_files import TemplateWorker
 from adapter.prompting.chat_template import ChatTemplate, render_chat_template
 from adapter.workspace import Workspace
+from tests.http_requests import send
 from tests.serving import serving
 from tests.template_server import CHATML, TOOLLESS, TemplateServer
 
@@ -108,20 +108,13 @@ def test_ollama_clients_use_template_prompt(kind, stream):
     talk += [{"role": "tool", "tool_name": "read_file", "content": "import os"}]
     body = {"model": "m", "messages": talk, "tools": [TOOL], "stream": stream, "options": {"num_ctx": 999}}
     with TemplateServer(kind, CHATML, CALL) as server, serving(server.url) as url:
-        answer = posted(url.removesuffix("/v1") + "/api/chat", body)
+        _, _, answer = send(url, "/api/chat", body)
         assert '"path":"a.py"' in answer.replace(" ", "")
         assert server.prompts[-1] == reference()
         path, asked = server.bodies[-1]
     if kind == "ollama":
         assert path == "/api/generate"
         assert asked["options"]["num_ctx"] == 999
-
-
-def posted(url, body):
-    """Return the text of the answer to a POST."""
-    sent = Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
-    with urlopen(sent, timeout=60) as answer:
-        return answer.read().decode()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -281,7 +274,7 @@ def test_real_llama_cpp_uses_template_prompt(random_gguf):
         found = PromptDiscoverer(server.endpoint).discover("")
         assert found.own is not None
         assert found.own.traits.as_text
-        answer = get_json(f"{server.endpoint.root}/apply-template", 10, {"messages": TALK, "tools": [TOOL]})
+        answer = get_json(f"{server.endpoint.root}/apply-template", {"messages": TALK, "tools": [TOOL]}, timeout_s=10)
         assert answer is not None
         assert answer.body["prompt"] == reference()
         with serving(server.endpoint.root) as url:
