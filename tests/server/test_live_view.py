@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from http.client import HTTPMessage
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -28,6 +29,7 @@ from adapter.protocols.recorded_exchange import read_exchanges
 from adapter.recording.view.live_feed import LiveExchanges
 from adapter.server.live_view import MAX_VIEWERS, LiveView
 from tests.command_line import Running, adapter, started
+from tests.http_requests import send
 from tests.live_upstream import LiveUpstream
 from tests.recording.view.test_page_data import exchange
 from tests.server.test_serve_pages import ask
@@ -191,12 +193,8 @@ def test_logged_address_opens_page(open_one):
     assert "That was not the key" in ask(url, "/view/?wrong")[2]
 
 
-def sent(url: str, body: str, **headers: str) -> tuple[int, dict[str, str]]:
-    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=100)
-    connection.request("POST", "/view/", body, {"Content-Type": "application/x-www-form-urlencoded", **headers})
-    response = connection.getresponse()
-    connection.close()
-    return response.status, {name.lower(): value for name, value in response.getheaders()}
+def sent(url: str, body: str, **headers: str) -> tuple[int, HTTPMessage]:
+    return send(url, "/view/", body.encode(), {"Content-Type": "application/x-www-form-urlencoded", **headers})[:2]
 
 
 def test_page_uses_client_api_key(closed_one):

@@ -19,6 +19,7 @@ import httpx
 import openai
 import pytest
 
+from tests.http_requests import send
 from tests.live_upstream import LiveUpstream
 from tests.scripted_server import CHAT, MODELS, Reply, ScriptedServer, as_error, as_json, as_stream, delta
 from tests.server.test_wrap import ASK, CALL, TOOLS, completion
@@ -366,13 +367,8 @@ def test_oversized_bodies_are_rejected(upstream, url, path):
 
 
 def get(url: str, path: str, headers: dict[str, str] | None = None) -> tuple[int, Any]:
-    connection = http.client.HTTPConnection(urlsplit(url).netloc)
-    try:
-        connection.request("GET", path, headers=headers or {})
-        response = connection.getresponse()
-        return response.status, json.loads(response.read())
-    finally:
-        connection.close()
+    status, _, text = send(url, path, headers=headers)
+    return status, json.loads(text)
 
 
 def test_call_is_sent_on_close_with_keepalives_before():

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError
-from urllib.request import Request, urlopen
 
 import openai
 import pytest
@@ -17,6 +15,7 @@ import adapter
 from adapter.conversation.context_budget import count_tokens
 from adapter.core.errors import UsageError
 from tests.conversation.test_context_budget import LINES, SYSTEM, TASK, agent_requests
+from tests.http_requests import send
 from tests.scripted_server import CHAT, ScriptedServer, as_json, as_stream, delta
 from tests.server.test_wrap import CALL, TOOLS, completion
 from tests.serving import serving
@@ -37,9 +36,9 @@ def served() -> Iterator[tuple[ScriptedServer, str]]:
 
 def post(url: str, path: str, body: Any) -> tuple[Any, str]:
     """Return the headers and the body of an answer."""
-    request = Request(url + path, json.dumps(body).encode(), {"Content-Type": "application/json"})
-    with urlopen(request, timeout=60) as response:  # loopback
-        return response.headers, response.read().decode()
+    status, headers, text = send(url, path, body)
+    assert status == 200, text
+    return headers, text
 
 
 def as_anthropic(messages: list[Any]) -> dict[str, Any]:
@@ -170,7 +169,7 @@ def test_the_budget_may_be_the_context_size_of_the_server():
                 upstream.on("/props", as_json(200, props, server="llama.cpp"))
             upstream.on(CHAT, as_json(200, completion("Yes.")))
             with serving(upstream.url, "--context-budget", "auto", "--prompt", "words") as url:
-                headers, _ = post(url.removesuffix("/v1"), CHAT, as_chat(agent_requests(TURNS)[-1]))
+                headers, _ = post(url, CHAT, as_chat(agent_requests(TURNS)[-1]))
             assert ("adapter-shortened" in headers) is known
 
 
@@ -182,7 +181,7 @@ def test_a_model_has_a_budget_of_its_own(tmp_path: Path):
         upstream.on(CHAT, as_json(200, completion("Yes.")))
         with serving(upstream.url, "--config", str(file)) as url:
             for model, is_short in (("small", True), ("large", False)):
-                headers, _ = post(url.removesuffix("/v1"), CHAT, {**as_chat(messages), "model": model})
+                headers, _ = post(url, CHAT, {**as_chat(messages), "model": model})
                 assert ("adapter-shortened" in headers) is is_short
 
 
@@ -214,12 +213,12 @@ def test_real_llama_cpp_answers_a_conversation_that_it_refuses_alone(real_weight
     fields = {"max_tokens": 4, "temperature": 0}
     with EmbeddedServer(real_weights, context_size=2_048) as engine:
         root = engine.endpoint.root
-        with serving(root, "--guardrails", "off", "--guide", "off") as url, pytest.raises(HTTPError, match="400"):
-            post(url.removesuffix("/v1"), CHAT, as_chat(messages) | fields)
+        with serving(root, "--guardrails", "off", "--guide", "off") as url:
+            assert send(url, CHAT, as_chat(messages) | fields)[0] == 400
         with serving(root, "--guardrails", "off", "--guide", "off", "--context-budget", "auto") as url:
-            headers, _ = post(url.removesuffix("/v1"), CHAT, as_chat(messages) | fields)
+            headers, _ = post(url, CHAT, as_chat(messages) | fields)
             assert headers["adapter-shortened"].startswith("results=")
-            again, text = post(url.removesuffix("/v1"), CHAT, as_chat(later) | fields)
+            again, text = post(url, CHAT, as_chat(later) | fields)
     assert again["adapter-shortened"] == headers["adapter-shortened"]
     usage = json.loads(text)["usage"]
     assert usage["prompt_tokens_details"]["cached_tokens"] > usage["prompt_tokens"] / 3

@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 import openai
 import pytest
 
+from tests.http_requests import send
 from tests.live_upstream import LiveUpstream
 from tests.scripted_server import CHAT, MODELS, Reply, ScriptedServer, as_json, as_stream, delta
 from tests.server.test_wrap import ASK, CALL, TOOLS, completion
@@ -60,13 +61,8 @@ def ask(client: openai.OpenAI, stream: bool, **fields: Any) -> Any:
 
 
 def post(url: str, body: bytes, headers: dict[str, str] | None = None, path: str = CHAT) -> tuple[int, Any]:
-    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=100)
-    try:
-        connection.request("POST", path, body, {"Content-Type": "application/json", **(headers or {})})
-        response = connection.getresponse()
-        return response.status, json.loads(response.read())
-    finally:
-        connection.close()
+    status, _, text = send(url, path, body, headers)
+    return status, json.loads(text)
 
 
 # ------------------------------------------------------------------ the model server
@@ -185,16 +181,7 @@ def test_passthrough_ends_with_upstream(upstream, url):
     """The client's HTTP library notices the missing end."""
     upstream.on("/v1/models", Reply(200, b'{"data": [', length=999))
     with pytest.raises(http.client.IncompleteRead):
-        get_raw(url, "/v1/models")
-
-
-def get_raw(url: str, path: str) -> bytes:
-    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=100)
-    try:
-        connection.request("GET", path)
-        return connection.getresponse().read()
-    finally:
-        connection.close()
+        send(url, "/v1/models")
 
 
 # ---------------------------------------------------------- reasoning that the prompt opened
@@ -482,7 +469,7 @@ def test_slow_request_head_is_closed(hasty, sent, status):
     answers: list[bytes] = []
     slow = threading.Thread(target=lambda: answers.append(raw(hasty, sent)))
     slow.start()
-    assert json.loads(get_raw(hasty, "/v1/models")) == {"object": "list", "data": []}
+    assert json.loads(send(hasty, "/v1/models")[2]) == {"object": "list", "data": []}
     slow.join(100)
     assert [answer.split(b" ", 2)[1] for answer in answers] == [status]
 
@@ -554,10 +541,10 @@ def open_descriptors() -> int:
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts descriptors in /proc")
 def test_no_connection_stays_open(hasty):
     """After clients that came and went, as many descriptors as before."""
-    get_raw(hasty, "/v1/models")
+    send(hasty, "/v1/models")
     before = open_descriptors()
     for _ in range(30):
-        get_raw(hasty, "/v1/models")
+        send(hasty, "/v1/models")
         parts = urlsplit(hasty)
         socket.create_connection((parts.hostname or "", parts.port or 0)).close()
     deadline = time.monotonic() + 100

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.protocols.upstream_failures import refuses_tools
+from tests.http_requests import send
 from tests.live_upstream import LiveUpstream
 from tests.scripted_server import CHAT, MODELS, Reply, ScriptedServer, as_error, as_json, as_stream, delta
 from tests.server.test_exchanges import ERRORS
@@ -59,8 +59,8 @@ def upstream(shared: tuple[ScriptedServer, str]) -> Iterator[ScriptedServer]:
 
 
 def post(url: str, path: str, body: Any) -> tuple[int, str]:
-    response = httpx.post(url.removesuffix("/v1") + path, json=body, timeout=100, trust_env=False)
-    return response.status_code, response.text
+    status, _, text = send(url, path, body)
+    return status, text
 
 
 @streamed_and_whole

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 from collections.abc import Iterator
+from http.client import HTTPMessage
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
+from tests.http_requests import send
 from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_json
 from tests.server.test_wrap import ASK, TOOLS, completion
 from tests.serving import serving
@@ -47,16 +47,8 @@ def keyed_url(upstream: ScriptedServer) -> Iterator[str]:
 
 def ask(
     url: str, path: str, headers: dict[str, str] | None = None, method: str = "GET", body: Any = None
-) -> tuple[int, dict[str, str], str]:
-    """Return status, headers and body. The path is sent unchanged."""
-    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=100)
-    sent = {"Content-Type": "application/json", **(headers or {})}
-    try:
-        connection.request(method, path, None if body is None else json.dumps(body), sent)
-        response = connection.getresponse()
-        return response.status, {k.lower(): v for k, v in response.getheaders()}, response.read().decode()
-    finally:
-        connection.close()
+) -> tuple[int, HTTPMessage, str]:
+    return send(url, path, body, headers, method)
 
 
 def seen(upstream: ScriptedServer, mark: str) -> list[tuple[str, dict[str, str], Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import socket
 import threading
@@ -10,10 +9,10 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
+from tests.http_requests import send
 from tests.scripted_server import CHAT, ScriptedServer, as_error, as_json, as_stream, delta
 from tests.server.test_wrap import ASK, TOOLS, completion
 from tests.serving import serving
@@ -48,13 +47,8 @@ def upstream(shared: ScriptedServer) -> ScriptedServer:
 
 def post(url: str, body: Any) -> tuple[int, str | None, str]:
     """Return status, Retry-After and body."""
-    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)
-    try:
-        connection.request("POST", CHAT, json.dumps(body), {"Content-Type": "application/json"})
-        response = connection.getresponse()
-        return response.status, response.getheader("Retry-After"), response.read().decode()
-    finally:
-        connection.close()
+    status, headers, text = send(url, CHAT, body)
+    return status, headers.get("retry-after"), text
 
 
 @pytest.mark.parametrize("busy", [LOADING, BUSY], ids=["loading", "busy"])

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.http_requests import send
 from tests.live_upstream import LiveUpstream
 from tests.scripted_server import CHAT, delta
 from tests.server.test_wrap import TOOLS, completion
@@ -101,11 +102,7 @@ def test_queued_requests_run_in_order(shared):
             assert response.readline()  # a sign of life: it stands in the queue
             answers[name] = threads.submit(rest_of, response)
         answers["d"] = threads.submit(Client(url, "d", tools=TOOLS, stream=False).text)
-        connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=100)
-        connection.request("GET", "/v1/models", headers={"Connection": "close"})
-        listed = connection.getresponse()
-        listed.read()
-        assert listed.status == 404
+        assert send(url, "/v1/models", headers={"Connection": "close"})[0] == 404
         for name, answer in answers.items():
             assert name == "a" or model.next() == name
             assert model.asked.empty()

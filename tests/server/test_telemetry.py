@@ -7,14 +7,13 @@ import gzip
 import json
 import re
 import threading
-import urllib.error
-import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
 from tests.command_line import started
+from tests.http_requests import send
 from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_error, as_json, as_stream, delta
 from tests.server.test_wrap import TOOLS, completion
 from tests.serving import serving
@@ -29,17 +28,8 @@ USAGE = {"usage": {"prompt_tokens": 30, "completion_tokens": 12}}
 
 def ask(url: str, path: str = CHAT, headers: dict[str, str] | None = None, **fields: Any) -> tuple[int, Any, str]:
     """Return status, headers and text of an answer; a GET without fields."""
-    content = json.dumps({"model": "qwen3", "messages": [{"role": "user", "content": "Hi"}], **fields}).encode()
-    root = url.removesuffix("/v1")
-    request = urllib.request.Request(
-        root + path, content if fields else None, {"Content-Type": "application/json", **(headers or {})}
-    )
-    try:
-        with urllib.request.urlopen(request, timeout=100) as response:
-            return response.status, response.headers, response.read().decode()
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, error.headers, error.read().decode()
+    body = {"model": "qwen3", "messages": [{"role": "user", "content": "Hi"}], **fields}
+    return send(url, path, body if fields else None, headers)
 
 
 def samples(text: str) -> dict[str, float]:

@@ -6,8 +6,6 @@ import contextlib
 import http.client
 import json
 import os
-import urllib.error
-import urllib.request
 from itertools import pairwise
 
 import pytest
@@ -20,6 +18,7 @@ from adapter.recording.transcript import TranscriptWriter
 from adapter.tools.operations.permissions import ApprovalDecision
 from adapter.workspace import Workspace
 from tests.command_line import adapter
+from tests.http_requests import send
 from tests.scripted_server import CHAT, MODELS, as_error, as_json, as_stream, delta
 from tests.serving import serving
 
@@ -331,13 +330,8 @@ def test_the_server_gives_no_client_its_key(scripted, monkeypatch, path):
         scripted.on(elsewhere + asked, as_error(401, f"Incorrect API key provided: {CANARY}"))
     route, fields = path
     with serving(elsewhere) as url:
-        body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "hi"}], **fields}).encode()
-        request = urllib.request.Request(url.removesuffix("/v1") + route, body, {"Content-Type": "application/json"})
-        try:
-            with urllib.request.urlopen(request, timeout=60) as response:
-                answered = response.read().decode()
-        except urllib.error.HTTPError as error:
-            answered = error.read().decode()
+        body = {"model": "m", "messages": [{"role": "user", "content": "hi"}], **fields}
+        _, _, answered = send(url, route, body)
     assert any(headers.get("authorization") == f"Bearer {CANARY}" for _, headers, _ in scripted.requests), answered
     assert "Incorrect API key provided" in answered
     assert CANARY not in answered
