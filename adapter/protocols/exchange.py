@@ -9,7 +9,7 @@ from typing import Generic, Protocol, TypeVar
 from adapter.core.events import Json, JsonObject
 from adapter.protocols.chunk_fast_path import MARK, ChunkTemplate, chunk_template, split_at_text
 from adapter.protocols.openai_chat_response import BufferedCompletion, StreamedCompletion
-from adapter.protocols.openai_errors import error_object, is_error
+from adapter.protocols.openai_errors import as_error_object, error_object, is_error
 from adapter.protocols.sse import (
     DONE,
     MAX_EVENT_BYTES,
@@ -242,8 +242,8 @@ class BufferedExchange(_Exchange[BufferedCompletion]):
         """Return the status and the completion for the client. If the answer must be retried, return the body of the
         follow-up request instead."""
         completion = self._as_completion(_read(body))
-        if is_error(completion):
-            return 502, completion
+        if isinstance(completion, dict) and is_error(completion):
+            return 502, as_error_object(completion)
         if not isinstance(completion, dict) or not isinstance(completion.get("choices"), list):
             excerpt = body[:80].decode("utf-8", "replace")
             return 502, error_object(f"the model server answered {excerpt!r}, not a chat completion", "upstream_error")

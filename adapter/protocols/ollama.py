@@ -15,7 +15,7 @@ from adapter.core.events import Json, JsonObject
 from adapter.protocols.answer_parts import AnswerParts, Part, Step
 from adapter.protocols.dropped_fields import FieldHandling, dropped_fields, field_table, unknown_fields
 from adapter.protocols.guarded_exchange import EXTENSION
-from adapter.protocols.openai_errors import RequestError, error_object, error_text, is_error, objects_in, require_type
+from adapter.protocols.openai_errors import RequestError, error_text, is_error, objects_in, require_type
 from adapter.protocols.sse import encode_json
 from adapter.protocols.tool_types import read_object
 
@@ -236,10 +236,7 @@ def _native_message(message: JsonObject) -> JsonObject:
 
 
 def as_chunk(line: Json) -> Json:
-    """Convert a line of an Ollama server's stream to an OpenAI chunk, and an error to OpenAI's format."""
-    if is_error(line):
-        error = line["error"]
-        return line if isinstance(error, dict) else error_object(str(error), "upstream_error")
+    """Convert a line of an Ollama server's stream to an OpenAI chunk."""
     if isinstance(line, dict) and isinstance(line.get("response"), str):  # from /api/generate
         line = {**line, "message": {"content": line["response"], "thinking": line.get("thinking")}}
     if not isinstance(line, dict) or not isinstance(line.get("message"), dict):

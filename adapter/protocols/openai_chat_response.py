@@ -14,7 +14,7 @@ from dataclasses import replace
 from adapter.core.events import Json, JsonObject
 from adapter.protocols.held_answer import HeldAnswer
 from adapter.protocols.openai_choice import ChoiceStream
-from adapter.protocols.openai_errors import error_object, error_text
+from adapter.protocols.openai_errors import as_error_object, error_object, error_text, is_error
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.usage import Usage, object_or_empty, parse_usage
 
@@ -124,8 +124,8 @@ class StreamedCompletion(_Completion):
             return []
         if not isinstance(chunk, dict):
             return self._fail(error_object(f"the model server sent {str(chunk)[:80]!r}, not a chunk", "upstream_error"))
-        if chunk.get("error"):
-            return self._fail(chunk)
+        if is_error(chunk):
+            return self._fail(as_error_object(chunk))
         if not self._has_head:
             self._has_head = True
             self._take_head(chunk)

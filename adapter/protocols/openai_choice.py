@@ -31,6 +31,9 @@ from adapter.protocols.openai_errors import error_object
 INCOMPLETE, ABANDONED = "incomplete", "abandoned"
 """This library's finish reasons: the server disconnected before the end of the answer, or the client did."""
 
+FAILED_REASONS = ("error", "abort")
+"""Finish reasons of vLLM and SGLang for a request that failed while it was answered."""
+
 MAX_CHARACTERS = 8_000_000
 """Maximum length of an answer, in characters; about two million tokens. A model that exceeds it never stops."""
 
@@ -114,6 +117,11 @@ class ChoiceStream(FollowedChoice):
         self.attempt.close()
 
     def _end(self, finish_reason: str) -> list[JsonObject | str]:
+        if finish_reason in FAILED_REASONS:
+            message = f"the model server stopped its answer with finish reason {finish_reason!r}"
+            self.error = error_object(message, "upstream_error")
+            self._record(finish_reason)
+            return []
         events = self._close_parser(finish_reason)
         if self._cut_text is not None and finish_reason not in CUT_REASONS:
             finish_reason = "length"  # the model did not continue its call

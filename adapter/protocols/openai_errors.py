@@ -53,7 +53,17 @@ def refusal(error: RequestError) -> JsonObject:
 
 
 def is_error(value: Json) -> bool:
-    return isinstance(value, dict) and bool(value.get("error"))
+    return isinstance(value, dict) and (bool(value.get("error")) or value.get("object") == "error")
+
+
+def as_error_object(error: JsonObject) -> JsonObject:
+    """Convert an error with status 200 to OpenAI's format: Ollama sends ``{"error": "text"}``, vLLM the fields alone,
+    with ``"object": "error"``."""
+    if isinstance(error.get("error"), dict):
+        return error
+    text = error.get("error") or error.get("message")
+    kind = error["type"] if isinstance(error.get("type"), str) else "upstream_error"
+    return error_object(str(text or "the model server reported an error"), kind)
 
 
 def error_text(error: JsonObject) -> str:

@@ -15,7 +15,7 @@ import openai
 import pytest
 
 from adapter.protocols import exchange, openai_choice
-from adapter.protocols.exchange import StreamedExchange
+from adapter.protocols.exchange import BufferedExchange, StreamedExchange
 from adapter.protocols.sse import encode_event
 from adapter.protocols.translate import MAX_ANSWERS, translate_chat_request
 from adapter.protocols.translation_options import TranslationOptions
@@ -201,3 +201,29 @@ def test_status_of_no_use_is_an_error(status):
             is_passed = 200 <= status < 300 and (name.startswith("passed") or name == "embeddings")
             assert response.status == (status if is_passed else 502), name
             assert is_passed or response.getheader("location") is None, name
+
+
+@pytest.mark.parametrize(
+    ("event", "why"),
+    [
+        ({"error": "out of memory"}, "out of memory"),
+        ({"object": "error", "message": "out of memory", "type": "InternalServerError", "code": 500}, "out of memory"),
+        ({"object": "error"}, "the model server reported an error"),
+        (delta(finish_reason="abort"), "the model server stopped its answer with finish reason 'abort'"),
+        (delta(finish_reason="error"), "the model server stopped its answer with finish reason 'error'"),
+    ],
+    ids=["text", "without error", "without message", "aborted", "failed"],
+)
+def test_failure_with_status_200_is_an_error(event, why):
+    """As Ollama, older vLLM and SGLang report failures in an answer that has begun."""
+    asked = translate_chat_request({**ASKING, "stream": True}, TranslationOptions())
+    streamed = StreamedExchange(asked, 0)
+    sent = b"".join(
+        streamed.feed(each) for each in (encode_event(delta("Hi")), encode_event(event), b"data: [DONE]\n\n")
+    )
+    assert errors(sent + streamed.close()) == [why]
+    if "choices" in event:
+        event = completion("Hi", event["choices"][0]["finish_reason"])
+    answered = BufferedExchange(asked).feed(json.dumps(event).encode())
+    assert isinstance(answered, tuple)
+    assert (answered[0], answered[1]["error"]["message"]) == (502, why)
