@@ -100,9 +100,17 @@ class ChoiceStream(FollowedChoice):
             self._native.add(calls)
             return []
         calls_before = len(self._calls)
-        deltas = self._calls.forward_native(calls)
+        deltas = self._calls.take_native(calls, streams=self._request.parsing.stream_arguments)
         self._request.stats.calls += len(self._calls) - calls_before
         return [*deltas]
+
+    def _end_native(self, finish_reason: str) -> list[JsonObject]:
+        """Return the deltas for the calls that the server parsed and that were held, without one that was cut off."""
+        if finish_reason in CUT_REASONS and (name := self._calls.drop_cut_native()) is not None:
+            self._cut_text = name
+        deltas = self._calls.release_native()
+        self._request.stats.calls += len(deltas)
+        return deltas
 
     def on_upstream_lost(self) -> list[JsonObject | str]:
         """Return the remaining deltas after the server closed the connection."""
@@ -123,12 +131,13 @@ class ChoiceStream(FollowedChoice):
             self._record(finish_reason)
             return []
         events = self._close_parser(finish_reason)
+        native = self._end_native(finish_reason)
         if self._cut_text is not None and finish_reason not in CUT_REASONS:
             finish_reason = "length"  # the model did not continue its call
         if not self.follow_up and (rest := self._continue_call(events, finish_reason)):
             self.follow_up = rest
             return []
-        deltas = self._take(events, finish_reason)
+        deltas = [*native, *self._take(events, finish_reason)]
         if self.attempt.has_repeated_call and not self._calls.whole and not self.follow_up:
             self.follow_up = self._request.without_tools()
         elif not (self.error or self.finish_reason or self.follow_up):

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 
 from adapter.core.events import Json, JsonObject, ToolCallDelta
 from adapter.prompting.escaping import StreamingUnescaper
 from adapter.protocols.tool_types import ToolTypes
 from adapter.protocols.verbatim_calls import Call
+
+
+@dataclass(frozen=True, slots=True)
+class _NativeCall:
+    id: str
+    name: str
+    arguments: list[str]
 
 
 class ToolCallDeltas:
@@ -25,6 +33,7 @@ class ToolCallDeltas:
         self._open: str | None = None
         self._unescaper = StreamingUnescaper()
         self._native: dict[int, int] = {}  # the server's index -> the client's
+        self._held: dict[int, _NativeCall] = {}  # by the server's index
 
     def __len__(self) -> int:
         """Return the number of calls that were sent to the client at least partly."""
@@ -50,10 +59,10 @@ class ToolCallDeltas:
             return []
         return [self._header(call_id, name, json.dumps(arguments, ensure_ascii=False))]
 
-    def forward_native(self, calls: Json) -> list[JsonObject]:
-        """Forward calls, or fragments of calls, that the server parsed.
+    def take_native(self, calls: Json, *, streams: bool) -> list[JsonObject]:
+        """Take calls, or fragments of calls, that the server parsed; return the deltas for those that are complete.
 
-        The calls are renumbered, because other calls may precede them.
+        A call is complete when the next one begins; see `release_native`. ``streams``: return the fragments at once.
         """
         deltas: list[JsonObject] = []
         for position, call in enumerate(calls if isinstance(calls, list) else ()):
@@ -65,11 +74,34 @@ class ToolCallDeltas:
             text = arguments or "" if isinstance(arguments, str | None) else json.dumps(arguments, ensure_ascii=False)
             if index in self._native:
                 deltas.append(_arguments(self._native[index], text))
-                continue
-            self._native[index] = len(self._ids)
-            call_id = str(call.get("id") or f"call_{self._turn[:23]}{len(self._ids)}")
-            deltas.append(self._header(call_id, str(function.get("name") or ""), text))
+            elif index in self._held:
+                self._held[index].arguments.append(text)
+            else:
+                deltas += self.release_native()
+                self._held[index] = _NativeCall(str(call.get("id") or ""), str(function.get("name") or ""), [text])
+                deltas += self.release_native() if streams else []
         return deltas
+
+    def release_native(self) -> list[JsonObject]:
+        """Return the deltas for the server's calls that were held. They are renumbered, because other calls may precede
+        them."""
+        deltas: list[JsonObject] = []
+        for index, call in self._held.items():
+            self._native[index] = len(self._ids)
+            call_id = call.id or f"call_{self._turn[:23]}{len(self._ids)}"
+            deltas.append(self._header(call_id, call.name, "".join(call.arguments)))
+        self._held.clear()
+        return deltas
+
+    def drop_cut_native(self) -> str | None:
+        """Drop the server's last call if its arguments are incomplete, and return its name; None if there is none."""
+        for index, call in self._held.items():
+            try:
+                json.loads("".join(call.arguments) or "{}", strict=False)
+            except (ValueError, RecursionError):
+                del self._held[index]
+                return call.name
+        return None
 
     def _header(self, call_id: str, name: str, arguments: str) -> JsonObject:
         self._ids.append(call_id)

@@ -237,3 +237,37 @@ def test_sent_arguments_are_not_continued():
     for each in (*map(delta, CALL[:58]), delta(finish_reason="length")):
         answer.feed(each)
     assert answer.next_request() is None
+
+
+CUT_NATIVE = [native(0, '{"path": "a.py"}', "read_file"), native(1, '{"pa', "read_file")]
+
+
+def arguments_of(chunks: list[Any]) -> list[str]:
+    deltas = [choice["delta"] for chunk in chunks for choice in chunk.get("choices", ())]
+    return [call["function"]["arguments"] for each in deltas for call in each.get("tool_calls", ())]
+
+
+@pytest.mark.parametrize("reason", ["length", None], ids=["cut", "lost"])
+def test_half_a_native_call_is_never_shown(reason):
+    """Complete calls before it are, and the cut one is named."""
+    asked = translate_chat_request({"model": "m", "messages": ASK, "tools": TOOLS}, TranslationOptions(native=True))
+    answer = StreamedCompletion(asked)
+    events = [*(delta(tool_calls=[each]) for each in CUT_NATIVE), *([delta(finish_reason=reason)] if reason else [])]
+    chunks = [chunk for event in events for chunk in answer.feed(event)] + answer.close()
+    assert arguments_of(chunks) == ['{"path": "a.py"}']
+    if reason is None:
+        assert "error" in chunks[-1]
+        return
+    assert chunks[-1]["adapter"] == {"cut_call": "read_file"}
+    cut = completion("I look.", "length")
+    cut["choices"][0]["message"]["tool_calls"] = CUT_NATIVE
+    buffered = whole(cut, asked)
+    (call,) = buffered["choices"][0]["message"]["tool_calls"]
+    assert call["function"]["arguments"] == '{"path": "a.py"}'
+    assert guard_headers(buffered) == {"x-adapter-cut-call": "read_file"}
+
+
+def test_fragments_of_native_calls_are_streamed_if_requested():
+    options = TranslationOptions(native=True, stream_arguments=True)
+    answer = StreamedCompletion(translate_chat_request({"model": "m", "messages": ASK, "tools": TOOLS}, options))
+    assert arguments_of([chunk for each in UNASKED[:2] for chunk in answer.feed(each)]) == ['{"pa', 'th": "a.py"}']
