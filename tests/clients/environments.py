@@ -93,6 +93,14 @@ class Client:
         # without the script's folder among those of modules, where it may have the name of one
         return _run([str(self.programs / "python"), "-P", str(self.script), way], self.folder, variables)
 
+    def run_program(self, program: str, way: str, url: str, *arguments: str) -> str:
+        """What ``program`` prints, which runs in place of the client's script; ``arguments`` follow the interface."""
+        script = self.folder / f"program{self.script.suffix}"  # where Node finds modules goes by where the script lies
+        script.write_text(program, encoding="utf-8")
+        line = ["node"] if self.is_node else [str(self.programs / "python"), "-P"]
+        variables = {**self._variables(), "ADAPTER_URL": url, "HOME": str(self.folder)}
+        return _run([*line, str(script), way, *arguments], self.folder, variables)
+
     def _variables(self) -> dict[str, str]:
         """Without the shell's proxies and keys."""
         kept = {name: value for name, value in os.environ.items() if not name.upper().endswith(("PROXY", "_KEY"))}

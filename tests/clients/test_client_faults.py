@@ -1,0 +1,29 @@
+"""Unmodified libraries, streamed and not, before a model server that fails in each way: an error that says why, or the
+right answer; never half a call, and none that does not end."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from tests.clients.environments import Client
+from tests.clients.faults import SCRIPTS, FaultyServer, cases_of, find_failures, script_of
+from tests.clients.listed import LIBRARIES
+from tests.serving import serving
+
+SCRIPTED = {path.stem.replace("_", "-") for path in SCRIPTS.iterdir()}
+PAIRS = [(client, way) for client in LIBRARIES if client.name in SCRIPTED for way in client.ways]
+
+
+@pytest.mark.clients
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(("client", "way"), PAIRS, ids=[f"{client.name}-{way}" for client, way in PAIRS])
+def test_faults_reach_the_client(client: Client, way: str) -> None:
+    if client.is_node and shutil.which("npm") is None:
+        pytest.skip("needs npm")
+    client.install()
+    cases = cases_of("chat")
+    with FaultyServer("chat") as upstream, serving(upstream.url, "--retry", "0") as url:
+        said = client.run_program(script_of(client.name), way, url.removesuffix("/v1"), *cases)
+    assert find_failures(said, cases) == []
