@@ -61,7 +61,7 @@ MAX_PIECE = 1 << 17
 longer text is split to keep the total cost linear."""
 
 _closing_fence = markers_for(FENCE)
-_BEGINS_MARKERLESS = re.compile(r"\s*+(?:[\w.-]*+(?:[:\[{=]|\s*+(?:<|\Z))|analysis[^a-z\s]|assistant[cf])")
+_BEGINS_MARKERLESS = re.compile(r"\s*+(?:[\w.-]*+(?:[:\[=]|\s*+(?:[<{]|\Z))|analysis[^a-z\s]|assistant[cf])")
 """The beginning of an answer whose opening markers were stripped: a word and a colon, bracket, equals sign or tag (or a
 prefix of these), or the words of Harmony's headers."""
 
@@ -382,9 +382,12 @@ class Segmenter:
 
     def _read_markerless(self) -> Reader[None]:
         """Parse a call or a header whose markers the server stripped."""
-        if self._tables.markerless_readers and _BEGINS_MARKERLESS.match(self._source.text, self._source.position):
+        source, has_call = self._source, bool(self._tables.markerless_readers)
+        while has_call and _BEGINS_MARKERLESS.match(source.text, source.position):
+            start = source.offset
             for read in self._tables.markerless_readers:
                 yield from self._read_call(CallOpener("", read), "")
+            has_call = source.offset > start and self._state.last is CALL
 
     def _read_tags(self) -> Reader[None]:
         """Parse tags that no format defines at the beginning of a line, and a call after them."""

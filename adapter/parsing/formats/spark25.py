@@ -1,7 +1,7 @@
-"""iFlytek Spark 2.5: the pairs of GLM 4.5, a pair a line.
+"""iFlytek Spark 2.5 and 3: the pairs of GLM 4.5, a pair a line.
 
-Format: the detector for the family in sgl-project/sglang (function_call/spark25_detector.py). The chat template is not
-public::
+Format: the detectors for the family in sgl-project/sglang (function_call/spark25_detector.py and spark3_detector.py).
+The chat template is not public::
 
     <tool_call>NAME
     <arg_key>KEY</arg_key><arg_value>value</arg_value>
@@ -18,10 +18,10 @@ from adapter.parsing.formats import glm45
 FORMAT = replace(
     glm45.FORMAT,
     name="spark25",
-    aliases=("spark2_5", "spark"),
+    aliases=("spark2_5", "spark3", "spark"),
     encode_calls=calls_encoder(partial(encode_call, GLM, gap="\n", value_end="\n"), between="\n"),
     end_tokens=(),
     stop_sequences=(),
-    model_patterns=(r"spark-?_?x?2",),
+    model_patterns=(r"spark-?_?x?[23]",),
     template_fingerprints=(),
 )

@@ -1,0 +1,48 @@
+"""GLM 4 and Z1 (0414): the tool's name on a line of its own, and then the arguments.
+
+Format: the chat templates of THUDM/glm-4-9b-chat and GLM-4-9B-0414, which name no markers; outputs of the model in
+ml-explore/mlx-swift-lm, issue 491. A call is the whole answer, and there is one per answer::
+
+    get_weather
+    {"city": "Oslo"}
+
+Results are returned under the role ``observation``.
+"""
+
+from __future__ import annotations
+
+from adapter.parsing.bodies.recipient import read_arguments, take_name
+from adapter.parsing.encoding import calls_encoder, json_arguments
+from adapter.parsing.format import TEXT, BodyResult, Format, ReadContext
+from adapter.parsing.marker_set import markers_for
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space
+
+_json_below = markers_for("\n{")
+
+
+def read_named_line(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    """Parse the name of a tool of the session, and the arguments on the next line."""
+    ahead: list[str] = []
+    yield from skip_space(source, ahead)
+    name = yield from take_name(source, ahead, context, _json_below, any_name=False)
+    if not name:
+        source.push_back("".join(ahead))
+        return TEXT
+    source.push_back("{")
+    span.append("".join(ahead)[:-1])
+    return (yield from read_arguments(name, source, span, context, ENDS))
+
+
+ENDS = ("<|observation|>", "<|user|>")
+
+FORMAT = Format(
+    name="glm4_0414",
+    aliases=("glm_z1", "chatglm3", "chatglm4"),
+    openers=(),
+    read_without_markers=read_named_line,
+    encode_calls=calls_encoder(json_arguments, "{name}\n", between="\n"),
+    end_tokens=ENDS,
+    stop_sequences=(*ENDS, "<|endoftext|>"),
+    model_patterns=(r"glm-?_?4-?:?_?\d+b", r"glm-?_?z1", r"chatglm-?[34]"),
+    template_fingerprints=("在调用上述函数时，请使用 Json 格式表示调用的参数",),
+)
