@@ -82,7 +82,11 @@ MODELS = {
     "DeepSeek-R1-Distill-Qwen-7B": "deepseek_v3",
     "deepseek-r1-distill-llama-70b": "deepseek_v3",
     "DeepSeek-R1-0528-Qwen3-8B-GGUF": "deepseek_v3",
-    "glm-4-9b-chat": None,
+    "glm-4-9b-chat": "glm4_0414",
+    "GLM-4-32B-0414": "glm4_0414",
+    "GLM-Z1-9B-0414": "glm4_0414",
+    "glm4:9b": "glm4_0414",
+    "Spark-3-8B": "spark25",
 }
 
 TEMPLATES = {
