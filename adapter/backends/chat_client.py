@@ -25,12 +25,11 @@ from adapter.backends.endpoint_discovery import START_ONE, Endpoint, Kind, find_
 from adapter.backends.prompt_discovery import PromptDiscoverer, PromptDiscovery
 from adapter.backends.retries import retry_policy
 from adapter.backends.stream_chunks import INCOMPLETE, Chunk, parse_chunk
-from adapter.backends.template_files import TemplateWorker
+from adapter.backends.template_files import TemplateWorker, run_render_step
 from adapter.core.arguments import NONE, check_types
 from adapter.core.errors import TransportError
 from adapter.core.events import Json, JsonObject
 from adapter.core.text.redaction import Redactor
-from adapter.prompting.chat_template import ChatTemplateError
 from adapter.protocols.template_prompt import HttpPost, RenderTemplate, TemplatePromptError, prompt_steps, streams_lines
 from adapter.protocols.upstream_failures import UNKNOWN, UpstreamFailure, classify_failure
 from adapter.protocols.usage import Usage
@@ -245,12 +244,7 @@ class ChatClient:
         """Run a step that precedes the request, and return its result. If the server refuses the step, the result has
         the key ``error``."""
         if isinstance(step, RenderTemplate):
-            if self.template is None:
-                raise TemplatePromptError("no chat template was given")
-            try:
-                return self.template.render(step.messages, step.tools, step.variables)
-            except ChatTemplateError as fault:
-                raise TemplatePromptError(str(fault)) from fault
+            return run_render_step(step, self.template)
         try:
             return self._client().post(self.endpoint.root + step.path, body=step.body, cast_to=object)
         except sdk_errors() as error:

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from adapter.core.errors import TransportError, UsageError
 from adapter.core.events import Json, JsonObject
-from adapter.protocols.sse import read_json
+from adapter.protocols.sse import read_json_or_none
 
 Kind: TypeAlias = Literal["llama.cpp", "ollama", "lmstudio", "vllm", "sglang", "koboldcpp", "textgen", "openai"]
 """Kind of a server. ``openai``: a server that has only an OpenAI-compatible API."""
@@ -220,11 +220,7 @@ def get_json(url: str, body: Json = None, *, timeout_s: float = QUERY_TIMEOUT_S)
         return None
     finally:
         connection.close()
-    try:
-        content = read_json(text)
-    except ValueError:
-        content = None
-    return HttpAnswer(response.status, response.getheader("Server", ""), content)
+    return HttpAnswer(response.status, response.getheader("Server", ""), read_json_or_none(text))
 
 
 def json_object(answer: HttpAnswer | None) -> JsonObject:

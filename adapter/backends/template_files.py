@@ -21,6 +21,7 @@ from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.prompting import chat_template
 from adapter.prompting.chat_template import ChatTemplate, ChatTemplateError
+from adapter.protocols.template_prompt import RenderTemplate, TemplatePromptError
 
 TIME_LIMIT_S = 5.0
 """Maximum processor time for one prompt, in seconds. A prompt with a hundred tools takes a few milliseconds."""
@@ -45,6 +46,17 @@ def load_chat_template(path: Path) -> ChatTemplate:
     if "fault" in found:
         raise UsageError(found["fault"])
     return ChatTemplate(found["source"], found["tokens"], tuple(found["control"]), found.get("response"))
+
+
+def run_render_step(step: RenderTemplate, template: TemplateWorker | None) -> str:
+    """Render the prompt of ``step`` with the user's template. Raises TemplatePromptError if there is none or it
+    fails."""
+    if template is None:
+        raise TemplatePromptError("no chat template was given")
+    try:
+        return template.render(step.messages, step.tools, step.variables)
+    except ChatTemplateError as error:
+        raise TemplatePromptError(str(error)) from error
 
 
 # ------------------------------------------------------------------ the worker

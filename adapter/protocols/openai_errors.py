@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
+from adapter.protocols.sse import read_json_or_none
 from adapter.protocols.upstream_failures import classify_failure
 
 
@@ -84,10 +85,7 @@ def relay_error(status: int, body: bytes) -> JsonObject:
     Ollama sends ``{"error": "text"}``; proxies send HTML or an empty body.
     """
     text = body.decode("utf-8", "replace").strip()
-    try:
-        value = json.loads(text)
-    except ValueError:
-        value = None
+    value = read_json_or_none(text)
     if isinstance(value, dict) and isinstance(value.get("error"), dict):
         return value
     message = value["error"] if isinstance(value, dict) and isinstance(value.get("error"), str) else text[:500]

@@ -27,7 +27,7 @@ from adapter.protocols.media_parts import AUDIO, IMAGE
 from adapter.protocols.model_descriptions import ModelDescription, describe_models
 from adapter.protocols.openai_errors import error_text, relay_error
 from adapter.protocols.reasoning_budget import BUDGET_FIELD, VLLM_FIELD, without_budget
-from adapter.protocols.sse import encode_json, read_json
+from adapter.protocols.sse import encode_json, read_json, read_json_or_none
 from adapter.protocols.template_prompt import TemplatePromptError, transport_of
 from adapter.protocols.translate import needs_reading
 from adapter.protocols.translation_options import TranslationOptions
@@ -275,10 +275,7 @@ class ModelServer(UpstreamConnection):
         response = await self.send("GET", "/v1/models", b"", {"Accept-Encoding": "identity"})
         status, content = response.status, await self.body_of(response)
         response.close()
-        try:
-            answer = read_json(content)
-        except ValueError:
-            answer = None
+        answer = read_json_or_none(content)
         if status != 200 or not isinstance(answer, dict):
             raise UpstreamError(error_text(relay_error(status, content)), status if status >= 400 else 502)
         endpoint = Endpoint(self.endpoint.base_url, info.kind or "openai")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -21,7 +20,7 @@ from adapter.protocols.dropped_fields import unknown_fields
 from adapter.protocols.exchange import BufferedExchange, StreamedExchange
 from adapter.protocols.model_descriptions import ModelDescription
 from adapter.protocols.openai_errors import relay_error
-from adapter.protocols.sse import LineReader, encode_json
+from adapter.protocols.sse import LineReader, encode_json, read_json_or_none
 from adapter.protocols.translate import needs_translation, translate_chat_request
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.server.model_server import ModelServer
@@ -207,8 +206,5 @@ async def _json(upstream: ModelServer, method: str, path: str, content: bytes) -
         return error.status, {"error": str(error)}
     if status != 200:
         return status, relay_error(status, body)
-    try:
-        value = json.loads(body)
-    except ValueError:
-        value = None
+    value = read_json_or_none(body)
     return (200, value) if isinstance(value, dict) else (502, relay_error(502, body))

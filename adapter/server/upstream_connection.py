@@ -9,14 +9,13 @@ import aiohttp
 import yarl
 
 from adapter.backends.endpoint_discovery import START_ONE, Endpoint, api_key_for
-from adapter.backends.template_files import TemplateWorker
+from adapter.backends.template_files import TemplateWorker, run_render_step
 from adapter.core.errors import TransportError
 from adapter.core.events import Json, JsonObject
 from adapter.core.text.redaction import REDACTED
-from adapter.prompting.chat_template import ChatTemplateError
 from adapter.protocols.openai_chat_response import DIED
-from adapter.protocols.sse import encode_json, read_json
-from adapter.protocols.template_prompt import HttpPost, RenderTemplate, TemplatePromptError, prompt_steps
+from adapter.protocols.sse import encode_json, read_json_or_none
+from adapter.protocols.template_prompt import HttpPost, RenderTemplate, prompt_steps
 from adapter.server.telemetry.request_info import current_request
 from adapter.server.upstream_retry import RETRY_S, retry_until_ready
 
@@ -150,7 +149,7 @@ class UpstreamConnection:
             step = next(steps)
             while True:
                 if isinstance(step, RenderTemplate):
-                    step = steps.send(await asyncio.to_thread(self._render, step))
+                    step = steps.send(await asyncio.to_thread(run_render_step, step, self._template))
                 else:
                     step = steps.send(await self.post_json(step))
         except StopIteration as stop:
@@ -161,19 +160,9 @@ class UpstreamConnection:
         """Send a request, and return the JSON in the answer; None if the answer is not JSON."""
         response = await self.send("POST", post.path, encode_json(post.body), _JSON)
         try:
-            return read_json(await self.body_of(response))
-        except ValueError:
-            return None
+            return read_json_or_none(await self.body_of(response))
         finally:
             response.close()
-
-    def _render(self, step: RenderTemplate) -> str:
-        if self._template is None:
-            raise TemplatePromptError("no chat template was given")
-        try:
-            return self._template.render(step.messages, step.tools, step.variables)
-        except ChatTemplateError as error:
-            raise TemplatePromptError(str(error)) from error
 
     async def send(
         self,

@@ -8,7 +8,6 @@ so that streams, helpers, raw responses and retries work as before.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import os
 import sys
@@ -28,21 +27,21 @@ from adapter.backends.endpoint_discovery import Endpoint, detect_server_kind
 from adapter.backends.profiles import setup_lookup, validate_profile_name
 from adapter.backends.prompt_discovery import PromptDiscoverer
 from adapter.backends.small_model_check import SmallModelCheck
-from adapter.backends.template_files import TemplateWorker, load_chat_template
+from adapter.backends.template_files import TemplateWorker, load_chat_template, run_render_step
 from adapter.conversation.guardrails.engine import MAX_CALLS, RETRIES
 from adapter.conversation.guardrails.registry import parse_guardrails
 from adapter.core.arguments import NONE, PATH, check_types, format_value
 from adapter.core.errors import UsageError
-from adapter.core.events import Json, JsonObject
+from adapter.core.events import JsonObject
 from adapter.core.text.redaction import Redactor
 from adapter.grammars.constraint_mode import Constraint
 from adapter.integrations.openai_client.exchange import OpenAIExchange, is_chat
-from adapter.prompting.chat_template import ChatTemplateError
 from adapter.protocols.budgets import AUTO, Budgets, ContextBudget
 from adapter.protocols.grounding import Ground
 from adapter.protocols.guarded_exchange import RetryPolicy
 from adapter.protocols.openai_errors import relay_error
 from adapter.protocols.recorded_exchange import Observation
+from adapter.protocols.sse import read_json_or_none
 from adapter.protocols.template_prompt import RenderTemplate, TemplatePromptError, prompt_steps
 from adapter.protocols.translation_options import (
     ConstraintSettings,
@@ -218,20 +217,9 @@ class _UpstreamInfo:
         is_ready = self._is_known and self._prompts is None
         return self._options if is_ready else await asyncio.to_thread(self.options, http_request)
 
-    def render(self, step: RenderTemplate) -> str:
-        if self.template is None:
-            raise TemplatePromptError("no chat template was given")
-        try:
-            return self.template.render(step.messages, step.tools, step.variables)
-        except ChatTemplateError as error:
-            raise TemplatePromptError(str(error)) from error
-
 
 def _model_of(http_request: Any) -> str:
-    try:
-        body = json.loads(http_request.content)
-    except ValueError:
-        return ""
+    body = read_json_or_none(http_request.content)
     return str(body.get("model") or "") if isinstance(body, dict) else ""
 
 
@@ -321,7 +309,7 @@ class _BaseTransport:
                     step = steps.send((yield self._render(step)))
                 else:
                     response = yield self._client.send(exchange.build_request(step))
-                    step = steps.send(_json(response.content))
+                    step = steps.send(read_json_or_none(response.content))
         except StopIteration as stop:
             final = stop.value
         return (yield self._client.send(exchange.build_request(final), stream=True))
@@ -334,7 +322,7 @@ class _Transport(_BaseTransport):
         return _run(self._respond(http_request, self._server.options(http_request)))
 
     def _render(self, step: RenderTemplate) -> str:
-        return self._server.render(step)
+        return run_render_step(step, self._server.template)
 
     def _translated_chunks(self, response: Any, exchange: OpenAIExchange) -> Iterator[bytes]:
         streamed = exchange.start_stream()
@@ -377,7 +365,7 @@ class _AsyncTransport(_BaseTransport):
         return await _run_async(self._respond(http_request, await self._server.options_async(http_request)))
 
     def _render(self, step: RenderTemplate) -> Any:
-        return asyncio.to_thread(self._server.render, step)
+        return asyncio.to_thread(run_render_step, step, self._server.template)
 
     async def _translated_chunks(self, response: Any, exchange: OpenAIExchange) -> AsyncIterator[bytes]:
         streamed = exchange.start_stream()
@@ -411,10 +399,3 @@ class _AsyncTransport(_BaseTransport):
 
     async def aclose(self) -> None:
         """Do nothing, because the original client owns the connections."""
-
-
-def _json(content: bytes) -> Json:
-    try:
-        return json.loads(content)
-    except ValueError:
-        return None
