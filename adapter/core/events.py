@@ -41,6 +41,16 @@ class ReasoningDelta(_Delta):
     __slots__ = ()
 
 
+class _WithoutText:
+    """An event that covers no text: the text belongs to another event, such as the one for the whole call."""
+
+    __slots__ = ()
+
+    @property
+    def raw(self) -> str:
+        return ""
+
+
 @dataclass(frozen=True, slots=True)
 class MarkupDelta:
     """Text that is not content, reasoning or a call: markers, whitespace that templates put around markers, end-of-turn
@@ -61,68 +71,49 @@ class ContentReclassified:
 
 
 @dataclass(frozen=True, slots=True)
-class ReasoningReclassified:
+class ReasoningReclassified(_WithoutText):
     """All reasoning so far is reclassified as content: the format assumes that an answer starts inside a reasoning
     block, but no closing marker arrived.
 
-    The event has no text. A display may move the text that it has already shown, as `Turn` does.
+    A display may move the text that it has already shown, as `Turn` does.
     """
-
-    @property
-    def raw(self) -> str:
-        return ""
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCallProgress:
+class ToolCallProgress(_WithoutText):
     """Progress of a call that the model is still writing. It is meant for displays; it is never executable.
 
     ``text``: the characters that this chunk added to the call. ``size``: length of the call so far, in characters.
-    ``name``: name of the tool; None until it is known. ``raw`` is empty: the text belongs to the later event for the
-    whole call.
+    ``name``: name of the tool; None until it is known. ``raw`` is empty.
     """
 
     text: str
     name: str | None = None
     size: int = 0
 
-    @property
-    def raw(self) -> str:
-        return ""
-
 
 @dataclass(frozen=True, slots=True)
-class ToolCallDelta:
+class ToolCallDelta(_WithoutText):
     """A piece of a call's arguments as JSON text, for parsers that stream them. Join the pieces by ``id``.
 
-    The `ToolCall` with the same ``id`` completes the call. If it never arrives, discard the pieces. ``raw`` is empty:
-    the text belongs to the later event for the whole call.
+    The `ToolCall` with the same ``id`` completes the call. If it never arrives, discard the pieces. ``raw`` is empty.
     """
 
     id: str
     name: str
     arguments: str
 
-    @property
-    def raw(self) -> str:
-        return ""
-
 
 @dataclass(frozen=True, slots=True)
-class RejectedCall:
+class RejectedCall(_WithoutText):
     """Text that looks like a call but was not accepted as one: characters ``start`` to ``end`` of the model's text.
 
-    ``reason``: a key of `adapter.core.rejection_codes.REJECTION_REASONS`. ``raw`` is empty: the text belongs to another
-    event.
+    ``reason``: a key of `adapter.core.rejection_codes.REJECTION_REASONS`. ``raw`` is empty.
     """
 
     start: int
     end: int
     reason: str
-
-    @property
-    def raw(self) -> str:
-        return ""
 
 
 @dataclass(frozen=True, slots=True)
