@@ -13,8 +13,9 @@ from adapter.core.errors import TransportError, UsageError
 from adapter.core.events import TextDelta, ToolCall, ToolResult
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host import Host
+from tests.agent.conftest import text_of
 from tests.engines import ONLY_ASCII
-from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_error, as_json, as_stream, delta
+from tests.scripted_server import CHAT, as_error, as_json, as_stream, delta
 
 EDIT = (
     'I fix it.\n<tool_call>\n{"name": "apply_edit", "arguments": {"path": "a.txt", '
@@ -28,17 +29,6 @@ def in_pieces(text, finish_reason="stop"):
     return as_stream(delta(role="assistant"), *pieces, delta(finish_reason=finish_reason))
 
 
-@pytest.fixture
-def server(scripted: ScriptedServer) -> ScriptedServer:
-    return scripted.on(MODELS, as_json(200, {"object": "list", "data": [{"id": "m", "object": "model"}]}))
-
-
-@pytest.fixture
-def root(tmp_path):
-    (tmp_path / "a.txt").write_text("one\n", encoding="utf-8")
-    return tmp_path
-
-
 def run(server, root, task="Change one to two in a.txt", approve="yolo", seen=None, **settings):
     with ChatClient(find_endpoint(server.url), patience_s=1) as chat, Workspace(root, approve=approve) as workspace:
         agent = Agent(workspace, chat, observe=(seen.append if seen is not None else None), **settings)
@@ -50,7 +40,7 @@ def test_text_only_model_edits_a_file(server, root):
     server.on(CHAT, in_pieces(EDIT), in_pieces("Done."))
     seen: list[object] = []
     assert run(server, root, seen=seen) == Finished("answered", "Done.")
-    assert (root / "a.txt").read_text(encoding="utf-8") == "two\n"
+    assert text_of(root) == "two\n"
     assert [type(happening) for happening in seen if isinstance(happening, ToolCall | ToolResult)] == [
         ToolCall,
         ToolResult,
@@ -105,7 +95,7 @@ def test_call_truncated_at_the_token_limit_is_not_run(server, root):
     """The file is unchanged and the model gets the error."""
     server.on(CHAT, in_pieces(EDIT[:-20], "length"), in_pieces("I give up."))
     assert run(server, root).content == "I give up."
-    assert (root / "a.txt").read_text(encoding="utf-8") == "one\n"
+    assert text_of(root) == "one\n"
     assert "cut off" in server.bodies()[1]["messages"][-1]["content"]
 
 
@@ -115,14 +105,14 @@ def test_call_in_a_dropped_stream_is_not_run(server, root):
     pieces = [delta(text[start : start + 5]) for start in range(0, len(text), 5)]
     server.on(CHAT, as_stream(delta(role="assistant"), *pieces, done=False), in_pieces("Sorry."))
     run(server, root)
-    assert (root / "a.txt").read_text(encoding="utf-8") == "one\n"
+    assert text_of(root) == "one\n"
 
 
 def test_denied_change_is_reported_to_the_model(server, root):
     """Without approval nothing is written, and the conversation continues."""
     server.on(CHAT, in_pieces(EDIT), in_pieces("All right."))
     assert run(server, root, approve=lambda approval: False) == Finished("answered", "All right.")
-    assert (root / "a.txt").read_text(encoding="utf-8") == "one\n"
+    assert text_of(root) == "one\n"
     assert "did not approve" in server.bodies()[1]["messages"][-1]["content"]
 
 
@@ -137,7 +127,7 @@ def test_garbage_output_does_no_harm(server, root):
     """Noise is an answer; nothing is run."""
     server.on(CHAT, in_pieces("\x00\x1b[31m{{{</tool_call>\ufffd<tool_cal"))
     assert run(server, root).reason == "answered"
-    assert (root / "a.txt").read_text(encoding="utf-8") == "one\n"
+    assert text_of(root) == "one\n"
 
 
 def test_repeating_model_is_stopped(server, root):
@@ -175,7 +165,7 @@ def test_ctrl_c_ends_the_conversation_cleanly(server, root):
     assert done.reason == "interrupted"
     assert done.content.startswith(shown)
     assert shown
-    assert (root / "a.txt").read_text(encoding="utf-8") == "one\n"
+    assert text_of(root) == "one\n"
 
 
 def test_random_weights_through_real_llama_cpp_do_no_harm(random_engine, root):
@@ -188,7 +178,7 @@ def test_random_weights_through_real_llama_cpp_do_no_harm(random_engine, root):
 
         done = Agent(workspace, Short(), style="small", limits=SessionLimits(turns=2)).run("Read a.txt")
     assert done.reason in ("answered", "cut_off", "turns", "unreadable")
-    assert (root / "a.txt").read_text(encoding="utf-8") == "one\n"
+    assert text_of(root) == "one\n"
 
 
 @pytest.fixture
@@ -200,7 +190,7 @@ def test_constraint_arguments_enforces_only_after_a_failed_call(llama_cpp, root)
     """Only the answer after a failed call is constrained."""
     llama_cpp.on(CHAT, in_pieces(EDIT.replace('"arguments"', '"arguments" {')), in_pieces(EDIT), in_pieces("Done."))
     assert run(llama_cpp, root, constraint="arguments") == Finished("answered", "Done.")
-    assert (root / "a.txt").read_text(encoding="utf-8") == "two\n"
+    assert text_of(root) == "two\n"
     assert ["grammar" in body for body in llama_cpp.bodies()] == [False, True, False]
 
 
@@ -212,7 +202,7 @@ def test_constraint_arguments_sends_a_lazy_grammar(llama_cpp, root):
     llama_cpp.on(template, *[as_json(200, {"prompt": "<PROMPT>"})] * 2)
     llama_cpp.on(completion, as_stream(*events), as_stream(*done))
     assert run(llama_cpp, root, constraint="arguments") == Finished("answered", "Done.")
-    assert (root / "a.txt").read_text(encoding="utf-8") == "two\n"
+    assert text_of(root) == "two\n"
     first, _ = llama_cpp.bodies(completion)
     assert (first["prompt"], first["grammar_lazy"], first["stream"]) == ("<PROMPT>", True, True)
     assert llama_cpp.bodies() == []

@@ -16,6 +16,7 @@ from adapter.backends.chat_client import Chunk
 from adapter.conversation.session import Finished
 from adapter.core.events import ToolResult
 from adapter.tools.operations.permissions import ApprovalRequest
+from tests.agent.conftest import text_of
 from tests.model_text import call
 
 EVENTUALLY_S = 60.0
@@ -34,16 +35,6 @@ class Script:
     async def stream(self, messages: Any, *, stop: Any = ()) -> Any:
         self.seen.append(list(messages))
         yield Chunk(self.answers.pop(0) if len(self.answers) > 1 else self.answers[0], finish_reason="stop")
-
-
-@pytest.fixture
-def root(tmp_path):
-    (tmp_path / "a.txt").write_text("one\n", encoding="utf-8")
-    return tmp_path
-
-
-def text_of(root: Path) -> str:
-    return (root / "a.txt").read_text(encoding="utf-8")
 
 
 def work(root: Path, *answers: str, **settings: Any) -> tuple[Finished, Script]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,25 +14,11 @@ from adapter.backends.chat_client import ChatClient, Chunk
 from adapter.backends.endpoint_discovery import Endpoint
 from adapter.conversation.session import Finished, SessionLimits
 from adapter.core.errors import TransportError, UsageError
+from tests.agent.conftest import text_of
 from tests.agent.test_agent import EDIT, in_pieces
-from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_error, as_json
+from tests.scripted_server import CHAT, MODELS, as_error, as_json
 
 BACK = EDIT.replace("one", "1").replace("two", "one").replace("1", "two")
-
-
-@pytest.fixture
-def server(scripted: ScriptedServer) -> ScriptedServer:
-    return scripted.on(MODELS, as_json(200, {"object": "list", "data": [{"id": "m", "object": "model"}]}))
-
-
-@pytest.fixture
-def root(tmp_path):
-    (tmp_path / "a.txt").write_text("one\n", encoding="utf-8")
-    return tmp_path
-
-
-def text_of(root: Path) -> str:
-    return (root / "a.txt").read_text(encoding="utf-8")
 
 
 def roles(body) -> list[str]:

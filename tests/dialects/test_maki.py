@@ -14,7 +14,6 @@ from adapter.core.errors import TransportError
 from adapter.core.events import JsonObject
 from adapter.dialects.maki import DIALECT
 from adapter.prompting.system_prompt import system_prompt
-from adapter.tools.function_tools import tool
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host import Host, WebAccess
 from adapter.workspace.capabilities.http_providers import HttpSearch
@@ -22,6 +21,7 @@ from adapter.workspace.capabilities.search_services import search_service
 from tests.agent.test_subagents import Script
 from tests.dialects.files import make_files
 from tests.model_text import call as written_call
+from tests.workspace.capabilities.test_batch_and_code import meeting_tool
 from tests.workspace.capabilities.test_capabilities import Scripted
 from tests.workspace.capabilities.test_web_fetch import LOCAL, PAGE, Server, html
 
@@ -460,16 +460,8 @@ def test_index_of_what_is_no_source_says_what_to_do(refusal, directory):
 
 def test_a_batch_runs_at_the_same_time(directory):
     """C186, C189: three calls that wait for one another; results in the order of the calls."""
-    together = threading.Barrier(3, timeout=100)
-
-    @tool(effect="read")
-    def meet(n: int) -> int:
-        """Meet."""
-        together.wait()
-        return n
-
     calls = [{"tool": "meet", "parameters": {"n": n}} for n in (3, 1, 2)]
-    with Workspace(directory, "maki", tools=[meet]) as workspace:
+    with Workspace(directory, "maki", tools=[meeting_tool()]) as workspace:
         result = workspace.run("batch", {"tool_calls": calls})
     assert result.content == "## meet\n3\n\n## meet\n1\n\n## meet\n2\n\nAll 3 calls succeeded."
 

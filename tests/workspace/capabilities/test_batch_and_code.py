@@ -9,6 +9,7 @@ import pytest
 
 from adapter.tools.function_tools import tool
 from adapter.tools.operations.permissions import PermissionRule
+from adapter.tools.tool import Tool
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host import Host
 from tests.hosted_dialect import HOSTED
@@ -24,11 +25,8 @@ def batch(workspace, *calls):
     return workspace.run("batch", {"tool_calls": [{"tool": name, "parameters": given} for name, given in calls]})
 
 
-# --------------------------------------------------------------------------- batch
-
-
-def test_calls_run_in_parallel(tmp_path):
-    """Three calls that wait for one another: in a row they would never end."""
+def meeting_tool() -> Tool:
+    """A tool whose calls wait for one another: three must run at the same time."""
     together = threading.Barrier(3, timeout=100)
 
     @tool(effect="read")
@@ -37,7 +35,15 @@ def test_calls_run_in_parallel(tmp_path):
         together.wait()
         return n
 
-    with Workspace(tmp_path, HOSTED, tools=[meet]) as workspace:
+    return meet
+
+
+# --------------------------------------------------------------------------- batch
+
+
+def test_calls_run_in_parallel(tmp_path):
+    """Three calls that wait for one another: in a row they would never end."""
+    with Workspace(tmp_path, HOSTED, tools=[meeting_tool()]) as workspace:
         assert batch(workspace, *(("meet", {"n": n}) for n in (3, 1, 2))).content == "3\n1\n2"
 
 
@@ -139,15 +145,7 @@ def test_code_returns_output_and_value(workspace, directory):
 
 def test_calls_in_code_run_in_parallel(tmp_path):
     """`asyncio.gather` over calls that wait for one another."""
-    together = threading.Barrier(3, timeout=100)
-
-    @tool(effect="read")
-    def meet(n: int) -> int:
-        """Meet."""
-        together.wait()
-        return n
-
-    with Workspace(tmp_path, HOSTED, tools=[meet]) as workspace:
+    with Workspace(tmp_path, HOSTED, tools=[meeting_tool()]) as workspace:
         text = "import asyncio\nawait asyncio.gather(meet(1), meet(2), meet(3))"
         assert code(workspace, text).content == 'return: ["1", "2", "3"]'
 
