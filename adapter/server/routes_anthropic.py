@@ -16,7 +16,8 @@ from adapter.protocols.anthropic_response import AnthropicWriter, as_error, thre
 from adapter.protocols.translate import translate_chat_request
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.server.model_server import ModelServer
-from adapter.server.request_body import TranslatingEndpoint, read_json_body
+from adapter.server.pdf_documents import read_document_body
+from adapter.server.request_body import TranslatingEndpoint
 from adapter.server.streaming_responses import respond
 from adapter.server.token_counting import estimate_prompt_tokens, prompt_tokens
 
@@ -32,7 +33,7 @@ def routes(upstream: ModelServer, keep_alive_s: float) -> list[Route]:
 
 async def _messages(upstream: ModelServer, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
     dropped: list[str] = []
-    content, body = await read_json_body(http, upstream.work)
+    content, body = await read_document_body(http, upstream.work)
     if body.get("thread"):
         return JSONResponse(thread_error(), 400)
     request = await _translate(upstream, body, len(content), dropped)
@@ -59,7 +60,7 @@ async def _translate(upstream: ModelServer, body: JsonObject, size: int, dropped
 
 async def _count(upstream: ModelServer, http: HttpRequest) -> ASGIApp:
     dropped: list[str] = []
-    content, body = await read_json_body(http, upstream.work)
+    content, body = await read_document_body(http, upstream.work)
     request = await _translate(upstream, body, len(content), dropped)
     counted = await prompt_tokens(upstream, (await upstream.server_info()).kind, request)
     return upstream.dropped.with_header(JSONResponse({"input_tokens": counted}), "messages", dropped)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -16,6 +17,7 @@ from tests.model_text import call
 from tests.scripted_server import CHAT, ScriptedServer
 from tests.server.test_routes_responses import ask, streamed_and_whole
 from tests.server.test_serve import scripted_answer
+from tests.workspace.files.test_read_file import make_pdf
 
 pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
 
@@ -123,10 +125,36 @@ def test_text_file_is_included_and_others_rejected(client, upstream):
     ask(client, False, input=[{"role": "user", "content": [file]}])
     assert upstream.bodies()[0]["messages"][-1]["content"] == "Document: a.txt\n\nHello"
     file = {"type": "input_file", "filename": "a.pdf", "file_data": "data:application/pdf;base64,SGVsbG8="}
-    with pytest.raises(openai.BadRequestError, match=r"a\.pdf of type 'application/pdf', but only text"):
+    with pytest.raises(openai.BadRequestError, match=r"a\.pdf is a PDF that cannot be read"):
+        ask(client, False, input=[{"role": "user", "content": [file]}])
+    file = {"type": "input_file", "filename": "a.zip", "file_data": "data:application/zip;base64,SGVsbG8="}
+    with pytest.raises(openai.BadRequestError, match=r"a\.zip of type 'application/zip', but only text"):
         ask(client, False, input=[{"role": "user", "content": [file]}])
     with pytest.raises(openai.BadRequestError, match="does not fetch"):
         ask(client, False, input=[{"role": "user", "content": [{"type": "input_file", "file_id": "f"}]}])
+
+
+@pytest.mark.parametrize("api", ["responses", "messages"])
+def test_text_of_a_pdf_is_included(client, upstream, api):
+    """Engines read no documents. The second request has it from the cache."""
+    data = base64.b64encode(make_pdf("hello from a page")).decode()
+    upstream.on(CHAT, scripted_answer("Ok.", "stop", False))
+    for _ in range(2):
+        if api == "responses":
+            part = {"type": "input_file", "filename": "a.pdf", "file_data": f"data:application/pdf;base64,{data}"}
+            ask(client, False, input=[{"role": "user", "content": [part]}])
+        else:
+            source = {"type": "base64", "media_type": "application/pdf", "data": data}
+            message = {"role": "user", "content": [{"type": "document", "title": "a.pdf", "source": source}]}
+            client.post("/messages", body={"model": "m", "max_tokens": 9, "messages": [message]}, cast_to=object)
+        text = upstream.bodies()[-1]["messages"][-1]["content"]
+        assert text == "Document: a.pdf\n\n--- page 1 of 1 ---\nhello from a page\n"
+
+
+def test_number_of_pdfs_is_limited(client):
+    part = {"type": "input_file", "filename": "a.pdf", "file_data": "data:application/pdf;base64,SGVsbG8="}
+    with pytest.raises(openai.BadRequestError, match="up to 20 PDFs, got 21"):
+        ask(client, False, input=[{"role": "user", "content": [part] * 21}])
 
 
 def _kinds() -> list[str]:

@@ -1,0 +1,111 @@
+"""Replace PDFs in requests by their text, because engines read no documents.
+
+Source: https://platform.openai.com/docs/guides/pdf-files (``input_file``), and
+https://docs.anthropic.com/en/docs/build-with-claude/pdf-support (``document``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import hashlib
+from collections import OrderedDict
+from functools import partial
+
+from starlette.requests import Request as HttpRequest
+
+from adapter.core.errors import ToolError
+from adapter.core.events import Json, JsonObject
+from adapter.protocols.openai_errors import RequestError
+from adapter.server.request_body import read_json_body
+from adapter.server.work_queue import WorkQueue
+from adapter.workspace.files.media import pdf_text
+
+PDF = "application/pdf"
+_DATA_URL = f"data:{PDF};base64,"
+
+MAX_PDFS = 20
+"""Maximum number of PDFs in a request."""
+CACHED_TEXTS = 20
+"""Number of texts that are kept, because clients send a PDF with every turn of its conversation."""
+MAX_CACHED_CHARACTERS = 1_000_000
+"""Maximum length of a text that is kept."""
+
+_texts: OrderedDict[str, str] = OrderedDict()
+_one_at_a_time = asyncio.Semaphore(1)
+"""Reading a PDF starts a process, which may take `PDF_SECONDS`."""
+
+
+async def read_document_body(http: HttpRequest, work: WorkQueue) -> tuple[bytes, JsonObject]:
+    """Like `read_json_body`, with the text of PDFs in their place. Raises RequestError if a PDF has no text."""
+    content, body = await read_json_body(http, work)
+    if PDF.encode() in content:
+        found = await work.run(len(content), partial(_find_pdfs, body))
+        if len(found) > MAX_PDFS:
+            raise RequestError(f"a request can have up to {MAX_PDFS} PDFs, got {len(found)}")
+        for part, title in found:
+            _replace(part, await _text_of(_data_of(part), title or "the document"))
+    return content, body
+
+
+def _find_pdfs(body: JsonObject) -> list[tuple[JsonObject, str]]:
+    return [(part, title) for part, title in _documents(body) if _data_of(part)]
+
+
+def _documents(value: Json) -> list[tuple[JsonObject, str]]:
+    """Return each object that may hold a PDF, with the title of its document."""
+    found: list[tuple[JsonObject, str]] = []
+    waiting: list[tuple[Json, str]] = [(value, "")]
+    while waiting:
+        each, title = waiting.pop()
+        if isinstance(each, dict):
+            title = str(each.get("filename") or each.get("title") or "")
+            found.append((each, title))
+            source = each.get("source")
+            waiting += [(inner, "") for name, inner in each.items() if name != "source"]
+            if isinstance(source, dict):
+                found.append((source, title))
+        elif isinstance(each, list):
+            waiting += [(inner, "") for inner in each]
+    return found
+
+
+def _data_of(part: JsonObject) -> str:
+    match part:
+        case {"type": "input_file", "file_data": str(url)} if url.startswith(_DATA_URL):
+            return url.removeprefix(_DATA_URL)
+        case {"type": "base64", "media_type": str(kind), "data": str(data)} if kind == PDF:
+            return data
+    return ""
+
+
+def _replace(part: JsonObject, text: str) -> None:
+    if part["type"] == "base64":
+        part.update(type="text", media_type="text/plain", data=text)
+    else:
+        part["file_data"] = "data:text/plain;base64," + base64.b64encode(text.encode()).decode()
+
+
+async def _text_of(data: str, title: str) -> str:
+    key = hashlib.sha256(data.encode()).hexdigest()
+    text = _texts.get(key)
+    if text is None:
+        async with _one_at_a_time:
+            text = await asyncio.to_thread(_read_text, data, title)
+    if len(text) <= MAX_CACHED_CHARACTERS:
+        _texts[key] = text
+        _texts.move_to_end(key)
+        if len(_texts) > CACHED_TEXTS:
+            _texts.popitem(last=False)
+    return text
+
+
+def _read_text(data: str, title: str) -> str:
+    try:
+        text, _ = pdf_text(base64.b64decode(data, validate=True), title)
+    except binascii.Error as error:
+        raise RequestError(f"{title} is not encoded in base64: {error}") from error
+    except ToolError as error:
+        raise RequestError(str(error)) from error
+    return text.encode("utf-8", "replace").decode()
