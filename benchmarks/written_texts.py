@@ -164,11 +164,16 @@ def reasoning(size: int, seed: int = 1) -> str:
     return "\n".join(lines)
 
 
+WITHOUT_TEXT = frozenset({"glm4_0414"})
+"""Formats without markers, whose call is the whole answer."""
+
+
 def answer(name: str = "hermes", seed: int = 1) -> str:
     """About 2 KB: reasoning, some Markdown, and one call that edits a file."""
     edit = {"path": "src/app.py", "old_text": source(250, seed), "new_text": source(350, seed + 1)}
     call = FORMATS[name].encode_calls([("apply_edit", edit)])
-    return f"<think>\n{reasoning(500, seed)}\n</think>\n\n{_opening(500, seed)}\n\n{call}"
+    opening = "" if name in WITHOUT_TEXT else f"{_opening(500, seed)}\n\n"
+    return f"<think>\n{reasoning(500, seed)}\n</think>\n\n{opening}{call}"
 
 
 def _opening(size: int, seed: int) -> str:
