@@ -21,10 +21,11 @@ _json_below = markers_for("\n{")
 
 
 def read_named_line(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Parse the name of a tool of the session, and the arguments on the next line."""
+    """Parse the name of a tool of the session, or any name without tools, and the arguments on the next line."""
     ahead: list[str] = []
+    any_name = context.expected_format == "glm4_0414" and not context.tools
     yield from skip_space(source, ahead)
-    name = yield from take_name(source, ahead, context, _json_below, any_name=False)
+    name = yield from take_name(source, ahead, context, _json_below, any_name=any_name)
     if not name:
         source.push_back("".join(ahead))
         return TEXT
