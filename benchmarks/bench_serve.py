@@ -146,15 +146,9 @@ class Stream:
     is_right: bool
 
 
-async def read_stream(url: str, number: int, pieces: int, rate: float, *, tools: bool) -> Stream:
+async def post_chat(url: str, content: bytes) -> tuple[bytes, float]:
+    """Post a streamed chat request. Return the whole HTTP answer, and the seconds to its first event."""
     host, port = re.fullmatch(r"http://(.*):(\d+)/v1", url).groups()  # type: ignore[union-attr]
-    body = {
-        "model": "qwen3",
-        "stream": True,
-        "messages": [{"role": "user", "content": f"n{number} {pieces} {rate}"}],
-        **({"tools": TOOLS} if tools else {}),
-    }
-    content = json.dumps(body).encode()
     reader, writer = await asyncio.open_connection(host, int(port), limit=1 << 20)
     began = time.perf_counter()
     writer.write(
@@ -165,6 +159,17 @@ async def read_stream(url: str, number: int, pieces: int, rate: float, *, tools:
     first_s = time.perf_counter() - began
     received += await reader.read(-1)
     writer.close()
+    return received, first_s
+
+
+async def read_stream(url: str, number: int, pieces: int, rate: float, *, tools: bool) -> Stream:
+    body = {
+        "model": "qwen3",
+        "stream": True,
+        "messages": [{"role": "user", "content": f"n{number} {pieces} {rate}"}],
+        **({"tools": TOOLS} if tools else {}),
+    }
+    received, first_s = await post_chat(url, json.dumps(body).encode())
     chunks = [json.loads(each) for each in re.findall(rb"data: (\{.*\})", received)]
     deltas = [chunk["choices"][0]["delta"] for chunk in chunks]
     content_ = "".join(delta.get("content") or "" for delta in deltas)

@@ -21,11 +21,10 @@ import random
 import re
 import statistics
 import sys
-import time
 from contextlib import ExitStack
 from typing import Any
 
-from benchmarks.bench_serve import CALL, HEAD, Way, cpu_s, event, process
+from benchmarks.bench_serve import CALL, HEAD, Way, cpu_s, event, post_chat, process
 
 RATIO_BAR, ADDED_BAR_MS = 3.5, 2.5
 WORDS = ("file", "path", "line", "content", "search", "query", "option", "value", "result", "name", "pattern", "commit")
@@ -86,18 +85,8 @@ async def run_model_server() -> None:
 
 async def send(way: Way, content: bytes) -> tuple[float, float]:
     """Return the processor time of the server and the time to the first event, in milliseconds."""
-    host, port = re.fullmatch(r"http://(.*):(\d+)/v1", way.url).groups()  # type: ignore[union-attr]
     used = cpu_s(way.pid)
-    reader, writer = await asyncio.open_connection(host, int(port), limit=1 << 20)
-    began = time.perf_counter()
-    writer.write(
-        b"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
-        b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(content) + content
-    )
-    received = await reader.readuntil(b"data:")
-    first_s = time.perf_counter() - began
-    received += await reader.read(-1)
-    writer.close()
+    received, first_s = await post_chat(way.url, content)
     if b"src/app.py" not in received:
         raise RuntimeError(f"{way.name}: {received[-200:]!r}")
     await asyncio.sleep(0.003)  # what the server does after its answer
