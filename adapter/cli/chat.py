@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from adapter.cli.options import takes_settings
+from adapter.cli.options import option, takes_settings
 from adapter.cli.run_settings import RunSettings
 
 
@@ -16,7 +16,7 @@ def chat(
     is_continued: Annotated[
         bool, typer.Option("--continue", "-c", help="Continue the last chat in this folder.")
     ] = False,
-    resume: Annotated[str | None, typer.Option(metavar="ID", help="Continue the chat whose id starts with ID.")] = None,
+    resume: Annotated[str | None, option("ID", "Continue the chat whose id starts with ID.")] = None,
     list_: Annotated[
         bool, typer.Option("--list", help="List the saved chats in this folder, newest first, and exit.")
     ] = False,

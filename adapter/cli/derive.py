@@ -8,17 +8,15 @@ from typing import Annotated
 import typer
 
 from adapter.cli.escaped_output import print_escaped
+from adapter.cli.options import option
 from adapter.core.errors import UsageError
 
 
 def derive(
     file: Annotated[Path, typer.Argument(help="Chat template: Jinja, tokenizer_config.json, GGUF, or a folder.")],
-    model: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Model name, as an additional hint at the format.")
-    ] = None,
+    model: Annotated[str | None, option("NAME", "Model name, as an additional hint at the format.")] = None,
     emit: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Write adapter/parsing/formats/NAME.py and its test cases to this checkout."),
+        str | None, option("NAME", "Write adapter/parsing/formats/NAME.py and its test cases to this checkout.")
     ] = None,
 ) -> None:
     """Infer a model's tool-call format from its chat template."""

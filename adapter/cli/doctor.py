@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from adapter.cli import options
+from adapter.cli.options import option
 
 if TYPE_CHECKING:
     from adapter.workspace.sandbox.sandbox import SandboxSettings
@@ -17,10 +18,7 @@ if TYPE_CHECKING:
 def doctor(
     workspace: options.Workspace = Path(),
     sandbox: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME", help="Sandbox to check, as in `adapter run`. With require, fail if no sandbox works."
-        ),
+        str, option("NAME", "Sandbox to check, as in `adapter run`. With require, fail if no sandbox works.")
     ] = "auto",
     as_json: options.AsJson = False,
     prove: Annotated[

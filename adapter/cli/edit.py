@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from adapter.cli.escaped_output import print_escaped
-from adapter.cli.options import AsJson, EditsOption, EncodingOption, parse_edit_mode
+from adapter.cli.options import AsJson, EditsOption, EncodingOption, option, parse_edit_mode
 from adapter.cli.text_input import read_text
 from adapter.core.errors import UsageError
 from adapter.core.text.display_escaping import json_for_display
@@ -23,9 +23,9 @@ def edit(
     file: Annotated[Path, typer.Argument(help="File to edit, or folder that contains the files named in the patches.")],
     patches: Annotated[
         str,
-        typer.Option(
-            metavar="FILE",
-            help="Patches: JSON, a diff, a Begin Patch envelope, SEARCH/REPLACE blocks or a whole file; - reads stdin.",
+        option(
+            "FILE",
+            "Patches: JSON, a diff, a Begin Patch envelope, SEARCH/REPLACE blocks or a whole file; - reads stdin.",
         ),
     ],
     edits: EditsOption = "auto",

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Annotated
 
 from adapter.cli import options
-from adapter.cli.options import option_group
+from adapter.cli.options import option, option_group
 
 WAYS_HELP = "bare (the server's own), ours (`wrap`) or agent"
 
-_basic = option_group()
 _scenarios = option_group("Scenarios")
 _sampling = option_group("Sampling and retries")
 _results = option_group("Results")
@@ -25,12 +24,12 @@ class EvalSettings:
     model: options.Model = None
     ways: Annotated[
         list[str] | None,
-        _basic(
+        option(
             "NAME", f"Tool-calling method to evaluate: {WAYS_HELP}; repeatable.", "--way", show_default="bare, ours"
         ),
     ] = None
     also: Annotated[
-        list[str] | None, _basic("NAME=URL", "Also evaluate this proxy in front of the same model; repeatable.")
+        list[str] | None, option("NAME=URL", "Also evaluate this proxy in front of the same model; repeatable.")
     ] = None
     suite: Annotated[str, _scenarios("FILE", "Scenarios to run: built-in, or a .toml or .py file.")] = "built-in"
     kinds: Annotated[list[str] | None, _scenarios("KIND", "Run only scenarios of this kind; repeatable.", "--kind")] = (
@@ -72,19 +71,19 @@ class ProbeSettings:
 
     base_url: options.BaseUrl = None
     model: options.Model = None
-    format: Annotated[str, _basic("NAME", "Tool-call format of the model, or auto (detected).")] = "auto"
+    format: Annotated[str, option("NAME", "Tool-call format of the model, or auto (detected).")] = "auto"
     output: Annotated[
-        Path | None, _basic("FILE", "Write the profile to this file.", show_default="where `run` and `serve` find it")
+        Path | None, option("FILE", "Write the profile to this file.", show_default="where `run` and `serve` find it")
     ] = None
     page: Annotated[
-        Path | None, _basic("FILE", "Write the report to this HTML file.", show_default="next to the profile")
+        Path | None, option("FILE", "Write the report to this HTML file.", show_default="next to the profile")
     ] = None
     share: Annotated[
-        Path | None, _basic("FILE", "Write the scores to this .json file, without names and paths, to publish them.")
+        Path | None, option("FILE", "Write the scores to this .json file, without names and paths, to publish them.")
     ] = None
     record: Annotated[
         Path | None,
-        _basic("FILE", "Append every response to this .jsonl file for `adapter view`; API keys are removed."),
+        option("FILE", "Append every response to this .jsonl file for `adapter view`; API keys are removed."),
     ] = None
-    time_limit: Annotated[float, _basic("SECONDS", "Stop after this time and use the results so far.", min=1)] = 600.0
-    as_json: Annotated[bool, _basic("", "Print the results as a JSON object.", "--json")] = False
+    time_limit: Annotated[float, option("SECONDS", "Stop after this time and use the results so far.", min=1)] = 600.0
+    as_json: Annotated[bool, option("", "Print the results as a JSON object.", "--json")] = False

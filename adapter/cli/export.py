@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from adapter.cli.escaped_output import print_escaped
+from adapter.cli.options import option
 from adapter.cli.text_input import read_text
 from adapter.core.errors import UsageError
 
@@ -28,19 +29,12 @@ def export(
         list[Path],
         typer.Argument(help="Files written by `serve --record` or `run --record`, or folders that contain them."),
     ],
-    out: Annotated[str, typer.Option(metavar="FILE", help=".jsonl file to write; - writes to standard output.")],
-    shape: Annotated[
-        str, typer.Option("--as", metavar="NAME", help="Output format: openai, sharegpt, or text.")
-    ] = "openai",
-    template: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The model's chat template; required by `--as text`.")
-    ] = None,
+    out: Annotated[str, option("FILE", ".jsonl file to write; - writes to standard output.")],
+    shape: Annotated[str, option("NAME", "Output format: openai, sharegpt, or text.", "--as")] = "openai",
+    template: Annotated[Path | None, option("FILE", "The model's chat template; required by `--as text`.")] = None,
     only: Annotated[
         str,
-        typer.Option(
-            metavar="NAMES",
-            help="Conditions that responses must meet: valid, unfixed, calls, approved, succeeded, answered.",
-        ),
+        option("NAMES", "Conditions that responses must meet: valid, unfixed, calls, approved, succeeded, answered."),
     ] = "",
 ) -> None:
     """Export recordings and transcripts as training data. Every response becomes one line."""

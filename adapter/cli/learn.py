@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from adapter.cli.escaped_output import print_escaped
+from adapter.cli.options import option
 from adapter.core.arguments import reason
 from adapter.core.errors import UsageError
 
@@ -26,13 +27,9 @@ def learn(
     ],
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Format file to write.", show_default="FILE with the suffix .toml"
-        ),
+        option("FILE", "Format file to write.", "--output", "-o", show_default="FILE with the suffix .toml"),
     ] = None,
-    name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Name of the format.", show_default="the output's name")
-    ] = None,
+    name: Annotated[str | None, option("NAME", "Name of the format.", show_default="the output's name")] = None,
 ) -> None:
     """Learn a tool-call format from examples."""
     from adapter.parsing.format_file import write_format_file

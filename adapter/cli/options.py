@@ -31,33 +31,34 @@ def option_group(title: str | None = None, *, is_advanced: bool = False) -> Call
     return define_option
 
 
-_option = option_group()
+option = option_group()
+"""Defines an option that every help shows."""
 _permissions = option_group("Permissions and sandbox", is_advanced=True)
 
-BaseUrl = Annotated[str | None, _option("URL", "Base URL of the model server.", show_default="detected")]
-Model = Annotated[str | None, _option("NAME", "Model name on the server, or a GGUF file to load in this process.")]
+BaseUrl = Annotated[str | None, option("URL", "Base URL of the model server.", show_default="detected")]
+Model = Annotated[str | None, option("NAME", "Model name on the server, or a GGUF file to load in this process.")]
 Format = Annotated[
     str,
-    _option(
+    option(
         "NAME", "Tool-call format of the model: a name, a format file, auto (detected), or from-template (inferred)."
     ),
 ]
-DialectOption = Annotated[str, _option("NAME", "Tool set that the model gets.")]
-Workspace = Annotated[Path, _option("DIR", "Folder to work in.", "--workspace", "-w")]
+DialectOption = Annotated[str, option("NAME", "Tool set that the model gets.")]
+Workspace = Annotated[Path, option("DIR", "Folder to work in.", "--workspace", "-w")]
 FormatTemplate = Annotated[
-    Path | None, _option("FILE", "Chat template from which `--format from-template` infers the format.")
+    Path | None, option("FILE", "Chat template from which `--format from-template` infers the format.")
 ]
-ToolsBasename = Annotated[str | None, _option("NAME", "Base name of the tool files that `--dialect promptly` reads.")]
+ToolsBasename = Annotated[str | None, option("NAME", "Base name of the tool files that `--dialect promptly` reads.")]
 INCLUDE_HELP = "With `--dialect promptly`: offer only tools whose names contain TEXT, including opt-in tools."
 EXCLUDE_HELP = "With `--dialect promptly`: leave out tools whose names contain TEXT."
-IncludeTools = Annotated[list[str] | None, _option("TEXT", INCLUDE_HELP)]
-ExcludeTools = Annotated[list[str] | None, _option("TEXT", EXCLUDE_HELP)]
+IncludeTools = Annotated[list[str] | None, option("TEXT", INCLUDE_HELP)]
+ExcludeTools = Annotated[list[str] | None, option("TEXT", EXCLUDE_HELP)]
 EDITS_HELP = "How closely an edit's old text must match the file: exact, tolerant, or auto (each tool's own rule)."
 ENCODING_HELP = "Encoding of files that are not UTF-8."
-EditsOption = Annotated[str, _option("MODE", EDITS_HELP, "--edits")]
-EncodingOption = Annotated[str | None, _option("NAME", ENCODING_HELP, show_default="detected")]
+EditsOption = Annotated[str, option("MODE", EDITS_HELP, "--edits")]
+EncodingOption = Annotated[str | None, option("NAME", ENCODING_HELP, show_default="detected")]
 POLICY_HELP = "Policy on which text may become a call, from least to most: strict, safe, approved or lenient."
-PolicyOption = Annotated[str, _option("NAME", POLICY_HELP)]
+PolicyOption = Annotated[str, option("NAME", POLICY_HELP)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 CONSTRAINT_HELP = (
@@ -81,7 +82,7 @@ PROMPTS_HELP = "Folder with custom prompt templates."
 
 Approve = Annotated[
     str,
-    _option(
+    option(
         "MODE",
         "Actions that run without approval: ask (only reads), auto-edit (reads and edits) or yolo (all). plan refuses "
         "all changes.",
@@ -89,7 +90,7 @@ Approve = Annotated[
 ]
 Allow = Annotated[
     list[str] | None,
-    _option("RULE", "Allow calls that match RULE without approval, e.g. 'run_command(git status)'; repeatable."),
+    option("RULE", "Allow calls that match RULE without approval, e.g. 'run_command(git status)'; repeatable."),
 ]
 Ask = Annotated[
     list[str] | None,

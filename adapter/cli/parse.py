@@ -7,35 +7,29 @@ from typing import Annotated
 import typer
 
 from adapter.cli import options, parse_output
+from adapter.cli.options import option
 
 
 def parse(
     file: Annotated[str, typer.Argument(help="File with the model's text; - reads standard input.")] = "-",
     format: options.Format = "auto",
     template: options.FormatTemplate = None,
-    dialect: Annotated[
-        str, typer.Option(metavar="NAME", help="Tools that calls are matched against: a dialect name, or none.")
-    ] = "blade",
+    dialect: Annotated[str, option("NAME", "Tools that calls are matched against: a dialect name, or none.")] = "blade",
     tools: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE",
-            help="JSON file with tool definitions, used instead of --dialect; for promptly, base name of tool files.",
+        option(
+            "FILE", "JSON file with tool definitions, used instead of --dialect; for promptly, base name of tool files."
         ),
     ] = None,
     include_tools: options.IncludeTools = None,
     exclude_tools: options.ExcludeTools = None,
     finish_reason: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Finish reason that the server reported, such as stop or length.")
+        str | None, option("NAME", "Finish reason that the server reported, such as stop or length.")
     ] = None,
     policy: options.PolicyOption = "safe",
     exchange: Annotated[
         int | None,
-        typer.Option(
-            metavar="N",
-            min=1,
-            help="Parse exchange N, counted from 1, of a recording made by `adapter serve --record`.",
-        ),
+        option("N", "Parse exchange N, counted from 1, of a recording made by `adapter serve --record`.", min=1),
     ] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show how each part of the text was parsed, and why.")

@@ -6,15 +6,12 @@ import sys
 from contextlib import suppress
 from typing import Annotated
 
-import typer
-
+from adapter.cli.options import option
 from adapter.core.errors import UsageError
 
 
 def playground(
-    port: Annotated[
-        int, typer.Option(metavar="N", min=0, max=65535, help="Port to listen on; 0 picks a free one.")
-    ] = 0,
+    port: Annotated[int, option("N", "Port to listen on; 0 picks a free one.", min=0, max=65535)] = 0,
 ) -> None:
     """Open a page that parses a model's raw text while you type."""
     from adapter.recording.view.page_server import PageServer

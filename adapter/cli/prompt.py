@@ -10,7 +10,7 @@ import typer
 
 from adapter.cli import options
 from adapter.cli.escaped_output import print_escaped, print_prompt
-from adapter.cli.options import resolve_dialect
+from adapter.cli.options import option, resolve_dialect
 from adapter.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,36 +19,29 @@ if TYPE_CHECKING:
 
 def prompt(
     dialect: options.DialectOption = "blade",
-    format: Annotated[str, typer.Option(metavar="NAME", help="Tool-call format that the prompt describes.")] = "hermes",
+    format: Annotated[str, option("NAME", "Tool-call format that the prompt describes.")] = "hermes",
     style: Annotated[
         str,
-        typer.Option(
-            metavar="NAME",
-            help="Description of a tool: compact (one line), args (with types), full (explained) or trained (JSON).",
+        option(
+            "NAME", "Description of a tool: compact (one line), args (with types), full (explained) or trained (JSON)."
         ),
     ] = "compact",
-    prompts: Annotated[Path | None, typer.Option(metavar="DIR", help=options.PROMPTS_HELP)] = None,
+    prompts: Annotated[Path | None, option("DIR", options.PROMPTS_HELP)] = None,
     tools: options.ToolsBasename = None,
     include_tools: options.IncludeTools = None,
     exclude_tools: options.ExcludeTools = None,
     template: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Print the prompt that this chat template renders instead: Jinja, tokenizer_config.json or GGUF.",
+        option(
+            "FILE", "Print the prompt that this chat template renders instead: Jinja, tokenizer_config.json or GGUF."
         ),
     ] = None,
-    ask: Annotated[
-        str, typer.Option(metavar="TEXT", help="User message in the prompt that `--template` prints.")
-    ] = "Hello!",
+    ask: Annotated[str, option("TEXT", "User message in the prompt that `--template` prints.")] = "Hello!",
     base_url: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="llama.cpp server whose tokenizer counts the tokens for `--tokens`."),
+        str | None, option("URL", "llama.cpp server whose tokenizer counts the tokens for `--tokens`.")
     ] = None,
     tokens: Annotated[bool, typer.Option("--tokens", help="Print the prompt's token count on standard error.")] = False,
-    model: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="GGUF file whose tokenizer counts the tokens for `--tokens`.")
-    ] = None,
+    model: Annotated[Path | None, option("FILE", "GGUF file whose tokenizer counts the tokens for `--tokens`.")] = None,
 ) -> None:
     """Print a system prompt that teaches a model its tools."""
     from adapter.prompting.system_prompt import system_prompt

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from adapter.cli import options
-from adapter.cli.options import unless_auto
+from adapter.cli.options import option, unless_auto
 from adapter.core.arguments import reason
 from adapter.core.errors import AdapterError, UsageError
 from adapter.core.install_advice import install_command
@@ -33,31 +33,20 @@ def read(
         str, typer.Argument(metavar="IN", help=".jsonl, .parquet or .arrow file, or a folder; - reads standard input.")
     ],
     out: Annotated[
-        str,
-        typer.Option(
-            metavar="PATH", help="File or folder to write: .jsonl or .parquet; - writes JSON lines to standard output."
-        ),
+        str, option("PATH", "File or folder to write: .jsonl or .parquet; - writes JSON lines to standard output.")
     ],
-    column: Annotated[
-        str, typer.Option(metavar="NAME", help="Column with the model's text, or a path within a column (a.0.b).")
-    ] = "text",
+    column: Annotated[str, option("NAME", "Column with the model's text, or a path within a column (a.0.b).")] = "text",
     format: options.Format = "auto",
     template: options.FormatTemplate = None,
     policy: options.PolicyOption = "safe",
-    tools: Annotated[Path | None, typer.Option(metavar="FILE", help="JSON file with the available tools.")] = None,
-    tools_column: Annotated[str | None, typer.Option(metavar="NAME", help="Column with the tools of each row.")] = None,
-    finish_reason: Annotated[
-        str, typer.Option(metavar="NAME", help="Column with the finish reason; it may be empty.")
-    ] = "finish_reason",
+    tools: Annotated[Path | None, option("FILE", "JSON file with the available tools.")] = None,
+    tools_column: Annotated[str | None, option("NAME", "Column with the tools of each row.")] = None,
+    finish_reason: Annotated[str, option("NAME", "Column with the finish reason; it may be empty.")] = "finish_reason",
     prompt: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="Column with the prompt; needed if prompts end with an opening reasoning tag."
-        ),
+        str | None, option("NAME", "Column with the prompt; needed if prompts end with an opening reasoning tag.")
     ] = None,
     jobs: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, show_default="number of CPU cores", help="Number of worker processes."),
+        int | None, option("N", "Number of worker processes.", min=1, show_default="number of CPU cores")
     ] = None,
     ray: Annotated[
         bool,

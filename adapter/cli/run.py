@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from adapter.cli.options import takes_settings
+from adapter.cli.options import option, takes_settings
 from adapter.cli.run_settings import RunSettings
 from adapter.core.errors import UsageError
 
@@ -21,7 +21,7 @@ def run(
         str | None,
         typer.Argument(help="Task in plain language; - reads it from standard input. Without a task, a chat starts."),
     ] = None,
-    record: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a transcript to this .jsonl file.")] = None,
+    record: Annotated[Path | None, option("FILE", "Write a transcript to this .jsonl file.")] = None,
 ) -> None:
     """Let a model work on a task in a folder."""
     if task is None:
@@ -42,9 +42,7 @@ def _start_chat(settings: RunSettings, record: Path | None) -> int:
 
 
 def demo(
-    keep: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Create the sample workspace in this folder and keep it.")
-    ] = None,
+    keep: Annotated[Path | None, option("DIR", "Create the sample workspace in this folder and keep it.")] = None,
 ) -> None:
     """Watch the built-in model edit a file in a sample workspace."""
     from adapter.cli.demo_runner import run_demo

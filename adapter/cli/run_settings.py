@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from adapter.cli import options
-from adapter.cli.options import option_group, parse_edit_mode, parse_rules, resolve_dialect
+from adapter.cli.options import option, option_group, parse_edit_mode, parse_rules, resolve_dialect
 from adapter.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from adapter.tools.operations.permissions import PermissionRule
     from adapter.workspace.sandbox.sandbox import SandboxSettings
 
-_basic = option_group()
 _model = option_group("Model and prompt", is_advanced=True)
 _tools = option_group("Tools", is_advanced=True)
 _permissions = option_group("Permissions and sandbox", is_advanced=True)
@@ -36,10 +35,10 @@ class RunSettings:
     dialect: options.DialectOption = "blade"
     mcp: Annotated[
         list[str] | None,
-        _basic("SERVER", "Add the tools of this MCP server: a command, a URL or a JSON file; repeatable."),
+        option("SERVER", "Add the tools of this MCP server: a command, a URL or a JSON file; repeatable."),
     ] = None
     format: options.Format = "auto"
-    max_turns: Annotated[int, _basic("N", "Maximum number of model responses per message.", min=1)] = 25
+    max_turns: Annotated[int, option("N", "Maximum number of model responses per message.", min=1)] = 25
 
     style: Annotated[str, _model("NAME", options.STYLE_HELP)] = "auto"
     prompts: Annotated[Path | None, _model("DIR", options.PROMPTS_HELP)] = None

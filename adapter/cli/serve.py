@@ -11,7 +11,7 @@ import typer
 
 from adapter.cli import options as shared
 from adapter.cli.malloc_tuning import limit_malloc_arenas
-from adapter.cli.options import option_group, unless_auto
+from adapter.cli.options import option, option_group, unless_auto
 from adapter.core.errors import UsageError
 from adapter.core.install_advice import install_command
 
@@ -24,7 +24,6 @@ def _use_config_file(context: typer.Context, path: Path | None) -> Path | None:
     return path
 
 
-_basic = option_group()
 _upstream = option_group("Model server", is_advanced=True)
 _model = option_group("Model and prompt", is_advanced=True)
 _clients = option_group("Clients", is_advanced=True)
@@ -33,24 +32,24 @@ _process = option_group("Process and telemetry", is_advanced=True)
 
 
 def serve(
-    upstream: Annotated[str | None, _basic("URL", "Base URL of the model server.", show_default="detected")] = None,
+    upstream: Annotated[str | None, option("URL", "Base URL of the model server.", show_default="detected")] = None,
     host: Annotated[
         str,
-        _basic(
+        option(
             "NAME", "Address to listen on. Clients need a key unless the address is reachable only from this machine."
         ),
     ] = "127.0.0.1",
-    port: Annotated[int, _basic("N", "Port to listen on; 0 picks a free one.", min=0, max=65535)] = 8090,
+    port: Annotated[int, option("N", "Port to listen on; 0 picks a free one.", min=0, max=65535)] = 8090,
     api_key: Annotated[
         str | None,
-        _basic(
+        option(
             "KEY",
             "Key that clients must send. If one is needed and none is given, it is generated.",
             envvar="ADAPTER_API_KEY",
         ),
     ] = None,
     allow_origin: Annotated[
-        list[str] | None, _basic("URL", "Web origin that may send requests, e.g. http://localhost:3000; repeatable.")
+        list[str] | None, option("URL", "Web origin that may send requests, e.g. http://localhost:3000; repeatable.")
     ] = None,
     trusted_host: Annotated[
         list[str] | None,
@@ -58,7 +57,7 @@ def serve(
     ] = None,
     config: Annotated[
         Path | None,
-        _basic(
+        option(
             "FILE",
             "TOML file with options, e.g. max-streams = 4, and settings for models. ADAPTER_* variables precede it.",
             callback=_use_config_file,
@@ -66,11 +65,11 @@ def serve(
         ),
     ] = None,
     format: shared.Format = "auto",
-    constraint: Annotated[str, _basic("MODE", shared.CONSTRAINT_HELP)] = "auto",
+    constraint: Annotated[str, option("MODE", shared.CONSTRAINT_HELP)] = "auto",
     record: Annotated[
-        Path | None, _basic("FILE", "Append every prompt and response to this .jsonl file; API keys are removed.")
+        Path | None, option("FILE", "Append every prompt and response to this .jsonl file; API keys are removed.")
     ] = None,
-    view: Annotated[bool, _basic("", "Show exchanges live on a web page and print its address.", "--view")] = False,
+    view: Annotated[bool, option("", "Show exchanges live on a web page and print its address.", "--view")] = False,
     workers: Annotated[
         int, _process("N", "Number of worker processes; all limits apply to each process separately.", min=1, max=256)
     ] = 1,

@@ -12,19 +12,16 @@ from typing import Annotated
 
 import typer
 
-from adapter.cli.options import ExcludeTools, IncludeTools
+from adapter.cli.options import ExcludeTools, IncludeTools, option
 from adapter.core.text.display_escaping import escape_for_display, json_for_display
 
 app = typer.Typer(name="tool", help="List and change the shell tools of `--dialect promptly`.", no_args_is_help=True)
 
 NOT_FOUND = 3
 
-Basename = Annotated[str, typer.Option("--tools", metavar="NAME", help="Base name of the tool files.")]
+Basename = Annotated[str, option("NAME", "Base name of the tool files.", "--tools")]
 ConfigFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--config-file", metavar="FILE", help="Tool file to change.", show_default="./tools.json, or the user's"
-    ),
+    Path | None, option("FILE", "Tool file to change.", "--config-file", show_default="./tools.json, or the user's")
 ]
 
 
@@ -76,20 +73,17 @@ def view(tool_id: Annotated[str, typer.Argument(metavar="TOOL-ID")], tools: Base
 
 @app.command()
 def add(
-    id: Annotated[str, typer.Option("--id", metavar="NAME", help="Unique name of the tool.")],
-    name: Annotated[str, typer.Option("--name", metavar="TEXT", help="Description of the tool for the model.")],
-    command: Annotated[str, typer.Option("--command", metavar="PROGRAM", help="Program to run: a name or a path.")],
+    id: Annotated[str, option("NAME", "Unique name of the tool.", "--id")],
+    name: Annotated[str, option("TEXT", "Description of the tool for the model.", "--name")],
+    command: Annotated[str, option("PROGRAM", "Program to run: a name or a path.", "--command")],
     argument_template: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="TOKENS",
-            help='Program arguments, with placeholders for parameters, e.g. "-n,{{count}},{(path)}"; repeatable.',
+        option(
+            "TOKENS", 'Program arguments, with placeholders for parameters, e.g. "-n,{{count}},{(path)}"; repeatable.'
         ),
     ] = None,
-    parameters: Annotated[str | None, typer.Option(metavar="JSON", help="JSON Schema of the parameters.")] = None,
-    parameters_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="File with the JSON Schema of the parameters.")
-    ] = None,
+    parameters: Annotated[str | None, option("JSON", "JSON Schema of the parameters.")] = None,
+    parameters_file: Annotated[Path | None, option("FILE", "File with the JSON Schema of the parameters.")] = None,
     echo_output: Annotated[bool, typer.Option("--echo-output", help="Show the output while the program runs.")] = False,
     truncate_output: Annotated[
         bool, typer.Option("--truncate-output", help="Truncate long output of the program.")

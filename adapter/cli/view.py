@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from adapter.cli.options import option
 from adapter.cli.text_input import read_text
 from adapter.core.errors import UsageError
 
@@ -20,20 +21,14 @@ def view(
     file: Annotated[
         str, typer.Argument(help="File written by `serve`, `run`, `probe --record` or `eval`; - reads standard input.")
     ],
-    html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the page to this file instead of serving it.")
-    ] = None,
+    html: Annotated[Path | None, option("FILE", "Write the page to this file instead of serving it.")] = None,
     format: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="Parse the responses again in this format (or auto) and compare the results."
-        ),
+        str | None, option("NAME", "Parse the responses again in this format (or auto) and compare the results.")
     ] = None,
     policy: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Parse the responses again with this policy (strict, safe, approved, lenient) and compare results.",
+        option(
+            "NAME", "Parse the responses again with this policy (strict, safe, approved, lenient) and compare results."
         ),
     ] = None,
 ) -> None:
