@@ -65,6 +65,12 @@ CONTROL_TOKENS: dict[str, tuple[str, ...]] = {
     "Ling: chat template of inclusionAI/Ling-flash-2.0, where each role is a name between two tokens": (
         *("<role>ASSISTANT</role>", "<role>HUMAN</role>", "<role>SYSTEM</role>", "<role>OBSERVATION</role>"),
     ),
+    "BlueLM: LLaMA-Factory, src/llamafactory/data/template.py": ("[|Human|]:", "[|AI|]:"),
+    "Skywork: ms-swift, template `skywork`": ("[USER]", "[BOT]", "[SEP]"),
+    "Yandex: model card of yandex/YandexGPT-5-Lite-8B-instruct; llama.cpp, src/llama-chat.cpp": ("[SEP]", "[NL]"),
+    "Pangu: llama.cpp, src/llama-chat.cpp": ("[unused9]", "[unused10]"),
+    "InternLM 2: lmdeploy, lmdeploy/model.py, internlm-xcomposer2": ("[UNUSED_TOKEN_145]", "[UNUSED_TOKEN_146]"),
+    "Yuan 2: its README, tokens that are added to the tokenizer": ("<FIM_PREFIX>", "<FIM_MIDDLE>", "<FIM_SUFFIX>"),
     "LLaDA 2: sglang_omni, models/llada2_uni": ("<boi>",),
     "TeleChat: tokenizer_config.json of Tele-AI/TeleChat3-36B-Thinking, special_tokens_map.json of the Coder": (
         *("<_start>", "<_end>", "<_pad>", "<_user>", "<_bot>", "<_system>", "<_observation>"),

@@ -47,9 +47,10 @@ _SHAPES = {
         r"\|{1,2}[\w/\"!▁｜]", r"/?｜", r"/\|{1,2}\w", r"[\w:]{1,40}\|>", r"\]minimax", r"tools>\s*[\[{]",
         r"invoke(?!\w)", r"/?seed:\w", r"/?longcat_\w", r"tokens_unused_\d",
         r"(?:special_|extra_id_|unused|reserved_?|mask:)\d", r"function>\s*<name>",
+        r"role>(?:assistant|human|user|system|observation|tool|function)</role>",
         r"(?<=▁<)(?:PRE|SUF|MID|EOT)>",  # Code Llama: tokenizer_config.json of codellama/CodeLlama-7b-hf
     ),
-    "[": (r"calling tool:", r"(?:control|reference_doc)_\d"),
+    "[": (r"calling tool:", r"(?:control|reference_doc|unused_token)_\d", r"unused\d"),
     ">": (
         r">>[ \t]*[\w.:/-]+\n\{", r" tool/function_call\n",
         r">(?-i:TITLE|ABSTRACT|INTRODUCTION|SUMMARY|COMMENT|ANSWER|QUESTION|DOMAIN|PREFIX|SUFFIX|MIDDLE)<<",
