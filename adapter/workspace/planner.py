@@ -31,6 +31,7 @@ from adapter.tools.operations import (
     Tree,
     WriteText,
 )
+from adapter.tools.operations.shell_words import programs_in
 from adapter.workspace.capabilities.planner import SessionCapabilities
 from adapter.workspace.capabilities.planner import plan as plan_host_operation
 from adapter.workspace.changes.plan import Plan
@@ -152,7 +153,7 @@ def _plan_program(context: WorkspaceContext, operation: Program) -> Plan:
             return Plan(
                 summary,
                 lambda: program_runner.run_program(root, operation, argv, context.echo, context.confinement),
-                state=identify_files(root, ".", argv[:1], context.confinement.search_path),
+                state=identify_files(root, ".", programs_in(tuple(argv)), context.confinement.search_path),
             )
         case _:
             assert_never(operation)

@@ -28,8 +28,26 @@ def replace_keeping_times(path, text):
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
+def retarget(project):
+    (project / "to").unlink()
+    (project / "to").symlink_to("other")
+
+
+def plant(project, text):
+    """Write programs into the folder that is first in PATH."""
+    for name in ("planted", "sort"):
+        make_program(project.parent / "bin" / name, f"#!/bin/sh\n{text}\n")
+
+
 @pytest.fixture
-def project(directory):
+def project(directory, monkeypatch):
+    monkeypatch.setenv("PATH", f"{directory.parent}/bin:{os.environ['PATH']}")
+    make_program(directory.parent / "bin" / "planted", "#!/bin/sh\ntouch ran\n")
+    make_program(directory / "other", "#!/bin/sh\ntouch ran\n")
+    (directory / "to").symlink_to("run")
+    write(directory / "pkg/tool.py", "open('ran', 'w')\n")
+    write(directory / "sub/build.sh", "touch ../ran\n")
+    write(directory / "sub/x.ts", "run()\n")
     write(directory / "d/one.txt", "one\n")
     write(directory / "a.txt", "hello\n")
     write(directory / "Makefile", "all:\n\ttouch ran\n")
@@ -78,6 +96,45 @@ CHANGES: dict[str, tuple[tuple[str, dict[str, Any]], Callable[[Path], object]]] 
         ("run_command", {"command": "make all", "cwd": "."}),
         lambda at: write(at / "Makefile", "all:\n\ttouch ran2\n"),
     ),
+    "script-of-another-program": (
+        ("run_command", {"command": "poetry run python tool.py", "cwd": "."}),
+        lambda at: write(at / "tool.py", "open('ran', 'a')\n"),
+    ),
+    "script-with-a-value": (
+        ("run_command", {"command": "true --script=sub/x.ts", "cwd": "."}),
+        lambda at: write(at / "sub/x.ts", "ran()\n"),
+    ),
+    "script-of-a-folder": (
+        ("run_command", {"command": "cd sub; sh build.sh", "cwd": "sub"}),
+        lambda at: write(at / "sub/build.sh", "touch ../ran2\n"),
+    ),
+    "redirected-script": (
+        ("run_command", {"command": "sh < build.sh", "cwd": "."}),
+        lambda at: write(at / "build.sh", "touch ran2\n"),
+    ),
+    "module-of-python": (
+        ("run_command", {"command": "python3 -m pkg.tool", "cwd": "."}),
+        lambda at: write(at / "pkg/tool.py", "open('ran', 'a')\n"),
+    ),
+    "package-of-python": (
+        ("run_command", {"command": "python3 -m pkg", "cwd": "."}),
+        lambda at: write(at / "pkg/__main__.py", "open('ran', 'a')\n"),
+    ),
+    "makefile-of-a-folder": (
+        ("run_command", {"command": "make -C sub all", "cwd": "."}),
+        lambda at: write(at / "sub/Makefile", "all:\n\ttouch ../ran2\n"),
+    ),
+    "makefile-of-another-name": (
+        ("run_command", {"command": "make --file=other.mk", "cwd": "."}),
+        lambda at: write(at / "other.mk", "all:\n\ttouch ran2\n"),
+    ),
+    "package-of-a-folder": (
+        ("run_command", {"command": "npm --prefix sub test", "cwd": "."}),
+        lambda at: write(at / "sub/package.json", "{}"),
+    ),
+    "link-retargeted": (("run_command", {"command": "./to", "cwd": "."}), retarget),
+    "program-of-path": (("run_command", {"command": "planted", "cwd": "."}), lambda at: plant(at, "touch ran2")),
+    "program-earlier-in-path": (("run_command", {"command": "sort a.txt", "cwd": "."}), lambda at: plant(at, "id")),
     "program-appears": (
         ("run_command", {"command": "./link", "cwd": "."}),
         relink,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 Words = tuple[str, ...]
 
@@ -46,7 +47,13 @@ _PROJECT_FILES = {
     "rake": ("Rakefile",),
     "ninja": ("build.ninja",),
 }
-"""Files in the current folder that a program runs automatically."""
+"""Files that a program runs automatically, in the current folder or in one that its arguments name."""
+_CODE = re.compile(
+    r".*\.(?:py|pyw|sh|bash|zsh|fish|[cm]?[jt]sx?|rb|pl|php|lua|r|jl|go|rs|java|jar|kts?|groovy|gradle|scala|cs|fsx|ps1"
+    r"|bat|cmd|mk|cmake|awk|sed|tcl|exp|sql|ipynb|tf|nix)",
+    re.IGNORECASE,
+)
+"""Matches the names of files that some program runs, such as ``go run main.go``."""
 
 
 def simple_command(line: str) -> Words | None:
@@ -65,12 +72,26 @@ def possible_commands(line: str) -> Iterator[Words]:
 
 def possible_programs(line: str) -> Iterator[str]:
     """Yield the names and paths of the programs and scripts that the line may run."""
-    for program, *rest in _commands(line):
-        yield program
-        name = program.rpartition("/")[2]
-        yield from _PROJECT_FILES.get(name, ())
-        if name in _PROJECT_FILES or _INTERPRETER.fullmatch(name):
-            yield from (word for word in rest if not word.startswith("-"))
+    for words in _commands(line):
+        yield from programs_in(words)
+
+
+def programs_in(words: Words) -> Iterator[str]:
+    """Yield the names and paths of the programs and scripts that one command may run."""
+    program, *rest = words
+    yield program
+    name = program.rpartition("/")[2]
+    named = [part for word in rest for part in (word, word.partition("=")[2]) if part and not part.startswith("-")]
+    files = _PROJECT_FILES.get(name, ())
+    yield from (f"{folder}{file}" for folder in ("", *(f"{part}/" for part in named)) for file in files)
+    if files or _INTERPRETER.fullmatch(name):
+        yield from named
+    else:
+        yield from (part for part in named if _CODE.fullmatch(part))
+    for option, module in pairwise(rest):
+        if option == "-m":
+            path = module.replace(".", "/")
+            yield from (f"{path}.py", f"{path}/__init__.py", f"{path}/__main__.py")
 
 
 def _commands(line: str) -> Iterator[Words]:
