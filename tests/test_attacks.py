@@ -79,8 +79,8 @@ def test_no_attack_succeeds_and_no_work_is_refused():
 
 OF_CLAIMS = {
     "outside": {
-        "links": "read-link read-through read-link-out-and-back list-in-link find-in-link grep-linked-file"
-        " write-through edit-through delete-through move-into-link copy-folder-with-link run-in-link",
+        "links": "read-link read-through read-link-to-parent read-link-out-and-back list-in-link find-in-link"
+        " grep-linked-file write-through edit-through delete-through move-into-link copy-folder-with-link run-in-link",
         "path_escape": "dotdot absolute prefix edit-prefix delete-folder move-in copy-out mkdir-absolute",
     },
     "git": {

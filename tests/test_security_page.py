@@ -29,6 +29,7 @@ CLAIMS: dict[str, tuple[str, ...]] = {
     ),
     "A change is torn by a crash, or unwanted": (
         "tests/workspace/changes/test_crashes.py::test_kill_before_system_call_is_repaired",
+        "tests/workspace/changes/test_crashes.py::test_file_is_whole_before_any_repair",
         "tests/workspace/changes/test_history.py::test_undo_record_is_on_the_disk_before_the_file_changes",
         "tests/workspace/changes/test_history.py::test_every_kind_of_change_is_undone",
     ),
@@ -76,9 +77,13 @@ CLAIMS: dict[str, tuple[str, ...]] = {
     "Text that the model reads acts as a message or a call": (
         f"{ESCAPING}::test_every_marker_and_token_is_escaped",
         f"{ESCAPING}::test_added_tokens_are_escaped_and_restored",
+        f"{ESCAPING}::test_added_control_tokens_are_distinctive",
+        f"{ESCAPING}::test_escaped_generic_calls_are_not_parsed",
+        f"{ESCAPING}::test_escaped_calls_of_each_format_are_not_parsed",
         f"{ESCAPING}::test_echoed_text_is_never_a_call",
     ),
     "A pattern, a document or an answer uses all memory or time": (
+        "tests/workspace/test_workspace.py::test_running_out_of_memory_is_a_failed_call",
         "tests/test_mutated_files.py::test_damaged_files_are_read_or_give_one_error",
         "tests/test_mutated_files.py::test_jobs_end_within_their_limits",
         "tests/test_mutated_files.py::test_streamed_jobs_end_within_their_limits",

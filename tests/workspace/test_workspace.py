@@ -182,3 +182,21 @@ def test_empty_workspace_path_is_refused():
     """An environment variable that is not set does not mean the folder one happens to be in."""
     with pytest.raises(UsageError, match=r"path is empty; give a directory, or '.' for the current one"):
         Workspace("")
+
+
+@pytest.mark.parametrize("error", [MemoryError, RecursionError])
+@pytest.mark.parametrize("call", [READ, ("apply_edit", {"path": "old", "old_text": "old", "new_text": "new"})])
+def test_running_out_of_memory_is_a_failed_call(stocked, monkeypatch, error, call):
+    """The session goes on, and nothing was changed."""
+
+    def exhaust(*_):
+        raise error
+
+    with Workspace(stocked, approve="yolo") as workspace:
+        with monkeypatch.context() as patched:
+            patched.setattr("adapter.workspace.files.read_file.read_text", exhaust)
+            patched.setattr("adapter.workspace.files.edit_files.plan_patch", exhaust)
+            result = workspace.run(*call)
+        assert not result.ok
+        assert "ran out of memory" in result.content
+        assert workspace.run(*call).ok

@@ -154,6 +154,21 @@ def test_kill_before_system_call_is_repaired(quick, scenario):
     assert versions["new"] > 0
 
 
+@pytest.mark.parametrize("scenario", ["write", "patch"])
+@apart
+def test_file_is_whole_before_any_repair(quick, scenario):
+    """Killed before any system call, the file is the old or the new one, for readers that repair nothing."""
+    whole = {content["a.txt"] for content in outcomes(quick, scenario)}
+    number, was_killed = 0, True
+    while was_killed:
+        number += 1
+        directory = fresh(quick, number)
+        was_killed = killed(partial(perform, directory, scenario, Killing({number}, 5)))
+        assert content_of(directory).get("a.txt") in whole, number
+        shutil.rmtree(directory)
+    assert number > 20
+
+
 @apart
 def test_journal_on_another_file_system_works(quick, tmp_path):
     """Renames do not reach it: what was there before is copied."""
