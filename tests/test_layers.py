@@ -30,7 +30,7 @@ PURE = {
 }  # fmt: skip
 """Folders, with those inside them, whose results depend on their arguments alone: no disk, process, socket or clock."""
 TOUCHING = {
-    "adapter.core.file_lock", "adapter.core.install_advice",
+    "adapter.core.file_lock", "adapter.core.install_advice", "adapter.core.private_files",
     "adapter.core.package_data", "adapter.core.program_lookup", "adapter.dialects.promptly.tool_files",
     "adapter.parsing.format_file",
 }  # fmt: skip

@@ -4,7 +4,6 @@ page."""
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
 import time
@@ -12,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
-from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -28,6 +26,7 @@ from adapter.cli.options import unless_auto
 from adapter.conversation.guardrails.registry import parse_guardrails
 from adapter.core.errors import TransportError, UsageError
 from adapter.core.events import JsonObject
+from adapter.core.private_files import open_private
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.core.text.plurals import pluralize
 from adapter.core.version import __version__
@@ -121,8 +120,7 @@ def _output_paths(settings: EvalSettings, model: str) -> tuple[Path, Path]:
 def _write(file: Path, text: str) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        with open(file, "w", encoding="utf-8", opener=partial(os.open, mode=0o600)) as opened:
-            file.chmod(0o600)  # it may exist
+        with open(file, "w", encoding="utf-8", opener=open_private) as opened:
             opened.write(text)
     except OSError as error:
         raise UsageError(f"cannot write {file}: {error.strerror}. Choose another path with --page.") from error

@@ -22,6 +22,7 @@ from adapter.cli.model_loading import load_model, require_model_choice
 from adapter.cli.options import unless_auto
 from adapter.core.errors import TransportError, UsageError
 from adapter.core.events import JsonObject
+from adapter.core.private_files import open_private
 from adapter.core.text.redaction import Redactor
 from adapter.evaluation.probe.report_page import page
 from adapter.evaluation.probe.server_faults import find_server_faults
@@ -101,7 +102,8 @@ NO_RIGHT_CALL = (
 def _write(text: str, path: Path, option: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        with open(path, "w", encoding="utf-8", opener=open_private) as opened:
+            opened.write(text)
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}. Choose another path with {option}.") from error
 

@@ -19,6 +19,7 @@ from adapter.cli.run_outcome import CallTally, run_outcome
 from adapter.cli.run_settings import RunSettings
 from adapter.cli.text_input import read_text
 from adapter.core.errors import UsageError
+from adapter.core.private_files import open_private
 from adapter.core.text.redaction import Redactor
 from adapter.recording.recorder import SessionRecorder
 from adapter.recording.transcript import TranscriptWriter
@@ -94,13 +95,13 @@ def print_changes(workspace: Workspace, root: Path, console: Console) -> None:
 
 @contextmanager
 def _open_transcript(path: Path) -> Iterator[Callable[[str], object]]:
-    """Yield a function that writes to ``path``. A new file is readable only by the user. An existing file is replaced
+    """Yield a function that writes to ``path``. The file is readable only by the user. An existing file is replaced
     at the first write, and a new file that stays empty is removed, so that a run that fails before it begins changes
     nothing.
     """
     is_new = not path.exists()
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
+        descriptor = open_private(path, os.O_WRONLY)
     except OSError as error:
         raise UsageError(f"cannot record to {path}: {error.strerror}. Choose a file in an existing folder.") from error
     is_empty = True

@@ -12,6 +12,7 @@ import typer
 from adapter.cli.options import option
 from adapter.cli.text_input import read_text
 from adapter.core.errors import UsageError
+from adapter.core.private_files import open_private
 
 if TYPE_CHECKING:
     from adapter.recording.view.page_data import PageData
@@ -40,8 +41,8 @@ def view(
         _serve(text)
         return
     try:
-        html.touch(mode=0o600)
-        html.write_text(text, encoding="utf-8")
+        with open(html, "w", encoding="utf-8", opener=open_private) as opened:
+            opened.write(text)
     except OSError as error:
         raise UsageError(f"cannot write {str(html)!r}: {error.strerror}. Choose another --html.") from error
 

@@ -10,6 +10,7 @@ __all__ = [
     "file_lock",
     "install_advice",
     "package_data",
+    "private_files",
     "program_lookup",
     "rejection_codes",
     "repair_codes",

@@ -15,6 +15,7 @@ from adapter.core.bounded_parsing import parse_json
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.core.file_lock import try_lock
+from adapter.core.private_files import open_private
 from adapter.evaluation.runner import EvalRun
 from adapter.evaluation.scenario import Scenario
 
@@ -43,7 +44,7 @@ class RunLog:
         head = {"eval": VERSION, **head}
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = path.open("a+b")
+            self._file = os.fdopen(open_private(path, os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0)), "a+b")
         except OSError as error:
             raise UsageError(f"cannot write {path}: {error.strerror}. Choose another path with --results.") from error
         try:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from adapter.core.errors import UsageError
 from adapter.core.events import Event, Json, ReasoningDelta
+from adapter.core.private_files import open_private
 from adapter.core.text.redaction import Redactor
 from adapter.core.turn import Turn
 from adapter.protocols.openai_chat_response import StreamedCompletion
@@ -70,7 +71,7 @@ class ExchangeLog:
 
     def _append(self, text: str) -> None:
         with self._write_lock:
-            descriptor = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            descriptor = open_private(self._file, os.O_WRONLY | os.O_APPEND)
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 file.write(text)
 

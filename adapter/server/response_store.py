@@ -19,6 +19,7 @@ from secrets import token_hex
 
 from adapter.core.errors import TransportError, UsageError
 from adapter.core.events import Json, JsonObject
+from adapter.core.private_files import open_private
 from adapter.core.text.redaction import Redactor
 
 _log = logging.getLogger("adapter")
@@ -89,7 +90,7 @@ class ResponseStore:
         self._grown_bytes = self._max_bytes  # bytes added since the size was last checked
         try:
             if file is not None:
-                _make_private(file)
+                os.close(open_private(file, os.O_RDWR))
             self._tables = _open(file)
         except (OSError, sqlite3.Error) as error:
             raise UsageError(f"cannot store responses in {str(file)!r}: {error}. Choose another --store.") from error
@@ -260,17 +261,6 @@ class ResponseStore:
     def _text(self, value: Mapping[str, Json]) -> str:
         redacted = self._secrets.redact(dict(value)) if self._secrets is not None else value
         return json.dumps(redacted)
-
-
-def _make_private(file: Path) -> None:
-    """Create the file if it is missing, and withdraw the rights of other users."""
-    descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        mode = os.fstat(descriptor).st_mode & 0o777
-        if mode & 0o077 and hasattr(os, "fchmod"):
-            os.fchmod(descriptor, mode & 0o700)
-    finally:
-        os.close(descriptor)
 
 
 def _open(file: Path | None) -> sqlite3.Connection:
