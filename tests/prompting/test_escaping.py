@@ -93,8 +93,10 @@ def test_every_marker_and_token_is_escaped():
     }
     for literal in {*acting, *tables.reasoning.values(), *tokens, *CHAT_TOKENS} - needs_more:
         assert literal not in escape_control_tokens(f"x {literal} y", None, KNOWN), literal
-    more = ("<reserved_106>", "<reserved08706>", "<mask:0>", "▁<PRE>", "▁<EOT>", "[control_8]", "[REFERENCE_DOC_1]")
-    more += ("<role>TOOL</role>", "<role>user</role>", "[unused16]", "[UNUSED_TOKEN_92]")
+    more = [
+        *("<reserved_106>", "<reserved08706>", "<mask:0>", "▁<PRE>", "▁<EOT>", "[control_8]", "[REFERENCE_DOC_1]"),
+        *("<role>TOOL</role>", "<role>user</role>", "[unused16]", "[UNUSED_TOKEN_92]"),
+    ]
     for token in ("<|fim_hole|>", "<｜fim▁hole｜>", "<SPECIAL_7>", "<extra_id_0>", "<unused3>", "<|/x|>", *more):
         assert token not in escape_control_tokens(token), token
 
