@@ -49,3 +49,22 @@ def is_asked_about(pattern: str, above: str) -> None:
 def test_others_are_not(path):
     """What runs only for those who call it, and names that only look like one."""
     assert autorun_reason([path]) == ""
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(".neovate/skills/x/run.sh", "a/.kode/agents/x.md", ".newagent/commands/go.md", ".some/plugin/x.js"),
+        *(".some/plugins/x/index.ts", ".Some/Hooks/start.sh", ".x/rules/all.mdc", ".x/steering/y.md", ".x/mcp.json"),
+    ],
+)
+def test_folders_of_unknown_agents_are_asked_about(path):
+    """Every agent has its own folder, and they name what is in it alike."""
+    assert autorun_reason([path]).startswith("coding agents")
+
+
+@pytest.mark.parametrize(
+    "path", ["skills/x.md", "src/agents/a.py", "lib/plugins/x.ts", ".x/data.json", "src/rules/a.py"]
+)
+def test_folders_without_a_dot_are_not(path):
+    assert autorun_reason([path]) == ""
