@@ -62,7 +62,10 @@ CLAIMS: dict[str, tuple[str, ...]] = {
         f"{SANDBOX}::test_command_cannot_signal_all_processes",
         f"{SANDBOX}::test_desktop_sockets_are_unreachable",
     ),
-    "An allowed program name resolves to a file in the workspace": (ATTACKS_ON_CLAIMS,),
+    "An allowed program name resolves to a file in the workspace": (
+        ATTACKS_ON_CLAIMS,
+        "tests/workspace/sandbox/test_program_runner.py::test_directories_of_path_in_the_workspace_are_not_searched",
+    ),
     "What you approved changes before it is done": (
         "tests/workspace/test_approval_state.py::test_call_is_refused_if_its_state_changed_while_the_user_was_asked",
         "tests/dialects/test_toolfiles.py::test_file_that_changes_after_the_question_is_not_used",

@@ -302,6 +302,14 @@ def test_host_is_resolved_and_checked_after_redirect(server, monkeypatch):
         *("fec0::1", "feff::1", "5f00::1", "3fff::1", "64:ff9b:1::1", "100::1", "4000::1", "::8.8.8.8"),
         *("::1", "::", "fe80::1", "fc00::1", "fd00:ec2::254", "ff02::1", "2001:db8::1", "::ffff:127.0.0.1"),
         *("::ffff:169.254.169.254", "64:ff9b::7f00:1", "2002:7f00:1::", "2002:a9fe:a9fe::1", "2001::1"),
+        *(
+            "64:ff9b::10.0.0.1",
+            "::ffff:10.0.0.1",
+            "::ffff:0:10.0.0.1",
+            "2002:c0a8:101::1",
+            "2001:0:a00:1::1",
+            "0.1.2.3",
+        ),
     ],
 )
 def test_is_public_rejects_private_addresses(address):

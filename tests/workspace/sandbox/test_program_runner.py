@@ -13,6 +13,7 @@ from adapter.tools.operations import PathValue, ProgramOutput, RunProgram
 from adapter.workspace import Workspace
 from adapter.workspace.planner import plan_operation
 from adapter.workspace.sandbox.program_runner import prepare, run_program
+from adapter.workspace.sandbox.sandbox import ActiveSandbox, SandboxSettings
 
 
 def words(*arguments):
@@ -149,14 +150,21 @@ def test_program_path_in_workspace_is_resolved(root, directory, run):
         prepare(root, RunProgram("../secret/key", ()))
 
 
-def test_relative_directories_of_path_are_not_searched(root, directory, monkeypatch):
+@pytest.mark.parametrize("folder", [".", "", "bin", "{ws}/bin", "{ws}/../ws/bin", "{out}/link", "{out}/ws/bin"])
+def test_directories_of_path_in_the_workspace_are_not_searched(root, directory, tmp_path, monkeypatch, folder):
     """A program that the model wrote into the folder is not taken for an installed one."""
-    (directory / "evil").write_text("#!/bin/sh\n")
-    (directory / "evil").chmod(0o755)
+    for place in (directory, directory / "bin"):
+        place.mkdir(exist_ok=True)
+        (place / "evil").write_text("#!/bin/sh\n")
+        (place / "evil").chmod(0o755)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "link").symlink_to(directory / "bin")
+    (tmp_path / "out" / "ws").symlink_to(directory)
     monkeypatch.chdir(directory)
-    monkeypatch.setenv("PATH", f".:{os.environ['PATH']}")
+    monkeypatch.setenv("PATH", f"{folder.format(ws=directory, out=tmp_path / 'out')}:{os.environ['PATH']}")
+    confinement = ActiveSandbox(SandboxSettings("none"), root.path)
     with pytest.raises(ToolError, match="not installed"):
-        prepare(root, RunProgram("evil", ()))
+        prepare(root, RunProgram("evil", ()), confinement)
 
 
 def test_echo_shows_output_as_it_arrives(directory):
