@@ -10,5 +10,6 @@ __all__ = [
     "schema_errors",
     "schema_refs",
     "schema_simplify",
+    "schema_validation",
     "tool",
 ]

@@ -22,6 +22,7 @@ from adapter.tools.argument_synonyms import normalize_key
 from adapter.tools.call_shapes import extract_calls, looks_like_call, parse_arguments
 from adapter.tools.coercion import coerce_to_schema, has_schema_type, schema_types
 from adapter.tools.example_calls import example_call
+from adapter.tools.schema_validation import bounded_validator
 from adapter.tools.tool import Tool, ToolSet, ValidatedCall
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ def _validator(schema: str) -> Draft202012Validator | None:
         Draft202012Validator.check_schema(parameters)
     except (SchemaError, Unresolvable, RecursionError, re.error):
         return None
-    return Draft202012Validator(parameters)
+    return bounded_validator(parameters)
 
 
 def _parse_arguments(arguments: Mapping[str, Json] | str, tool: Tool) -> JsonObject:

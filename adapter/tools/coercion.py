@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 
 from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
@@ -115,9 +114,11 @@ def member_schema(schema: Mapping[str, Json], key: str) -> Json:
     properties, patterns = schema.get("properties"), schema.get("patternProperties")
     if isinstance(properties, Mapping) and key in properties:
         return properties[key]
-    for pattern, inner in patterns.items() if isinstance(patterns, Mapping) else ():
-        with suppress(re.error):
-            if re.search(pattern, key):
+    if isinstance(patterns, Mapping) and patterns:
+        from adapter.core.text.safe_regex import occurs  # imports regex, which few schemas need
+
+        for pattern, inner in patterns.items():
+            if occurs(pattern, key):
                 return inner
     others = schema.get("additionalProperties")
     return others if isinstance(others, Mapping) else {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from adapter.core.events import Json, JsonObject
 from adapter.tools.call_resolution import changes_meaning, describe_expected, short_json, validator_of
+from adapter.tools.schema_validation import may_match
 from adapter.tools.tool import Tool
 
 if TYPE_CHECKING:
@@ -103,9 +103,7 @@ def _find_forbidden(error: ValidationError) -> list[str]:
     """Return the names of the properties that ``additionalProperties`` forbids."""
     patterns = error.schema.get("patternProperties") or {}
     known = error.schema.get("properties") or {}
-    return [
-        name for name in error.instance if name not in known and not any(re.search(each, name) for each in patterns)
-    ]
+    return [name for name in error.instance if name not in known and not may_match(patterns, name)]
 
 
 def _suggest_argument(name: str, known: Mapping[str, Json]) -> str:

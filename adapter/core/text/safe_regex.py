@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 import regex
 
@@ -14,6 +15,8 @@ MAX_REPEATS = 20_000
 """Maximum product of nested repeat counts ``{n,m}``. The regex package unrolls repeats during compilation, which has no
 timeout: ``((a{1000}){1000}){10}`` took 10 s and over 2 GB."""
 
+OCCURS_SECONDS = 0.2
+"""Maximum duration of a search for the pattern of a JSON Schema, in seconds."""
 MAX_CAPTURING = 20
 """Maximum number of groups in a pattern with back-references. The regex package stores every repetition of every group:
 nine nested groups took 700 MB on a line of 3 MB."""
@@ -51,6 +54,25 @@ def compile_pattern(pattern: str, ignore_case: bool = False) -> regex.Pattern[st
             "write (?:...) for groups without a back-reference"
         )
     return compiled
+
+
+def occurs(pattern: str, text: str) -> bool | None:
+    """Return whether the pattern of a JSON Schema occurs in ``text``; None if it is invalid or takes too long."""
+    compiled = _compile_if_safe(pattern)
+    if compiled is None:
+        return None
+    try:
+        return compiled.search(searched_part(compiled, text), timeout=OCCURS_SECONDS) is not None
+    except TimeoutError:
+        return None
+
+
+@lru_cache(maxsize=256)
+def _compile_if_safe(pattern: str) -> regex.Pattern[str] | None:
+    try:
+        return compile_pattern(pattern)
+    except ToolError:
+        return None
 
 
 def searched_part(pattern: regex.Pattern[str], text: str) -> str:

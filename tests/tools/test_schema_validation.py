@@ -1,0 +1,76 @@
+"""Schemas from strangers: arguments are checked as the specification says, within limits."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from adapter.tools.call_resolution import resolve_call
+from adapter.tools.function_tools import tool
+from adapter.tools.schema_errors import schema_errors
+from adapter.tools.schema_validation import bounded_validator
+from adapter.tools.tool import ToolSet
+
+EXPONENTIAL = ["^(x+x+)+y$", "(x|x)*y", "(x+)+$y", "^((x+)*)*!$", "(x*)*\\1y", "^(?=(x+x+)+y).*"]
+SLOW: dict[str, Callable[[str], dict[str, Any]]] = {
+    "pattern": lambda pattern: {"properties": {"a": {"type": "string", "pattern": pattern}}},
+    "patternProperties": lambda pattern: {"patternProperties": {pattern: {"type": "string"}}},
+    "nothing else": lambda pattern: {"patternProperties": {pattern: {}}, "additionalProperties": False},
+    "in a branch": lambda pattern: {"properties": {"a": {"anyOf": [{"pattern": pattern}, {"type": "integer"}]}}},
+    "unevaluated": lambda pattern: {"patternProperties": {pattern: {}}, "unevaluatedProperties": False},
+}
+
+
+@pytest.mark.parametrize("keyword", SLOW)
+def test_patterns_are_searched_within_limits(keyword):
+    """An argument of 28 characters took a minute, and twice the time with each further one."""
+    start = time.process_time()
+    for pattern in EXPONENTIAL:
+        built = tool(
+            {"name": "f", "description": "d", "parameters": {"type": "object", **SLOW[keyword](pattern)}}, dict
+        )
+        for arguments in ({"a": "x" * 28}, {"x" * 28: "v"}):
+            schema_errors(built, arguments)
+            resolve_call("f", arguments, ToolSet([built]))
+    assert time.process_time() - start < 15
+
+
+def test_items_are_compared_in_linear_time():
+    validator = bounded_validator({"type": "array", "uniqueItems": True})
+    start = time.process_time()
+    assert validator.is_valid([{"a": number} for number in range(50_000)])
+    assert not validator.is_valid([{"a": 1}, {"b": 2}, {"a": 1}])
+    assert time.process_time() - start < 10
+
+
+SAME = [
+    ({"pattern": "^a+$"}, ["aa", "b", 5]),
+    ({"patternProperties": {"^x": {"type": "integer"}}}, [{"x": 1}, {"x": "1"}, {"y": "1"}, []]),
+    ({"properties": {"a": {}}, "additionalProperties": False}, [{"a": 1}, {"b": 1}, {"b": 1, "c": 2}, 5]),
+    ({"patternProperties": {"^x": {}}, "additionalProperties": {"type": "string"}}, [{"x": 1, "y": "s"}, {"y": 1}]),
+    ({"oneOf": [{"pattern": "^a"}, {"pattern": "^b"}]}, ["a", "b", "c"]),
+    ({"uniqueItems": True}, [[1, 2], [1, 1], [[1], [1]], [True, 1], ["1", 1]]),
+    ({"uniqueItems": False}, [[1, 1]]),
+]
+
+
+@pytest.mark.parametrize(("schema", "values"), SAME)
+def test_other_schemas_are_checked_as_ever(schema, values):
+    for value in values:
+        expected, found = (
+            [(list(error.absolute_path), error.validator) for error in validator.iter_errors(value)]
+            for validator in (Draft202012Validator(schema), bounded_validator(schema))
+        )
+        assert found == expected, value
+
+
+@pytest.mark.parametrize("pattern", ["(", "[", "*", "x{2,1}", "(?P<a>x)(?P<a>y)", "a" * 2_000])
+def test_invalid_patterns_forbid_nothing(pattern):
+    built = tool(
+        {"name": "f", "description": "d", "parameters": {"properties": {"a": {"type": "string", "pattern": pattern}}}},
+        dict,
+    )
+    assert schema_errors(built, {"a": "x"}) == ()
+    assert resolve_call("f", {"a": "x"}, ToolSet([built])).arguments == {"a": "x"}
