@@ -38,7 +38,7 @@ _EFFORTS = {"xhigh": "high", "max": "high"}
 """Anthropic's effort levels that other servers do not support, and the level sent instead."""
 
 _BILLING = "x-anthropic-billing-header:"
-"""Start of a block that Claude Code puts first. Its value changes, so that the server could not reuse its cache."""
+"""Start of a line that Claude Code puts first. Its value changes, so that the server could not reuse its cache."""
 
 
 def as_openai(body: JsonObject, dropped: list[str] | None = None) -> JsonObject:
@@ -110,6 +110,10 @@ def _choice(choice: Mapping[str, Json]) -> JsonObject:
     return fields
 
 
+def _without_billing(text: str) -> str:
+    return text.partition("\n")[2] if text.startswith(_BILLING) else text
+
+
 class _ContentReader:
     """Converts messages and their blocks. ``dropped``: names of dropped block types."""
 
@@ -145,10 +149,10 @@ class _ContentReader:
     def text(self, content: Json) -> str:
         """Return the text of the system prompt, without the part that differs in each request."""
         if isinstance(content, str):
-            return content
+            return _without_billing(content)
         parts = [part for block in require_type(list, content, "system") for part in self._parts(block, "system")]
-        texts = [part["text"] for part in parts if "text" in part]
-        return "\n".join(text for text in texts if not text.startswith(_BILLING))
+        texts = [_without_billing(part["text"]) for part in parts if "text" in part]
+        return "\n".join(text for text in texts if text)
 
     def _result(self, block: JsonObject, path: str) -> Json:
         failed = "Error: " if block.get("is_error") else ""

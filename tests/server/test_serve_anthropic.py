@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from adapter.protocols.anthropic_request import as_openai
 from tests.scripted_server import CHAT, Reply, ScriptedServer, as_error, as_json, as_stream, delta
 from tests.server.test_wrap import CALL, TOOLS, completion
 from tests.serving import serving
@@ -141,3 +142,18 @@ def test_lost_upstream_ends_stream_with_error(anthropic, client, upstream):
     upstream.on(CHAT, as_stream(delta("I look.\n"), delta(CALL[:40]), done=False, cut=True))
     with pytest.raises(anthropic.APIStatusError, match="in the middle of its answer"):
         ask(client, True)
+
+
+@pytest.mark.parametrize(
+    "system",
+    [
+        "x-anthropic-billing-header: cch=1;\nBe brief.",
+        [{"type": "text", "text": "x-anthropic-billing-header: cch=1;\nBe brief."}],
+        [{"type": "text", "text": "x-anthropic-billing-header: cch=1;"}, {"type": "text", "text": "Be brief."}],
+    ],
+    ids=["text", "block", "blocks"],
+)
+def test_billing_line_is_removed(system):
+    """Claude Code changes it with each request."""
+    body = {"model": "m", "max_tokens": 9, "system": system, "messages": [{"role": "user", "content": "Hi"}]}
+    assert as_openai(body)["messages"][0] == {"role": "system", "content": "Be brief."}
