@@ -66,6 +66,8 @@ class MarkerTables(NamedTuple):
     reasoning_markers: MarkerSet
     """All markers that are effective in reasoning."""
     opening_markers: MarkerSet
+    closing_tags: Mapping[str, str]
+    """The closing tags of those opening markers that are tags without attributes."""
     opener_in: Callable[[str], CallOpener] | None
     """Function that builds the opener of ``<NAMESPACE:invoke`` for any namespace."""
 
@@ -157,6 +159,7 @@ def _build_tables(formats: tuple[Format, ...], fallback: tuple[Format, ...]) -> 
         reasoning_ends=markers_for(*reasoning.values(), *channels),
         reasoning_markers=text_markers.subset(*openers, *reasoning.values(), *channels),
         opening_markers=text_markers.subset(*openers),
+        closing_tags={marker: f"</{marker[1:]}" for marker in openers if is_tag(marker)},
         opener_in=_opener_in(formats, fallback),
     )
 

@@ -358,9 +358,11 @@ class Segmenter:
         events = self._call_events.events_for(result, raw)
         if result.calls or result.error is not None:
             self._output.add_calls(progress.finish(events), keeps_space=opener.keeps_space)
-            if is_tag(marker) and f"</{marker[1:]}".lower() not in raw.lower():
-                self._state.open_tags.add(marker[1:-1].lower())
-            yield from self._close_tags()
+            closing = self._tables.closing_tags.get(marker.lower())
+            if closing and not raw[-2 * len(closing) :].lower().rstrip(SPACE).endswith(closing):
+                self._state.open_tags.add(closing[2:-1])
+            if self._state.open_tags:
+                yield from self._close_tags()
         else:
             self._output.add_empty(events, keeps_space=opener.keeps_space)
 
@@ -457,7 +459,7 @@ class Segmenter:
         else:
             self._output.commit_held()
             self._output.add_calls(self._call_events.events_for(result, raw))
-        if self._state.held:
+        if self._state.held and self._state.open_tags:
             yield from self._close_tags()
 
     def _read_fence(self) -> Reader[None]:
@@ -501,8 +503,8 @@ class Segmenter:
         context, state = self._context, self._state
         context.begin_body(at_line_start=state.line.is_blank, after_call=state.last is CALL)
         marker, start, is_own = "".join(span), self._source.offset, is_marked or self._calls_bare
-        is_behind = state.held or any("<" in text for text in state.space)  # buffered calls and tags come first
-        streams = self._streams_arguments and is_marked and not is_behind
+        streams = self._streams_arguments and is_marked and not state.held  # buffered calls come first
+        streams = streams and "<" not in "".join(state.space)  # and so do wrapper tags
         progress = CallProgress(context, self._call_events, marker, start, is_own=is_own, streams_arguments=streams)
         state.enter_call(progress)
         result = yield from read(self._source, span, context)
