@@ -11,9 +11,13 @@ from collections.abc import Iterator
 
 import pypdf
 
+_EMPTY_TABLE = b"\nstartxref\n0\n%%EOF\n"
+"""Makes pypdf search for the objects of a file without a cross-reference table, which it rejects otherwise."""
+
 
 def run(data: bytes) -> Iterator[int | str]:
     """Yield the number of pages, then the text of each page."""
+    data += b"" if b"startxref" in data else _EMPTY_TABLE
     reader = pypdf.PdfReader(io.BytesIO(data))
     yield len(reader.pages)
     for page in reader.pages:

@@ -114,6 +114,14 @@ def test_pdf_text_is_read(read, directory):
     assert read("f.pdf", 2, 2).text == "hello from a page\n"
 
 
+def test_pdf_without_a_table_of_objects_is_read(read, directory):
+    """As programs write it by hand; viewers search for its objects, too."""
+    pytest.importorskip("pypdf")
+    whole = make_pdf("hello from a page")
+    (directory / "f.pdf").write_bytes(whole[: whole.index(b"xref")] + b"trailer << /Root 1 0 R >>\n%%EOF")
+    assert read("f.pdf").text == "--- page 1 of 1 ---\nhello from a page\n"
+
+
 def test_pdf_without_text_or_reader_is_explained(desk, directory, monkeypatch):
     """Scanned, damaged, or pypdf missing."""
     (directory / "f.pdf").write_bytes(make_pdf(""))
