@@ -11,6 +11,7 @@ import ipaddress
 import json
 import os
 import re
+import socket
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -48,6 +49,9 @@ QUERY_TIMEOUT_S = 2.0
 """Maximum time to wait for an answer that describes the server or its models, in seconds."""
 
 
+_LOCAL_NAMES = frozenset({"localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback"})
+
+
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """A model server. ``base_url``: URL of its OpenAI-compatible API, without a trailing slash."""
@@ -68,11 +72,18 @@ class Endpoint:
     @property
     def is_local(self) -> bool:
         """True if the server is on this machine, and reached without a proxy."""
-        host = urlsplit(self.base_url).hostname or ""
+        host = (urlsplit(self.base_url).hostname or "").removesuffix(".")
+        if host in _LOCAL_NAMES or host.endswith(".localhost"):
+            return True
         try:
-            return ipaddress.ip_address(host).is_loopback
+            address = ipaddress.ip_address(host)
         except ValueError:
-            return host == "localhost" or host.endswith(".localhost")
+            try:
+                address = ipaddress.ip_address(socket.inet_aton(host))  # such as 127.1 and 2130706433
+            except OSError:
+                return False
+        address = getattr(address, "ipv4_mapped", None) or address
+        return address.is_loopback or address.is_unspecified
 
 
 def api_key_for(endpoint: Endpoint) -> str | None:

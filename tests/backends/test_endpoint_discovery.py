@@ -7,7 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from adapter.backends.endpoint_discovery import MAX_MODELS, Endpoint, api_url, find_endpoint, ollama_url, sees_images
+from adapter.backends.endpoint_discovery import (
+    MAX_MODELS,
+    Endpoint,
+    api_key_for,
+    api_url,
+    find_endpoint,
+    ollama_url,
+    sees_images,
+)
 from adapter.backends.prompt_discovery import PromptDiscoverer
 from adapter.backends.small_model_check import SmallModelCheck
 from adapter.core.errors import TransportError, UsageError
@@ -164,3 +172,18 @@ def test_caches_of_model_names_are_bounded(scripted):
         assert prompts.discover(f"made up {number}").own is None
         assert guides.assists_for(f"made up {number}") is None
     assert len(prompts._found) == len(guides._known) == 10
+
+
+@pytest.mark.parametrize(
+    ("host", "is_local"),
+    [
+        *((name, True) for name in ("127.0.0.1", "localhost", "LOCALHOST", "localhost.", "x.localhost", "127.8.8.8")),
+        *((name, True) for name in ("[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "[::]", "127.1", "2130706433", "0x7f.1")),
+        *((name, False) for name in ("api.example.com", "192.168.1.5", "localhost.example.com", "127.0.0.1.nip.io")),
+        *((name, False) for name in ("10.0.0.1", "[2606:4700::1111]", "128.0.0.1", "mylocalhost")),
+    ],
+)
+def test_servers_on_this_machine_never_get_the_key(monkeypatch, host, is_local):
+    """In every spelling, such as the 0.0.0.0 that vLLM prints."""
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    assert api_key_for(Endpoint(f"http://{host}:8000/v1")) == (None if is_local else "key")
