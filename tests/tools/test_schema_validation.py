@@ -13,7 +13,15 @@ from adapter.tools.schema_errors import schema_errors
 from adapter.tools.schema_validation import bounded_validator
 from adapter.tools.tool import ToolSet
 
-EXPONENTIAL = ["^(x+x+)+y$", "(x|x)*y", "(x+)+$y", "^((x+)*)*!$", "(x*)*\\1y", "^(?=(x+x+)+y).*"]
+EXPONENTIAL = [
+    "^(x+x+)+y$",
+    "(x|x)*y",
+    "(x+)+$y",
+    "^((x+)*)*!$",
+    "(x*)*\\1y",
+    "^(?=(x+x+)+y).*",
+    "^(?:(?:x|xx)+){1,30}y",
+]
 SLOW: dict[str, Callable[[str], dict[str, Any]]] = {
     "pattern": lambda pattern: {"properties": {"a": {"type": "string", "pattern": pattern}}},
     "patternProperties": lambda pattern: {"patternProperties": {pattern: {"type": "string"}}},

@@ -442,3 +442,14 @@ def test_fetch_approval_is_per_host(server, tmp_path):
             tmp_path, HOSTED, mode, rules=[PermissionRule.from_text(text)], host=Host(web=LOCAL)
         ) as workspace:
             assert workspace.run("fetch", {"url": server.url + "/"}).ok == ok
+
+
+def test_conversion_ends_with_the_timeout(tmp_path, monkeypatch):
+    """It is a process of its own, which has what is left of the time."""
+    job = tmp_path / "job.py"
+    job.write_text("def run(data, format):\n    while True: pass\n    yield 1\n")
+    monkeypatch.setattr("adapter.workspace.capabilities.html_text.__file__", str(job))
+    began = time.monotonic()
+    with pytest.raises(ToolError, match="could not be converted to markdown: it takes more than 1 s"):
+        web_fetch.convert("<p>x</p>", "markdown", 1.0)
+    assert time.monotonic() - began < 20
