@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import takewhile
 
 from adapter.core.events import Json, JsonObject, RejectedCall, ToolCall
 from adapter.core.rejection_codes import REJECTION_REASONS
@@ -145,10 +146,11 @@ def exchange_badges(*, calls: object, fixes: object, invalid: object, rejected: 
 
 
 def title_of(turn: Turn) -> str:
-    """Return the title of a response, which is its content or its first call."""
-    if turn.content.strip() or not turn.calls:
+    """Return the title of a response, which is its first call, or its content if that comes first."""
+    if not turn.calls:
         return turn.content
-    return title_of_call(turn.calls[0])
+    before = Turn.from_events(takewhile(lambda event: not isinstance(event, ToolCall), turn.events)).content
+    return before if before.strip() else title_of_call(turn.calls[0])
 
 
 def title_of_call(call: ToolCall) -> str:

@@ -64,7 +64,7 @@ class LiveAnswer:
         match event:
             case TextDelta(text=text):
                 self.size += len(text)
-                if len(self._content) < MAX_HEAD:
+                if len(self._content) < MAX_HEAD and not self._first_call:
                     self._content += text[:MAX_HEAD]
             case ReasoningDelta(text=text):
                 self.size += len(text)
@@ -103,7 +103,7 @@ class LiveAnswer:
 
     @property
     def title(self) -> str:
-        """The start of the content, or the first call if the content is empty."""
+        """The start of the content before the first call, or else that call."""
         if self._content.strip():
             return self._content
         if self._first_call is not None:
