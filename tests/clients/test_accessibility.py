@@ -30,7 +30,8 @@ from tests.evaluation.probe.test_probe import clever, tried
 from tests.recording.test_view_in_a_browser import texts
 from tests.recording.view.test_page_data import BARE, CALL, DRAFTED, TRANSCRIPTS, exchange
 from tests.server.test_live_view import page_of
-from tests.server.test_viewing_in_a_browser import eventually, over
+from tests.server.test_viewing_in_a_browser import over
+from tests.waiting import eventually
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(300)]
 

@@ -32,6 +32,7 @@ from tests.live_upstream import LiveUpstream
 from tests.scripted_server import CHAT, ScriptedServer, as_json, as_stream, delta
 from tests.server.test_wrap import ASK, CALL, TOOLS, completion
 from tests.serving import serving
+from tests.waiting import eventually
 
 SECRET = "hunter2-very-secret"
 SECOND = CALL.replace("a.py", "b.py")
@@ -270,6 +271,7 @@ def test_an_answer_that_the_client_left_is_recorded_as_such(tmp_path, by):
         with client.chat.completions.create(model="qwen3", messages=ASK, tools=TOOLS, stream=True) as stream:
             assert any(chunk.choices[0].delta.content == "I look." for chunk in stream)
         assert upstream.hung_up.wait(60)
+        eventually(lambda: file.exists() and written(file))  # the server records it after that
     (exchange,) = written(file)
     assert (exchange.text, exchange.finish_reason, exchange.calls) == ("I look.", "abandoned", ())
     assert difference(exchange) == ""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -18,6 +17,7 @@ from tests.scripted_server import CHAT
 from tests.server.test_live_view import API_KEY, page_of, viewed
 from tests.server.test_serve_pages import ask
 from tests.server.test_wrap import TOOLS
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.clients
 
@@ -27,13 +27,6 @@ def live() -> Iterator[LiveExchanges]:
     live = LiveExchanges(Redactor({}))
     yield live
     live.close()
-
-
-def eventually(holds: Callable[[], object], seconds: float = 20.0) -> None:
-    until = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < until
-        time.sleep(0.02)
 
 
 def over(live: LiveExchanges, text: str, said: str = "Read a.py") -> None:

@@ -39,6 +39,7 @@ pytest.importorskip("mcp", reason="needs the MCP SDK: pip install 'toolcall-adap
 from mcp import Client, StdioServerParameters
 
 from adapter.integrations.mcp.server import build_server
+from tests.waiting import eventually
 
 ROOT = Path(__file__).parents[3]
 BLADE = get_dialect("blade").tools
@@ -302,13 +303,6 @@ def test_dead_server_is_reported(tmp_path):
         again = workspace.run("add", {"first": 1})
         assert not again.ok
         assert "'example'" in (again.error or "")
-
-
-def eventually(holds: Callable[[], bool], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
 
 
 def is_running(pid: int) -> bool:
