@@ -51,8 +51,9 @@ def test_half_a_call_is_never_shown(reason):
     shown: list[tuple[str, str]] = []
     for name in FORMATS:
         call = get_format(name).encode_calls([("read_file", ARGUMENTS)]).lstrip()
+        before = "" if name == "glm4_0414" else "I look.\n"  # without markers, a call is the whole answer
         for size in range(1, len(call), 1 if EFFORT > 1 else 11):
-            content = content_of(streamed(f"I look.\n{call[:size]}", reason, of_format(name)))
+            content = content_of(streamed(before + call[:size], reason, of_format(name)))
             if len(content.removeprefix("I look.").strip()) > 1:
                 shown.append((name, content))
     assert shown == []
