@@ -72,18 +72,39 @@ class Endpoint:
     @property
     def is_local(self) -> bool:
         """True if the server is on this machine, and reached without a proxy."""
-        host = (urlsplit(self.base_url).hostname or "").removesuffix(".")
-        if host in _LOCAL_NAMES or host.endswith(".localhost"):
-            return True
+        return is_loopback_host(self._host) or is_unspecified_host(self._host)
+
+    @property
+    def _host(self) -> str:
+        return urlsplit(self.base_url).hostname or ""
+
+
+def is_loopback_host(host: str) -> bool:
+    """Return whether only this machine can reach ``host``, a name or an IP address in any notation."""
+    name, address = host.lower().removesuffix("."), _parse_address(host)
+    return name in _LOCAL_NAMES or name.endswith(".localhost") or (address is not None and address.is_loopback)
+
+
+def is_unspecified_host(host: str) -> bool:
+    """Return whether ``host`` is ``0.0.0.0`` or ``::``.
+
+    A client reaches this machine at it, but a server that listens on it is reached from everywhere.
+    """
+    address = _parse_address(host)
+    return address is not None and address.is_unspecified
+
+
+def _parse_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """Return the address of a host that is no name."""
+    host = host.removesuffix(".")
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
         try:
-            address = ipaddress.ip_address(host)
-        except ValueError:
-            try:
-                address = ipaddress.ip_address(socket.inet_aton(host))  # such as 127.1 and 2130706433
-            except OSError:
-                return False
-        address = getattr(address, "ipv4_mapped", None) or address
-        return address.is_loopback or address.is_unspecified
+            address = ipaddress.ip_address(socket.inet_aton(host))  # such as 127.1 and 2130706433
+        except OSError:
+            return None
+    return getattr(address, "ipv4_mapped", None) or address
 
 
 def api_key_for(endpoint: Endpoint) -> str | None:

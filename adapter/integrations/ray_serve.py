@@ -32,7 +32,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import ASGIApp, Scope
 
-from adapter.backends.endpoint_discovery import api_url
+from adapter.backends.endpoint_discovery import api_url, is_loopback_host
 from adapter.backends.template_files import load_chat_template
 from adapter.conversation.guardrails.registry import parse_guardrails
 from adapter.core.errors import UsageError
@@ -49,7 +49,7 @@ from adapter.protocols.translation_options import (
     TranslationOptions,
     validate_options,
 )
-from adapter.server.app import ServerSettings, create_app, is_loopback_host
+from adapter.server.app import ServerSettings, create_app
 from adapter.server.request_body import MAX_BODY_BYTES, read_content
 
 SESSION = "x-session-id"

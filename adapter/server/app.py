@@ -24,7 +24,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp
 
-from adapter.backends.endpoint_discovery import Endpoint, get_json, without_password
+from adapter.backends.endpoint_discovery import get_json, is_loopback_host, without_password
 from adapter.backends.template_files import TemplateWorker
 from adapter.core.callbacks import require_sync
 from adapter.core.errors import TransportError, UsageError
@@ -216,11 +216,6 @@ def _worker(settings: ServerSettings) -> ASGIApp:
     if settings.log_json:
         use_json_logs()
     return create_app(settings)
-
-
-def is_loopback_host(host: str) -> bool:
-    """Return whether only this machine can reach ``host``."""
-    return Endpoint(f"http://[{host}]" if ":" in host else f"http://{host}").is_local
 
 
 def create_app(settings: ServerSettings, *observers: RequestObserver) -> ASGIApp:

@@ -13,6 +13,7 @@ from adapter.backends.endpoint_discovery import (
     api_key_for,
     api_url,
     find_endpoint,
+    is_loopback_host,
     ollama_url,
     sees_images,
 )
@@ -187,3 +188,15 @@ def test_servers_on_this_machine_never_get_the_key(monkeypatch, host, is_local):
     """In every spelling, such as the 0.0.0.0 that vLLM prints."""
     monkeypatch.setenv("OPENAI_API_KEY", "key")
     assert api_key_for(Endpoint(f"http://{host}:8000/v1")) == (None if is_local else "key")
+
+
+@pytest.mark.parametrize(
+    ("host", "is_loopback"),
+    [
+        *((host, True) for host in ("127.0.0.1", "localhost", "::1", "127.1", "::ffff:127.0.0.1")),
+        *((host, False) for host in ("0.0.0.0", "::", "0", "::ffff:0.0.0.0", "", "192.168.1.5", "example.com")),
+    ],
+)
+def test_server_that_listens_on_all_addresses_is_public(host, is_loopback):
+    """A client reaches this machine at 0.0.0.0, but others reach a server that listens on it."""
+    assert is_loopback_host(host) == is_loopback

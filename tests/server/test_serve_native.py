@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapter.backends.endpoint_discovery import Endpoint
 from adapter.protocols.upstream_failures import refuses_tools
 from tests.http_requests import send
 from tests.live_upstream import LiveUpstream
@@ -136,12 +137,13 @@ def far(monkeypatch: pytest.MonkeyPatch) -> None:
     """Yield a server at a remote address, which gets this key."""
     monkeypatch.setenv("OPENAI_API_KEY", "open-sesame")
     monkeypatch.setenv("NO_PROXY", "*")
+    monkeypatch.setattr(Endpoint, "is_local", property(lambda endpoint: False))
 
 
 @contextmanager
 def serving_far(upstream: str, profile: str = "none") -> Iterator[str]:
-    """Yield a server in this process, in front of a local address that does not look like one."""
-    settings = ServerSettings(upstream.replace("127.0.0.1", "0.0.0.0") + "/v1", profile=profile)
+    """Yield a server in this process, in front of an address that ``far`` declares remote."""
+    settings = ServerSettings(upstream + "/v1", profile=profile)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server = uvicorn.Server(uvicorn_config(settings))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
