@@ -181,6 +181,7 @@ _BARE = re.compile(r"[^,{}\[\]\"<>\n]+")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?(?=\s*(?:[,}\])]|$))")
 _WORDS = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
 _PYTHON_WORDS = ("True", "False", "None")
+_WORD = re.compile(rf"(?:{'|'.join(_WORDS)}){_AFTER_VALUE.pattern}")
 _CLOSINGS = {"{": "}", "(": ")", "[": "]"}
 
 
@@ -278,7 +279,8 @@ class _GemmaReader:
             if isinstance(value, float) and not math.isfinite(value):
                 raise FormatError(f"{number.group()} is too large to be a number")
             return spell(value, number.group())
-        if (text := self.single_quoted() if char == "'" else self.text_before_quote()) is not None:
+        is_word = _WORD.match(self.text, self.position) is not None
+        if not is_word and (text := self.single_quoted() if char == "'" else self.text_before_quote()) is not None:
             return text
         bare = _BARE.match(self.text, self.position)
         text = bare.group().partition(closing)[0].strip() if bare is not None else ""
