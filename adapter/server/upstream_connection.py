@@ -183,10 +183,10 @@ class UpstreamConnection:
         async def once() -> aiohttp.ClientResponse:
             try:
                 return await self._request(method, path, content, headers, has_own_timeout)
-            except aiohttp.ClientOSError as error:
+            except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
                 if isinstance(error, aiohttp.ClientConnectorError):
                     raise
-                # llama.cpp silently closes a connection after its hundredth request
+                # Servers close a connection after a while, or after its hundredth request (llama.cpp), in this moment.
                 return await self._request(method, path, content, headers, has_own_timeout)
 
         try:

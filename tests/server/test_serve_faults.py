@@ -7,6 +7,7 @@ import http.client
 import json
 import re
 import socket
+import socketserver
 import subprocess
 import sys
 import threading
@@ -110,6 +111,29 @@ def test_dropped_connection_is_reported(client, upstream):
     with pytest.raises(openai.InternalServerError, match=r"accepted the request but sent no answer .*log") as caught:
         ask(client, False)
     assert "Start one" not in str(caught.value)
+
+
+def test_connection_that_closes_at_the_next_request_is_opened_again():
+    """As at the end of the time that a server keeps an idle connection."""
+    body = json.dumps(completion("Hi.")).encode()
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+
+    class OneAnswer(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            for answer in (head + body, b""):
+                size = 0
+                while (line := self.rfile.readline()) not in (b"\r\n", b""):
+                    size = int(line[15:]) if line.lower().startswith(b"content-length:") else size
+                self.rfile.read(size)
+                self.wfile.write(answer)
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), OneAnswer) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with serving(f"http://127.0.0.1:{server.server_address[1]}", "--profile", "none") as url:
+            request = json.dumps({"model": "m", "messages": ASK}).encode()
+            assert [post(url.removesuffix("/v1"), request)[0] for _ in range(3)] == [200, 200, 200]
+        server.shutdown()
 
 
 @streamed_and_whole
