@@ -164,15 +164,16 @@ def reasoning(size: int, seed: int = 1) -> str:
     return "\n".join(lines)
 
 
-WITHOUT_TEXT = frozenset({"glm4_0414"})
-"""Formats without markers, whose call is the whole answer."""
+def is_whole_answer(name: str) -> bool:
+    """Return whether a call in the format ``name`` is the whole answer, because nothing marks where it begins."""
+    return not FORMATS[name].openers and FORMATS[name].openers_for is None
 
 
 def answer(name: str = "hermes", seed: int = 1) -> str:
     """About 2 KB: reasoning, some Markdown, and one call that edits a file."""
     edit = {"path": "src/app.py", "old_text": source(250, seed), "new_text": source(350, seed + 1)}
     call = FORMATS[name].encode_calls([("apply_edit", edit)])
-    opening = "" if name in WITHOUT_TEXT else f"{_opening(500, seed)}\n\n"
+    opening = "" if is_whole_answer(name) else f"{_opening(500, seed)}\n\n"
     return f"<think>\n{reasoning(500, seed)}\n</think>\n\n{opening}{call}"
 
 

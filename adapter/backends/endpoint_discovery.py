@@ -95,7 +95,7 @@ def is_unspecified_host(host: str) -> bool:
 
 
 def _parse_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """Return the address of a host that is no name."""
+    """Return the IP address that ``host`` spells in any notation, or None if ``host`` is a name."""
     host = host.removesuffix(".")
     try:
         address = ipaddress.ip_address(host)

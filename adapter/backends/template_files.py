@@ -36,8 +36,10 @@ READER = str(Path(__file__).with_name("template_reader.py"))
 
 
 def load_chat_template(path: Path) -> ChatTemplate:
-    """Load the template at ``path`` in a process with time and memory limits. If there is no template, raises
-    UsageError, which lists the accepted files."""
+    """Load the template at ``path`` in a process with time and memory limits.
+
+    Raises UsageError with a list of the accepted files if ``path`` contains no template.
+    """
     from adapter.workspace.sandbox.bounded_worker import run_bounded
 
     path = path.expanduser()
@@ -49,8 +51,10 @@ def load_chat_template(path: Path) -> ChatTemplate:
 
 
 def run_render_step(step: RenderTemplate, template: TemplateWorker | None) -> str:
-    """Render the prompt of ``step`` with the user's template. Raises TemplatePromptError if there is none or it
-    fails."""
+    """Render the prompt of ``step`` with the user's template.
+
+    Raises TemplatePromptError if ``template`` is None or cannot be rendered.
+    """
     if template is None:
         raise TemplatePromptError("no chat template was given")
     try:

@@ -106,7 +106,7 @@ class _Note:
 
 
 class _Fitting:
-    """The conversation up to a message, with its cuts. A message that was summarized is None.
+    """The conversation up to a message, after its cuts. None replaces each summarized message.
 
     Each kind of cut has its own position. Before that position, the cut has been made everywhere. Positions only move
     forward.

@@ -23,7 +23,8 @@ _NAME = r"[A-Za-z_][\w.-]{0,30}+(?::[\w.-]{0,30}+)?+"
 _TAG = re.compile(rf"<({_NAME})>")
 _TAG_BEGINNING = re.compile(rf"<(?:{_NAME})?\Z")
 _TAG_LIMIT = 64
-_NAMESPACE = re.compile(r"<([A-Za-z_][\w.-]{0,30}+:)invoke(?=[ \t\n])")
+_NAMESPACED = r"([A-Za-z_][\w.-]{0,30}+:)invoke(?=[ \t\n])"
+_NAMESPACE = re.compile(f"<{_NAMESPACED}")
 _NAMESPACE_BEGINNING = re.compile(r"<(?:[A-Za-z_][\w.-]{0,30}+(?::i?n?v?o?k?e?)?)?\Z")
 _QUOTES = re.compile(r"code|pre|.*(?:example|sample|quote|result|response|output|document)s?", re.IGNORECASE)
 """Tags whose content is quoted, and not called."""
@@ -37,7 +38,7 @@ def idle_after_tag_start(openers: Iterable[str]) -> str:
     """Return a pattern of text after `TAG_START` that is neither a tag before a call nor a closing tag."""
     call = rf"{first_two(openers)}|<[A-Za-z_]|\Z"
     tag = rf"{_NAME}(?:\Z|>[{SPACE}]*+(?:{call}))|(?i:{_CALLS.pattern})[\w:.-]*+>"
-    return rf"(?!/?\Z|{tag}|/{_NAME}(?:\Z|>)|{_NAMESPACE.pattern[1:]})"
+    return rf"(?!/?\Z|{tag}|/{_NAME}(?:\Z|>)|{_NAMESPACED})"
 
 
 def take_wrapper(source: StreamBuffer, openers: MarkerSet, has_namespaces: bool) -> Reader[str]:

@@ -19,6 +19,7 @@ from adapter.protocols.sse import encode_event
 from adapter.protocols.translate import translate_chat_request
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.translation_options import PromptSettings, TranslationOptions
+from benchmarks.written_texts import is_whole_answer
 from tests.effort import EFFORT
 from tests.protocols.test_wire import request, whole
 from tests.scripted_server import delta
@@ -51,7 +52,7 @@ def test_half_a_call_is_never_shown(reason):
     shown: list[tuple[str, str]] = []
     for name in FORMATS:
         call = get_format(name).encode_calls([("read_file", ARGUMENTS)]).lstrip()
-        before = "" if name == "glm4_0414" else "I look.\n"  # without markers, a call is the whole answer
+        before = "" if is_whole_answer(name) else "I look.\n"
         for size in range(1, len(call), 1 if EFFORT > 1 else 11):
             content = content_of(streamed(before + call[:size], reason, of_format(name)))
             if len(content.removeprefix("I look.").strip()) > 1:

@@ -15,6 +15,7 @@ from adapter.core.events import JsonObject
 from adapter.core.turn import Turn
 from adapter.parsing.formats import FORMATS, get_format
 from adapter.parsing.parser import parse
+from benchmarks.written_texts import is_whole_answer
 from tests.effort import EFFORT
 
 PARAMETERS = {
@@ -45,9 +46,6 @@ NOT_CLOSED = frozenset({"deepseek_v3", "functionary", "mistral"})
 
 WITHOUT_NAMES = frozenset({"inkling", "muse_glimmer", "tool_elements"})
 """Formats that write a name twice, or as a tag."""
-
-WITHOUT_TEXT = frozenset({"glm4_0414"})
-"""Formats whose call is the whole answer, so that no text precedes it."""
 
 
 def damages(text: str, chance: Random) -> str:
@@ -82,7 +80,7 @@ def turn_of(name: str, damaged: str) -> Turn:
     return parse(f"{BEFORE}\n\n{before}{damaged}{after}", TOOLS, name, generation_prompt="")
 
 
-@pytest.mark.parametrize("name", sorted({*FORMATS} - WITHOUT_NAMES - WITHOUT_TEXT))
+@pytest.mark.parametrize("name", sorted(name for name in {*FORMATS} - WITHOUT_NAMES if not is_whole_answer(name)))
 def test_damaged_call_costs_only_itself(name):
     chance = Random(name)
     for _ in range(25 * EFFORT):
