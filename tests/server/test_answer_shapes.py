@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
@@ -42,8 +44,14 @@ UPSTREAMS = {
 
 @pytest.fixture(scope="module", params=UPSTREAMS)
 def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, str]]:
-    kind, options = UPSTREAMS[request.param]
-    file = tmp_path_factory.mktemp("template") / "chat.jinja"
+    with serving_template(*UPSTREAMS[request.param], tmp_path_factory.mktemp("template")) as both:
+        yield both
+
+
+@contextmanager
+def serving_template(kind: str, options: list[str], folder: Path) -> Iterator[tuple[TemplateServer, str]]:
+    """Yield a model server of ``kind``, and the URL of our server before it. ``TEMPLATE`` in ``options`` is a file."""
+    file = folder / "chat.jinja"
     file.write_text(CHATML)
     options = [str(file) if each == "TEMPLATE" else each for each in options]
     with TemplateServer(kind, CHATML) as upstream, serving(f"{upstream.url}/v1", *options) as url:

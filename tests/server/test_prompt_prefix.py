@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.server.test_answer_shapes import send
-from tests.serving import serving
-from tests.template_server import CHATML, TemplateServer
+from tests.server.test_answer_shapes import send, serving_template
+from tests.template_server import TemplateServer
 
 pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
 
@@ -181,12 +180,8 @@ SERVERS: dict[str, tuple[str, list[str]]] = {
 
 @pytest.fixture(scope="module", params=SERVERS)
 def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, str]]:
-    kind, options = SERVERS[request.param]
-    file = tmp_path_factory.mktemp("template") / "chat.jinja"
-    file.write_text(CHATML)
-    options = [str(file) if each == "TEMPLATE" else each for each in options]
-    with TemplateServer(kind, CHATML) as upstream, serving(f"{upstream.url}/v1", *options) as url:
-        yield upstream, url.removesuffix("/v1")
+    with serving_template(*SERVERS[request.param], tmp_path_factory.mktemp("template")) as both:
+        yield both
 
 
 @pytest.mark.parametrize("with_tools", [True, False], ids=["tools", "no tools"])
