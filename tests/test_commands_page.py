@@ -15,9 +15,9 @@ from adapter.cli.options import show_hidden_options
 PAGE = Path(__file__).parent.parent / "docs" / "commands.md"
 HEAD = """# Commands and options
 
-Look up every command and option. This page is generated from `adapter COMMAND --help-all`; a section names the options
-that its command shares with an earlier one. Results go to standard output, messages to standard error. The output of
-`--json` contains a model's text unchanged, with escapes.
+Look up every command and option. This page is generated from `adapter COMMAND --help-all`; options shared with
+`adapter run` are described there. Results go to standard output, messages to standard error. The output of `--json`
+contains a model's text unchanged, with escapes.
 
 | exit code | meaning |
 |---|---|
@@ -27,8 +27,8 @@ that its command shares with an earlier one. Results go to standard output, mess
 | 3 | No model server answers. For `adapter tool`: the tool does not exist. |
 | 130 | Stopped with Ctrl-C. |
 """
-_FEWEST_SHARED = 6
-"""A command that shares fewer options with an earlier one describes them again."""
+_REFERENCE = "adapter run"
+"""The command whose options are described only once; those that later commands share with it are only named."""
 _ESCAPED = str.maketrans({"|": "\\|", "<": "&lt;", "*": "\\*", "_": "\\_", "\n": " "})
 
 
@@ -54,8 +54,8 @@ def table(kind: str, lines: Iterable[str]) -> str:
     return f"\n| {kind} | meaning |\n|---|---|\n{''.join(lines)}"
 
 
-def section(name: str, command: Any, earlier: dict[str, set[str]]) -> Iterator[str]:
-    """Yield the section of a command. ``earlier``: the rows of the commands before it; updated."""
+def section(name: str, command: Any, reference: dict[str, None]) -> Iterator[str]:
+    """Yield the section of a command. ``reference``: the rows of `_REFERENCE`, empty before its own section."""
     show_hidden_options(command)
     context = typer.Context(command)
     arguments = [each for each in command.params if each.param_type_name == "argument"]
@@ -66,11 +66,10 @@ def section(name: str, command: Any, earlier: dict[str, set[str]]) -> Iterator[s
         yield table("argument", rows(arguments, context).values())
 
     option_rows = rows(options, context)
-    other = max(earlier, key=lambda each: len(earlier[each] & set(option_rows.values())), default="")
-    shared = [option for option, row in option_rows.items() if row in earlier.get(other, ())]
-    shared = shared if len(shared) >= _FEWEST_SHARED else []
+    shared = {option: row for option, row in option_rows.items() if row in reference}
+    missing = [row.split("`")[1].split()[0] for row in reference if row not in option_rows.values()]
     own = [each for each in options if each.opts[0] not in shared]
-    earlier[name] = set(option_rows.values())
+    reference.update(dict.fromkeys(option_rows.values()) if name == _REFERENCE else {})
 
     def panel(option: Any) -> str:
         return option.rich_help_panel or "Options"
@@ -79,14 +78,16 @@ def section(name: str, command: Any, earlier: dict[str, set[str]]) -> Iterator[s
     for title, group in groupby(sorted(own, key=lambda each: titles.index(panel(each))), panel):
         yield f"\n**{title}**\n{table('option', [option_rows[each.opts[0]] for each in group])}"
     if shared:
-        link = f"[`{other}`](#{other.replace(' ', '-')})"
-        yield f"\nAs in {link}: {', '.join(f'`{each}`' for each in shared)}.\n"
+        link = f"[`{_REFERENCE}`](#{_REFERENCE.replace(' ', '-')})"
+        few = len(missing) < len(shared)
+        names = ", ".join(f"`{each}`" for each in (missing if few else shared))
+        yield f"\nAll options of {link} except {names}.\n" if few else f"\nAs in {link}: {names}.\n"
 
 
 def page() -> str:
     group = typer.main.get_command(make_app())
-    earlier: dict[str, set[str]] = {}
-    return HEAD + "".join(part for name, command in commands(group) for part in section(name, command, earlier))
+    reference: dict[str, None] = {}
+    return HEAD + "".join(part for name, command in commands(group) for part in section(name, command, reference))
 
 
 def test_commands_page_matches_the_program():
@@ -99,8 +100,8 @@ def test_commands_page_lists_every_command_and_hidden_options():
     assert text.partition("## adapter serve\n")[2].partition("\n## ")[0].count("\n| `-") > 30
 
 
-def test_shared_options_are_described_once_and_named_by_each_command():
+def test_options_shared_with_run_are_described_once():
     chat = page().partition("## adapter chat\n")[2].partition("\n## ")[0]
-    assert "As in [`adapter run`](#adapter-run): `--workspace`, " in chat
+    assert "All options of [`adapter run`](#adapter-run) except `--record`." in chat
     assert "| `--sandbox" not in chat
     assert "| `--resume" in chat
