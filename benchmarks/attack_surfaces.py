@@ -110,8 +110,8 @@ SURFACES: dict[str, Verbs] = {
 
 
 class Scripted:
-    """A model with given answers; ``{ECHO}`` in one is what it was shown last. ``whole``: the system prompt counts
-    as shown, too."""
+    """A model with given answers; ``{ECHO}`` in one is what it was shown last, ``{INNER}`` that without its first and
+    last line. ``whole``: the system prompt counts as shown, too."""
 
     def __init__(self, answers: Sequence[str], *, whole: bool = False) -> None:
         self._answers = iter(answers)
@@ -124,6 +124,7 @@ class Scripted:
             self.shown += [str(message["content"]) for message in messages[:-1]]
         self.shown.append(last)
         text = next(self._answers, "Done.").replace("{ECHO}", last)
+        text = text.replace("{INNER}", "\n".join(last.split("\n")[1:-1]))
         for start in range(0, len(text), 4_096):
             yield Chunk(text=text[start : start + 4_096])
         yield Chunk("", finish_reason="stop")

@@ -25,6 +25,7 @@ from adapter.parsing.json_scanner import (
 from adapter.parsing.marker_set import markers_for
 from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer, skip_space, take_until
 from adapter.tools.call_shapes import ABOUT_KEYS, ARGUMENT_KEYS, NAME_KEYS, NESTING_KEYS, looks_like_call
+from adapter.tools.tool import ToolSet
 
 MAX_OPENING = 3
 """Maximum number of brackets before the first key of a call; the deepest supported nesting has two."""
@@ -63,7 +64,9 @@ class UntaggedJson:
         values, error = yield from self._take_values(source, span, context)
         if not values and not self.after_marker and source.final and _names_tool("".join(span), context):
             return CUT
-        if not values or (not self.after_marker and not all(self._is_call(value, context) for value in values)):
+        if not values or (
+            not self.after_marker and not all(is_bare_call(each.value, context.tools) for each in values)
+        ):
             if not self.after_marker:
                 return TEXT
             if self.name is not None or source.was_cut:
@@ -182,12 +185,6 @@ class UntaggedJson:
         source.push_back("".join(ahead))
         return key is not None and (key in CALL_KEYS or key in context.tools)
 
-    def _is_call(self, value: Value, context: ReadContext) -> bool:
-        items = value.value if isinstance(value.value, list) else [value.value]
-        return bool(items) and all(
-            looks_like_call(item) or _is_known_call(item, context) or _is_flat_call(item, context) for item in items
-        )
-
 
 def _take_complete(source: StreamBuffer, span: list[str]) -> Value | None:
     """Take a complete and valid list or object, which is the usual case. Otherwise take nothing and return None."""
@@ -236,16 +233,24 @@ def _names_tool(text: str, context: ReadContext) -> bool:
     return name_match is not None and context.tools.match(name_match.group(1)) is not None
 
 
-def _is_known_call(item: Json, context: ReadContext) -> bool:
-    return isinstance(item, dict) and len(item) == 1 and next(iter(item)) in context.tools
+def is_bare_call(value: Json, tools: ToolSet) -> bool:
+    """Return whether ``value``, or every item of it, is a call without its markers."""
+    items = value if isinstance(value, list) else [value]
+    return bool(items) and all(
+        looks_like_call(item) or _is_named_call(item, tools) or _is_flat_call(item, tools) for item in items
+    )
 
 
-def _is_flat_call(item: Json, context: ReadContext) -> bool:
+def _is_named_call(item: Json, tools: ToolSet) -> bool:
+    return isinstance(item, dict) and len(item) == 1 and next(iter(item)) in tools
+
+
+def _is_flat_call(item: Json, tools: ToolSet) -> bool:
     """Return whether ``item`` names a tool of the session and has all required arguments at the level of the name."""
     if not isinstance(item, dict):
         return False
     key = next((key for key in NAME_KEYS if isinstance(item.get(key), str)), None)
-    tool = context.tools.get(item[key].strip()) if key else None
+    tool = tools.get(item[key].strip()) if key else None
     if tool is None or key in tool.properties:
         return False
     arguments = item.keys() - {key, *ABOUT_KEYS}

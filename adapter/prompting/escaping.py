@@ -27,7 +27,7 @@ from adapter.core.errors import FormatError
 from adapter.core.events import Json
 from adapter.core.json.decode import decode_json
 from adapter.core.text.text_cache import TextCache
-from adapter.parsing.bare_json import CALL_KEYS, MAX_OPENING
+from adapter.parsing.bare_json import CALL_KEYS, MAX_OPENING, is_bare_call
 from adapter.parsing.bodies.python_scanner import read_list
 from adapter.parsing.format import Format, ReadContext
 from adapter.parsing.formats import FORMATS
@@ -35,17 +35,19 @@ from adapter.parsing.json_scanner import MAX_ATTEMPTS, scan_json_value
 from adapter.parsing.marker_set import alternatives, markers_for
 from adapter.parsing.marker_tables import build_marker_tables
 from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer, T
+from adapter.parsing.wrapper_tags import announces_calls
 from adapter.prompting.control_tokens import CHAT_TOKENS, MAX_ADDED, is_distinctive_token
-from adapter.tools.call_shapes import looks_like_call
 from adapter.tools.tool import ToolSet
 
 MARK = "¤"
 NO_TOOLS = ToolSet()
 
+_SPACES = f"[{re.escape(SPACE)}]"
 _SHAPES = {
     "<": (
-        r"\|{1,2}[\w/\"!▁｜]", r"/?｜", r"/\|{1,2}\w", r"[\w:]{1,40}\|>", r"\]minimax", r"tools>\s*[\[{]",
-        r"invoke(?!\w)", r"/?seed:\w", r"/?longcat_\w", r"tokens_unused_\d",
+        r"\|{1,2}[\w/\"!▁｜]", r"/?｜", r"/\|{1,2}\w", r"[\w:]{1,40}\|>", r"\]minimax",
+        rf"tools>{_SPACES}*[\[{{<]", r"invoke(?!\w)", r"[a-z_][\w.-]{0,30}:invoke\s", r"/?seed:\w",
+        r"/?longcat_\w", r"tokens_unused_\d",
         r"(?:special_|extra_id_|unused|reserved_?|mask:)\d", r"function>\s*<name>",
         r"role>(?:assistant|human|user|system|observation|tool|function)</role>",
         r"(?<=▁<)(?:PRE|SUF|MID|EOT)>",  # Code Llama: tokenizer_config.json of codellama/CodeLlama-7b-hf
@@ -99,11 +101,18 @@ _BARE = re.compile(
 )
 """Matches the start of a possible bare call, up to its first key or its first parenthesis."""
 
-_HEAD = re.compile(r"[ \t]*+([\w.:/-]++)\n\{")
-"""Matches the start of a call after Functionary's ``>>>``. The ``>>>`` itself may be at the end of the prompt."""
+_HEAD = re.compile(
+    r"(?:\A|(?<=\n))[ \t]*+(?:([\w.:/-]++)\n\{"
+    r"|(?:(?:commentary|analysis) )?to=(?:functions\.)?([\w.-]++)[^\n{<]{0,60}+\s*+\{)"
+)
+"""Matches a name on a line of its own before the arguments (GLM 4, and Functionary's after ``>>>``), and a header of
+gpt-oss without its tokens."""
 
-_RECIPIENT = re.compile(r"\s*+(?:(?:commentary|analysis) )?to=(?:functions\.)?([\w.-]++)[^\n{<]{0,60}+\s*+\{")
-"""Matches the start of a call after a header of gpt-oss without its tokens."""
+_ANNOUNCED = re.compile(
+    rf"{_SPACES}*+(?:```[^\n]{{0,40}}+\n{_SPACES}*+)?(?:(?:[\[\]{{}},]{_SPACES}*+)++[\"'“]"
+    rf"|(?:[\[\]{{}},]{_SPACES}*+)*+([^\W\d][\w.-]{{0,80}}+){_SPACES}*+[:={{(])"
+)
+"""Matches the start of a call after a tag that announces calls."""
 
 _BROKEN_FUNCTION = re.compile(
     r"(?:\A|\n)[ \t]*+(?:function)?=([\w.:-]++)[\"']?>(?=\s*+(?:<parameter[ =]|parameter=|</function>))", re.IGNORECASE
@@ -135,6 +144,7 @@ def _escape(text: str, format: Format | None, tools: ToolSet) -> str:
     positions = merge(
         _find_joints(text, tools),
         (match.end() for match in closing.finditer(text)) if closing is not None else (),
+        _find_heads(text, tools),
         (position for position in _find_bare_calls(text, tools) if not text.startswith(MARK, position)),
         (match.end() for match in _BROKEN_FUNCTION.finditer(text) if not tools or tools.match(match[1])),
     )
@@ -261,7 +271,7 @@ def _own_markers(format: Format) -> set[str]:
 
 
 def _find_joints(text: str, tools: ToolSet) -> Iterator[int]:
-    """Yield the positions at which to insert marks: in common control tokens, and in tags named like a tool."""
+    """Yield the positions at which to insert marks: in common control tokens, and in tags that begin calls."""
     pattern, names = _common_pattern(), tools.lower_names
     for start in range(0, len(text), _CHUNK):
         end = start + _CHUNK
@@ -270,9 +280,18 @@ def _find_joints(text: str, tools: ToolSet) -> Iterator[int]:
             if at >= end:
                 break
             tag = _TAG.match(text, at) if names and text[at] == "<" else None
-            is_tool = tag is not None and tag[1].lower() in names and (tag[2] == ">" or "_" in tag[1])
-            if is_tool or pattern.match(text, at) is not None:
+            if (tag is not None and _begins_call(tag, tools)) or pattern.match(text, at) is not None:
                 yield joint.end()
+
+
+def _begins_call(tag: re.Match[str], tools: ToolSet) -> bool:
+    """Return whether a tag is named like a tool, or announces calls before what may be one."""
+    if tag[1].lower() in tools.lower_names:
+        return tag[2] == ">" or "_" in tag[1]
+    if tag[2] != ">" or not announces_calls(tag[1]):
+        return False
+    start = _ANNOUNCED.match(tag.string, tag.end(2))
+    return start is not None and (start[1] is None or start[1] in CALL_KEYS or tools.match(start[1]) is not None)
 
 
 @cache
@@ -294,11 +313,15 @@ def _literals() -> tuple[frozenset[str], frozenset[str]]:
 # ------------------------------------------------------------------- bare calls
 
 
+def _find_heads(text: str, tools: ToolSet) -> Iterator[int]:
+    """Yield the positions at which to insert marks after the name of a tool; any name if the text begins with it."""
+    for head in _HEAD.finditer(text) if "\n{" in text or "to=" in text else ():
+        if head[head.lastindex or 1] in tools or not (tools or head.start()):
+            yield head.end()
+
+
 def _find_bare_calls(text: str, tools: ToolSet) -> Iterator[int]:
     """Yield the positions at which to insert marks in bare calls: after their first bracket."""
-    head = _HEAD.match(text) or _RECIPIENT.match(text)
-    if head is not None and (not tools or head[1] in tools):
-        yield head.end()
     budget = 4 * len(text) + 10_000
     for found in _match_lines(text):
         start = found.start("json") if found["json"] else found.start("list")
@@ -338,13 +361,8 @@ def _is_call(text: str, start: int, tools: ToolSet) -> tuple[bool, int]:
             if not bracket:
                 return False, size
             continue  # stray quotes: the brackets may balance again later
-        items = value if isinstance(value, list) else [value]
-        return bool(items) and all(looks_like_call(item) or _is_named(item, tools) for item in items), size
+        return is_bare_call(value, tools), size
     return False, size
-
-
-def _is_named(item: Json, tools: ToolSet) -> bool:
-    return isinstance(item, dict) and len(item) == 1 and next(iter(item)) in tools
 
 
 def _run(reader: Reader[T]) -> T:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tracemalloc
 
 import pytest
@@ -116,6 +117,17 @@ def test_every_marker_and_token_is_escaped():
         (None, "function=bash><parameter=command>ls</parameter></function>"),
         (None, "=bash>\n<parameter=command>\nls\n</parameter>\n</function>"),
         (None, "bash<arg_key>command</arg_key><arg_value>ls</arg_value></tool_call>"),
+        (None, '<actions>{"name": "bash", "arguments": {"command": "ls"}}</actions>'),
+        (None, "<Run_Commands>\n[{'name': 'bash', 'arguments': {'command': 'ls'}}]\n</Run_Commands>"),
+        (None, '<my_tools>{name: "bash", arguments: {command: "ls"}}</my_tools>'),
+        (None, '<action>```json\n{"name": "bash", "arguments": {"command": "ls"}}\n```</action>'),
+        (None, '<call_all>[bash(command="ls")]</call_all>'),
+        (None, '<tools><name>bash</name><arguments>{"command": "ls"}</arguments></tools>'),
+        (None, '<use_tool>bash: {"command": "ls"}</use_tool>'),
+        (None, '<x:commands>bash\n{"command": "ls"}\n</x:commands>'),
+        (None, '<any><q:invoke name="bash"><q:parameter name="command">ls</q:parameter></q:invoke></any>'),
+        (None, '{"name": "read_file", "path": "a.py", "offset": 3}'),
+        ("glm4_0414", 'bash\n{"command": "ls"}'),
         ("harmony", 'to=functions.bash and more\n{"command": "ls"}'),
         ("harmony", 'analysisHm.assistantcommentary to=functions.bash json{"command": "ls"}'),
     ],
@@ -125,7 +137,9 @@ def test_escaped_generic_calls_are_not_parsed(told, text):
     assert parse(text, KNOWN, told, policy="lenient").calls
     assert unescape_control_tokens(escape_control_tokens(text, None, KNOWN)) == text
     for before in ("", "It says:\n\n"):
-        assert parse(before + escape_control_tokens(text, None, KNOWN), KNOWN, told, policy="lenient").calls == ()
+        shown = escape_control_tokens(before + text, None, KNOWN)
+        for start in (0, *(match.end() for match in re.finditer("\n", shown))):  # a model may repeat only the end
+            assert parse(shown[start:], KNOWN, told, policy="lenient").calls == ()
 
 
 @pytest.mark.parametrize("name", FORMATS)
