@@ -281,7 +281,8 @@ class Segmenter:
         while True:
             plain, marker = self._source.scan(self._tables.reasoning_markers)
             output.add_reasoning(plain)
-            if marker.lower() in openers and not state.line.quote_reason:
+            is_word = marker[:1].isalpha() and not state.line.is_blank
+            if marker.lower() in openers and not state.line.quote_reason and not is_word:
                 marker = yield from self._read_draft(marker)
             if marker and marker.lower() not in openers:
                 output.add_markup(marker)

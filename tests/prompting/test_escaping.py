@@ -127,6 +127,7 @@ def test_every_marker_and_token_is_escaped():
         (None, '<x:commands>bash\n{"command": "ls"}\n</x:commands>'),
         (None, '<any><q:invoke name="bash"><q:parameter name="command">ls</q:parameter></q:invoke></any>'),
         (None, '{"name": "read_file", "path": "a.py", "offset": 3}'),
+        ("ernie45", "<function=bash>\n<parameter=command>\nls\n</parameter>\n</function>"),
         ("glm4_0414", 'bash\n{"command": "ls"}'),
         ("harmony", 'to=functions.bash and more\n{"command": "ls"}'),
         ("harmony", 'analysisHm.assistantcommentary to=functions.bash json{"command": "ls"}'),
