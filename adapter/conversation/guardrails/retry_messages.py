@@ -56,7 +56,7 @@ def unreadable_call_message(error: str, example: str) -> Wordings:
 
 def unknown_tool_message(name: str, tools: ToolSet, examples: Examples, likely: Sequence[str]) -> Wordings:
     """``likely``: the tools that the model may mean; empty if unknown."""
-    if tools.nearest(name)[:1] == [*likely]:
+    if likely and tools.nearest(name)[:1] == [*likely]:
         instead = f"The nearest is {likely[0]!r}. Call it like this:\n{examples.render(tools[likely[0]])}"
     elif likely:
         instead = f"Call {_or(likely)}."

@@ -215,6 +215,11 @@ def test_message_example_reuses_valid_arguments():
     assert "'line' is \"soon\": expected integer" in verdict.message or "line is" in verdict.message
 
 
+def test_unknown_tool_that_resembles_none_gets_a_list():
+    """Nothing in the request tells either which tool is meant."""
+    assert "Available tools: read_file, " in judged(call("zzz", q="1")).message
+
+
 @pytest.mark.parametrize(
     ("text", "made"),
     [
