@@ -138,12 +138,14 @@ class GemmaCall:
             arguments = reader.parse_arguments()
             if marker and text[reader.position :].strip(" \n\r\t}])"):
                 raise reader.fail("the end of the call")
-        except UnterminatedError as error:
-            span.extend([text, marker])
-            return BodyResult(error=_explain(name, error) if marker else CUT_OFF, unfinished=True)
         except FormatError as error:
-            span.extend([text, marker])
-            return BodyResult(error=_explain(name, error))
+            span.append(text)
+            if is_closed:
+                span.append(marker)
+            else:
+                source.push_back(marker)  # it opens the next call
+            is_cut = isinstance(error, UnterminatedError)
+            return BodyResult(error=CUT_OFF if is_cut and not marker else _explain(name, error), unfinished=is_cut)
         fixes = list(reader.fixes)
         if marker and text[reader.position :].strip():
             fixes.append("extra-bracket")
