@@ -75,18 +75,22 @@ def _read_balanced(source: StreamBuffer, span: list[str], context: ReadContext) 
 class PythonBlock:
     """Parse calls up to the marker ``closing``. An instance is a `BodyReader`.
 
-    ``fence``: the text before ``closing`` if the calls are in a code fence.
+    ``fence``: the text before ``closing`` if the calls are in a code fence. ``opening``: the marker of the next body, which
+    also ends this one.
     """
 
-    def __init__(self, closing: str, fence: str = "") -> None:
+    def __init__(self, closing: str, fence: str = "", opening: str = "") -> None:
         self.closing, self.fence = closing, fence
         self._close = markers_for(closing)
-        self._tokens = markers_for(*_SYNTAX, closing)
+        self._tokens = markers_for(*_SYNTAX, closing, *([opening] if opening else []))
 
     def __call__(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         start = sum(map(len, span))
         closed = yield from _take_code(source, span, self._tokens, stops_balanced=False)
         text = "".join(span)[start:]
+        if closed and closed.lower() != self.closing.lower():
+            source.push_back(closed)
+            closed = ""
         if not closed and (result := self._read_hidden(text, source, span, start, context)):
             return result
         if closed:
@@ -95,10 +99,9 @@ class PythonBlock:
             return self._reject(CUT_OFF, text, context)
         try:
             result = self._read(text, context, start)
-        except UnterminatedError as error:
-            return self._reject(_explain(error) if closed else CUT_OFF, text, context)
         except FormatError as error:
-            return self._reject(_explain(error), text, context)
+            is_cut = isinstance(error, UnterminatedError) and not closed
+            return self._reject(CUT_OFF if is_cut else _explain(error), text, context)
         return result if closed else result.adding("missing-close-tag")
 
     def _read_hidden(
@@ -163,8 +166,9 @@ def python_or_json(
 
     ``has_fence``: the format writes the calls in a code fence.
     """
-    read_python, read_json = PythonBlock(closing), TaggedJson(opening, closing, arguments_key, may_list=True)
-    read_fenced = PythonBlock(closing, fence="```")
+    read_python = PythonBlock(closing, opening=opening)
+    read_json = TaggedJson(opening, closing, arguments_key, may_list=True)
+    read_fenced = PythonBlock(closing, fence="```", opening=opening)
 
     def read(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         ahead: list[str] = []
