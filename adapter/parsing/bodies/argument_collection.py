@@ -19,6 +19,9 @@ from adapter.tools.call_shapes import DecodedCall
 from adapter.tools.coercion import coerce_text, schema_types
 from adapter.tools.tool import Tool
 
+ATTRIBUTES = r"(?:\s+[\w:.-]+\s*=\s*(?:\"[^\"<>]*\"|'[^'<>]*'))*"
+"""Pattern of attributes that may follow a parameter's name in its tag, and have no meaning."""
+
 _CDATA = re.compile(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
 
 _SEPARATORS = frozenset('="')

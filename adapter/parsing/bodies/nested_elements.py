@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.strict import MAX_DEPTH, decode_strict
-from adapter.parsing.bodies.argument_collection import add_value, encode_unescaped
+from adapter.parsing.bodies.argument_collection import ATTRIBUTES, add_value, encode_unescaped
 from adapter.parsing.bodies.raw_value import named_close_at_end, uncertain_end_message
 from adapter.parsing.format import CUT, TEXT, BodyResult, ReadContext
 from adapter.parsing.marker_set import MarkerSet
@@ -39,7 +39,7 @@ VALUE_LIMIT = 2_000
 
 ITEM = "item"
 
-_TAG = re.compile(r"\s*<(/?)([^<>\s\"'/=]+)(?:\s+name\s*=\s*[\"']?([^\"'<>]+)[\"']?)?\s*")
+_TAG = re.compile(r"\s*<(/?)([^<>\s\"'/=]+)(?:\s+name\s*=\s*[\"']?([^\"'<>]+)[\"']?)?" + ATTRIBUTES + r"\s*")
 _KEY = re.compile(r"[^\W\d][\w.-]*")
 _RESERVED = ("invoke", "tool_call", "parameter")
 

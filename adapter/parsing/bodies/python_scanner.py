@@ -75,8 +75,8 @@ def _read_balanced(source: StreamBuffer, span: list[str], context: ReadContext) 
 class PythonBlock:
     """Parse calls up to the marker ``closing``. An instance is a `BodyReader`.
 
-    ``fence``: the text before ``closing`` if the calls are in a code fence. ``opening``: the marker of the next body, which
-    also ends this one.
+    ``fence``: the text before ``closing`` if the calls are in a code fence. ``opening``: the marker of the
+    next body, which also ends this one.
     """
 
     def __init__(self, closing: str, fence: str = "", opening: str = "") -> None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 
-from adapter.parsing.bodies.argument_collection import PendingCall
+from adapter.parsing.bodies.argument_collection import ATTRIBUTES, PendingCall
 from adapter.parsing.bodies.xml_function import read_xml_function
 from adapter.parsing.format import CUT, TEXT, BodyReader, BodyResult, CallOpener, ReadContext
 from adapter.parsing.marker_set import MarkerSet, markers_for
@@ -41,8 +41,8 @@ HEAD_LIMIT = 200
 NAME_ATTRIBUTE = re.compile(r"(?:^|\s)name\s*=\s*[\"']([^\"']+)[\"']")
 _name_tags = MarkerSet("<name>", "<tool_name>", "<function>")
 _function = MarkerSet("<function=")
-_ELEMENT = re.compile(r"\s*<([\w.-]+)>(.*?)</\1>", re.DOTALL)
-_ELEMENTS = re.compile(r"(?:\s*+<([\w.-]+)>(?:(?!</\1>).)*+</\1>)*+\s*+", re.DOTALL)
+_ELEMENT = re.compile(rf"\s*<([\w.-]+){ATTRIBUTES}\s*>(.*?)</\1>", re.DOTALL)
+_ELEMENTS = re.compile(rf"(?:\s*+<([\w.-]+){ATTRIBUTES}\s*>(?:(?!</\1>).)*+</\1>)*+\s*+", re.DOTALL)
 _strays = MarkerSet("</parameter>", "</function>", "</invoke>")
 _argument_tags = MarkerSet("<input>", "<arguments>", "<parameters>", "<args>")
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from adapter.parsing.bodies.argument_collection import BodyError, PendingCall
+from adapter.parsing.bodies.argument_collection import ATTRIBUTES, BodyError, PendingCall
 from adapter.parsing.bodies.raw_value import uncertain_end_message, without_broken_close
 from adapter.parsing.fallback_readers import read_call_or_text
 from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, ReadContext, peek_call
@@ -80,6 +80,7 @@ _EMPTY_ELEMENT = re.compile(r"([\w.:-]+)[\"']?(?:\s+value\s*=\s*(?:\"([^\"]*)\"|
 _DOUBLED_BRACKET = re.compile(r">\r?\n")
 """The rest of a doubled bracket, ``<parameter=KEY>>``. A value that begins with a bracket is on a separate line."""
 
+_ELEMENT = re.compile(rf"<([^\s<>]+){ATTRIBUTES}\s*>")
 _UNKNOWN_ELEMENT = re.compile(r"<[A-Za-z]\w*[ =][^<>]*>")
 _MAY_BE_OPEN_NAME = re.compile(r"(?:<\w*+(?:>\s*+)?)?+[\w.:-]*+\s*+(?:</\w*+(?:>\s*+)?)?+(?:<\w*+)?")
 _INSIDE = r"\s*(?=<parameter[ =]|parameter=|</function>)"
@@ -330,8 +331,10 @@ def _read_element(source: StreamBuffer, span: list[str], function: _Function) ->
     ``</parameter>`` may also close the value.
     """
     ahead: list[str] = []
-    key = ((yield from take_until(source, ">", NAME_LIMIT, ahead)) or "").removeprefix("<")
-    if function.tool is None or key not in function.tool.properties:
+    yield from take_until(source, ">", NAME_LIMIT, ahead)
+    tag = _ELEMENT.fullmatch("".join(ahead))
+    key = tag[1] if tag is not None else ""
+    if function.tool is None or not function.has_parameter(key):
         source.push_back("".join(ahead))
         return False
     value: list[str] = []

@@ -17,7 +17,7 @@ import re
 from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.decode import decode_json
-from adapter.parsing.bodies.argument_collection import BodyError, PendingCall, without_cdata
+from adapter.parsing.bodies.argument_collection import ATTRIBUTES, BodyError, PendingCall, without_cdata
 from adapter.parsing.bodies.raw_value import RawValue, without_broken_close, without_line_end
 from adapter.parsing.bodies.xml_invoke_spelling import ATTRIBUTES_LIMIT, XmlInvokeTags
 from adapter.parsing.format import CUT, TEXT, BodyResult, ReadContext
@@ -43,7 +43,8 @@ _ATTRIBUTES = re.compile(rf"(?:{_ATTRIBUTE})*\s*(/?)")
 _each_attribute = re.compile(_ATTRIBUTE)
 _OPEN_ATTRIBUTE = re.compile(rf"(?:{_ATTRIBUTE})*\s+[A-Za-z_][\w:.-]*\s*=\s*\"[^\"\n]*")
 _CUT_ATTRIBUTE = re.compile(r"(?:\s+[\w:.-]*)?")
-_ELEMENT = re.compile(r"<([\w-]{1,100})>")
+_ELEMENT = re.compile(rf"<([\w-]{{1,100}}){ATTRIBUTES}\s*>")
+_FIRST_ELEMENT = re.compile(r"<([A-Za-z][\w-]{0,100})[\s>]")
 _ABOUT = frozenset({"id", "index", "type", "string"})
 """Attributes that describe a call or a value, and are not arguments."""
 _BEGINS_ATTRIBUTES = re.compile(r"\s+[A-Za-z_]\w*\s*=[^\n]*")
@@ -144,9 +145,13 @@ class XmlInvokeReader:
                     case None if not call.arguments:
                         return TEXT  # the tag was only mentioned
                     case _:
+                        start = len(span)
                         span.append(marker)
                         yield from skip_to(source, self._markers, span)
                         call.fix("text-in-tag")
+                        skipped = "".join(span[start:])
+                        if (element := _FIRST_ELEMENT.search(skipped)) and f"</{element[1]}>" in skipped:
+                            call.problem = f"<{element[1]}> in the call of {call.name!r} is not a parameter"
         except BodyError as error:
             return error.result
 
@@ -198,7 +203,7 @@ class XmlInvokeReader:
         call.add_value(key, decoded)
 
     def _take_element(self, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[str]:
-        """Take ``<KEY>`` if KEY is a parameter of the tool, as in Cline's prompts. Return KEY.
+        """Take ``<KEY>``, with any attributes, if KEY is a parameter of the tool, as in Cline's prompts. Return KEY.
 
         Otherwise takes nothing and returns "".
         """

@@ -21,12 +21,27 @@ from collections.abc import Sequence, Set
 from functools import lru_cache, partial
 
 from adapter.core.events import Json, JsonObject
-from adapter.parsing.bodies.argument_collection import BodyError, PendingCall, encode_unescaped, reads_as_null
+from adapter.parsing.bodies.argument_collection import (
+    ATTRIBUTES,
+    BodyError,
+    PendingCall,
+    encode_unescaped,
+    reads_as_null,
+)
 from adapter.parsing.bodies.raw_value import RawValue, without_line_end
 from adapter.parsing.encoding import calls_encoder, result_encoder
 from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyReader, BodyResult, CallOpener, Format, ReadContext
 from adapter.parsing.marker_set import markers_for
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space, take_marker, take_until, wait_for_character
+from adapter.parsing.stream_buffer import (
+    Reader,
+    StreamBuffer,
+    peek_marker,
+    skip_space,
+    take_marker,
+    take_through,
+    take_until,
+    wait_for_character,
+)
 from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.coercion import schema_types
 from adapter.tools.tool import Tool
@@ -37,7 +52,7 @@ KEY_LIMIT = 100
 ATTRIBUTES_LIMIT = 4000
 """Maximum length of the attributes of a self-closing element."""
 
-_KEY = re.compile(r"<(?:parameter=)?([A-Za-z_][\w.-]*)\s*(/?)>")
+_KEY = re.compile(rf"<(?:parameter=)?([A-Za-z_][\w.-]*)(?:\s*(/?)|{ATTRIBUTES}\s*)>")
 _FUNCTION_CLOSE = "</function>"
 _BEGINS_LINE = re.compile(r"\r?\n[ \t]*<([\w.-]+)>")
 _BEGINS_TAG = re.compile(r"</?[\w.-]*")
@@ -94,6 +109,8 @@ def _build_reader(name: str) -> BodyReader:
             if not key and not call.arguments and char:
                 return TEXT  # the tag was only mentioned, or is part of the answer
             if not key:
+                if char and (yield from peek_marker(source, markers_for(closing), KEY_LIMIT)):
+                    yield from take_through(source, markers_for(closing), span)
                 return BodyResult(error=_explain_broken_body(tool) if char else CUT_OFF)
             try:
                 yield from _read_value(key, tool, source, span, call)
@@ -154,7 +171,7 @@ def _take_key(source: StreamBuffer, span: list[str], tool: Tool) -> Reader[str]:
 def _build_raw_value(name: str, key: str, keys: tuple[str, ...]) -> RawValue:
     return RawValue(
         closes=[f"</{key}>"],
-        next_opens=["<parameter=", *(f"<{other}{end}" for other in keys for end in (">", "/>", " />"))],
+        next_opens=["<parameter=", *(f"<{other}{end}" for other in keys for end in (">", "/>", " "))],
         call_opens=[f"<{name}>"],
         call_closes=[f"</{name}>", *([_FUNCTION_CLOSE] if key == "parameter" else [])],
     )
