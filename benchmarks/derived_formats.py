@@ -3,7 +3,7 @@
     python -m benchmarks.derived_formats FOLDER [--held-out | --seen] [--suite]
 
 ``FOLDER``: chat templates (``*.jinja``). Each that writes calls writes those of `CALLS`, none of which the derivation
-tries, alone and after words; they are read with the derived format told, with the table that `recognise_format` takes,
+tries, alone and after words; they are read with the derived format told, with the table that `recognize_format` takes,
 whole and in characters. ``--held-out``: only the third of the templates that nobody looked at while this was made.
 ``--suite``: the outputs of canitoolcall instead, with the format derived from the family's template told and the
 family's own tables taken away, and as they are read with the table.

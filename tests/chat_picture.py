@@ -21,7 +21,7 @@ from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_json
 PICTURE = Path(__file__).parent.parent / "docs" / "chat.svg"
 COLUMNS = 84
 CALL = '<tool_call>\n{"name": "%s", "arguments": %s}\n</tool_call>'
-COLOURS = {"brightblack": "#999999", "brown": "yellow"}
+COLORS = {"brightblack": "#999999", "brown": "yellow"}
 FORMAT = re.sub(r"@font-face \{\{.*?\}\}\n", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
 """Without fonts from elsewhere."""
 
@@ -67,7 +67,7 @@ class _Dimmed(Terminal):
             text = Text()
             for column in range(COLUMNS):
                 cell = screen.buffer[number][column]
-                text.append(cell.data, Style(color=COLOURS.get(cell.fg, cell.fg), bold=cell.bold))
+                text.append(cell.data, Style(color=COLORS.get(cell.fg, cell.fg), bold=cell.bold))
             text.rstrip()
             found.append(text)
         return found

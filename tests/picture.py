@@ -21,7 +21,7 @@ PICTURES = {
     "view_dark": ("dark", 1060, 560, 0.75),
     "view_narrow": ("light", 400, 800, 0.75),
 }
-"""By name: the colours, width and height in CSS pixels, and how many pixels one of those is."""
+"""By name: the colors, width and height in CSS pixels, and how many pixels one of those is."""
 CALL = "<tool_call>\n%s\n</tool_call>"
 SAID = [
     CALL % '{"name": "search", "arguments": {"pattern": "port"}}',
@@ -66,8 +66,8 @@ def pictures() -> Iterator[tuple[str, bytes]]:
         done = adapter("view", "said.jsonl", "--html", "page.html", cwd=folder)
         assert done.returncode == 0, done.stderr
         with chromium(folder) as chrome:
-            for picture, (colours, width, height, scale) in PICTURES.items():
-                prefer(chrome, colours)
+            for picture, (colors, width, height, scale) in PICTURES.items():
+                prefer(chrome, colors)
                 size = {"width": width, "height": height, "deviceScaleFactor": scale, "mobile": False}
                 chrome.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
                 chrome.get("about:blank")

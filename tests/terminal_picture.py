@@ -34,7 +34,7 @@ SANDBOX = "sandbox: bubblewrap; changes only in the workspace; no network"
 WIDTH, HEIGHT, MARGIN = 8.4, 19, 18
 """Of a character, of a line, and around them, in pixels at a size of 14."""
 BACKGROUND, FOREGROUND = "#1e1e2e", "#cdd6f4"
-COLOURS = {
+COLORS = {
     "red": "#f38ba8",
     "green": "#a6e3a1",
     "brown": "#f9e2af",
@@ -79,8 +79,8 @@ def runs(row: list[Char]) -> Iterator[Run]:
 
 
 def drawn(cell: Char) -> str:
-    colour = COLOURS.get(cell.fg)
-    return ";".join([*([f"fill:{colour}"] if colour else []), *(["font-weight:bold"] if cell.bold else [])])
+    color = COLORS.get(cell.fg)
+    return ";".join([*([f"fill:{color}"] if color else []), *(["font-weight:bold"] if cell.bold else [])])
 
 
 def picture(rows: list[list[Run]]) -> str:

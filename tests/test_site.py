@@ -71,7 +71,7 @@ def test_public_names_have_their_signatures(site):
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("page", ["index", "agent", "api", "commands", "performance", "serve"])
-def test_page_is_accessible_and_follows_the_system_colours(folder, page, tmp_path):
+def test_page_is_accessible_and_follows_the_system_colors(folder, page, tmp_path):
     """Light and dark, wide and narrow: axe finds nothing, neither tables without heads nor weak contrast."""
     try:
         AXE.install()

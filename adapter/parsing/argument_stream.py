@@ -13,7 +13,7 @@ import re
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.strict import decode_strict, is_encodable
 from adapter.parsing.format import ReadContext
-from adapter.tools.call_shapes import ABOUT_KEYS, NAME_KEYS, Normalise
+from adapter.tools.call_shapes import ABOUT_KEYS, NAME_KEYS, Normalizer
 from adapter.tools.coercion import has_schema_type
 from adapter.tools.tool import Tool
 
@@ -51,8 +51,8 @@ class ArgumentStream:
     ``start``: offset in the model's text of the first character that is passed to `feed`.
     """
 
-    def __init__(self, context: ReadContext, normalise: Normalise, start: int) -> None:
-        self._context, self._normalise, self._start = context, normalise, start
+    def __init__(self, context: ReadContext, normalize: Normalizer, start: int) -> None:
+        self._context, self._normalize, self._start = context, normalize, start
         self.name: str | None = None
         self._tool: Tool | None = None
         self._text = ""  # text that was not emitted yet
@@ -153,7 +153,7 @@ class ArgumentStream:
         assert self.name is not None
         if self._tool is not None and (value in (None, "") or key not in self._tool.properties):
             return None
-        _, member, _ = self._normalise(self.name, {key: value})
+        _, member, _ = self._normalize(self.name, {key: value})
         return member if list(member) == [key] else None
 
     def _is_verbatim(self, key: str) -> bool:
@@ -163,7 +163,7 @@ class ArgumentStream:
         schema = self._tool.properties.get(key)
         if schema is None or not has_schema_type(_PROBE, schema):
             return False
-        return self._normalise(self._tool.name, {key: _PROBE})[1] == {key: _PROBE}
+        return self._normalize(self._tool.name, {key: _PROBE})[1] == {key: _PROBE}
 
     def _next_string_text(self) -> str | None:
         """Return the next part of the open string, with its closing quote; None if more text is needed."""

@@ -10,7 +10,7 @@ from adapter.core.json.strict import is_encodable, replace_surrogates, without_s
 from adapter.core.repair_codes import REPAIRS
 from adapter.parsing.format import BodyResult, Format
 from adapter.parsing.parse_policy import ParsePolicy
-from adapter.tools.call_shapes import DecodedCall, Normalise
+from adapter.tools.call_shapes import DecodedCall, Normalizer
 from adapter.tools.tool import ToolSet
 
 try:  # like `random`: hashlib loads OpenSSL, which takes as long as parsing ten answers
@@ -26,9 +26,9 @@ class CallEventFactory:
     """Build the call events of one turn. Call ids depend on ``id_seed``, so that they differ between turns."""
 
     def __init__(
-        self, format: Format, tools: ToolSet, normalise: Normalise, policy: ParsePolicy, *, id_seed: str
+        self, format: Format, tools: ToolSet, normalize: Normalizer, policy: ParsePolicy, *, id_seed: str
     ) -> None:
-        self._format, self._tools, self.normalise, self._policy = format, tools, normalise, policy
+        self._format, self._tools, self.normalize, self._policy = format, tools, normalize, policy
         self._id_seed = id_seed
         self._count = 0
 
@@ -77,7 +77,7 @@ class CallEventFactory:
 
     def _find_unknown_name(self, result: BodyResult) -> str:
         """Return the first called name that is not a tool of this session; "" if all are, or if no tools are known."""
-        names = (self.normalise(call.name, call.arguments)[0] for call in result.calls if self._tools)
+        names = (self.normalize(call.name, call.arguments)[0] for call in result.calls if self._tools)
         return next((name for name in names if self._tools.match(name) is None), "")
 
     def _require_markers(self, event: Event) -> Event:
@@ -98,7 +98,7 @@ class CallEventFactory:
 
         ``raw`` is empty for a further call from the same JSON value. ``has_surrogates`` refers to the whole text.
         """
-        name, spelt, more_fixes = self.normalise(call.name, call.arguments)
+        name, spelt, more_fixes = self.normalize(call.name, call.arguments)
         arguments = {key: value if type(value) is str else without_spelling(value) for key, value in spelt.items()}
         self._count += 1
         repairs_by_name = dict.fromkeys((*fixes, *call.fixes, *more_fixes))

@@ -59,7 +59,7 @@ class CallProgress:
         self._name_pattern = _build_name_pattern(tuple(self._context.tools))
         if self._streams_arguments:
             start = self._start - len(self._marker)
-            self._stream = ArgumentStream(self._context, self._call_events.normalise, start)
+            self._stream = ArgumentStream(self._context, self._call_events.normalize, start)
         return self.report(self._marker + source.since(self._start))  # an earlier piece may have been buffered
 
     def report(self, text: str) -> list[Event]:

@@ -53,7 +53,7 @@ from adapter.parsing.stream_buffer import (
     take_until,
 )
 from adapter.parsing.wrapper_tags import MAX_DEPTH, TAG_START, is_tag, peek_announcing_tag, peek_namespace, take_wrapper
-from adapter.tools.call_shapes import Normalise
+from adapter.tools.call_shapes import Normalizer
 from adapter.tools.tool import ToolSet
 
 MAX_PIECE = 1 << 17
@@ -69,7 +69,7 @@ prefix of these), or the words of Harmony's headers."""
 class Segmenter:
     """Turn text into events. Never raises on any text; the cost is linear in the text.
 
-    ``normalise`` matches a decoded call to the session's tools. ``id_seed``: distinguishes the call ids of this turn
+    ``normalize`` matches a decoded call to the session's tools. ``id_seed``: distinguishes the call ids of this turn
     from those of other turns. ``assumes_reasoning``: the text begins in reasoning by the format's default, and not
     because the prompt opened it. ``accepts_drafts``: accept calls at the end of unclosed reasoning.
     ``stream_arguments``: emit a call's arguments while the model writes them. ``fallback``: formats whose calls are
@@ -80,7 +80,7 @@ class Segmenter:
         self,
         formats: Sequence[Format],
         tools: ToolSet,
-        normalise: Normalise,
+        normalize: Normalizer,
         policy: ParsePolicy,
         *,
         id_seed: str,
@@ -93,10 +93,10 @@ class Segmenter:
         self._policy, self._accepts_drafts = policy, accepts_drafts
         self._streams_arguments, self._assumes_reasoning = stream_arguments, assumes_reasoning
         self._new_segmenter = partial(  # for calls drafted in reasoning
-            Segmenter, formats, tools, normalise, policy, id_seed=f"{id_seed}/reasoning", fallback=fallback
+            Segmenter, formats, tools, normalize, policy, id_seed=f"{id_seed}/reasoning", fallback=fallback
         )
         self._calls_bare = len(formats) > 1 or formats[0].read_bare is not None
-        self._call_events = CallEventFactory(formats[0], tools, normalise, policy, id_seed=id_seed)
+        self._call_events = CallEventFactory(formats[0], tools, normalize, policy, id_seed=id_seed)
         self._tables = build_marker_tables(tuple(formats), tuple(tools), fallback)
         self._find_plain_end = self._tables.text_markers.find_plain_end
         self._context = ReadContext(tools, self._tables.opening_markers)

@@ -118,13 +118,13 @@ def _classify(text: str, start: int, end: int, forms: dict[int, str]) -> None:
     near = text[max(0, start - _CONTEXT) : start]
     before = text[max(line_start, start - _CONTEXT) : start]
     after = text[end : end + _CONTEXT]
-    is_labelled = _LABEL.search(before)
+    is_labeled = _LABEL.search(before)
     if _JSON_NAME.search(near) or (_JSON_KEY.search(near) and _AFTER_KEY.match(after)):
         forms[text.rfind("{", 0, start)] = "json"
-    elif not is_labelled and _BRACKET.match(after):
+    elif not is_labeled and _BRACKET.match(after):
         forms[start] = "name"
     elif (
-        ((is_labelled or _MARKER.search(before)) and _ARGUMENTS.match(after))
+        ((is_labeled or _MARKER.search(before)) and _ARGUMENTS.match(after))
         or (before.endswith("<") and _AFTER_TAG_NAME.match(after))
         or _ATTRIBUTE.search(before)
         or (_LINE_START.match(before) and _PAIR.match(after))

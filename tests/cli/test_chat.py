@@ -93,7 +93,7 @@ You are welcome.
 >"""
 
 
-@pytest.mark.parametrize("environ", [{}, {"NO_COLOR": "1"}, PLAIN], ids=["colour", "none", "dumb"])
+@pytest.mark.parametrize("environ", [{}, {"NO_COLOR": "1"}, PLAIN], ids=["color", "none", "dumb"])
 @pytest.mark.parametrize("columns", [40, 80, 200])
 def test_chat_screen_shows_all_events_in_order(model, tmp_path, columns, environ):
     """Reasoning, calls, an approval and an undo are shown; long lines wrap only at the terminal's edge."""

@@ -83,7 +83,7 @@ def wrapped(text, columns):
     return "\n".join(row.rstrip() for row in rows)
 
 
-@pytest.mark.parametrize("environ", [{}, {"NO_COLOR": "1"}, PLAIN], ids=["colour", "none", "dumb"])
+@pytest.mark.parametrize("environ", [{}, {"NO_COLOR": "1"}, PLAIN], ids=["color", "none", "dumb"])
 @pytest.mark.parametrize("columns", [40, 80, 200])
 def test_run_screen_shows_all_events_in_order(model, tmp_path, columns, environ):
     """Nothing is overwritten, and no status remains."""

@@ -63,7 +63,7 @@ def test_requests_begin_with_the_one_before_except_at_a_step():
     assert 2 <= kept.count(False) <= len(kept) / 3
 
 
-def test_shortened_results_come_before_summarised_turns():
+def test_shortened_results_come_before_summarized_turns():
     steps = [each for each in fit_all(agent_requests(60), 4_000) if each.summary]
     assert steps[0].summary.startswith("results=")
     assert "turns" not in steps[0].summary
@@ -78,7 +78,7 @@ def test_a_shortened_result_names_its_call():
     assert result["content"].endswith("59: some line of a file")
 
 
-def test_summarised_turns_are_named_after_the_users_message():
+def test_summarized_turns_are_named_after_the_users_message():
     last = fit_all(agent_requests(60, text="I look for the bug."), 4_000)[-1]
     note = last.messages[1]["content"]
     assert "earlier calls" in note

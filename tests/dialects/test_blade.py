@@ -49,7 +49,7 @@ def test_read_file_gives_plain_text(run, directory):
     assert run("read_file", path="empty") == "(empty is empty)"
 
 
-def test_read_file_range_honours_all_its_parameters(run, directory):
+def test_read_file_range_honors_all_its_parameters(run, directory):
     """C229 to C233: numbers, and which of how many lines."""
     (directory / "f").write_text("a\nb\nc\nd\ne\n")
     assert run("read_file_range", path="f", start_line=2, end_line=3) == "File: f\nLines 2-3 (of 5):\n2: b\n3: c"
@@ -137,7 +137,7 @@ def test_list_directory_is_a_tree(run, directory):
     assert run("list_directory", path="a/b/c") == "a/b/c/ (empty)"
 
 
-def test_structure_honours_depth_and_limit(run, directory):
+def test_structure_honors_depth_and_limit(run, directory):
     """C270 to C273, D12: at most 200, which is said when more was asked for."""
     for index in range(300):
         (directory / f"{index:03}").write_text("")

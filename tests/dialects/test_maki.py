@@ -377,7 +377,7 @@ def test_grep_is_grouped_by_file_newest_first(run, directory):
     assert run("grep", pattern="FN") == "No matches for 'FN'."
 
 
-def test_grep_honours_path_and_include(run, directory):
+def test_grep_honors_path_and_include(run, directory):
     """C179, C180, D12: a directory or one file; a filter by name."""
     make_files(directory, "a.rs", "d/b.rs", "d/c.md", text="x\n")
     assert run("grep", pattern="x", path="d") == "d/c.md:\n  1: x\nd/b.rs:\n  1: x"

@@ -261,7 +261,7 @@ def test_grep_search_takes_full_regular_expressions(run, directory):
     assert run("grep_search", pattern="three") == "No matches for 'three'."
 
 
-def test_grep_search_honours_path_glob_and_limit(run, refusal, directory):
+def test_grep_search_honors_path_glob_and_limit(run, refusal, directory):
     """C117, C118, C119, D12: a directory or a file; a filter; the first lines only, and how many there are."""
     make_files(directory, "a.ts", "d/b.ts", "d/c.md", text="x\nx\n")
     assert run("grep_search", pattern="x", path="d/c.md") == "d/c.md:1:x\nd/c.md:2:x"

@@ -364,7 +364,7 @@ def test_search_gives_the_documented_fields(project, run):
     assert run("IntelliJSearch", pattern="nowhere").content == "No names match 'nowhere'."
 
 
-def test_search_honours_every_argument(project, names):
+def test_search_honors_every_argument(project, names):
     """C017, C018, C019, C020, C021, C022, C023, C025, D12: each changes what is found."""
     everything = names(pattern="user", limit=50)
     assert len(everything) > 3

@@ -49,7 +49,7 @@ BLOCK = "<<<<<<< SEARCH\n{}\n=======\n{}\n>>>>>>> REPLACE\n"
     ],
 )
 def test_find_path_returns_a_path_or_none(line, path):
-    """Alone, marked up, labelled, or as the only name of a sentence."""
+    """Alone, marked up, labeled, or as the only name of a sentence."""
     assert find_path(line) == path
 
 

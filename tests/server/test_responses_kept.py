@@ -96,7 +96,7 @@ def test_stored_response_can_be_read_and_deleted(client, upstream, stream):
 
 
 @streamed_and_whole
-def test_store_false_is_honoured(client, upstream, stream):
+def test_store_false_is_honored(client, upstream, stream):
     upstream.on(CHAT, scripted_answer("Hi.", "stop", stream))
     answer = ask(client, stream, store=False)
     with pytest.raises(openai.NotFoundError):

@@ -118,7 +118,7 @@ def test_conversation_is_sent_as_plain_text(client, upstream):
         ({"type": "auto", "disable_parallel_tool_use": True}, "Make one call only."),
     ],
 )
-def test_tool_choice_is_honoured(client, upstream, choice, order):
+def test_tool_choice_is_honored(client, upstream, choice, order):
     upstream.on(CHAT, says(CALL, False))
     assert ask(client, False, tool_choice=choice).stop_reason == "tool_use"
     assert upstream.bodies()[0]["messages"][-1]["content"] == f"Read a.py\n\n{order}"

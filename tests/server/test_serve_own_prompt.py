@@ -185,7 +185,7 @@ def test_unsupported_template_falls_back_to_text(kind, source, hides, why):
         assert why in found.explanation
 
 
-def test_text_prompt_option_is_honoured():
+def test_text_prompt_option_is_honored():
     """``--prompt words``, and a style, which requires a text prompt."""
     for words in (["--prompt", "words"], ["--style", "compact"]):
         with TemplateServer("llama.cpp", CHATML, CALL) as server, serving(server.url, *words) as url:

@@ -127,7 +127,7 @@ def test_customary_aliases_are_no_parameters_of_themselves():
     st.sampled_from(["read_file", "search", "get_time", "do_everything", "unknown", ""]),
     st.dictionaries(st.sampled_from(["path", "query", "text", "file_path", "input", "items", "x", ""]), values),
 )
-def test_normalising_never_fails_and_settles(name, arguments):
+def test_normalizing_never_fails_and_settles(name, arguments):
     """Any name and arguments are taken, and doing it twice changes nothing more."""
     tools = ToolSet([READ, CLIENT, Tool("get_time"), Tool.from_definition(EVERYTHING)])
     once = normalize_call(name, arguments, tools)

@@ -36,7 +36,7 @@ LINE_LIMIT = 200
 _begin, _end = markers_for("BEGIN_ARG:"), markers_for("\nEND_ARG")
 
 
-def read_labelled_block(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_labeled_block(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """Parse the body after ``TOOL_NAME:`` at the beginning of a line, if it calls a tool of the session."""
     if not context.at_line_start:
         return TEXT
@@ -92,4 +92,4 @@ def _add(call: PendingCall, key: str, text: str) -> None:
         call.add_value(key, value.value)
 
 
-OPENER = CallOpener(OPEN, read_labelled_block)
+OPENER = CallOpener(OPEN, read_labeled_block)

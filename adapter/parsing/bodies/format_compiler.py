@@ -30,7 +30,7 @@ from adapter.parsing.bodies.format_spec import FormatSpec
 from adapter.parsing.bodies.gemma_call import GemmaCall
 from adapter.parsing.bodies.name_then_json import NameThenJsonReader, after_word
 from adapter.parsing.bodies.python_scanner import python_or_json, read_list, read_one_call
-from adapter.parsing.bodies.react_lines import labelled_reader
+from adapter.parsing.bodies.react_lines import labeled_reader
 from adapter.parsing.bodies.xml_function import read_bare_function, read_inline_function, read_xml_function
 from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
 from adapter.parsing.bodies.xml_invoke_spelling import XmlInvokeTags
@@ -244,7 +244,7 @@ def _marker_and_prefix(head: str) -> tuple[str, str]:
 def _compile_labels(spec: FormatSpec) -> CompiledReaders:
     label, arguments = spec.head.strip(), spec.middle.strip()
     result = spec.results[0] if spec.results else "Observation:"
-    return CompiledReaders((CallOpener(label, labelled_reader(arguments, result)),))
+    return CompiledReaders((CallOpener(label, labeled_reader(arguments, result)),))
 
 
 # ------------------------------------------------------------------- pairs

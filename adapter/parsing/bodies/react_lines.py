@@ -25,7 +25,7 @@ NAME_LIMIT = 200
 _NAME = re.compile(r"[ \t]*`?([\w.:/-]+)`?[ \t]*")
 
 
-def labelled_reader(arguments: str, result_label: str) -> BodyReader:
+def labeled_reader(arguments: str, result_label: str) -> BodyReader:
     """Return a parser of the name in the rest of its line, and of the arguments after their label."""
     label, line_end = markers_for(arguments), markers_for("\n", arguments)
 

@@ -22,7 +22,7 @@ RESULT, TURN, END = "<|START_TOOL_RESULT|>", "<|START_OF_TURN_TOKEN|>", "<|END_O
 LABEL, FENCE = "Action: ```json", "```"
 
 _read_json = require_json(TaggedJson(OPEN, CLOSE, "parameters", may_list=True))
-_read_labelled = TaggedJson(LABEL, FENCE, "parameters", may_list=True)
+_read_labeled = TaggedJson(LABEL, FENCE, "parameters", may_list=True)
 
 
 def read_actions(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
@@ -30,11 +30,11 @@ def read_actions(source: StreamBuffer, span: list[str], context: ReadContext) ->
     return (yield from _read_json(source, span, context)).without_fixes("name-key")
 
 
-def read_labelled(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_labeled(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """Parse the list that Command R and R+ write in a code fence after ``Action:``."""
     if not context.at_line_start:
         return TEXT
-    result = yield from _read_labelled(source, span, context)
+    result = yield from _read_labeled(source, span, context)
     if result.error is not None or not all(context.tools.match(call.name) for call in result.calls):
         return TEXT
     return result.without_fixes("name-key")
@@ -56,7 +56,7 @@ def encode_result(_name: str, content: str, call_id: str) -> str:
 FORMAT = Format(
     name="cohere",
     aliases=("cohere_command3", "cohere_command4", "cohere2", "command", "command_r", "command_a", "cohere2moe"),
-    openers=(CallOpener(OPEN, read_actions), CallOpener(LABEL, read_labelled)),
+    openers=(CallOpener(OPEN, read_actions), CallOpener(LABEL, read_labeled)),
     encode_calls=encode_calls,
     encode_result=encode_result,
     reasoning={THINK: END_THINK},

@@ -10,7 +10,7 @@ Format: the prompt in QwenLM/Qwen-Agent for Qwen 1.5 and 2 (llm/fncall_prompts/q
 All calls precede the first result. The model must stop at ``✿RESULT✿``. The answer follows ``✿RETURN✿``.
 """
 
-from adapter.parsing.bodies.react_lines import labelled_reader
+from adapter.parsing.bodies.react_lines import labeled_reader
 from adapter.parsing.encoding import calls_encoder, json_arguments, result_encoder
 from adapter.parsing.format import CallOpener, Format
 
@@ -19,7 +19,7 @@ OPEN, ARGUMENTS, RESULT, ANSWER = "✿FUNCTION✿:", "✿ARGS✿:", "✿RESULT�
 FORMAT = Format(
     name="qwen_agent",
     aliases=("qwen_fncall",),
-    openers=(CallOpener(OPEN, labelled_reader(ARGUMENTS, RESULT)),),
+    openers=(CallOpener(OPEN, labeled_reader(ARGUMENTS, RESULT)),),
     encode_calls=calls_encoder(json_arguments, f"{OPEN} {{name}}\n{ARGUMENTS} ", between="\n"),
     encode_result=result_encoder(f"{RESULT}: "),
     end_tokens=(ANSWER + ":",),

@@ -13,7 +13,7 @@ labels are also parsed; see `continue_block`.
 """
 
 from adapter.parsing.bodies import continue_block
-from adapter.parsing.bodies.react_lines import labelled_reader
+from adapter.parsing.bodies.react_lines import labeled_reader
 from adapter.parsing.encoding import calls_encoder, json_arguments, result_encoder
 from adapter.parsing.format import CallOpener, Format
 
@@ -21,7 +21,7 @@ OPEN, INPUT, RESULT = "Action:", "Action Input:", "Observation:"
 
 FORMAT = Format(
     name="react",
-    openers=(CallOpener(OPEN, labelled_reader(INPUT, RESULT)), continue_block.OPENER),
+    openers=(CallOpener(OPEN, labeled_reader(INPUT, RESULT)), continue_block.OPENER),
     encode_calls=calls_encoder(json_arguments, f"{OPEN} {{name}}\n{INPUT} ", between="\n"),
     encode_result=result_encoder(f"{RESULT} "),
     result_markers=("\n" + RESULT,),

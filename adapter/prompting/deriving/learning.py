@@ -248,8 +248,8 @@ def _describe_json(located: Sequence[_Located], frame: _Frame) -> FormatSpec:
 def _describe_named_json(located: Sequence[_Located], frame: _Frame) -> FormatSpec:
     middles = [re.sub(r"\A:\d+(?=\D)", f":{NUMBER}", span.texts[0]) for span in _spans(located)]
     middle = _shared("the text between name and arguments", middles)
-    is_labelled = re.search(r"\w:\s*\Z", frame.head) and re.search(r"\w:\s*\Z", middle)
-    return _spec(frame, "labels" if is_labelled else "named json", middle, is_text=_spans(located)[0].is_text)
+    is_labeled = re.search(r"\w:\s*\Z", frame.head) and re.search(r"\w:\s*\Z", middle)
+    return _spec(frame, "labels" if is_labeled else "named json", middle, is_text=_spans(located)[0].is_text)
 
 
 def _describe_python(_located_calls: Sequence[_Located], frame: _Frame) -> FormatSpec:

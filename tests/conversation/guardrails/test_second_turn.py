@@ -172,7 +172,7 @@ ANY = ToolSet(
         ("entity_id", "xxxx"),
     ],
 )
-def test_placeholder_is_recognised(name, value):
+def test_placeholder_is_recognized(name, value):
     """Unless the user wrote it."""
     assert find_placeholder(ANY, {name: value}, CallHistory("Do it")) == name
     assert find_placeholder(ANY, {name: value}, CallHistory(f"Use {value} literally")) == ""
@@ -396,7 +396,7 @@ def test_requested_change_is_made_or_explained(request_, past, answer, guardrail
         ("Give me the JSON of a call", '{"name": "change_port", "arguments": {"port": 1}}', False),
     ],
 )
-def test_call_as_answer_is_recognised(request_, answer, is_call):
+def test_call_as_answer_is_recognized(request_, answer, is_call):
     """Also a copy of an escaped call, and if the request names a JSON file."""
     assert Guardrails(TOOLS).drops_answer(CallHistory(request_), CandidateAnswer(answer)) == is_call
 

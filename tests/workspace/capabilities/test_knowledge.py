@@ -62,7 +62,7 @@ def test_local_search_tool_is_not_described_as_web_search(workspace, directory):
         assert "search" not in without.tools
 
 
-def test_limits_and_domains_are_honoured(workspace):
+def test_limits_and_domains_are_honored(workspace):
     """A page of the workspace is in no domain."""
     assert len(workspace.run("search", {"query": "zebra", "limit": 1}).data["hits"]) == 1
     assert workspace.run("search", {"query": "zebra", "allowed": ["example.com"]}).data["hits"] == ()

@@ -162,7 +162,7 @@ def test_grep_returns_path_line_and_text(root):
 
 
 @pytest.mark.usefixtures("project")
-def test_grep_honours_context_file_patterns_path_and_limit(root):
+def test_grep_honors_context_file_patterns_path_and_limit(root):
     """Every parameter changes the answer (D12)."""
     hit = grep(root, Grep("hello", file_patterns=("main.*",), context_lines=2)).hits[0]
     assert (hit.before, hit.after) == (("fn main() {",), ("}",))
@@ -236,7 +236,7 @@ def dated(directory):
     return directory
 
 
-def test_grep_honours_case_and_order_and_counts_all(dated, root):
+def test_grep_honors_case_and_order_and_counts_all(dated, root):
     """X17: whole files stay together; the limit cuts lines, not the counts."""
     assert [hit.path for hit in grep(root, Grep("one")).hits] == ["a.py", "b.py", "c.py", "c.py"]
     assert [hit.line for hit in grep(root, Grep("one", "b.py", case_sensitive=False)).hits] == [1, 2]

@@ -55,7 +55,7 @@ def test_match_has_location_and_context(project, root):
     assert match.context == "method of class UserService"
 
 
-def test_the_scope_is_honoured(names):
+def test_the_scope_is_honored(names):
     """Project, module, directory, file, and globs of one's own."""
     assert sorted(names("user", scope="project")) == ALL
     in_pkg = ["MAX_USER", "UserService", "get_user", "load_user", "user", "user_service.py"]
@@ -89,7 +89,7 @@ def test_file_type_and_context_narrow_the_search(names):
     assert sorted(names("user", context="variables")) == ["MAX_USER", "user"]
 
 
-def test_case_regex_and_whole_words_are_honoured(names):
+def test_case_regex_and_whole_words_are_honored(names):
     """D12: these flags were declared and ignored."""
     assert sorted(names("User", case_sensitive=True)) == ["UserService", "UserView"]
     assert names("^get_.*r$", regex=True) == ["get_user"]
