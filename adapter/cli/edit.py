@@ -107,7 +107,7 @@ def _review_undo(root: str, change: RecordedChange, paths: Sequence[str], diff: 
     from adapter.cli.conversation_display import Console
     from adapter.core.errors import DeniedError
     from adapter.tools.operations.autorun_files import GIT_DATA, autorun_reason
-    from adapter.workspace.paths.git_detection import is_git_data
+    from adapter.workspace.paths.git_data import is_git_data
 
     reason = GIT_DATA if any(is_git_data(root, path.split("/")) for path in paths) else autorun_reason(paths)
     if reason and not Console().confirm(f"undo {change.summary}: {', '.join(paths)}\n   {reason}\n{diff}", "undo it?"):

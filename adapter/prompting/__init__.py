@@ -3,8 +3,8 @@
 __all__ = [
     "calling_setup",
     "chat_template",
-    "control_tokens",
     "escaping",
+    "known_control_tokens",
     "prompt_templates",
     "system_prompt",
     "template_capabilities",

@@ -36,7 +36,7 @@ from adapter.parsing.marker_set import alternatives, markers_for
 from adapter.parsing.marker_tables import build_marker_tables
 from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer, T
 from adapter.parsing.wrapper_tags import announces_calls
-from adapter.prompting.control_tokens import CHAT_TOKENS, MAX_ADDED, is_distinctive_token
+from adapter.prompting.known_control_tokens import CHAT_TOKENS, MAX_ADDED, is_distinctive_token
 from adapter.tools.tool import ToolSet
 
 MARK = "¤"

@@ -19,8 +19,8 @@ from adapter.server.model_server import ModelServer
 from adapter.server.pagination import paginate
 from adapter.server.pdf_documents import read_document_body
 from adapter.server.request_body import TranslatingEndpoint
+from adapter.server.response_references import ResponsesRequest, references_stored_items
 from adapter.server.response_store import ResponseStore
-from adapter.server.responses_request import ResponsesRequest, references_stored_items
 from adapter.server.routes_conversations import require_stored, store_route
 from adapter.server.streaming_responses import respond
 from adapter.server.token_counting import prompt_tokens

@@ -45,7 +45,7 @@ from adapter.tools.operations.permissions import (
 from adapter.tools.tool import Tool, ToolSet
 from adapter.workspace.changes.history import RecordedChange
 from adapter.workspace.changes.plan import Plan
-from adapter.workspace.paths.git_detection import holds_repository, is_git_data
+from adapter.workspace.paths.git_data import holds_repository, is_git_data
 from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.sandbox import describe_confinement
 from adapter.workspace.sandbox.deadline import Deadline

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from adapter.parsing.formats import FORMATS, get_format
 from adapter.parsing.marker_tables import build_marker_tables
 from adapter.parsing.parser import Parser, parse
-from adapter.prompting.control_tokens import CHAT_TOKENS, MAX_ADDED
 from adapter.prompting.escaping import (
     MARK,
     StreamingUnescaper,
@@ -23,6 +22,7 @@ from adapter.prompting.escaping import (
     unescape_control_tokens,
     with_control_tokens,
 )
+from adapter.prompting.known_control_tokens import CHAT_TOKENS, MAX_ADDED
 from adapter.tools.tool import ToolSet
 from tests.effort import examples
 from tests.parsing.formats.soup import FORMAT_NAMES, PIECES, TOOLS, any_text, damaged, soup

@@ -19,8 +19,8 @@ from adapter.protocols.template_prompt import HttpPost, TemplatePromptError
 from adapter.protocols.translate import needs_reading, needs_translation, passthrough_request, translate_chat_request
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.translation_options import TranslationOptions
+from adapter.server.response_references import ResponsesRequest
 from adapter.server.response_store import ResponseStore
-from adapter.server.responses_request import ResponsesRequest
 
 _log = logging.getLogger("adapter")
 

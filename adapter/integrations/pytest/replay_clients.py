@@ -22,8 +22,8 @@ from adapter.protocols.sse import DONE, encode_event, encode_json
 from adapter.protocols.translate import translate_chat_request
 from adapter.protocols.translated_request import ParserSettings, TranslatedRequest
 from adapter.protocols.translation_options import ConstraintSettings, PromptSettings, TranslationOptions
+from adapter.server.response_references import ResponsesRequest
 from adapter.server.response_store import ResponseStore
-from adapter.server.responses_request import ResponsesRequest
 
 Client = TypeVar("Client", OpenAI, AsyncOpenAI)
 

@@ -13,7 +13,7 @@ from itertools import product, takewhile
 from typing import Literal, TypeAlias
 
 from adapter.core.events import Json, JsonObject
-from adapter.prompting.control_tokens import CHAT_TOKENS
+from adapter.prompting.known_control_tokens import CHAT_TOKENS
 from adapter.prompting.template_capabilities import MARK
 from adapter.tools.tool import ToolSet
 

@@ -9,7 +9,7 @@ from adapter.core.version import __version__
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.parse_policy import POLICIES
 from adapter.recording.html import page_asset, render_page
-from adapter.recording.view.linked_exchanges import group_for_links
+from adapter.recording.view.noscript_exchanges import group_for_links
 from adapter.recording.view.page_data import PageData
 
 ORDERS = (

@@ -2,7 +2,7 @@
 
 __all__ = [
     "directory_calls",
-    "git_detection",
+    "git_data",
     "gitignore",
     "globs",
     "name_rules",

@@ -27,7 +27,7 @@ from adapter.core.errors import ToolError, UsageError
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.tools.operations.permissions import NO_SANDBOX
 from adapter.workspace.paths.directory_calls import calls
-from adapter.workspace.paths.git_detection import repositories_in
+from adapter.workspace.paths.git_data import repositories_in
 from adapter.workspace.sandbox import landlock
 from adapter.workspace.sandbox.bubblewrap import (
     MAX_HIDDEN,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from adapter.workspace.paths import git_detection
-from adapter.workspace.paths.git_detection import (
+from adapter.workspace.paths import git_data
+from adapter.workspace.paths.git_data import (
     git_folder,
     holds_repository,
     is_git_data,
@@ -114,7 +114,7 @@ def test_search_for_repositories_is_limited(top, monkeypatch):
     for number in range(30):
         (top / f"{number:02}" / "deep" / ".git").mkdir(parents=True)
     assert len(repositories_in(str(top))) == 30
-    monkeypatch.setattr(git_detection, "MAX_REPOSITORIES", 7)
+    monkeypatch.setattr(git_data, "MAX_REPOSITORIES", 7)
     assert repositories_in(str(top)) == [f"{top}/{number:02}/deep/.git" for number in range(7)]
-    monkeypatch.setattr(git_detection, "MAX_SEEN", 50)
+    monkeypatch.setattr(git_data, "MAX_SEEN", 50)
     assert repositories_in(str(top)) == []
