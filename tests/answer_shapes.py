@@ -1,6 +1,6 @@
-"""Checks answers against the APIs' published shapes: no field is missing, and none has a wrong type.
+"""Check answers against the APIs' published shapes: no field is missing or has a wrong type.
 
-The SDKs' types, in pydantic's strict mode, know the types; the tables here name the fields that each API promises:
+The types come from the SDKs, in pydantic's strict mode. The tables here name the fields that each API promises:
 OpenAI's OpenAPI document, the specification of Open Responses, Anthropic's and Ollama's references.
 """
 

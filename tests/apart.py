@@ -1,7 +1,7 @@
-"""Runs a test in a small process, where a fork costs little.
+"""Run a test in a small process, where a fork is cheap.
 
-Forking a process that has imported what thousands of tests need copies the tables of all its memory, and then each
-page that is touched: dozens of milliseconds, for a test that forks hundreds of times.
+Forking a process that has imported everything for thousands of tests copies its page tables, and then each page that is
+written: dozens of milliseconds per fork.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from tests.command_line import FORKED
 
 
 def apart(test: Callable[..., None]) -> Callable[..., None]:
-    """``test``, run in another process with the fixtures that it is given, which can be pickled, and the environment
-    of this one. What it raises is raised here, with the traceback of there."""
+    """Run ``test`` in another process, with its fixtures (which must be picklable) and the environment of this process.
+    Its exceptions are raised here, with their traceback.
+    """
 
     @wraps(test)
     def run(**given: Any) -> None:
@@ -29,7 +30,7 @@ def apart(test: Callable[..., None]) -> Callable[..., None]:
 
 @lru_cache
 def _small_process() -> Pool:
-    """One for all tests of this process, with which it ends."""
+    """Start the process that all tests of this process share."""
     return FORKED.Pool(1)
 
 

@@ -1,9 +1,9 @@
-"""This machine dressed up as Windows: what the operating system has not there cannot be imported or called.
+"""Imitate Windows on this machine: modules and functions that Windows lacks cannot be imported or called.
 
 python -m tests.as_windows WORDS...     the command line
-python -m tests.as_windows              imports every module, and prints those that cannot be
+python -m tests.as_windows              imports every module, and prints those that fail
 
-Paths are still those of this system. It says nothing about consoles, and files that are locked while they are open.
+Paths are still those of this system. Consoles and locked files are not imitated.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ pthread_sigmask setitimer sigwait
 
 
 def dress_up() -> None:
-    """What is not ours is imported before, for it is as it is here; ours is imported anew."""
+    """Import third-party modules first, because they behave as on this system, and import ours again."""
     for name in [*PRELOADED, "adapter.integrations.mcp.http_transport", "adapter.integrations.openai_client.wrap"]:
         import_module(name)
     for name in [name for name in sys.modules if name.partition(".")[0] == "adapter"]:
@@ -54,7 +54,7 @@ def dress_up() -> None:
 
 
 def _msvcrt() -> ModuleType:
-    """Return what of `msvcrt` is used: it locks a byte, as ``fcntl`` does here."""
+    """Return the used part of `msvcrt`: it locks a byte, with ``fcntl``."""
     import fcntl
 
     def locking(descriptor: int, mode: int, size: int) -> None:

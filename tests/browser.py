@@ -1,4 +1,4 @@
-"""A real Chromium for the pages; a test that uses it is skipped where there is none."""
+"""A real Chromium for the pages; tests that use it are skipped if it is not installed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 @contextmanager
 def chromium(folder: Path) -> Iterator[Any]:
-    """selenium's driver; ``folder``: for its profile. What pages log is kept."""
+    """Return selenium's driver. ``folder``: for its profile. The console messages of pages are kept."""
     webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium: pip install -e '.[browser]'")
     exceptions = pytest.importorskip("selenium.common.exceptions")
     browser = shutil.which("chromium") or shutil.which("google-chrome")
@@ -42,6 +42,6 @@ def chromium(folder: Path) -> Iterator[Any]:
 
 
 def prefer(chrome: Any, scheme: str) -> None:
-    """``scheme``: light or dark."""
+    """Set the preferred color scheme: light or dark."""
     features = [{"name": "prefers-color-scheme", "value": scheme}]
     chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})

@@ -1,4 +1,4 @@
-"""The picture of a chat in docs/agent.md: ``python -m tests.generate --pictures`` draws it from a real terminal."""
+"""Draw the picture of a chat in docs/agent.md from a real terminal, for ``python -m tests.generate --pictures``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FORMAT = re.sub(r"@font-face \{\{.*?\}\}\n", "", CONSOLE_SVG_FORMAT, flags=re.DO
 
 
 def picture() -> str:
-    """SVG, from the first message to the last answer."""
+    """Return the SVG, from the first message to the last answer."""
     with tempfile.TemporaryDirectory() as name, ScriptedServer() as server:
         folder = Path(name)
         (folder / "settings.ini").write_text("[server]\nport = 8000\n", encoding="utf-8")
@@ -57,7 +57,7 @@ def picture() -> str:
 
 
 class _Dimmed(Terminal):
-    """A terminal that shows what is dim as grey, which pyte does not do by itself."""
+    """A terminal that shows dim text in gray, which pyte does not support."""
 
     def rows(self) -> list[Text]:
         screen = pyte.Screen(COLUMNS, self._screen.lines)

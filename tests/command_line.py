@@ -1,7 +1,7 @@
-"""Runs the command line in a process of its own without paying each time for its imports.
+"""Run the command line in a forked process, which does not import it again.
 
-A server that has imported them is forked for each run, so that a run has its own folder, environment,
-streams and exit code, and costs milliseconds. What start-up itself does is tested with fresh interpreters.
+A server that has imported it is forked for each run, so each run has its own folder, environment, streams and exit
+code, and takes milliseconds. Start-up itself is tested with new interpreters.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ FORKED.set_forkserver_preload(PRELOADED)
 
 @dataclass(frozen=True)
 class Running:
-    """A command that was started. Its streams are files."""
+    """A running command. Its streams are files."""
 
     process: BaseProcess
     stdout: Path
     stderr: Path
 
     def first_line(self, seconds: float = 60) -> str:
-        """The first line on standard error, or all of it where the command ends before one is whole."""
+        """Return the first line on standard error, or everything if the command ends before the line is complete."""
         until = time.monotonic() + seconds
         while (ends := self.process.exitcode is not None) or time.monotonic() < until:
             text = self.stderr.read_text(encoding="utf-8") if self.stderr.exists() else ""
@@ -80,10 +80,10 @@ def started(
     env: Mapping[str, str] | None = None,
     terminal: str | None = None,
 ) -> Iterator[Running]:
-    """``adapter WORDS...``, which is ended after the block if it still runs.
+    """Start ``adapter WORDS...``, and end it after the block if it is still running.
 
-    ``text``, or a terminal's device, is its standard input; ``env`` is added to this process's environment. It is in a
-    group of its own: Ctrl-C at the terminal is for whoever started the tests.
+    ``text``, or the device of a terminal, is its standard input; ``env`` is added to this process's environment. It has
+    its own process group, because Ctrl-C at the terminal is for the tests.
     """
     environment = {**os.environ, "NO_COLOR": "1", **(env or {})}
     with tempfile.TemporaryDirectory() as folder:
@@ -99,7 +99,7 @@ def started(
 
 
 def adapter(*words: object, timeout: float = 100, **where: object) -> subprocess.CompletedProcess[str]:
-    """``adapter WORDS...`` up to its end, at most ``timeout`` seconds. ``where``: see `started`."""
+    """Run ``adapter WORDS...`` for at most ``timeout`` seconds. ``where``: see `started`."""
     with started(*words, **where) as run:  # type: ignore[arg-type]
         run.process.join(timeout)
         code = run.process.exitcode
@@ -117,9 +117,9 @@ def forked(
     *,
     at_terminal: bool = False,
 ) -> BaseProcess:
-    """The command, or the Python file that ``words`` begin with, at work with files or devices as its three streams.
+    """Fork the command, or the Python file that ``words`` begin with, with files or devices as its three streams.
 
-    ``at_terminal``: the last of ``streams`` is a terminal, which sends the process its signals.
+    ``at_terminal``: the last of ``streams`` is a terminal, which sends signals to the process.
     """
     arguments = ([str(word) for word in words], str(cwd), dict(environment), list(streams), at_terminal)
     process = FORKED.Process(target=_run, args=arguments)

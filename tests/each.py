@@ -1,6 +1,6 @@
 """One test of many cases: all of them are tried, and the report names each that fails, with its reason.
 
-A test of its own for each of thousands of files takes longer to find, to hand out and to report than to run.
+A separate test for each of thousands of files takes longer to collect and report than to run.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def each(cases: Mapping[str, T], check: Callable[[T], object]) -> None:
-    """``check`` every one of ``cases``, by their names. Raises what failed, as one group."""
+    """Call ``check`` with each of ``cases``. Raises all failures as one group."""
     failed: dict[str, BaseException] = {}
     for name, case in cases.items():
         try:

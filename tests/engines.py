@@ -1,6 +1,6 @@
 """A real llama.cpp with a model of 113 KB: random weights, one layer, a vocabulary of bytes.
 
-It knows nothing, so whatever sense its answers make comes from the grammar.
+The model is random, so any sense in its answers comes from the grammar.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ def write_random_gguf(
     own_tokens: Sequence[str] = (),
     control_tokens: Sequence[str] = (),
 ) -> Path:
-    """A GGUF file that llama.cpp loads in 10 ms. The same bytes each time. A token of the context is a byte.
+    """Write a GGUF file that llama.cpp loads in 10 ms. Its bytes are always the same, and a token is a byte.
 
     ``own_tokens``: texts that are one token each, as Qwen's vocabulary has ``<tool_call>``; ``control_tokens`` are
-    so where special tokens are read.
+    single tokens where special tokens are parsed.
     """
     vocabulary = BYTES + len(own_tokens) + len(control_tokens)
     texts = ["<unk>", "<s>", "</s>", *(f"<0x{n:02X}>" for n in range(256)), *own_tokens, *control_tokens]
@@ -76,7 +76,7 @@ def write_random_gguf(
 
 
 def random_tensors(random: Random, vocabulary: int) -> list[tuple[str, tuple[int, ...], array[float]]]:
-    """Name, shape and values of each tensor of a Llama with one layer."""
+    """Return the name, shape and values of each tensor of a Llama with one layer."""
 
     def normal(name: str, *shape: int) -> tuple[str, tuple[int, ...], array[float]]:
         return f"{name}.weight", shape, array("f", (random.gauss(0, 0.3) for _ in range(prod(shape))))
@@ -95,7 +95,7 @@ def random_tensors(random: Random, vocabulary: int) -> list[tuple[str, tuple[int
 
 
 def encoded(value: object, kind: int) -> bytes:
-    """A value of the header as GGUF writes it; of an array, its element type and elements are given."""
+    """Encode a value of a GGUF header. Arrays are given as their element type and elements."""
     if kind == STRING:
         text = str(value).encode()
         return struct.pack("<Q", len(text)) + text

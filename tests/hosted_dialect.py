@@ -1,5 +1,4 @@
-"""A dialect of the operations that need a host, one tool each, so that they can be tested before and apart from
-the dialects that name them."""
+"""A dialect with one tool for each operation that needs a host, to test them independently of real dialects."""
 
 from __future__ import annotations
 
@@ -43,7 +42,7 @@ from adapter.tools.operations.web import DocsMode
 
 
 class Shown(ToolClass):
-    """Shows an outcome as JSON."""
+    """Render an outcome as JSON."""
 
     def render(self, outcome: Outcome) -> Rendered:
         fields = asdict(outcome)

@@ -1,4 +1,4 @@
-"""One HTTP request to a server on this machine, without a proxy and with the path as it stands."""
+"""One HTTP request to a server on this machine, without a proxy, with the path unchanged."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ def send(
 ) -> tuple[int, HTTPMessage, str]:
     """Return status, headers and text.
 
-    ``url``: of the server, whose path does not count. ``body``: bytes go as they are, other values as JSON; None is a
-    GET.
+    ``url``: any URL of the server, whose path is ignored. ``body``: bytes are sent unchanged, other values as JSON;
+    None sends a GET.
     """
     connection = HTTPConnection(urlsplit(url).netloc, timeout=100)
     content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()

@@ -1,4 +1,4 @@
-"""A model server on loopback whose answers are written as a test goes: chunk by chunk, and seeing who hangs up."""
+"""A model server on loopback whose test writes the answer chunk by chunk, and sees when the client disconnects."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from tests.loopback import LoopbackServer, QuietHandler
 
 
 class LiveUpstream(LoopbackServer):
-    """``answer(body)`` gives the events of each chat, one by one; other requests are a 404.
+    """``answer(body)`` yields the events of each chat; other requests are a 404.
 
-    ``hung_up`` is set when somebody closes the connection before the answer is over. A dict becomes JSON, bytes go
-    as they stand.
+    ``hung_up`` is set if the client closes the connection before the end. A dict is sent as JSON, bytes unchanged.
     """
 
     def __init__(self, answer: Callable[[Any], Iterator[dict[str, Any] | bytes]]) -> None:

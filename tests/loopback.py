@@ -1,4 +1,4 @@
-"""The part that the loopback servers of the tests share: a thread that serves until the ``with`` block ends."""
+"""The common part of the tests' loopback servers: a thread that serves until the ``with`` block ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An MCP server to test against: ``python -m tests.mcp_example [--http]``. It says its process id on standard error."""
+"""An MCP server for tests: ``python -m tests.mcp_example [--http]``. It prints its process id on standard error."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def read_file(path: str) -> str:
 
 @server.tool(annotations=READS, structured_output=False)
 def show() -> list[Any]:
-    """One block of each kind."""
+    """Return one block of each kind."""
     page = TextResourceContents(uri="example://page", text="the page")
     return [
         TextContent(text="Here:"),
@@ -61,13 +61,13 @@ def sleep(seconds: float) -> str:
 
 @server.tool(annotations=READS)
 def secrets() -> list[str]:
-    """The variables that the server was given."""
+    """Return the environment variables of the server."""
     return sorted(os.environ)
 
 
 @server.tool(annotations=READS)
 def die() -> str:
-    """End in the middle of a call."""
+    """Exit during a call."""
     print("out of cheese", file=sys.stderr, flush=True)
     os._exit(3)
 

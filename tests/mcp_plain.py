@@ -1,7 +1,7 @@
-"""An MCP server without the SDK, which begins in a tenth of the time, for tests of what a server may be like.
+"""An MCP server without the SDK, which starts ten times as fast, for tests of unusual servers.
 
-As a program (``python -m tests.mcp_plain``) it has some tools of `tests.mcp_example`, to be called by its client.
-Source: the specification of 2025-06-18, "Lifecycle" and "Tools", over standard input and output, or HTTP.
+As a program (``python -m tests.mcp_plain``) it has some tools of `tests.mcp_example`. Source: the specification of
+2025-06-18, "Lifecycle" and "Tools", over standard input and output, or HTTP.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ TOOLS = [
 
 
 def example(params: dict[str, Any]) -> str:
-    """What a tool of `TOOLS` gives."""
+    """Return the result of a tool of `TOOLS`."""
     given = params.get("arguments") or {}
     match params["name"]:
         case "add":
@@ -55,7 +55,7 @@ def example(params: dict[str, Any]) -> str:
 
 
 def answered(request: dict[str, Any], listed: Listed, answer: Answer) -> dict[str, Any] | None:
-    """The message that answers ``request``; None for a notification."""
+    """Return the message that answers ``request``; None for a notification."""
     if "id" not in request:
         return None
     results: dict[str, Callable[[], dict[str, Any]]] = {
@@ -73,7 +73,7 @@ def answered(request: dict[str, Any], listed: Listed, answer: Answer) -> dict[st
 
 
 def serve(listed: Listed, answer: Answer) -> None:
-    """Lists tools, and answers each call with a text, until its input ends."""
+    """List tools, and answer each call with a text, until the input ends."""
     for line in sys.stdin:
         message = answered(json.loads(line), listed, answer)
         if message is not None:
@@ -81,7 +81,7 @@ def serve(listed: Listed, answer: Answer) -> None:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """The same over HTTP, with plain JSON answers; ``listed`` and ``answer`` stand in a class made of it."""
+    """The same over HTTP, with plain JSON answers; subclasses define ``listed`` and ``answer``."""
 
     protocol_version = "HTTP/1.1"
     listed: Listed

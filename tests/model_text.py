@@ -1,4 +1,4 @@
-"""Text as a model writes it."""
+"""Text as models write it."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from typing import Any
 
 
 def call(name: str, **arguments: Any) -> str:
-    """A call in the format hermes."""
+    """Return a call in the format hermes."""
     return f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>"

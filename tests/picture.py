@@ -42,7 +42,7 @@ TOOLS: Any = [tool("search", "pattern"), *(tool(name, "path") for name in ("read
 
 
 def record(file: Path) -> None:
-    """A conversation of a wrapped client, from a server that says `SAID`."""
+    """Record a conversation of a wrapped client with a server that answers `SAID`."""
     messages: list[Any] = [{"role": "user", "content": "Which port does the server listen on?"}]
     with ScriptedServer() as server, openai.OpenAI(base_url=f"{server.url}/v1", api_key="none") as client:
         server.on(CHAT, *(as_json(200, completion(said)) for said in SAID))
@@ -59,7 +59,7 @@ def record(file: Path) -> None:
 
 
 def pictures() -> Iterator[tuple[str, bytes]]:
-    """Name and PNG of each, of the second exchange."""
+    """Return the name and PNG of each picture, of the second exchange."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         record(folder / "said.jsonl")

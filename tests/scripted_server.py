@@ -1,4 +1,4 @@
-"""A loopback HTTP server that answers with what a test lays down, and remembers what it was asked."""
+"""A loopback HTTP server with scripted answers, which keeps its requests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.loopback import LoopbackServer, QuietHandler
 
 @dataclass(frozen=True)
 class Reply:
-    """``length``: what Content-Length claims, when that is not the truth. ``linger_s``: silence before closing."""
+    """``length``: a wrong Content-Length. ``linger_s``: silence before closing."""
 
     status: int
     body: bytes
@@ -33,14 +33,14 @@ def as_error(status: int, message: str, kind: str = "invalid_request_error") -> 
 
 
 def as_stream(*events: Any, done: bool = True, cut: bool = False) -> Reply:
-    """Server-sent events: dicts become JSON, text goes out as it stands. ``cut`` drops the connection at the end."""
+    """Return server-sent events: dicts become JSON, text is unchanged. ``cut`` drops the connection at the end."""
     lines = [event if isinstance(event, str) else "data: " + json.dumps(event) for event in events]
     body = "".join(line + "\n\n" for line in [*lines, *(["data: [DONE]"] if done else [])]).encode()
     return Reply(200, body, "text/event-stream", length=len(body) + 100 if cut else None)
 
 
 def delta(text: str | None = None, finish_reason: str | None = None, **fields: Any) -> dict[str, Any]:
-    """One event as llama.cpp and Ollama send it."""
+    """Return one event as llama.cpp and Ollama send it."""
     inner = fields if text is None else {"content": text, **fields}
     return {
         "id": "chatcmpl-1",
@@ -56,7 +56,7 @@ MODELS = "/v1/models"
 
 
 class ScriptedServer(LoopbackServer):
-    """``replies[path]`` are given one after the other; the last one stays. Other paths are a 404."""
+    """``replies[path]`` are sent in turn, the last one repeatedly. Other paths are a 404."""
 
     def __init__(self, port: int = 0) -> None:
         self.replies: dict[str, deque[Reply]] = defaultdict(deque)

@@ -1,4 +1,4 @@
-"""`adapter serve`, as a process of its own or in this one."""
+"""`adapter serve`, in a separate process or in this one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.command_line import started
 
 @contextmanager
 def serving(upstream: str, *options: str) -> Iterator[str]:
-    """The base URL of a server in front of ``upstream``. What it says on its way is shown when it fails to start."""
+    """Return the base URL of a server in front of ``upstream``. If it fails to start, its output is shown."""
     with started("serve", "--upstream", upstream, "--port", "0", *options) as run:
         line = run.first_line()
         match = re.match(r"serving (\S+), from ", line)
@@ -29,7 +29,7 @@ def serving(upstream: str, *options: str) -> Iterator[str]:
 
 @contextmanager
 def serving_afresh(upstream: str, *options: str) -> Iterator[str]:
-    """The same in an interpreter of its own, whose memory and command line are those of a user's."""
+    """Serve in a new interpreter, whose memory and command line are those of a user's server."""
     command = [sys.executable, "-m", "adapter", "serve", "--upstream", upstream, "--port", "0", *options]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, process_group=0) as process:
         assert process.stderr is not None
@@ -46,7 +46,7 @@ def serving_afresh(upstream: str, *options: str) -> Iterator[str]:
 
 @contextmanager
 def serving_here(upstream: str) -> Iterator[str]:
-    """The address of a server in a thread of this process, for tests that look into it."""
+    """Return the address of a server in a thread of this process, for tests that inspect it."""
     import uvicorn
 
     from adapter.server.app import ServerSettings, uvicorn_config

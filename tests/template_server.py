@@ -1,4 +1,4 @@
-"""A loopback model server that fills a chat template, in the ways of llama.cpp, Ollama, vLLM and KoboldCpp."""
+"""A loopback model server that renders a chat template in the ways of llama.cpp, Ollama, vLLM and KoboldCpp."""
 
 from __future__ import annotations
 
@@ -41,11 +41,10 @@ TOOLLESS = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}as
 
 
 class TemplateServer(LoopbackServer):
-    """``says``: the answers, one after the other, the last one stays. ``hides``: it fills templates for nobody.
-    ``special``: a control token of its model.
+    """``says``: the answers in turn, the last one repeatedly. ``hides``: it does not render templates for clients.
 
-    ``finish`` is the finish reason of its answers. ``prompts`` are those that were answered, ``bodies`` the POST
-    requests, each with its path: what is looked up by GET may come at any time.
+    ``special``: a control token of its model. ``finish``: the finish reason of its answers. ``prompts`` are the
+    answered prompts, ``bodies`` the POST requests with their paths; GET requests may come at any time.
     """
 
     def __init__(self, kind: str, source: str, *says: str, hides: bool = False, special: str = "") -> None:
@@ -58,7 +57,7 @@ class TemplateServer(LoopbackServer):
         super().__init__(_handler(self))
 
     def answer_with(self, text: str, finish: str = "stop") -> None:
-        """The one answer from now on."""
+        """Always answer this from now on."""
         self._says, self.finish = deque([text]), finish
 
     def say(self) -> str:

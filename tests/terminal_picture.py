@@ -1,6 +1,6 @@
-"""The picture of a terminal in the README: ``python -m tests.generate --pictures`` draws what the program shows.
+"""The picture of a terminal in the README: ``python -m tests.generate --pictures`` draws the program's output.
 
-An SVG of text, without fonts or parts from elsewhere.
+An SVG of text, without external fonts or parts.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ Run = tuple[int, str, str]
 
 
 def lines() -> list[list[Run]]:
-    """What a person sees who lets a model change a file and says yes."""
+    """Return the terminal of a user who lets a model change a file and approves it."""
     with tempfile.TemporaryDirectory() as name, ScriptedServer() as server:
         folder = Path(name)
         (folder / "settings.ini").write_text(SETTINGS, encoding="utf-8")

@@ -39,7 +39,7 @@ def server(scripted: ScriptedServer) -> ScriptedServer:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where a reader would try it: a project, a file, a home of one's own."""
+    """The folder of a reader who follows the page: a project, a file, a separate home."""
     project = tmp_path / "here" / "my-project"
     project.mkdir(parents=True)
     (project / "greeting.py").write_text("def greeting():\n    return 'hello'\n", encoding="utf-8")
@@ -67,7 +67,7 @@ def run(command: str, folder: Path, server: ScriptedServer, **environment: str) 
 
 
 def test_a_program_joins_and_is_used(folder, server):
-    """It is added, listed and offered; called, it is asked for, and nobody is there to allow it."""
+    """It is added, listed and offered. A call asks for approval, which nobody can give."""
     add, listed, use = (
         command for command in COMMANDS if "CountWords" in command or "promptly" in command or "tool list" in command
     )
@@ -83,7 +83,7 @@ def test_a_program_joins_and_is_used(folder, server):
 
 @pytest.mark.skipif(find_spec("mcp") is None, reason="needs the MCP SDK: pip install 'toolcall-adapter[mcp]'")
 def test_the_tools_of_a_server_join(folder, server, tmp_path):
-    """The command is the page's; behind the name `uvx` stands our example server."""
+    """The command is the page's, but `uvx` starts our example server."""
     (command,) = (command for command in COMMANDS if "--mcp" in command)
     (tmp_path / "bin").mkdir()
     uvx = tmp_path / "bin" / "uvx"
@@ -100,7 +100,7 @@ def test_the_tools_of_a_server_join(folder, server, tmp_path):
 
 
 def test_a_run_is_recorded_and_replayed(folder, server):
-    """One file, no server the second time."""
+    """In one file, without a server the second time."""
     record, replay, view = (command for command in COMMANDS if "talk.jsonl" in command)
     server.on(CHAT, in_pieces(call("read_file", '{"path": "notes.txt"}')), in_pieces("Three."))
     assert run(record, folder, server).stdout == "Three.\n"
@@ -111,7 +111,7 @@ def test_a_run_is_recorded_and_replayed(folder, server):
 
 
 def test_every_command_is_here():
-    """A new one on the page needs a test, unless its options are all that can be checked (tests/test_docs.py)."""
+    """A new command needs a test, unless only its options can be checked (tests/test_docs.py)."""
     checked = ["run", "chat", "chat", "chat", "chat", "diff", "run"]
     run_here = ["tool", "tool", "run", "run", "run", "replay", "view"]
     assert [command.split()[1] for command in COMMANDS] == checked + run_here

@@ -1,4 +1,4 @@
-"""The programs of benchmarks/agent_programs, ours beside those of other libraries, and their table in the docs."""
+"""The programs of benchmarks/agent_programs, for this and other libraries, and their table in the docs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,6 @@ def count_lines(file: Path) -> int:
 
 
 def test_table_has_the_lines_of_each_program():
-    """And ours is the shortest in each row."""
     page = (ROOT / "docs" / "agent.md").read_text(encoding="utf-8")
     table = page.partition("| program | ")[2].partition("\n\n")[0]
     assert table.splitlines()[0] == " | ".join(LIBRARIES) + " |"

@@ -17,7 +17,7 @@ TAKES_AWAY = ("delete", "move")
 
 
 def test_nothing_of_it_runs_outside_the_sandbox(tmp_path):
-    """The naive tools do what an attack asks for: where that could do harm they do nothing, nor does the suite."""
+    """The naive tools do whatever an attack requests. Outside a sandbox, they and the suite refuse to start."""
     assert not naive.is_confined()
     victim = tmp_path / "file"
     victim.write_text("kept")
@@ -43,7 +43,7 @@ def test_nothing_of_it_runs_outside_the_sandbox(tmp_path):
 
 
 def test_no_case_takes_away_what_is_not_its_own():
-    """Paths in what deletes or moves are relative, or in the places made for the case."""
+    """Paths to delete or move are relative, or in the places made for the case."""
     for case in cases():
         for verb, *paths in case.data.get("do", ()):
             for path in paths if verb in TAKES_AWAY else ():
@@ -52,7 +52,7 @@ def test_no_case_takes_away_what_is_not_its_own():
 
 
 def test_the_table_is_about_these_cases():
-    """benchmarks/attacks.md counts what the files hold, and shows a loss of the naive tools in every group."""
+    """benchmarks/attacks.md has the cases of the files, and the naive tools lose some in every group."""
     rows = re.findall(r"^\| (\w+) \| (\d+) \| 0 \| (\d+) \| (\d+) \| 0 \|$", TABLE.read_text("utf-8"), re.M)
     counted: dict[str, tuple[int, int]] = {}
     for case in cases():
@@ -65,7 +65,7 @@ def test_the_table_is_about_these_cases():
 @pytest.mark.timeout(400)
 @pytest.mark.skipif(shutil.which("bwrap") is None, reason="the attacks run in a bubblewrap sandbox alone")
 def test_no_attack_succeeds_and_no_work_is_refused():
-    """Of sixty cases one, with one dialect that has the tools; the naive tools lose more attacks than they hold."""
+    """One of sixty cases, with one dialect that has the tools. The naive tools lose more attacks than they resist."""
     command = [sys.executable, "-m", "benchmarks.attacks", "--quick", "--every", "60", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=380, check=False, cwd=FOLDER.parents[1])
     if "bwrap:" in done.stderr:

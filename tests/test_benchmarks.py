@@ -1,4 +1,4 @@
-"""The benchmarks run: what they make is the same each time, and what they check holds for the first inputs."""
+"""The benchmarks run: their inputs are reproducible, and their checks hold for the first inputs."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_json
 
 
 def test_the_first_generated_inputs_hold():
-    """Nothing raises or is lost, no split shows and every encoded call comes back, for a few hundred inputs."""
+    """For a few hundred inputs, nothing raises or is lost, splits do not matter, and every encoded call is parsed."""
     report = run_range(1, 0, 300)
     assert report.done == 300
     assert [failure for failure in report.failures if failure.claim not in ("slow", "cut")] == []
 
 
 def test_an_input_is_made_again_by_its_number():
-    """What a run reports can be read again: the same seed and number give the same input."""
+    """So that a reported failure can be repeated."""
     made = [make(7, index)[0] for index in range(200)]
     assert made == [make(7, index)[0] for index in range(200)]
     assert {given.kind for given in made} >= {"recorded", "soup", "encoded", "damaged", "characters"}
 
 
 def test_a_failure_is_made_short(monkeypatch):
-    """Everything that a failure does not need is left out."""
+    """Without the parts that the failure does not need."""
     monkeypatch.setattr(
         fuzz_parse, "claim_broken", lambda given: "lost" if "<b>" in given.text and "x" in given.text else None
     )
@@ -44,7 +44,7 @@ def test_a_failure_is_made_short(monkeypatch):
 
 
 def test_what_is_measured_is_read():
-    """Every format reads the file that its benchmark writes, and every faulty call gives the sound one's arguments."""
+    """Every format parses its benchmark file, and every malformed call gives the arguments of the correct one."""
     for name in FORMATS:
         (call,) = parse(file_call(name, 500), TOOLS, name, generation_prompt="").calls
         assert len(call.arguments["content"]) == 500
@@ -56,7 +56,7 @@ def test_what_is_measured_is_read():
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_written_texts_hold_the_calls_that_they_seem_to(name):
-    """What is measured of texts as models write them is a right reading of them, in every format."""
+    """The benchmark's parse of texts as models write them is right in every format."""
     for told in (name, None):
         turn = parse(written_texts.answer(name), written_texts.TOOLS, told, generation_prompt="")
         assert [call.name for call in turn.calls] == ["apply_edit"]
@@ -66,14 +66,14 @@ def test_written_texts_hold_the_calls_that_they_seem_to(name):
 
 
 def test_written_texts_come_again_by_their_seed():
-    """And 200 small calls are 200."""
+    """The same seed gives the same texts, and 200 small calls are 200."""
     assert written_texts.markdown(5_000, 7) == written_texts.markdown(5_000, 7) != written_texts.markdown(5_000, 8)
     assert len(parse(written_texts.small_calls(200), written_texts.TOOLS).calls) == 200
 
 
 @pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="asks Linux what processes used")
 def test_streams_under_load_are_neither_lost_nor_crossed(capsys):
-    """Some at a pace, some at once, through ours and the relays beside it."""
+    """Some slow, some fast, through our server and the compared relays."""
     pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
     missed = asyncio.run(bench_serve.measure([8], rate=100, seconds=0.2, burst=24, repeats=1))
     assert [line for line in missed if "lost or crossed" in line] == []
@@ -81,7 +81,7 @@ def test_streams_under_load_are_neither_lost_nor_crossed(capsys):
 
 
 def test_a_server_reuses_what_it_wrote(random_gguf):
-    """Over four turns on a real llama.cpp: calls shown as they were written are not read again, nor are the tools."""
+    """Over four turns on a real llama.cpp, past calls and the tools are not processed again."""
     pytest.importorskip("xllamacpp", reason="needs the embedded engine: pip install 'toolcall-adapter[embedded]'")
     rows = {way.name: prompt_cache.measure(random_gguf, 4, way, prompt_cache.DENSE) for way in prompt_cache.WAYS}
     ours, encoded = rows["ours"], rows["ours, calls encoded"]
@@ -95,7 +95,7 @@ def test_a_server_reuses_what_it_wrote(random_gguf):
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="asks Linux for a process's memory")
 def test_bombs_are_answered_and_so_is_everybody_else(capsys):
-    """A few of them for a moment; how fast is for the benchmark itself to say."""
+    """For a few of them; the benchmark itself measures the time."""
     pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
     with ScriptedServer() as upstream, request_bombs.server(f"{upstream.url}/v1") as (address, process):
         upstream.on(CHAT, as_json(200, request_bombs.DONE)).on(MODELS, as_json(200, {"data": []}))
@@ -105,7 +105,7 @@ def test_bombs_are_answered_and_so_is_everybody_else(capsys):
 
 
 def test_each_wording_says_how_a_call_is_written_in_each_style(tmp_path):
-    """In words of its own, with the form that is read; and chance is that of a sign test."""
+    """Each wording has its own words and the parsed form. The chance is that of a sign test."""
     tools = wordings.requests()[0].tools
     made = wordings.ways(wordings.STYLES, list(wordings.WORDINGS), tmp_path)
     prompts = [

@@ -1,7 +1,6 @@
-"""Every function that a program can pass in: what it may return, whether it may be async, and what an exception does.
+"""Every callback that a program can pass: its return values, whether it may be async, and its exceptions.
 
-The table has each parameter of the public names whose type is callable or a protocol; a test fails for one that is
-missing.
+The table has each public parameter whose type is callable or a protocol; a test fails if one is missing.
 """
 
 from __future__ import annotations
@@ -48,10 +47,10 @@ ROOT = Path(adapter.__file__).parent
 
 @dataclass(frozen=True)
 class Use:
-    """One callback. ``use`` passes it in and has it called. ``names``: the parameters that take it.
+    """One callback. ``use`` passes it and has it called. ``names``: the parameters that take it.
 
-    ``decides``: None and "no" are refused, unless they are among ``accepts``. ``raises``: as what its RuntimeError
-    reaches the caller.
+    ``decides``: None and "no" are refused, unless ``accepts`` has them. ``raises``: the exception that the caller gets
+    for its RuntimeError.
     """
 
     names: tuple[str, ...]
@@ -75,7 +74,7 @@ def in_workspace(folder: Path, name: str, arguments: dict[str, Any], **settings:
 
 
 def with_host(name: str, arguments: dict[str, Any], dialect: str = "blade") -> Callable[[str, str], Any]:
-    """A use of one method of one capability, all of whose others work."""
+    """Return a use of one method of one capability; all others work."""
 
     def of(capability: str, method: str) -> Callable[[Any, Path], object]:
         def use(callback: Any, folder: Path) -> object:
@@ -324,7 +323,7 @@ def folder(tmp_path):
 
 @pytest.fixture(autouse=True)
 def no_warnings():
-    """No coroutine is left that was never awaited."""
+    """Fail if a coroutine was never awaited."""
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         yield
@@ -339,7 +338,7 @@ def each_use() -> list[Any]:
 @pytest.mark.parametrize("use", each_use())
 @pytest.mark.parametrize("answer", [None, "no", 1], ids=["none", "text", "number"])
 def test_an_answer_of_another_type_is_refused(use, answer, folder):
-    """The error names the function and its answer; nothing has happened. An observer may return anything."""
+    """The error names the function and its answer, and nothing has happened. An observer may return anything."""
 
     def callback(*_args: object, **_kwargs: object) -> object:
         return answer
@@ -379,7 +378,7 @@ def asynchronous(kind: str) -> Any:
 @pytest.mark.parametrize("use", [each for each in each_use() if not each.values[0].may_be_async])
 @pytest.mark.parametrize("kind", ["function", "partial", "object", "method", "partial of an object"])
 def test_an_async_function_is_refused_where_nothing_awaits_it(use, kind, folder):
-    """When it is passed in, before anything happens; the error names it and the remedy."""
+    """Immediately when it is passed; the error names it and the solution."""
     with pytest.raises(UsageError, match=r"tests\.test_callbacks\.asynchronous.*(is async.*AsyncAgent|is not awaited)"):
         use.use(asynchronous(kind), folder)
     assert same(folder / "a.txt")
@@ -387,7 +386,7 @@ def test_an_async_function_is_refused_where_nothing_awaits_it(use, kind, folder)
 
 @pytest.mark.parametrize("use", [each for each in each_use() if not each.values[0].may_be_async])
 def test_a_plain_function_that_returns_a_coroutine_is_refused(use, folder):
-    """It cannot be known beforehand. The coroutine is closed: see the fixture."""
+    """It cannot be known in advance. The coroutine is closed: see the fixture."""
     with pytest.raises(UsageError, match="a coroutine, which is not awaited"):
         use.use(lambda *_args, **_kwargs: asynchronous("function")(), folder)
     assert same(folder / "a.txt") or use.names == ("Host.editor",)  # told of an insertion that was made
@@ -395,7 +394,7 @@ def test_a_plain_function_that_returns_a_coroutine_is_refused(use, folder):
 
 @pytest.mark.parametrize("use", each_use())
 def test_an_exception_reaches_the_caller(use, folder):
-    """Nothing has happened; where it is another exception, that names the function and its cause."""
+    """Nothing has happened. A different exception names the function and its cause."""
 
     def callback(*_args: object, **_kwargs: object) -> object:
         raise RuntimeError("the callback is broken")
@@ -412,7 +411,7 @@ def test_an_exception_reaches_the_caller(use, folder):
 
 
 class Truthy:
-    """Like a bool of numpy: true, and no bool."""
+    """True but not a bool, like numpy's bool."""
 
     def __bool__(self) -> bool:
         return True
@@ -434,7 +433,7 @@ class Truthy:
     ],
 )
 def test_only_true_and_a_decision_of_true_allow(answer, folder):
-    """Neither a write nor a command."""
+    """For a write and for a command."""
     with Workspace(folder, approve=lambda _approval: answer) as workspace:
         for name, arguments in (WRITING, ("run_command", {"command": "echo changed > a.txt"})):
             with pytest.raises(UsageError, match=r"the approver .*<lambda> returned .*; expected True, False or a Dec"):
@@ -451,7 +450,7 @@ def test_the_documented_answers_count(answer, is_allowed, folder):
 @pytest.mark.parametrize("error", [ToolError("no"), OSError("no terminal"), MemoryError(), KeyError("x")], ids=repr)
 @pytest.mark.parametrize("inside", ["alone", "batch", "code"])
 def test_an_approver_that_raises_is_not_taken_for_a_failed_tool(error, inside, folder):
-    """Also inside a batch, and in code, which may catch what its calls raise."""
+    """Also inside a batch, and in code, which may catch the exceptions of its calls."""
 
     def approve(approval: ApprovalRequest) -> bool:
         if approval.tool != "write":
@@ -478,7 +477,7 @@ print("went on")
 
 
 def test_all_calls_of_one_answer_are_taken_back(folder):
-    """When the approver of the second raises."""
+    """If the approver of the second raises."""
 
     def approve(approval: ApprovalRequest) -> bool:
         if "b.txt" in approval.paths:
@@ -493,7 +492,7 @@ def test_all_calls_of_one_answer_are_taken_back(folder):
 
 
 def test_the_conversation_goes_on_after_an_approver_raised(folder):
-    """The model hears of the calls that were run, and that the rest was stopped."""
+    """The model is informed that the rest of the calls was not run."""
 
     def approve(approval: ApprovalRequest) -> bool:
         if approval.paths == ("b.txt",):
@@ -538,7 +537,7 @@ def test_an_oracle_is_a_generator_that_returns_a_text():
 
 
 def test_a_ground_that_answers_wrongly_refuses_the_request():
-    """As any request that cannot be taken: the client gets the reason, and does not try it again."""
+    """As for any invalid request: the client gets the reason and does not retry."""
     definition = {"name": "find", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}
     body = {
         "messages": [{"role": "user", "content": "Bern"}],
@@ -563,7 +562,7 @@ def test_the_observer_of_sub_agents_may_not_be_async():
 
 
 def definitions() -> Iterator[tuple[str, str]]:
-    """The classes and aliases of all modules, with their bases or what they stand for."""
+    """Return the classes and aliases of all modules, with their bases or values."""
     for path in ROOT.rglob("*.py"):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             match node:
@@ -580,7 +579,9 @@ def words(text: object) -> set[str]:
 
 
 def callable_names() -> set[str]:
-    """Names of types that are callable, or a protocol, at however many removes; and of what holds such functions."""
+    """Return the names of types that are callable or a protocol, directly or not, and of types that contain such
+    functions.
+    """
     known, found = list(definitions()), {"Callable", "Protocol", "ChatT", "Host", "CommandReplayPolicy"}
     while more := {name for name, meaning in known if name not in {*found, "PathLike"} and found & words(meaning)}:
         found |= more
@@ -588,7 +589,7 @@ def callable_names() -> set[str]:
 
 
 def parameters() -> Iterator[tuple[str, object]]:
-    """``Owner.parameter`` and its annotation, of each public function, class and method."""
+    """Return ``Owner.parameter`` and its annotation, for each public function, class and method."""
     for name in adapter.__all__:
         public = getattr(adapter, name)
         functions = [(name, public)]
@@ -602,7 +603,7 @@ def parameters() -> Iterator[tuple[str, object]]:
 
 
 def test_each_callback_of_the_public_names_is_in_the_table():
-    """A new one has to be tried here, too."""
+    """A new one needs a row."""
     callables = callable_names()
     public = {name for name, annotation in parameters() if callables & words(annotation)}
     table = {name for use in USES for name in use.names}

@@ -1,4 +1,4 @@
-"""A slice of each campaign: enough to show that it runs and that what it claims holds; the full runs are modules."""
+"""A part of each campaign, which shows that it runs and that its claims hold; the full campaigns are modules."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.timeout(300)
 
 @pytest.fixture(scope="module")
 def ground(tmp_path_factory):
-    """A workspace to swap directories and files in for links to what is outside."""
+    """A workspace whose directories and files can be swapped for links to the outside."""
     if not swap_race.CAN_EXCHANGE:
         pytest.skip("this system has no renameat2")
     return swap_race.Ground(tmp_path_factory.mktemp("race"))
@@ -38,7 +38,7 @@ def ground(tmp_path_factory):
 
 @pytest.mark.parametrize("name", [*swap_race.READS, *swap_race.CHANGES])
 def test_no_operation_can_be_swapped_out_of_the_workspace(name, ground):
-    """Nothing of the outside is seen, and nothing there is changed, while directories become links and back."""
+    """Nothing outside is read or changed while directories become links and back."""
     with swap_race.swapping(ground.folders):  # by a second process, as fast as it can
         row = swap_race.race(ground, name, (swap_race.READS | swap_race.CHANGES)[name], seconds=0.1)
     assert row.calls > 0
@@ -47,7 +47,7 @@ def test_no_operation_can_be_swapped_out_of_the_workspace(name, ground):
 
 @pytest.mark.skipif(shutil.which("bwrap") is None, reason="what loses the race runs in a bubblewrap sandbox alone")
 def test_the_race_can_be_lost():
-    """An implementation that checks by realpath and opens by name is caught in the same race."""
+    """An implementation that checks with realpath and opens by name is caught in the same race."""
     command = [sys.executable, "-m", "benchmarks.swap_race", "--only", "naive read", "--seconds", "1"]
     root = Path(__file__).parent.parent
     for _ in range(20):
@@ -61,7 +61,7 @@ def test_the_race_can_be_lost():
 
 
 def test_what_loses_a_race_does_not_run_outside_a_sandbox(tmp_path):
-    """Nothing of it: neither the whole campaign nor one of its rows."""
+    """Neither the whole campaign nor one of its rows."""
     victim = tmp_path / "file"
     victim.write_text("kept")
     for operation in (ReadText("file"), Tree("."), WriteText("file", "x"), Copy("file", "b"), Delete("file")):
@@ -72,7 +72,7 @@ def test_what_loses_a_race_does_not_run_outside_a_sandbox(tmp_path):
 
 
 def test_every_peer_that_does_harm_is_confined():
-    """Each benchmark that has a careless peer to compare with starts itself in a sandbox, or refuses."""
+    """Benchmarks that compare with a careless program start it in a sandbox or not at all."""
     found = set()
     for file in sorted(Path(swap_race.__file__).parent.glob("*.py")):
         tree = ast.parse(file.read_text(encoding="utf-8"))
@@ -91,13 +91,13 @@ FLOODS = ["one line: read", "server: 200 MB in chunks"]
 
 
 def test_floods_stay_within_their_bounds(tmp_path):
-    """Each in a process of its own: memory, time, and a sentence that says what became of it."""
+    """Each in its own process: memory, time and the message."""
     for name, cost in floods.sweep(FLOODS, tmp_path, scale=0.01):
         assert not floods.misses(floods.CASES[name], cost), (name, cost)
 
 
 def test_a_flood_that_gives_nothing_of_use_is_missed():
-    """A sandbox that cannot be made is no answer, however little it takes."""
+    """A sandbox that cannot be created does not count, however little it uses."""
     case = floods.CASES["output: yes"]
     assert floods.misses(case, floods.Cost(0.1, 1.0, True, "Command failed with exit code 1:\nbwrap: Can't mkdir"))
     assert not floods.misses(case, floods.Cost(5.1, 1.0, True, "Command failed with exit code 124:\ny\ny\ny"))
@@ -111,7 +111,7 @@ def test_a_flood_that_gives_nothing_of_use_is_missed():
     ],
 )
 def test_a_failing_call_is_said_and_harms_nothing(name, code, tmp_path):
-    """Every call of the operation fails once: old or new, no descriptor kept, nothing less without a word."""
+    """Every system call of the operation fails once: old or new content, no open descriptor, and a message."""
     calls = ("open", "stat", "lstat", "dup", "close")
     row = fault_sweep.sweep(name, tmp_path / "sweep", [code], calls)
     assert row.faults > 2
@@ -119,7 +119,7 @@ def test_a_failing_call_is_said_and_harms_nothing(name, code, tmp_path):
 
 
 def test_no_byte_outside_of_a_patch_changes():
-    """A few hundred random files, compared by who knows nothing of the editor."""
+    """A few hundred random files, compared by independent code."""
     tally = edit_integrity.run(seed=1, start=0, count=300)
     assert tally.verified > 200
     assert tally.wrong == []
@@ -127,7 +127,7 @@ def test_no_byte_outside_of_a_patch_changes():
 
 @pytest.mark.parametrize(("seed", "index"), [(1, 176_099), (1, 460_582), (2, 48_700), (2, 63_773), (2, 316_872)])
 def test_no_patch_lands_where_only_a_guessed_encoding_has_its_text(seed, index):
-    """Files that were guessed to be Japanese or Chinese, so that one of two places was not seen: refused."""
+    """Files guessed to be Japanese or Chinese, so that one of two places was not seen, are refused."""
     tally = edit_integrity.run(seed, index, count=1)
     assert tally.wrong == []
     assert tally.verified == 0
@@ -137,21 +137,23 @@ def test_no_patch_lands_where_only_a_guessed_encoding_has_its_text(seed, index):
 @pytest.mark.parametrize("engine", [fuzz_targets.by_chance, fuzz_targets.by_hypothesis])
 @pytest.mark.parametrize("target", fuzz_targets.TARGETS)
 def test_no_text_breaks_what_takes_foreign_text(target, engine):
-    """A slice of the fuzzing: generated inputs, every claim of the target holds."""
+    """A part of the fuzzing: every claim of the target holds for generated inputs."""
     *crashes, (done, _) = engine(target, seed=1, count=60, is_over=lambda: False)
     assert done >= 50
     assert crashes == []
 
 
 def test_no_update_of_one_file_is_lost(tmp_path):
-    """Threads and processes edit it at once, and each edit that was said to be made is there."""
+    """Threads and processes edit the file at once, and every successful edit is in it."""
     lost, updates = concurrent_edits.run(tmp_path, patches=4, threads=3, processes=2)
     assert (lost, updates) == (0, 20)
 
 
 @pytest.mark.parametrize("mode", valid_calls.MODES)
 def test_a_model_without_any_sense_makes_valid_calls(mode, tmp_path):
-    """Random weights behind `adapter serve`: every call fits its schema, and with "required" each answer is one."""
+    """With random weights behind `adapter serve`, every call fits its schema, and with "required" each answer is a
+    call.
+    """
     pytest.importorskip("xllamacpp", reason="needs the embedded engine: pip install 'toolcall-adapter[embedded]'")
     with valid_calls.random_model(tmp_path) as upstream:
         row = valid_calls.measure(upstream, "llama3_json", mode, seed=3, count=6)
@@ -161,7 +163,7 @@ def test_a_model_without_any_sense_makes_valid_calls(mode, tmp_path):
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="finds what is left in /proc")
 def test_a_soak_that_is_interrupted_shows_its_table_and_leaves_nothing():
-    """Ctrl-C at a terminal is heard by all that the campaign has started; what it was about to measure stays whole."""
+    """Ctrl-C reaches all processes that the campaign has started, and they clean up."""
     pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
     mark = f"SOAK_OF_A_TEST={secrets.token_hex(8)}"
     with subprocess.Popen(
@@ -186,7 +188,7 @@ def test_a_soak_that_is_interrupted_shows_its_table_and_leaves_nothing():
 
 
 def test_a_campaign_that_is_ended_shows_its_table():
-    """What was measured until then, in the place where the whole would stand."""
+    """The results so far, in the same place."""
     words = [sys.executable, "-m", "benchmarks.edit_integrity"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
@@ -198,7 +200,7 @@ def test_a_campaign_that_is_ended_shows_its_table():
 
 
 def test_the_server_keeps_no_task_of_a_chat_that_is_over(monkeypatch):
-    """Whether it came to its end, the client left in the middle of it, or the model server died."""
+    """Whether it ended normally, the client left, or the model server died."""
     pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
     monkeypatch.setattr(soak, "HANGS_UP", 0.3)
     monkeypatch.setattr(soak, "DIES", 0.3)
@@ -214,5 +216,5 @@ def test_the_server_keeps_no_task_of_a_chat_that_is_over(monkeypatch):
 
 
 def unfinished() -> int:
-    """The tasks that are not done, of those since the last ``gc.freeze``."""
+    """Return the unfinished tasks created since the last ``gc.freeze``."""
     return sum(isinstance(task, asyncio.Task) and not task.done() for task in gc.get_objects())

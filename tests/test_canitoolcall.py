@@ -1,7 +1,6 @@
 """The public conformance suite (PyPI: canitoolcall) through our parser.
 
-Recorded outputs of real models with the parse that is right. None of its texts
-is copied here: their licences are mixed.
+It has recorded outputs of real models with the right parse. Its texts are not copied here, because of their licenses.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ WAYS: dict[str, Callable[[str], Sequence[str]]] = {
 
 
 def expected_outcome(fixture: Fixture, *, is_told: bool) -> str:
-    """``pass``, ``soft`` (right but for white space) or ``fail``. The README's table counts these."""
+    """Return ``pass``, ``soft`` (right except for whitespace) or ``fail``, as counted in the README's table."""
     if not is_told and fixture.id in NEEDS_THE_PROMPT:
         return "fail"
     return "soft" if fixture.id in WHITE_SPACE_ONLY else "pass"
@@ -62,7 +61,7 @@ def expected_outcome(fixture: Fixture, *, is_told: bool) -> str:
 @pytest.mark.parametrize("is_told", [True, False], ids=["told", "detected"])
 @pytest.mark.parametrize("family", sorted({fixture.family for fixture in FIXTURES}))
 def test_conforms(family, is_told):
-    """The right content, reasoning and calls, whichever way the text comes; no better and no worse than expected."""
+    """Content, reasoning and calls are as expected for any chunks, no better and no worse."""
     each({one.id: one for one in FIXTURES if one.family == family}, partial(conforms, is_told=is_told))
 
 
@@ -82,13 +81,13 @@ def conforms(fixture, is_told):
 
 
 def test_the_suite_is_all_there():
-    """A renamed family must not drop out unseen."""
+    """A renamed family must not drop out silently."""
     assert len(FIXTURES) >= 469
     assert all(TOLD.get(fixture.family) or guess_format(fixture.models[0]) for fixture in FIXTURES)
 
 
 def outcome(fixture: Fixture, result: ParseResult) -> tuple[str, str]:
-    """What the suite says of a result, and the difference in words."""
+    """Return the suite's outcome of a result, and a description of the difference."""
     difference = ""
     for name, soft in (("pass", False), ("soft", True)):
         try:
@@ -101,7 +100,7 @@ def outcome(fixture: Fixture, result: ParseResult) -> tuple[str, str]:
 
 
 def conformance_table() -> str:
-    """The outcomes by family, which `test_conforms` checks one by one: passes, soft passes, failures."""
+    """Return the outcomes by family: passes, soft passes and failures."""
     columns = [(f"given, {way}", True) for way in WAYS] + [("detected, any way", False)]
     rows = [f"| family | outputs | {' | '.join(label for label, _ in columns)} |", "|---|--:" + "|--:" * 4 + "|"]
     families = sorted({fixture.family for fixture in FIXTURES})

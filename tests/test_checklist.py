@@ -1,10 +1,8 @@
 """Every statement of the five tool documents has a test: `tests/generated/checklist.md` lists them.
 
-`statements.txt` holds the statements (C), the rules where documents conflict
-(X) and the defects of the original programs that this one must not have (D),
-one a line. A test that fails when one of them is ignored names it in its
-docstring: "C010, X3: ..." or "C127 to C131: ...".
-``python -m tests.generate`` writes the table.
+`statements.txt` has one statement per line: those of the documents (C), the rules for conflicts between documents (X),
+and defects of the original programs to avoid (D). A test that fails if a statement is ignored names it in its
+docstring: "C010, X3: ..." or "C127 to C131: ...". ``python -m tests.generate`` writes the table.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ and describe programs with defects (D). Each line is one statement, with the tes
 
 
 def named_in(text: str) -> Iterator[str]:
-    """The statements that a docstring names; a range stands for all in it."""
+    """Return the statements that a docstring names, including those in ranges."""
     for first, last in _NAMED.findall(text):
         yield first
         if last and first[0] == last[0]:
@@ -42,7 +40,7 @@ def named_in(text: str) -> Iterator[str]:
 
 @cache
 def naming_tests() -> dict[str, list[str]]:
-    """By statement, the tests that name it: ``dialects/test_blade.py::test_read_file_gives_plain_text``."""
+    """Return the tests by statement: ``dialects/test_blade.py::test_read_file_gives_plain_text``."""
     found: dict[str, list[str]] = {}
     for path in sorted(TESTS.rglob("test_*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -62,27 +60,26 @@ def table() -> str:
 
 
 def test_every_statement_has_a_test():
-    """But for those that are named open."""
+    """Except the open ones."""
     without = [name for name in STATEMENTS if name not in naming_tests()]
     assert [name for name in without if name not in OPEN] == []
 
 
 def test_only_statements_are_named():
-    """A misspelt one would prove nothing."""
+    """A misspelled one would prove nothing."""
     assert sorted(naming_tests().keys() - STATEMENTS.keys()) == []
 
 
 def test_all_statements_are_there():
-    """308 of the documents, 34 conflicts, 19 defects, in order."""
+    """308 statements, 34 conflicts and 19 defects, in order."""
     numbers = [f"C{n:03}" for n in range(1, 309)] + [f"X{n}" for n in range(1, 35)] + [f"D{n}" for n in range(1, 20)]
     assert list(STATEMENTS) == numbers
 
 
 def test_the_table_is_what_the_tests_say():
-    """Run `python -m tests.generate` after naming a statement in a test."""
     assert TABLE.read_text(encoding="utf-8") == table()
 
 
 def test_ranges_and_lists_are_read():
-    """As docstrings write them; other numbers are none."""
+    """Other numbers are ignored."""
     assert list(named_in("C001, C005 to C007, X3: U+D800, C12, D4.")) == ["C001", "C005", "C006", "C007", "X3", "D4"]

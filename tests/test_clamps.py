@@ -1,7 +1,7 @@
-"""No clamp is silent: wherever what a call asks for, or what it finds, is cut to a limit, the result's text says so.
+"""No clamp is silent: if a call's argument or result is cut to a limit, the result's text reports it.
 
-The clamps are found in the code: ``min`` and ``max`` of what an operation or a call asks for, and slices up to a
-limit. `TOLD` says of each how the model hears of it; one that is not there, or no longer in the code, fails.
+The clamps are found in the code: ``min`` and ``max`` of an argument, and slices up to a limit. `TOLD` states for each
+how the model is informed; the test fails if one is missing or no longer exists.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LIMIT = re.compile(r"(?:MAX|LONGEST)_\w+|\w+_(?:CHARACTERS|WORDS|LINES|BYTES)|S
 
 
 def clamps() -> Iterator[str]:
-    """``file function: expression`` of each."""
+    """Return ``file function: expression`` for each clamp."""
     for folder in SEARCHED:
         for path in sorted((ADAPTER / folder).rglob("*.py")):
             tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -41,7 +41,7 @@ def clamps() -> Iterator[str]:
 
 
 def _own(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.AST]:
-    """What is in a function and in none inside it."""
+    """Return the nodes of a function, without those of inner functions."""
     waiting: list[ast.AST] = list(function.body)
     while waiting:
         node = waiting.pop(0)
@@ -67,7 +67,7 @@ def _is_limit(node: ast.expr) -> bool:
 
 
 def _is_asked_for(node: ast.expr) -> bool:
-    """``operation.limit``, ``self.limit`` of a call's arguments, and the like."""
+    """Detect ``operation.limit``, ``self.limit`` of a call's arguments, and the like."""
     return any(
         isinstance(each, ast.Attribute) and re.search(r"limit|max_|timeout|depth|context_lines|offset", each.attr)
         for each in ast.walk(node)
@@ -75,7 +75,7 @@ def _is_asked_for(node: ast.expr) -> bool:
 
 
 class Case(NamedTuple):
-    """A call that the clamp cuts, and what its text says."""
+    """A call that the clamp cuts, and the message in its text."""
 
     dialect: str
     tool: str
@@ -232,7 +232,7 @@ SHARED = [
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A workspace that is too large for every limit."""
+    """A workspace that exceeds every limit."""
     folder = tmp_path_factory.mktemp("clamps")
     for name, text in FILES.items():
         (folder / name).write_text(text)
@@ -273,7 +273,7 @@ CASES = list({str(case): case for case in (*TOLD.values(), *SHARED) if isinstanc
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.dialect}-{case.tool}-{case.said}")
 def test_what_a_limit_cuts_is_said_in_the_text(folder, server, case, tmp_path):
-    """C012, C013, C273: where the model reads it, not only where programs do."""
+    """C012, C013, C273: in the text that the model reads, not only in the fields."""
     if case.tool == "code_execution":
         pytest.importorskip("pydantic_monty")
     service = HttpSearch(server.url + "/s?q={query}", most=5)
@@ -289,7 +289,7 @@ def test_what_a_limit_cuts_is_said_in_the_text(folder, server, case, tmp_path):
 
 
 def test_every_clamp_is_known():
-    """A new one is to be told, and then listed here with the call that shows it; one that is gone is to be removed."""
+    """A new clamp must be reported to the model and listed here with a call that shows it."""
     assert sorted(set(clamps())) == sorted(TOLD)
 
 
@@ -306,7 +306,6 @@ def test_every_clamp_is_known():
     ],
 )
 def test_what_asks_for_nothing_is_refused(folder, dialect, tool, arguments, said):
-    """Rather than answered as if it had asked for something."""
     with Workspace(folder, dialect, "yolo", host=Host(search="embedded")) as workspace:
         result = workspace.run(tool, arguments)
     assert not result.ok
@@ -314,7 +313,7 @@ def test_what_asks_for_nothing_is_refused(folder, dialect, tool, arguments, said
 
 
 def test_clamps_are_found_wherever_they_stand(tmp_path, monkeypatch):
-    """By a limit or by what is asked for; in methods and in functions inside others, once each."""
+    """In methods and inner functions, once each."""
     (tmp_path / "workspace").mkdir()
     (tmp_path / "dialects").mkdir()
     (tmp_path / "workspace" / "x.py").write_text(

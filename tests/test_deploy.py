@@ -41,7 +41,7 @@ def test_variables_are_options():
 
 
 def test_container_file_is_well_formed():
-    """It runs as a user without rights, and reports its health."""
+    """It runs as a user without privileges, and has a health check."""
     words = [word for word, _ in instructions()]
     assert set(words) <= INSTRUCTIONS
     assert {"USER", "HEALTHCHECK", "ENTRYPOINT"} <= set(words[words.index("FROM", 1) :])

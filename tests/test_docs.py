@@ -1,4 +1,4 @@
-"""The pages are true: consoles print what they show, commands and options exist, links lead somewhere."""
+"""The pages are correct: consoles show real output, and commands, options and links exist."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def consoles(name: str) -> list[str]:
 
 
 def sessions(block: str) -> list[tuple[list[str], str]]:
-    """The commands of a console block, each with the output shown below it."""
+    """Return the commands of a console block, each with its output."""
     parts = re.split(r"^\$ (.*)\n", block, flags=re.MULTILINE)[1:]
     return [(shlex.split(command), output) for command, output in zip(parts[::2], parts[1::2], strict=True)]
 
 
 def run(words: list[str], folder: Path) -> str:
-    """Both streams, as a terminal shows them."""
+    """Return both streams, as a terminal shows them."""
     command = [sys.executable, "-m", "adapter", *words]
     done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=100)
     assert done.returncode == 0, done.stdout
@@ -77,7 +77,7 @@ def test_the_demo_prints_what_it_shows(tmp_path, real_weights):
 
 
 def test_every_console_is_run():
-    """A page with one needs to be named above."""
+    """A page with a console must be named above."""
     assert {name for name in PAGES if consoles(name)} == {*CONSOLES, *ELSEWHERE}
 
 
@@ -89,7 +89,7 @@ def all_commands() -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_commands_and_options_named_in_the_text_exist(name):
-    """Every `adapter COMMAND --option` in code that a page shows is one."""
+    """In every `adapter COMMAND --option` in code."""
     shown = re.findall(r"```(?:sh|console)\n.*?```|`adapter [^`]*`", PAGES[name].read_text(encoding="utf-8"), re.DOTALL)
     commands = all_commands()
     for word, rest in re.findall(r"\badapter ([a-z]+)(.*)", "\n".join(shown).replace("\\\n", " ")):
@@ -101,7 +101,7 @@ def test_commands_and_options_named_in_the_text_exist(name):
 
 @pytest.mark.parametrize("name", PAGES)
 def test_code_on_pages_is_valid(name):
-    """Python compiles, and JSON is JSON; other tests run the programs that can run alone."""
+    """Python compiles, and JSON is valid; other tests run the complete programs."""
     fenced = re.compile(r"^(```|~~~)(\w*)[^\n]*\n(.*?)^\1$", re.DOTALL | re.MULTILINE)
     for _, language, code in fenced.findall(PAGES[name].read_text(encoding="utf-8")):
         if language in ("python", "py"):
@@ -120,14 +120,14 @@ def test_steps_on_the_page_are_accepted():
 
 
 def anchors(page: Path) -> set[str]:
-    """Those of its headings, as GitHub and the site make them."""
+    """Return the anchors of its headings, as GitHub and the site create them."""
     headings = re.findall(r"^#+ (.+)$", _FENCED.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
     return {re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower()) for heading in headings}
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_links_lead_somewhere(name):
-    """To a file of the project, and to a heading that it has, where they are no addresses."""
+    """To a file of the project, and to an existing heading."""
     page = PAGES[name]
     text = _FENCED.sub("", page.read_text(encoding="utf-8"))
     for target, anchor in re.findall(r"\]\((?!https?://)([^)#\s]*)(?:#([^)\s]+))?\)", text):
@@ -137,7 +137,7 @@ def test_links_lead_somewhere(name):
 
 
 def test_no_page_is_left_out():
-    """Each is named in mkdocs.yml, below `nav`, by one line."""
+    """Each has one line below `nav` in mkdocs.yml."""
     nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
     named = re.findall(r": (\S+\.md)$", nav, re.MULTILINE)
     of_the_top = {"index.md", "contributing.md", "security.md", "changelog.md"}

@@ -1,4 +1,4 @@
-"""A test of many cases fails for each of them, and says which."""
+"""A test of many cases names each failing case."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from tests.each import each
 
 
 def test_all_are_tried_and_each_failure_is_named():
-    """Whatever it is; those that hold are not."""
     tried = []
 
     def check(number):
@@ -27,12 +26,12 @@ def test_all_are_tried_and_each_failure_is_named():
 
 
 def test_where_none_fails_nothing_is_raised():
-    """And an interrupt is not held back."""
+    """But an interrupt is raised."""
     each({"a": 1}, lambda number: number)
     with pytest.raises(KeyboardInterrupt):
         each({"a": 1}, lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
 
 
 def test_preloaded_modules_exist():
-    """A misspelt one would make each forked command import everything anew."""
+    """A misspelled one would make each forked command import everything again."""
     assert [name for name in PRELOADED if name != "__main__" and find_spec(name) is None] == []

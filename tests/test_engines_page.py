@@ -18,7 +18,7 @@ NAMES = {"vllm": "vLLM", "sglang": "SGLang"}
 
 
 def suite() -> str:
-    """Right, right but for blanks, wrong; by release, whole and streamed."""
+    """Return the counts of right, right except for whitespace, and wrong, by release, whole and streamed."""
     rows = ["| release | ours, whole | ours, streamed | its own, whole | its own, streamed |", "|---|---|---|---|---|"]
     for release in _releases("suite"):
         by_whose = FOUND["suite"][release]
@@ -32,7 +32,7 @@ def suite() -> str:
 
 
 def choices() -> str:
-    """By release, how many of the cases are right, and which are not."""
+    """Return the number of right cases and the names of the others, by release."""
     rows = ["| release | right | not right |", "|---|---|---|"]
     for release in _releases("choices"):
         cases = FOUND["choices"][release]
@@ -44,7 +44,7 @@ def choices() -> str:
 
 
 def speed() -> str:
-    """Microseconds, by the size of the call."""
+    """Return microseconds by the size of the call."""
     rows = []
     for release in _releases("speed"):
         found = FOUND["speed"][release]
@@ -72,7 +72,7 @@ def with_tables(text: str) -> str:
 
 
 def _releases(part: str) -> list[str]:
-    """By engine, the newest first."""
+    """Return them by engine, the newest first."""
 
     def order(release: str) -> tuple[bool, list[int]]:
         engine, _, version = release.partition(" ")
@@ -87,19 +87,19 @@ def _shown(release: str) -> str:
 
 
 def _case(name: str) -> str:
-    """A case without the ways in which it was tried."""
+    """Return a case without its variants."""
     return re.sub(r", (whole|streamed)$", "", name).replace(", markers are text", "").replace(", markers are", ",")
 
 
 def test_the_tables_are_what_was_found():
-    """Every one of them stands in the page, as the file of results has it."""
+    """Each table of the page has the results of the file."""
     text = PAGE.read_text(encoding="utf-8")
     assert [name for name in re.findall(r"<!-- table: (\w+) -->", text) if name in TABLES] == list(TABLES)
     assert text == with_tables(text), "run: python -m tests.generate"
 
 
 def test_what_was_found_counts_all_outputs():
-    """A release whose run broke off is not one that was tried."""
+    """A release whose run was interrupted does not count as tested."""
     counts: list[Any] = [
         counts for found in FOUND["suite"].values() for ways in found.values() for counts in ways.values()
     ]

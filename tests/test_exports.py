@@ -1,4 +1,4 @@
-"""The public API is a short list, and importing the package costs nothing."""
+"""The public API is a short list, and importing the package is cheap."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NAMES = sorted(CORE | SUPPORTING)
 
 
 def test_all_lists_exactly_the_public_names_and_aliases():
-    """The names are promised; another is a decision."""
+    """The names are a promise, so a new one is a decision."""
     assert adapter.__all__ == sorted([*NAMES, *adapter.ALIASES])
     assert set(dir(adapter)) == {*adapter.__all__, "__version__"}
 
@@ -49,7 +49,7 @@ def test_alias_is_the_object_of_its_new_name(alias, name):
 
 
 def test_every_public_name_has_a_module_and_a_type():
-    """The table of modules and the imports for type checkers agree."""
+    """The table of modules matches the imports for type checkers."""
     tree = ast.parse(Path(adapter.__file__).read_text(encoding="utf-8"))
     typed = {
         alias.name: node.module
@@ -63,13 +63,12 @@ def test_every_public_name_has_a_module_and_a_type():
 
 
 def test_unknown_name_error_lists_the_public_names():
-    """So that a misspelt name is easy to correct."""
     with pytest.raises(AttributeError, match="it has: Accept, AdapterError, Agent"):
         adapter.Praser  # noqa: B018
 
 
 def test_parse_loads_no_heavy_dependency():
-    """A parser needs neither a server's client nor pydantic."""
+    """The parser needs neither a server's client nor pydantic."""
     code = "import sys, adapter; adapter.parse('Hi'); print(*sorted(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert {"openai", "httpx", "httpx2", "pydantic", "rich", "typer", "jinja2", "rapidfuzz"}.isdisjoint(loaded)

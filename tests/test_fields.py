@@ -19,7 +19,7 @@ PAGE = Path(__file__).parent.parent / "docs" / "serve.md"
 
 
 def _named(*types: Any) -> set[str]:
-    """The fields of the SDK's types: TypedDicts and pydantic models, or unions of them."""
+    """Return the fields of the SDK's types: TypedDicts and pydantic models, or unions of them."""
     found: set[str] = set()
     for each in types:
         for kind in get_args(each) or (each,):
@@ -29,7 +29,9 @@ def _named(*types: Any) -> set[str]:
 
 @cache
 def tables() -> Mapping[str, tuple[Mapping[str, FieldHandling], set[str]]]:
-    """By protocol, what becomes of each field, and the fields that its SDK knows: those take seconds to import."""
+    """Return the handling of each field by protocol, and the fields that its SDK knows, which take seconds to
+    import.
+    """
     import anthropic.types.beta.message_create_params as beta_params
     import anthropic.types.message_create_params as message_params
     import ollama._types as ollama_types
@@ -89,7 +91,7 @@ def test_every_field_that_an_sdk_knows_is_in_the_table():
     "protocol", [anthropic_request, openai_responses_request, ollama], ids=lambda module: module.__name__
 )
 def test_what_the_table_says_is_what_happens(protocol):
-    """Fields that are left out are named, those that are passed are there, those that are taken are not."""
+    """Dropped fields are named, passed fields are sent, handled fields are not sent."""
     body: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], "input": "Hi"}
     plain = set(protocol.as_openai(body, dropped=[]))
     for name, fate in protocol.FIELDS.items():

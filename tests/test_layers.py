@@ -1,6 +1,6 @@
-"""Imports point one way, from folder to folder and from file to file, and only the outer folders touch the world.
+"""Imports point one way, from folder to folder and from file to file, and only the outer folders do I/O.
 
-python -m tests.test_layers         the folders from the bottom up, with their files and lines, and any circle
+python -m tests.test_layers         the folders from the bottom up, with their files and lines, and any cycle
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ WORLD = {
 
 
 def folder_of(module: str) -> str:
-    """The folder of a file below ``adapter/``, with dots; empty for what stands at its top."""
+    """Return the folder of a file below ``adapter/``, with dots; empty for files at its top."""
     parts = module.split(".")[1:]
     return ".".join(parts if MODULES[module].name == "__init__.py" else parts[:-1])
 
 
 def imports(tree: ast.AST) -> Iterator[str]:
-    """Every module that is imported anywhere: within functions and for type checkers, too. "." for a relative one."""
+    """Yield every module that is imported, also within functions and for type checkers. "." for a relative import."""
     for node in ast.walk(tree):
         match node:
             case ast.Import(names=names):
@@ -75,12 +75,12 @@ def imports_of(module: str) -> tuple[str, ...]:
 
 
 def graph() -> dict[str, set[str]]:
-    """The files that each file imports."""
+    """Return the files that each file imports."""
     return {module: {name for name in imports_of(module) if name in MODULES} - {module} for module in MODULES}
 
 
 def circle(edges: Mapping[str, set[str]]) -> list[str]:
-    """One circle of ``edges``, empty when there is none."""
+    """Return one cycle of ``edges``, or an empty list."""
     try:
         TopologicalSorter(edges).prepare()
     except CycleError as error:
@@ -116,7 +116,6 @@ def test_imports_point_down():
 
 
 def test_inner_folders_are_in_no_circle():
-    """The folders inside one folder import each other one way."""
     edges: dict[str, set[str]] = {}
     for module, others in graph().items():
         for other in others:
@@ -127,7 +126,7 @@ def test_inner_folders_are_in_no_circle():
 
 
 def test_no_file_is_in_a_circle():
-    """Each can be read, and understood, after those that it imports."""
+    """Each file can be read after those that it imports."""
     assert circle(graph()) == []
 
 
@@ -136,7 +135,7 @@ def test_the_list_of_folders_is_complete():
 
 
 def exported(package: str) -> set[str]:
-    """The names in a package's ``__all__``."""
+    """Return the names in a package's ``__all__``."""
     for node in tree_of(package).body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "__all__":
             return set(ast.literal_eval(node.value))
@@ -144,7 +143,7 @@ def exported(package: str) -> set[str]:
 
 
 def imported_from_outside() -> dict[str, set[str]]:
-    """For each package, the modules in it that another folder or an entry point imports."""
+    """Return the modules of each package that another folder or an entry point imports."""
     found: dict[str, set[str]] = {package: set() for package in PACKAGES}
     for module, others in graph().items():
         for other in others - PACKAGES.keys():
@@ -168,7 +167,6 @@ def test_each_folder_lists_the_modules_that_others_may_import():
 
 
 def test_every_file_and_folder_says_what_it_is_for():
-    """Each module and folder begins with a docstring."""
     assert [module for module in INNER if not ast.get_docstring(tree_of(module))] == []
 
 
@@ -178,7 +176,7 @@ def test_imports_are_absolute():
 
 
 def test_a_format_builds_on_one_other_at_most():
-    """A format is one file beside shared readers, or a variant of one other; only the registry knows them all."""
+    """A format is one file that uses shared parsers, or a variant of one other; only the registry knows them all."""
     from adapter.parsing.formats import FORMATS
 
     homes = {f"adapter.parsing.formats.{name}" for name in FORMATS}
@@ -187,7 +185,7 @@ def test_a_format_builds_on_one_other_at_most():
 
 
 def test_each_folder_is_named_for_newcomers():
-    """A newcomer finds every one in the table, and none that is gone."""
+    """The table has every folder, and no other."""
     table = (ROOT.parent / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("| folder of `adapter/` |")[2]
     named = {name for row in table.partition("\n\n")[0].splitlines() for name in re.findall(r"`(\w+)/`", row)}
     assert named == {path.parent.name for path in ROOT.glob("*/__init__.py")}

@@ -64,7 +64,7 @@ def _in_body(module: str, prefix: str, body: list[ast.stmt], about: str) -> Iter
 
 
 def _numbers(node: ast.stmt, module: str) -> Iterator[tuple[str, float]]:
-    """The public names that a statement gives numbers, and these."""
+    """Return these numbers, and the public names that a statement gives numbers."""
     if isinstance(node, ast.Assign):
         pairs = [(target, node.value) for target in node.targets]
     elif isinstance(node, ast.AnnAssign) and node.value is not None:
@@ -81,7 +81,7 @@ def _numbers(node: ast.stmt, module: str) -> Iterator[tuple[str, float]]:
 
 
 def _number(value: ast.expr, module: str) -> float | None:
-    """The number that an expression of numbers, and of constants of its module, gives."""
+    """Return the value of an expression of numbers and constants of its module."""
     if not all(isinstance(each, ARITHMETIC) for each in ast.walk(value)):
         return None
     names = {each.id for each in ast.walk(value) if isinstance(each, ast.Name)}
@@ -113,17 +113,16 @@ def shown(value: float) -> str:
 
 
 def test_the_page_is_up_to_date():
-    """A constant that is not listed, or has another value than the page says, fails."""
     assert PAGE.read_text(encoding="utf-8") == page(), "run: python -m tests.generate"
 
 
 def test_every_limit_says_what_it_bounds():
-    """In a docstring below it, or in that of the class that it is a field of."""
+    """In a docstring below it, or in that of its class."""
     assert [f"{limit.name} in {limit.module}" for limit in limits() if not limit.text] == []
 
 
 def test_a_limit_is_found_wherever_it_stands(tmp_path, monkeypatch):
-    """By itself, made of others, in a tuple, in a dataclass; private names and other numbers are none."""
+    """A single number, a sum, a tuple, a dataclass field; private names and other numbers do not count."""
     code = (
         'MAX_A = 2 * 3\n"""Of a."""\nB_LIMIT, C_S = 4, 5.0\n"""Of two."""\nVERSION = 1\n_MAX_D = 7\nMAX_E = len("x")\n'
         'MAX_YES = True\n@dataclass\nclass F:\n    """Of F."""\n    max_g: int = 8\n    h: int = 9\n'

@@ -1,4 +1,4 @@
-"""What a clone installs is locked: exact versions with hashes, in step with pyproject.toml."""
+"""A clone installs locked packages: exact versions with hashes that match pyproject.toml."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def project() -> dict[str, Any]:
 
 
 def requirements(extras: list[str]) -> Iterator[Requirement]:
-    """What the project and these of its extras ask for, those that they include among them."""
+    """Return the requirements of the project and of these extras."""
     for line in project()["dependencies"] if extras in (LOCKS["dev.txt"], LOCKS["one_file.txt"]) else []:
         yield Requirement(line)
     for line in (line for extra in extras for line in project()["optional-dependencies"][extra]):
@@ -39,7 +39,7 @@ def requirements(extras: list[str]) -> Iterator[Requirement]:
 
 
 def locked(name: str) -> Iterator[tuple[str, Version, str]]:
-    """Name, version, and all that is said of each package of a lock."""
+    """Return the name, version and other data of each package of a lock."""
     text = (ROOT / "requirements" / name).read_text(encoding="utf-8")
     for entry in re.split(r"^(?=[a-z0-9])", text, flags=re.MULTILINE)[1:]:
         package, version = re.match(r"([a-z0-9.-]+)(?:\[.*?\])?==(\S+)", entry).groups()  # type: ignore[union-attr]
@@ -57,7 +57,7 @@ def test_each_requirement_is_locked_to_a_version_that_it_admits(name):
 
 @pytest.mark.parametrize("name", LOCKS)
 def test_nothing_is_locked_that_is_not_asked_for(name):
-    """What the lock calls ours is what pyproject.toml asks for today."""
+    """The direct packages of the lock are those of pyproject.toml."""
     ours = {package for package, _, entry in locked(name) if "toolcall-adapter (pyproject.toml)" in entry}
     base = [] if name == "one_file.txt" else requirements(LOCKS["dev.txt"])
     asked = {canonicalize_name(each.name) for each in [*base, *requirements(LOCKS[name])]}
@@ -70,7 +70,7 @@ def test_all_is_hashed(name):
 
 
 def test_the_locks_agree():
-    """One version of a package, whichever of them is installed."""
+    """Each package has the same version in all of them."""
     developed = {(package, version) for package, version, _ in locked("dev.txt")}
     assert developed <= {(package, version) for package, version, _ in locked("ci.txt")}
     packages = {package for package, _ in developed}
@@ -78,7 +78,6 @@ def test_the_locks_agree():
 
 
 def test_what_builds_the_project_is_locked_too():
-    """An editable install without build isolation fetches nothing."""
     build = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["build-system"]["requires"]
     packages = {package for package, _, _ in locked("dev.txt")}
     assert {canonicalize_name(Requirement(line).name) for line in build} < packages
@@ -86,12 +85,12 @@ def test_what_builds_the_project_is_locked_too():
 
 @pytest.mark.parametrize("name", LOCKS)
 def test_a_lock_names_no_registry(name):
-    """It is read with the index that a user has."""
+    """It is used with the user's own index."""
     assert "://" not in (ROOT / "requirements" / name).read_text(encoding="utf-8")
 
 
 def test_each_requirement_has_a_lowest_version():
-    """Which `.ci/conditions lowest_versions` installs, to run tests with."""
+    """`.ci/conditions lowest_versions` runs tests with these versions."""
     extras = list(project()["optional-dependencies"])
     wanted = [*requirements(LOCKS["dev.txt"]), *requirements([name for name in extras if name != "dev"])]
     unbounded = [str(each) for each in wanted if not {spec.operator for spec in each.specifier} & {">=", "=="}]

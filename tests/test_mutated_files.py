@@ -1,4 +1,4 @@
-"""Damaged and hostile files of strangers: read, or one clear error, within limits. See benchmarks/mutated_files.py."""
+"""Damaged and hostile files give a result or one clear error, within limits. See benchmarks/mutated_files.py."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ TABLES = {
 
 @pytest.mark.parametrize("name", TABLES)
 def test_tables_that_stand_for_gigabytes_give_one_error(tmp_path, name):
-    """A few kilobytes each, which the decoder expands. Only the process of the decoder grows."""
+    """A few kilobytes each, which the decoder expands in its own process."""
     pa = pytest.importorskip("pyarrow")
     import pyarrow.parquet as pq
 

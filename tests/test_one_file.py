@@ -1,4 +1,4 @@
-"""The one file unpacks itself once, however it is started. `.ci/run` builds it and tries the program in it."""
+"""The one file unpacks itself once, however it is started. `.ci/run` builds and tries it."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_damaged_file_leaves_nothing(one_file, tmp_path):
     ],
 )
 def test_its_executable_runs_the_workers_of_the_program(arguments, tmp_path):
-    """They are started as Python is. LD_LIBRARY_PATH, which PyInstaller changes, is as it was."""
+    """They are started like Python. LD_LIBRARY_PATH, which PyInstaller changes, is restored."""
     worker = tmp_path / "worker.py"
     worker.write_text("import sys, os; print(sys.argv[1:], __name__)\n", encoding="utf-8")
     entry = (SOURCES / "entry.py").read_text(encoding="utf-8").replace("\nmain()\n", "")

@@ -1,4 +1,4 @@
-"""Tasks of other benchmarks: a process that has them, confined, and the loops that run them."""
+"""Tasks of other benchmarks, in a confined process, and the loops that run them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ for line in sys.stdin:
 
 
 def test_suite_is_run_and_judged_by_its_own_process():
-    """Its tools get the calls with the number of the answer, and its check the final answer."""
+    """Its tools get the calls with the number of the answer, and its check gets the final answer."""
     command = [sys.executable, "-c", SUITE]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         suite = Suite(process)
@@ -56,7 +56,7 @@ def test_suite_is_run_and_judged_by_its_own_process():
 
 @pytest.mark.skipif(not landlock.abi(), reason="needs Landlock")
 def test_program_is_confined(tmp_path):
-    """It writes and reads in its folder only, has no network, and gets none of our environment."""
+    """It reads and writes only its folder, without network and our environment."""
     outside = tmp_path / "outside"
     outside.write_text("secret")
     code = f"""

@@ -1,4 +1,4 @@
-"""What is published: the wheel has what the program needs, and its page leads nowhere that is not there."""
+"""The published wheel has everything that the program needs, and its page has no dead links."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def metadata(wheel: zipfile.ZipFile) -> str:
 
 
 def test_the_wheel_is_whole(wheel):
-    """Every module, and the data that the program reads; no tests."""
+    """Every module and data file, but no tests."""
     held = set(wheel.namelist())
     assert {str(path.relative_to(ROOT)) for path in (ROOT / "adapter").rglob("*.py")} <= held
     prompts = {f"adapter/_data/{path.relative_to(ROOT)}" for path in (ROOT / "prompts").rglob("*") if path.is_file()}
@@ -41,7 +41,7 @@ def test_the_wheel_is_whole(wheel):
 
 
 def test_its_page_has_no_link_into_the_repository(wheel):
-    """An index shows the README alone: the words stay, the link goes."""
+    """An index shows only the README, so links into the repository become text."""
     page = metadata(wheel)
     links = re.findall(r"\]\(([^)]+)\)", page)
     assert links
@@ -51,7 +51,7 @@ def test_its_page_has_no_link_into_the_repository(wheel):
 
 
 def test_it_says_where_it_runs(wheel):
-    """The systems and versions that the README names."""
+    """With the systems and versions that the README names."""
     page = metadata(wheel)
     assert "Classifier: Operating System :: MacOS\n" in page
     assert "Classifier: Operating System :: POSIX :: Linux\n" in page
@@ -59,12 +59,11 @@ def test_it_says_where_it_runs(wheel):
 
 
 def test_the_version_is_one(wheel):
-    """In the package's metadata and in the program."""
     assert f"Version: {__version__}\n" in metadata(wheel)
 
 
 def test_conditions_name_tests_that_exist():
-    """A path that is gone would fail in CI alone."""
+    """A missing path would fail only in CI."""
     script = (ROOT / ".ci" / "conditions").read_text(encoding="utf-8")
     words = re.findall(r"(?<=[\s(])tests/[^\s\\()]+", script)
     assert len(words) > 5

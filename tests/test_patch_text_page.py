@@ -21,7 +21,6 @@ STORE = """class Store:
 
 
 def test_sessions_print_what_they_show():
-    """Run as they stand."""
     text = "\n".join(re.findall(r"```pycon\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL))
     test = doctest.DocTestParser().get_doctest(text, {}, "page", str(PAGE), 0)
     assert len(test.examples) >= 8
@@ -33,10 +32,10 @@ def test_sessions_print_what_they_show():
 
 @pytest.mark.parametrize("written", [text for _, text in EDIT_FORMATS], ids=range(len(EDIT_FORMATS)))
 def test_each_edit_format_makes_the_same_change(written):
-    """The line that reads a row, and nothing else."""
+    """Only the line that reads a row."""
     assert patch_text(STORE, written).text == STORE.replace("self.rows[key]\n\n", "self.rows.get(key)\n\n")
 
 
 def test_all_six_edit_formats_are_found():
-    """A wrong pattern would make all of this pass."""
+    """A wrong pattern would make these tests pass."""
     assert len(EDIT_FORMATS) == 6

@@ -135,7 +135,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., object], str]] = {
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_wrong_argument_is_a_usage_error_in_plain_words(name, tmp_path, monkeypatch):
-    """Or it is accepted: no value may end in an error of Python or of a library."""
+    """Or the value is accepted. None ends in an error of Python or of a library."""
     from adapter import AdapterError
 
     monkeypatch.chdir(tmp_path)
@@ -180,7 +180,7 @@ def test_the_message_names_the_argument_what_was_expected_and_what_was_given(cal
 
 
 def test_errors_of_the_library_name_no_options_of_the_command_line(tmp_path):
-    """Whoever calls `Agent` has no command line."""
+    """A caller of `Agent` has no command line."""
     from adapter import TransportError
 
     with pytest.raises(TransportError) as caught:

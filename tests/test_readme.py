@@ -34,7 +34,6 @@ MOST_LINES = 150
 
 
 def test_the_python_example_runs(tmp_path, monkeypatch):
-    """The library example is executed as it stands."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my-project").mkdir()
     (tmp_path / "my-project" / "notes.txt").write_text("remember\n", encoding="utf-8")
@@ -49,7 +48,7 @@ def test_the_python_example_runs(tmp_path, monkeypatch):
 
 
 def test_the_server_and_the_wrapped_client_do_what_is_said(scripted, capsys):
-    """Both in front of a server that only knows text: the command with a free port, the example as it stands."""
+    """With a server that supports only text: the command with a free port, and the example unchanged."""
     pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
     scripted.on(CHAT, as_json(200, completion(CALL)))
     command = re.search(r"<!-- command: serve -->\n```sh\nadapter serve --upstream (\S+)\n```", README)
@@ -163,7 +162,7 @@ def test_tables_match_the_code(name):
 
 
 def test_the_numbers_are_right():
-    """Where the README counts formats, and what was read of the conformance suite."""
+    """The number of formats, and the results of the conformance suite."""
     assert f" {len(FORMATS)} formats" in README
     _, outputs, told, *_, detected = (
         cell.strip() for cell in conformance_table().splitlines()[-1].strip("|").split("|")
@@ -175,12 +174,12 @@ def test_the_numbers_are_right():
 
 
 def test_it_is_short():
-    """Read in five minutes; the rest is in docs/."""
+    """It can be read in five minutes; the rest is in docs/."""
     assert len(README.splitlines()) < MOST_LINES
 
 
 def test_the_configuration_is_one(tmp_path):
-    """Every table that there is, and no other; what follows shows other values."""
+    """It has every table that exists, and no other."""
     example, *_ = re.findall(r"```toml\n(.*?)```", AGENT, re.DOTALL)
     file = tmp_path / "config.toml"
     file.write_text(example)

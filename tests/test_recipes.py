@@ -51,7 +51,7 @@ def test_the_configuration_of_continue_is_well_formed():
 
 
 def test_the_cells_of_the_notebook_run(scripted: ScriptedServer, tmp_path, monkeypatch, capsys):
-    """One after the other, in an event loop that is running, as in a notebook."""
+    """In order, in a running event loop."""
     monkeypatch.chdir(tmp_path)
     scripted.on(MODELS, as_json(200, {"object": "list", "data": [{"id": "m", "object": "model"}]}))
     asked = '<tool_call>\n{"name": "sales_of", "arguments": {"region": "south"}}\n</tool_call>'
@@ -72,7 +72,7 @@ def test_the_cells_of_the_notebook_run(scripted: ScriptedServer, tmp_path, monke
 
 
 def test_the_client_of_vllm_prints_the_call(scripted: ScriptedServer, capsys):
-    """Against a server that answers as vLLM does."""
+    """With a server that answers like vLLM."""
     (source,) = blocks("engines.md", "python: client")
     scripted.on(MODELS, as_json(200, {"object": "list", "data": [{"id": "m", "object": "model"}]}))
     call = {"id": "c1", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": "Rome"}'}}

@@ -1,4 +1,4 @@
-"""The site is built without a warning, and loads nothing from anywhere. Only where asked for: pytest -m clients."""
+"""The site is built without a warning, and loads nothing from elsewhere. Only with `pytest -m clients`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, built."""
+    """Build the site."""
     pytest.importorskip("material", reason="needs the extra docs")
     pytest.importorskip("mkdocstrings_handlers.python", reason="needs the extra docs")
     from mkdocs.commands.build import build
@@ -36,12 +36,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def site(folder) -> dict[str, str]:
-    """Its pages, by their places."""
+    """Return its pages by path."""
     return {page.relative_to(folder).as_posix(): page.read_text(encoding="utf-8") for page in folder.rglob("*.html")}
 
 
 def test_every_page_is_built(site):
-    """Those of docs/, and those of the top."""
     pages = {page.relative_to(ROOT / "docs").with_suffix(".html").as_posix() for page in (ROOT / "docs").rglob("*.md")}
     assert pages | {"index.html", "contributing.html", "security.html", "changelog.html"} <= site.keys()
 
@@ -53,14 +52,14 @@ def test_playground_is_linked(site):
 
 
 def test_nothing_is_loaded_from_elsewhere(site):
-    """Neither fonts nor scripts, styles or pictures; links are for whoever follows them."""
+    """No fonts, scripts, styles or pictures. Links are allowed."""
     for name, html in site.items():
         loaded = re.findall(r'<(?:script|img|iframe|source)[^>]*\bsrc="([^"]+)"|<link[^>]*\bhref="([^"]+)"', html)
         assert [each for pair in loaded for each in pair if re.match(r"(?:https?:)?//", each)] == [], name
 
 
 def test_public_names_have_their_signatures(site):
-    """Of the code, with what the docstring says first."""
+    """With the first sentence of the docstring."""
     text = re.sub(r"<[^>]+>", "", site["api.html"])
     assert "Apply all patches to" in text
     assert re.search(r"constraint:\s+Constraint\s+\|\s+None\s+=\s+None", text)
@@ -72,7 +71,7 @@ def test_public_names_have_their_signatures(site):
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("page", ["index", "agent", "api", "commands", "performance", "serve"])
 def test_page_is_accessible_and_follows_the_system_colors(folder, page, tmp_path):
-    """Light and dark, wide and narrow: axe finds nothing, neither tables without heads nor weak contrast."""
+    """Light and dark, wide and narrow: axe finds no fault, such as tables without heads or weak contrast."""
     try:
         AXE.install()
     except RuntimeError as error:

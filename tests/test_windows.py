@@ -1,4 +1,4 @@
-"""Without what Windows has not, everything works but commands, which say what to use."""
+"""Without the modules that Windows lacks, everything works except commands, which name the alternative."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ HERE = Path(__file__).parent / "as_windows.py"
 
 
 def as_windows(*words: object, **where: Any) -> str:
-    """What the command prints, on both streams."""
+    """Return the command's output on both streams."""
     done = adapter(HERE, *words, **where)
     assert "Traceback" not in done.stderr, done.stderr
     return done.stdout + done.stderr
 
 
 def test_every_module_can_be_imported():
-    """Also those of the gate, the sandbox and processes: they say what is missing when they are used."""
+    """Also those of paths, the sandbox and processes, which report a missing module when they are used."""
     assert as_windows() == ""
 
 
 def test_texts_are_read_and_prompts_written(tmp_path):
-    """`parse`, `prompt`, and `derive`, which fills a template in a process of its own."""
+    """`parse`, `prompt`, and `derive`, which renders a template in a separate process."""
     said = tmp_path / "said.txt"
     said.write_text(CALL, encoding="utf-8")
     assert "call: read_file" in as_windows("parse", said)
@@ -45,7 +45,7 @@ def test_texts_are_read_and_prompts_written(tmp_path):
 
 
 def test_serve_records_and_view_shows(scripted, tmp_path):
-    """The whole way of a client's request, and the page of what was said."""
+    """A client's whole request, and the page that shows it."""
     scripted.on(CHAT, as_json(200, completion(CALL)))
     said, page = tmp_path / "said.jsonl", tmp_path / "page.html"
     words = (HERE, "serve", "--upstream", scripted.url, "--port", "0", "--record", said)
@@ -74,7 +74,7 @@ print(patch_text("port = 8000\\n", "<<<<<<< SEARCH\\nport = 8000\\n=======\\npor
 
 
 def test_a_client_is_wrapped_and_a_text_patched(scripted: ScriptedServer, tmp_path):
-    """In a program of the user's."""
+    """In a program of the user."""
     scripted.on(CHAT, as_json(200, completion(CALL)))
     program = tmp_path / "program.py"
     program.write_text(WRAPPED, encoding="utf-8")
@@ -83,7 +83,7 @@ def test_a_client_is_wrapped_and_a_text_patched(scripted: ScriptedServer, tmp_pa
 
 
 def test_a_file_is_edited_and_the_edit_undone(tmp_path):
-    """On paths that are checked before and after each call, with a lock of Windows' kind."""
+    """With paths that are checked before and after each call, and Windows' kind of lock."""
     (tmp_path / "a.py").write_text("port = 8000\n", encoding="utf-8")
     (tmp_path / "patches.json").write_text('[{"old_text": "8000", "new_text": "9000"}]', encoding="utf-8")
     assert "+port = 9000" in as_windows("edit", "a.py", "--patches", "patches.json", cwd=tmp_path)
@@ -115,7 +115,7 @@ with Workspace(sys.argv[1], approve="yolo") as workspace:
 
 
 def test_paths_in_the_spelling_of_windows(tmp_path):
-    """Backslashes separate names; other drives, devices, streams, short names and git's data are refused."""
+    """Backslashes separate names. Other drives, devices, streams, short names and git's data are refused."""
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "a.py").write_text("x = 1\n", encoding="utf-8")
     program = tmp_path / "program.py"
@@ -139,7 +139,6 @@ def test_paths_in_the_spelling_of_windows(tmp_path):
 
 
 def test_doctor_says_it(tmp_path):
-    """Beside all else that it looks at."""
     said = as_windows("doctor", cwd=tmp_path)
     assert "commands do not run on Windows" in said
     assert "checked before and after each call" in said

@@ -1,6 +1,6 @@
-"""What the first answer in a process makes once: imported where processes are forked, each has it already.
+"""Modules whose first use is slow, imported before the process is forked, so that each fork has them.
 
-Patterns are compiled, tables of markers and the tools' schemas made; no file, no thread and no model is touched.
+Patterns are compiled, and tables of markers and tool schemas created, without files, threads or models.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from tests.model_text import call
 
 
 class Script:
-    """A model that says what it is told to, and keeps what it was shown."""
+    """A model that gives scripted answers and keeps its requests."""
 
     def __init__(self, *answers: str, finish_reason: str = "stop") -> None:
         self.answers, self.finish_reason = list(answers), finish_reason

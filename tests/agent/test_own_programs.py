@@ -287,7 +287,7 @@ def add(a: int, b: int) -> int:
 
 
 def test_agent_needs_only_tools(server, tmp_path, monkeypatch):
-    """Without a folder, the model sees the given tools alone, approvals are asked, and nothing is left behind."""
+    """Without a folder, the model sees only the given tools, approvals are requested, and no files are left behind."""
     for name in ("TMPDIR", "XDG_STATE_HOME"):
         (tmp_path / name).mkdir()
         monkeypatch.setenv(name, str(tmp_path / name))

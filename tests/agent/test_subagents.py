@@ -27,7 +27,7 @@ from tests.model_text import call
 
 
 class Script:
-    """A model that gives these answers in turn; keeps what it was shown. An exception is raised."""
+    """A model that gives these answers in turn, and keeps its requests. Exceptions are raised."""
 
     def __init__(self, *answers, tokens=0):
         self.answers, self.seen, self.tokens = list(answers), [], tokens
@@ -269,7 +269,6 @@ def test_subagent_shares_memory_and_loop(root, tmp_path):
 
     @tool(effect="read")
     async def where() -> str:
-        """Where."""
         loops.append(asyncio.get_running_loop())
         return "here"
 

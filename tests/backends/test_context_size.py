@@ -58,7 +58,7 @@ def test_large_context_gives_no_advice(scripted):
 
 @pytest.fixture
 def small_ollama(scripted):
-    """An Ollama that holds 4,096 tokens, with one model that was made for more."""
+    """An Ollama whose only model was trained with more than its context of 4,096 tokens."""
     scripted.on("/api/version", as_json(200, {"version": "0.12.0"}))
     scripted.on("/api/ps", as_json(200, {"models": [{"name": "x", "context_length": 4096}]}))
     scripted.on("/api/show", as_json(200, {"model_info": {"qwen3.context_length": 40960}}))

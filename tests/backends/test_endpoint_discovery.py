@@ -118,7 +118,7 @@ def test_argument_overrides_the_environment(scripted):
 
 @pytest.fixture
 def free_port():
-    """Nobody answers there, and nobody else takes it meanwhile."""
+    """A port that is not in use, and stays reserved."""
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         yield held.getsockname()[1]

@@ -28,7 +28,7 @@ EDIT = {"path": "a.txt", "old_text": "one", "new_text": "two"}
 
 
 def calling(name: str, arguments: str, finish_reason: str = "tool_calls"):
-    """A streamed answer with one call, its arguments in pieces."""
+    """A streamed answer with one call, whose arguments arrive in pieces."""
     header = {"index": 0, "id": "c1", "type": "function", "function": {"name": name, "arguments": ""}}
     pieces = [arguments[start : start + 9] for start in range(0, len(arguments), 9)]
     rest = [delta(tool_calls=[{"index": 0, "function": {"arguments": piece}}]) for piece in pieces]
@@ -44,7 +44,7 @@ def root(tmp_path):
 
 @pytest.fixture
 def server(scripted: ScriptedServer, tmp_path, monkeypatch) -> ScriptedServer:
-    """One model, ``m``, whose profile says: native."""
+    """A server with one model ``m``, whose profile selects native tool calling."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     save(Profile(model=Model(name="m"), use=ProfileSetup(native=True)), path_of("m"))
     return scripted.on(MODELS, as_json(200, {"object": "list", "data": [{"id": "m", "object": "model"}]}))
@@ -85,7 +85,7 @@ def test_call_with_malformed_arguments_is_not_run(server, root, reason):
 
 
 def test_run_uses_the_profile(server, root, capfd):
-    """`adapter run` finds it by the model's name, says so, and sends the tools."""
+    """`adapter run` finds the profile by the model's name, reports it, and sends the tools."""
     server.on(CHAT, calling("apply_edit", json.dumps(EDIT)), as_stream(delta("Done.", "stop")))
     assert run_task("Change it.", RunSettings(root, server.url, approve="yolo", profile="auto")) == 0
     assert (root / "a.txt").read_text(encoding="utf-8") == "two\n"

@@ -29,7 +29,7 @@ def turn(number: int, result: Any = LINES, text: str | None = None) -> list[dict
 
 
 def agent_requests(turns: int, **fields: Any) -> list[list[dict[str, Any]]]:
-    """The messages of each request of an agent that reads one file a turn."""
+    """Return the messages of each request of an agent that reads one file per turn."""
     requests = [[SYSTEM, TASK]]
     for number in range(turns):
         requests.append([*requests[-1], *turn(number, **fields)])

@@ -24,7 +24,9 @@ def call(number: int) -> str:
 
 
 def conversation(turns: int, context: int | None, share: float = 1.0, content: str = LINES) -> list[AskModel]:
-    """The queries of a session in which a model reads one file a turn; the server counts ``share`` of our estimate."""
+    """Return the queries of a session in which a model reads one file per turn; the server counts ``share`` of our
+    estimate.
+    """
     session = Session("system", get_format("hermes"), TOOLS, SessionLimits(turns=turns + 1, context_tokens=context))
     queries = [session.start("Read everything.")]
     for number in range(turns):

@@ -1,4 +1,4 @@
-"""A lock of a file, between open files of this process as between programs."""
+"""File locks, between open files of one process as between programs."""
 
 import os
 
@@ -6,7 +6,7 @@ from adapter.core.file_lock import try_lock
 
 
 def test_second_lock_fails_until_the_first_file_is_closed(tmp_path):
-    """And neither moves the position of its file."""
+    """Neither changes the position of its file."""
     path = tmp_path / "f"
     path.write_bytes(b"abc")
     first, second = (os.open(path, os.O_RDWR) for _ in range(2))

@@ -1,4 +1,4 @@
-"""`Turn.explain`: what each piece of a text was taken for, and why."""
+"""`Turn.explain`: the role of each piece of a text, and the reason."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ BARE = '{"name": "read_file", "arguments": {"path": "a.py"}}'
 
 
 def test_spans_cover_the_text_and_say_what_they_are():
-    """Each kind, in order."""
     text = f"<think>Hm.</think>Look:\n{CALL}\n<tool_call>{{oops}}</tool_call>\nDone."
     spans = parse(text, TOOLS).explain()
     assert "".join(span.text for span in spans) == text
@@ -26,7 +25,7 @@ def test_spans_cover_the_text_and_say_what_they_are():
 
 
 def test_text_before_an_unopened_closing_marker_was_reasoning():
-    """Its opening marker stood in the prompt."""
+    """The opening marker was in the prompt."""
     spans = parse("Hm.\n</think>\nHi.", TOOLS).explain()
     assert [(span.kind, span.text) for span in spans if span.kind != "markup"] == [
         ("reasoning", "Hm."),
@@ -52,7 +51,7 @@ REJECTED = {
 
 @pytest.mark.parametrize(("reason", "text"), [(reason, text) for reason in REJECTED for text in REJECTED[reason]])
 def test_explain_lists_rejected_calls(reason, text):
-    """Where it begins, and why."""
+    """With the position and the reason."""
     turn = parse(text, TOOLS)
     assert not turn.calls
     assert not turn.invalid
@@ -62,17 +61,17 @@ def test_explain_lists_rejected_calls(reason, text):
 
 
 def test_the_policy_is_a_reason():
-    """What `strict` does not take."""
+    """For text that `strict` rejects."""
     assert [each.reason for each in parse(BARE, TOOLS, policy="strict").rejected] == ["no-markers"]
 
 
 def test_every_reason_is_tested():
-    """A new one needs a text that shows it."""
+    """A new reason needs a text that shows it."""
     assert set(REJECTED) | {"no-markers"} == set(REJECTION_REASONS)
 
 
 def test_an_answer_in_json_is_no_candidate():
-    """It has nothing of a call."""
+    """It does not resemble a call."""
     assert parse('{"name": "Ada", "age": 36}', TOOLS).rejected == ()
 
 

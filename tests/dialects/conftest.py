@@ -1,4 +1,4 @@
-"""A session with the dialect of the test module, in a folder of its own."""
+"""A session with the dialect of the test module, in its own folder."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def call(directory: Path, request: pytest.FixtureRequest) -> Iterator[Callable[.
 
 @pytest.fixture
 def run(call: Callable[..., ToolResult]) -> Callable[..., str]:
-    """Run a tool that must succeed; gives the text."""
+    """Run a tool that must succeed, and return the text."""
 
     def run(name: str, /, **arguments: object) -> str:
         result = call(name, **arguments)
@@ -39,7 +39,7 @@ def run(call: Callable[..., ToolResult]) -> Callable[..., str]:
 
 @pytest.fixture
 def refusal(call: Callable[..., ToolResult]) -> Callable[..., str | None]:
-    """Run a tool that must be refused; gives the error."""
+    """Run a tool that must be refused, and return the error."""
 
     def refusal(name: str, /, **arguments: object) -> str | None:
         result = call(name, **arguments)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def make_files(directory: Path, *names: str, text: str = "") -> None:
-    """Files, each changed a second after the one before."""
+    """Create files, each modified a second after the previous one."""
     for number, name in enumerate(names):
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)

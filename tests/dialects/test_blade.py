@@ -28,12 +28,12 @@ TOOLS = DIALECT.tools
     ],
 )
 def test_documented_aliases_are_accepted(name, parameter, aliases):
-    """C228, C236, C239, C240, C267, C284, X1: as the document lists them."""
+    """C228, C236, C239, C240, C267, C284, X1"""
     assert aliases <= set(TOOLS[name].argument_aliases[parameter])
 
 
 def test_the_nearest_dialect_is_suggested():
-    """A wrong name is the developer's, with the nearest one."""
+    """A wrong dialect name is an error of the developer."""
     with pytest.raises(UsageError, match="did you mean 'blade'"):
         get_dialect("blaed")
 
@@ -42,7 +42,7 @@ def test_the_nearest_dialect_is_suggested():
 
 
 def test_read_file_gives_plain_text(run, directory):
-    """C227, C228: and says so when there is none."""
+    """C227, C228: also for an empty file, which is reported."""
     (directory / "f").write_text("  a\n\tb")
     (directory / "empty").write_text("")
     assert run("read_file", path="f") == "  a\n\tb"
@@ -50,7 +50,7 @@ def test_read_file_gives_plain_text(run, directory):
 
 
 def test_read_file_range_honors_all_its_parameters(run, directory):
-    """C229 to C233: numbers, and which of how many lines."""
+    """C229 to C233: line numbers, the range and the total number of lines."""
     (directory / "f").write_text("a\nb\nc\nd\ne\n")
     assert run("read_file_range", path="f", start_line=2, end_line=3) == "File: f\nLines 2-3 (of 5):\n2: b\n3: c"
     assert run("read_file_range", path="f", start_line=4).endswith("4: d\n5: e")
@@ -86,7 +86,7 @@ def test_apply_edit_takes_one_or_several_and_uses_hints(run, directory):
     ],
 )
 def test_replace_all_is_taken_though_not_shown(run, directory, tool, arguments):
-    """Models know it from other tools; no definition speaks of it, in a list of patches neither."""
+    """Models know it from other tools, but no definition mentions it, not even in a list of patches."""
     (directory / "f").write_text("x\ny\nx\n")
     run(tool, path="f", replace_all=True, **arguments)
     assert (directory / "f").read_text() == "z\ny\nz\n"
@@ -94,7 +94,7 @@ def test_replace_all_is_taken_though_not_shown(run, directory, tool, arguments):
 
 
 def test_replace_all_is_taken_inside_a_list(run, directory):
-    """Each patch has its own."""
+    """Each patch has its own value."""
     (directory / "f").write_text("x\ny\nx\n")
     run("apply_edit", path="f", patches=[{"old_text": "x", "new_text": "z", "replace_all": True}])
     assert (directory / "f").read_text() == "z\ny\nz\n"
@@ -112,14 +112,14 @@ def test_replace_all_is_taken_inside_a_list(run, directory):
     ],
 )
 def test_apply_edit_wants_exactly_one_form(arguments, said):
-    """C243 to C247: a half-given patch is an error, never a whole-file replacement."""
+    """C243 to C247: an incomplete patch is an error, never a whole-file replacement."""
     assert TOOLS["apply_edit"].validate is not None
     with pytest.raises(ValidationError, match=said):
         TOOLS["apply_edit"].validate({"path": "f", **arguments})
 
 
 def test_get_file_info_is_the_documented_json(run, directory):
-    """C261 to C263, X32: six fields, no more."""
+    """C261 to C263, X32: exactly six fields."""
     (directory / "f").write_text("abc")
     (directory / "f").chmod(0o444)
     fields = json.loads(run("get_file_info", path="f"))
@@ -129,7 +129,7 @@ def test_get_file_info_is_the_documented_json(run, directory):
 
 
 def test_list_directory_is_a_tree(run, directory):
-    """C266 to C269: two spaces a level, a slash after directories, as deep as asked."""
+    """C266 to C269: two spaces per level, a slash after directories, and the requested depth."""
     (directory / "a" / "b" / "c").mkdir(parents=True)
     (directory / "a" / "f").write_text("")
     assert run("list_directory", path="a") == "a/\n  b/\n  f"
@@ -138,7 +138,7 @@ def test_list_directory_is_a_tree(run, directory):
 
 
 def test_structure_honors_depth_and_limit(run, directory):
-    """C270 to C273, D12: at most 200, which is said when more was asked for."""
+    """C270 to C273, D12: at most 200 entries; a higher limit is reported as reduced."""
     for index in range(300):
         (directory / f"{index:03}").write_text("")
     assert run("get_workspace_structure", limit=3).startswith("./\n  000\n  001\n  002\n(showing 3 entries, 297 more")
@@ -151,7 +151,7 @@ def test_structure_honors_depth_and_limit(run, directory):
 
 
 def test_finding_and_globbing(run, directory):
-    """C275 to C282: one path a line, relative to the workspace."""
+    """C275 to C282: one path per line, relative to the workspace."""
     (directory / "src" / "deep").mkdir(parents=True)
     (directory / "src" / "Test.py").write_text("")
     (directory / "src" / "deep" / "test_b.py").write_text("")
@@ -176,7 +176,7 @@ def test_searches_have_the_documented_shapes(run, directory):
 
 
 def test_run_command_reports_failure_and_silence(run, directory):
-    """C306 to C308: as the original words it."""
+    """C306 to C308: in the words of the original."""
     (directory / "d").mkdir()
     assert run("run_command", command="echo x; exit 3", cwd=".") == "Command failed with exit code 3:\nx"
     assert run("run_command", command="true", cwd=".") == "(no output)"

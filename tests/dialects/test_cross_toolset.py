@@ -1,4 +1,4 @@
-"""A call of another dialect's tool is taken where nothing is lost by it, and is an unknown tool else."""
+"""Calls of another dialect's tool are accepted if nothing is lost; otherwise the tool is unknown."""
 
 import pytest
 
@@ -46,7 +46,7 @@ def answer(directory, dialect, name, arguments, **settings):
     ],
 )
 def test_a_foreign_call_is_taken_where_nothing_is_lost(directory, dialect, name, arguments, taken):
-    """X18, X1, X14: one canonical operation, the same meaning of every argument; replace-all is not replace-one."""
+    """X18, X1, X14: one canonical operation, and every argument keeps its meaning; replace-all is not replace-one."""
     result = answer(directory, dialect, name, arguments)
     if taken is None:
         assert result.error is not None
@@ -60,7 +60,7 @@ def test_a_foreign_call_is_taken_where_nothing_is_lost(directory, dialect, name,
 
 
 def test_translated_call_has_the_same_operation(directory):
-    """The file is changed as the call says, whichever names it used."""
+    """The file is changed as the call specifies, whichever names it uses."""
     answer(directory, "proxyai", "apply_edit", {"path": "a.txt", "old": "one", "new": "1"})
     assert (directory / "a.txt").read_text() == "1\ntwo\n"
     answer(directory, "proxyai", "create_file", {"filename": "b.txt", "data": "b"})
@@ -80,7 +80,7 @@ def test_translated_call_has_the_same_operation(directory):
     ],
 )
 def test_a_call_that_would_lose_something_is_not_taken(directory, dialect, name, arguments):
-    """Not an argument, not a part of one, and no other effect."""
+    """No argument is dropped, not even a part of one, and the effect stays the same."""
     active = get_dialect(dialect)
     assert translate_call(name, arguments, active.tools, active) is None
     if active.tools.match(name) is None:
@@ -90,7 +90,7 @@ def test_a_call_that_would_lose_something_is_not_taken(directory, dialect, name,
 
 
 def test_only_what_the_session_offers_is_called(directory):
-    """A tool that was left out, or that a capability is missing for, is not reached by a foreign name."""
+    """A tool that was excluded, or whose capability is missing, cannot be called by a foreign name."""
     edit = {"file_path": "a.txt", "old_string": "one", "new_string": "1"}
     for name in ("ReplaceText", "Edit"):
         result = answer(directory, "blade", name, edit, only=["read_file"])
@@ -102,7 +102,7 @@ def test_only_what_the_session_offers_is_called(directory):
 
 
 def test_a_foreign_call_is_decided_like_the_own_one(directory):
-    """Rules name the session's tool; so does the question."""
+    """Rules and questions name the session's tool."""
     asked = []
 
     def refuse(approval):
@@ -119,7 +119,7 @@ def test_a_foreign_call_is_decided_like_the_own_one(directory):
 
 
 def test_own_names_and_aliases_come_first(directory):
-    """A name that the active dialect knows is never a foreign one, also when that tool is not offered."""
+    """A name of the active dialect is never a foreign one, even if its tool is not offered."""
     result = answer(directory, "blade", "edit", {"path": "a.txt", "old": "one", "new": "1"}, only=["apply_edit"])
     assert "unknown tool 'edit'" in str(result.error)
 
@@ -167,7 +167,7 @@ EDITORS = {
 @pytest.mark.parametrize("dialect", EDITORS)
 @pytest.mark.parametrize(("name", "arguments"), WAYS, ids=[f"{name}-{n}" for n, (name, _) in enumerate(WAYS)])
 def test_a_patch_over_several_files_is_understood_everywhere(directory, dialect, name, arguments):
-    """One change, asked for file by file under the session's own tools, each with its diff; undone as one."""
+    """It is one change: approved file by file under the session's own tools, with diffs, and undone as one."""
     asked = []
 
     def allow(approval):
@@ -190,7 +190,7 @@ def test_a_patch_over_several_files_is_understood_everywhere(directory, dialect,
 
 @pytest.mark.parametrize("dialect", EDITORS)
 def test_a_patch_is_done_whole_or_not_at_all(directory, dialect):
-    """One refusal, one rule or one hunk that does not fit, and no file changes."""
+    """One refusal, one rule or one hunk that does not match leaves every file unchanged."""
     whole = {"input": PATCH}
     last = EDITORS[dialect][1]
     with Workspace(directory, dialect, lambda approval: approval.tool != last) as workspace:
@@ -213,7 +213,7 @@ def refuse_into(asked):
 
 
 def test_a_patch_does_only_what_the_session_could(directory):
-    """Without a tool that deletes nothing is deleted; with one it is asked for as a deletion."""
+    """A deletion needs a tool that deletes, and is approved as a deletion."""
     patch = {"input": "*** Begin Patch\n*** Delete File: a.txt\n*** End Patch"}
     refused = answer(directory, "proxyai", "apply_patch", patch)
     assert "this session has no tool that deletes files; remove a.txt from the patch" in refused.content
@@ -228,7 +228,7 @@ def test_a_patch_does_only_what_the_session_could(directory):
 
 
 def test_other_commands_stay_commands(directory):
-    """Only a patch given to apply_patch and nothing else is one."""
+    """Only a patch given to apply_patch, without anything else, is a patch."""
     for line in ("echo apply_patch", f"{LINE}; rm a.txt", f"true && {LINE}"):
         assert extract_apply_patch({"command": line}) is None
     assert extract_apply_patch({"command": ["apply_patch"]}) is None
@@ -238,7 +238,6 @@ def test_other_commands_stay_commands(directory):
 
 @pytest.mark.parametrize(("path", "is_done"), [("x", True), ("../x", False)])
 def test_atomic_calls_take_foreign_ones(directory, path, is_done):
-    """They are part of the one change as any other."""
     patch = ToolCall("1", "apply_patch", {"input": PATCH}, "")
     write = ToolCall("2", "write", {"path": path, "content": "x"}, "")
     with Workspace(directory, "maki", "yolo") as workspace:

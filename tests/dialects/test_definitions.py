@@ -1,4 +1,4 @@
-"""The definitions of the tools, against documented.toml: names, parameters, types, requirements and defaults."""
+"""The tools' definitions match documented.toml: names, parameters, types, requirements and defaults."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def find_tool(dialect: str, name: str) -> Tool:
 
 
 def describe(tool: Tool, parameter: str) -> str:
-    """The parameter as documented.toml writes it."""
+    """Return the parameter as documented.toml writes it."""
     schema = tool.properties[parameter]
     assert schema["description"]
     if parameter in tool.required:
@@ -98,14 +98,14 @@ def test_examples_are_valid_and_complete(dialect, name):
 
 @every_dialect
 def test_no_name_means_two_tools(dialect):
-    """X18: names, second names and aliases are distinct over the whole dialect."""
+    """X18: names, second names and aliases are unique in the dialect."""
     names = [name for tool in get_dialect(dialect).tools.values() for name in (tool.name, *tool.aliases)]
     assert len(names) == len(set(names))
 
 
 @every_tool
 def test_no_argument_alias_means_two_arguments(dialect, name):
-    """X14: nor hides a real parameter of the same tool."""
+    """X14: and none hides a parameter of the same tool."""
     tool = find_tool(dialect, name)
     aliases = [alias for names in tool.argument_aliases.values() for alias in names]
     assert len(aliases) == len(set(aliases))
@@ -114,7 +114,7 @@ def test_no_argument_alias_means_two_arguments(dialect, name):
 
 @every_dialect
 def test_schemas_are_simple(dialect):
-    """No references, titles or null alternatives: small grammars know none of them."""
+    """No references, titles or null alternatives, which small grammars do not support."""
     text = json.dumps([tool.parameters for tool in get_dialect(dialect).tools.values()])
     for keyword in ("$ref", "$defs", '"title": "', "anyOf", '"null"', "x-required"):
         assert keyword not in text

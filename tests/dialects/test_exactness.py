@@ -1,4 +1,4 @@
-"""What the documents of three tool sets promise: an old text matches exactly, or not at all."""
+"""Three tool documents promise that an old text matches exactly or not at all."""
 
 import pytest
 
@@ -34,7 +34,7 @@ EDITS = {
 
 
 def edited(folder, tool_set, old, new, edits=None):
-    """The result of one edit."""
+    """Return the result of one edit."""
     name, arguments = EDITS[tool_set]
     with Workspace(folder, tool_set.removesuffix("-many"), approve="yolo", edits=edits) as workspace:
         return workspace.run(name, arguments(old, new))
@@ -43,7 +43,9 @@ def edited(folder, tool_set, old, new, edits=None):
 @pytest.mark.parametrize("tool_set", EDITS)
 @pytest.mark.parametrize("slip", SLIPS)
 def test_nothing_but_the_very_text_is_replaced(tmp_path, tool_set, slip):
-    """C034, C106, C108, C164, C169: whitespace, indentation and every other character count; nothing is written."""
+    """C034, C106, C108, C164, C169: whitespace, indentation and every other character count. Otherwise nothing is
+    written.
+    """
     path = tmp_path / "f"
     path.write_text(TEXT)
     before = path.stat().st_mtime_ns
@@ -66,7 +68,7 @@ def test_nothing_but_the_very_text_is_replaced(tmp_path, tool_set, slip):
     ],
 )
 def test_the_new_text_goes_in_as_it_was_written(tmp_path, tool_set, old, new, after):
-    """C106, C109, C164, C167: no indentation, no line end and no quote is made of it."""
+    """C106, C109, C164, C167: its indentation, line ends and quotes are not adjusted."""
     (tmp_path / "f").write_text(TEXT)
     result = edited(tmp_path, tool_set, old, new)
     assert result.ok, result.content
@@ -75,7 +77,7 @@ def test_the_new_text_goes_in_as_it_was_written(tmp_path, tool_set, old, new, af
 
 @pytest.mark.parametrize("tool_set", EDITS)
 def test_line_ends_and_a_mark_are_no_part_of_the_text(tmp_path, tool_set):
-    """C106, C164, D4: a model that is shown line feeds cannot write others; the file keeps its own."""
+    """C106, C164, D4: a model that sees line feeds cannot write other line ends. The file keeps its own."""
     path = tmp_path / "f"
     path.write_bytes(b"\xef\xbb\xbfa\r\n  b\r\nc\r\n")
     assert edited(tmp_path, tool_set, "a\n  b\n", "a\n  x\n  y\n").ok
@@ -84,7 +86,7 @@ def test_line_ends_and_a_mark_are_no_part_of_the_text(tmp_path, tool_set):
 
 @pytest.mark.parametrize("tool_set", EDITS)
 def test_a_refusal_shows_the_lines_to_copy(tmp_path, tool_set):
-    """With their numbers, and with the tabs and blanks that made the difference."""
+    """With their numbers, and with the tabs and spaces that differ."""
     (tmp_path / "f").write_text(TEXT)
     error = edited(tmp_path, tool_set, SLIPS["indentation"], "x\n").error
     assert "old_string does not occur verbatim in the file; lines 2-3 are nearly the same" in error
@@ -93,7 +95,7 @@ def test_a_refusal_shows_the_lines_to_copy(tmp_path, tool_set):
 
 @pytest.mark.parametrize("tool_set", EDITS)
 def test_tolerance_is_the_users_choice_and_named(tmp_path, tool_set):
-    """With edits="tolerant" the slip passes, and the result says what passed, and by whose choice."""
+    """With edits="tolerant", a deviation is accepted, and the result names it and the setting."""
     path = tmp_path / "f"
     path.write_text("class A:\n    def f(self):\n        return 1\n")
     slip = "def f(self):\n    return 1\n"
@@ -108,7 +110,7 @@ def test_tolerance_is_the_users_choice_and_named(tmp_path, tool_set):
 
 
 def test_exactness_can_be_chosen_for_every_tool_set(tmp_path):
-    """Where the document says nothing, too, and for patches in a notation; exact lines need no blank or context."""
+    """Also for tools whose document does not mention it, and for patches in an edit format."""
     path = tmp_path / "f"
     path.write_text("class A:\n    x = 1\nlast")
     exact = "@@ -2,2 +2,2 @@\n-    x = 1\n+    x = 2\n last\n"
@@ -125,7 +127,7 @@ def test_exactness_can_be_chosen_for_every_tool_set(tmp_path):
 
 
 def test_a_part_of_a_session_keeps_the_choice(tmp_path):
-    """A sub-agent is no way around it."""
+    """A sub-agent does not bypass it."""
     (tmp_path / "f").write_text("    x = 1\n    y = 2\n")
     with (
         Workspace(tmp_path, approve="yolo", edits="exact") as workspace,
@@ -136,6 +138,6 @@ def test_a_part_of_a_session_keeps_the_choice(tmp_path):
 
 
 def test_another_choice_is_an_error(tmp_path):
-    """It names the two."""
+    """The error names the two."""
     with pytest.raises(UsageError, match="unknown edits 'fuzzy'; expected exact or tolerant"):
         Workspace(tmp_path, edits="fuzzy")  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""What the file tools of Maki and proto CLI have in common, under the names that each dialect has for them."""
+"""The file tools that Maki and proto CLI share, under the names of each dialect."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def edit_arguments(dialect):
 
 
 def test_a_file_is_created_with_its_parents_or_overwritten(run, directory, dialect):
-    """C103, C104, C105, C161, C163, X29: what is written is exactly the content, an empty one too."""
+    """C103, C104, C105, C161, C163, X29: the file has exactly this content, which may be empty."""
     name, path = WRITE[dialect]
     assert run(name, **{path: "a/b/c", "content": "1\r\n"}) == "Created a/b/c (3 bytes)."
     assert (directory / "a/b/c").read_bytes() == b"1\r\n"
@@ -37,8 +37,9 @@ def test_a_file_is_created_with_its_parents_or_overwritten(run, directory, diale
 
 
 def test_an_edit_replaces_one_exact_place(run, refusal, directory, edit_arguments):
-    """C106, C107, C108, C109, C164, C166, C167, X10, D1: whitespace counts; equal places are an error that names their
-    lines, and nothing is changed."""
+    """C106, C107, C108, C109, C164, C166, C167, X10, D1: whitespace counts. If several places match, the error names
+    their lines, and nothing is changed.
+    """
     (directory / "f").write_text("a\n  b\nc\na\n")
     assert run("edit", **edit_arguments("  b\n", "\tB\n")) == "Applied 1 patch to f."
     assert (directory / "f").read_text() == "a\n\tB\nc\na\n"
@@ -57,7 +58,7 @@ def test_replace_all_takes_every_place(run, directory, edit_arguments):
 
 
 def test_line_ends_and_marks_are_kept(run, directory, edit_arguments):
-    """D4, C106, C164: CRLF, byte order mark, the missing final newline and the mode stay."""
+    """D4, C106, C164: CRLF, byte order mark, missing final newline and mode."""
     path = directory / "f"
     path.write_bytes(b"\xef\xbb\xbfa\r\nb\r\nc")
     path.chmod(0o755)
@@ -67,8 +68,9 @@ def test_line_ends_and_marks_are_kept(run, directory, edit_arguments):
 
 
 def test_glob_gives_the_newest_first(run, directory):
-    """C111, C112, C113, C114, C174, C175, C176, X16, X26: by the time of change alone, whatever the name or age; what
-    .gitignore names is left out."""
+    """C111, C112, C113, C114, C174, C175, C176, X16, X26: by modification time alone, without the files that .gitignore
+    names.
+    """
     make_files(directory, "src/b.rs", "a.rs", "src/deep/c.rs", "target.rs")
     (directory / ".gitignore").write_text("target.rs\n")
     assert run("glob", pattern="**/*.rs") == "src/deep/c.rs\na.rs\nsrc/b.rs"
@@ -81,7 +83,7 @@ def test_glob_gives_the_newest_first(run, directory):
 
 
 def test_a_long_list_of_files_says_so(run, directory):
-    """C114, C174, X27: the hundred newest."""
+    """C114, C174, X27: only the hundred newest are listed."""
     make_files(directory, *(f"{number:03}" for number in range(120)))
     text = run("glob", pattern="*")
     assert text.startswith("119\n118\n")

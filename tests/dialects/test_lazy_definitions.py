@@ -14,7 +14,7 @@ KEPT = [name for name in dialect_names() if name != "promptly"]
 
 
 def written() -> str:
-    """The file as it should be: each tool a line, without the fields that say nothing."""
+    """Return the correct file: one line per tool, without empty fields."""
     dialects = []
     for name in KEPT:
         rows = [{field: getattr(tool, field) for field in FIELDS} for tool in get_dialect(name).tools.values()]
@@ -24,18 +24,16 @@ def written() -> str:
 
 
 def test_the_file_is_what_the_classes_say():
-    """Names, parameters and aliases, in the order of the dialect."""
     assert FILE.read_text(encoding="utf-8") == written(), "run python -m tests.generate"
 
 
 def test_a_dialect_of_files_has_no_row():
-    """Its tools are asked of itself."""
+    """A dialect from files has no row, because its tools are read from these files."""
     assert load_tools("promptly") is None
     assert load_tools("unheard_of") is None
 
 
 def test_the_tools_match_as_those_of_the_classes_do():
-    """By name, alias and parameter."""
     for name in KEPT:
         kept, full = load_tools(name), get_dialect(name).tools
         assert kept is not None

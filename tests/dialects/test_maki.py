@@ -1,4 +1,4 @@
-"""Maki's document, statement by statement: names, arguments, defaults, units, results, limits."""
+"""Maki's document, statement by statement: names, arguments, defaults, units, results and limits."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def server():
     ],
 )
 def test_items_have_the_documented_fields(name, argument, fields, required):
-    """C171, C187, C196, C213: what the objects in a list hold."""
+    """C171, C187, C196, C213: the fields of objects in lists."""
     items = TOOLS[name].properties[argument]["items"]
     assert items["type"] == "object"
     assert set(items["properties"]) == fields
@@ -80,7 +80,7 @@ def test_items_have_the_documented_fields(name, argument, fields, required):
     ],
 )
 def test_choices_are_the_documented_ones(name, argument, values, refusal, tmp_path):
-    """C200, C211, C215: and no others."""
+    """C200, C211, C215"""
     assert TOOLS[name].properties[argument]["enum"] == values
     host = Host(agents=SubagentRunner(Script()), web=LOCAL, state=str(tmp_path / "state"))
     others = {"webfetch": {"url": "x"}, "memory": {}, "task": {"description": "d", "prompt": "p"}}[name]
@@ -95,7 +95,7 @@ def test_the_prompt_says_that_bash_is_not_for_files(style):
 
 
 def test_times_are_seconds(call, tmp_path):
-    """C149, X6: what the three tools with a timeout make of it."""
+    """C149, X6: in all three tools with a timeout."""
     calls = {"bash": {"command": "x"}, "code_execution": {"code": "x"}, "webfetch": {"url": "x"}}
     for name, arguments in calls.items():
         validate = TOOLS[name].validate
@@ -105,7 +105,7 @@ def test_times_are_seconds(call, tmp_path):
 
 
 def test_what_needs_a_host_is_offered_with_it(directory):
-    """C195, C198, C204, C207, C219: nobody to ask, no model, no skills: neither offered nor advertised."""
+    """C195, C198, C204, C207, C219: without a user, a model or skills, the tool is neither offered nor mentioned."""
     with Workspace(directory, "maki", host=Host(search=None, web=None, memory=False)) as workspace:
         absent = {"question", "webfetch", "websearch", "task", "memory", "skill"}
         assert set(TOOLS) - set(workspace.tools) == absent
@@ -127,7 +127,7 @@ def test_what_needs_a_host_is_offered_with_it(directory):
     ],
 )
 def test_pages_and_skills_are_not_asked_for(directory, server, name, arguments, asks):
-    """X25: what changes files or runs commands is; the program itself asks for no page and no skill."""
+    """X25: only changes to files and commands need approval, as in the original program."""
     make_files(directory, "f", text="a\n")
     make_files(directory, ".maki/skills/review/SKILL.md", text="---\nname: review\n---\nLook twice.\n")
     server.pages["/"] = html(PAGE)
@@ -147,27 +147,27 @@ def test_pages_and_skills_are_not_asked_for(directory, server, name, arguments, 
 
 
 def test_bash_runs_the_command(run, directory):
-    """C150, C151, X9: by bash itself; what it printed, or how it failed."""
+    """C150, C151, X9: by bash itself, with its output or its error."""
     assert run("bash", command="a=(1 2 3); [[ ${#a[@]} == 3 ]] && echo three") == "three"
     assert run("bash", command="echo x; echo y >&2; exit 3") == "Command failed with exit code 3:\nx\ny"
     assert run("bash", command="true", description="Do nothing at all") == "(no output)"
 
 
 def test_bash_without_bash_is_sh_and_says_so(run, monkeypatch):
-    """C150: a small system may have no bash."""
+    """C150: a small system may not have bash."""
     monkeypatch.setattr("adapter.workspace.sandbox.shell.BASH", "/nowhere/bash")
     assert run("bash", command="echo $0") == "/bin/sh\n(note: /nowhere/bash is not installed: /bin/sh ran it)"
 
 
 def test_a_description_is_a_label(call):
-    """C152, X15: it may be missing, and changes nothing."""
+    """C152, X15: it is optional and changes nothing."""
     for more in ({}, {"description": "Say one"}, {"description": None}):
         result = call("bash", command="echo 1", **more)
         assert (result.content, result.data) == ("1", {"exit_code": 0, "timed_out": False})
 
 
 def test_bash_stops_after_its_timeout(call):
-    """C149, C153, D17: seconds of wall time, its output until then is given; a timeout beyond the maximum is cut."""
+    """C149, C153, D17: after so many seconds of wall time, with the output so far. The timeout has a maximum."""
     result = call("bash", command="echo before; sleep 600", timeout=1)
     assert result.content.startswith("Command timed out and was stopped. Its output so far:\nbefore")
     assert result.data == {"exit_code": None, "timed_out": True}
@@ -175,7 +175,7 @@ def test_bash_stops_after_its_timeout(call):
 
 
 def test_bash_runs_in_its_directory(run, refusal, directory, tmp_path):
-    """C148, C154, X7: the workspace unless told, relative or absolute, inside it."""
+    """C148, C154, X7: by default the workspace; relative or absolute, but inside it."""
     (directory / "d").mkdir()
     assert run("bash", command="pwd -P") == str(directory.resolve())
     for workdir in ("d", str(directory / "d")):
@@ -188,7 +188,7 @@ def test_bash_runs_in_its_directory(run, refusal, directory, tmp_path):
 
 
 def test_lines_are_numbered_from_one(run, directory):
-    """C155, C157, C158, C159, X3, X5: `N: text`; where to start, how many, and how to go on."""
+    """C155, C157, C158, C159, X3, X5: `N: text`, with an offset, a limit and a hint at the next page."""
     make_files(directory, "f", text="a\n  b\r\nc\nd")
     make_files(directory, "empty")
     assert run("read", path="f") == "1: a\n2:   b\n3: c\n4: d"
@@ -199,7 +199,7 @@ def test_lines_are_numbered_from_one(run, directory):
 
 
 def test_two_thousand_lines_are_the_default(run, directory):
-    """C158, X4, X27: they arrive whole, with how to read on; more are given when asked for."""
+    """C158, X4, X27: with a hint at the next page. A limit can exceed the default."""
     (directory / "f").write_text("".join(f"{number}\n" for number in range(1, 2_501)))
     lines = run("read", path="f").split("\n")
     assert lines[:-1] == [f"{number}: {number}" for number in range(1, 2_001)]
@@ -209,7 +209,7 @@ def test_two_thousand_lines_are_the_default(run, directory):
 
 
 def test_a_page_is_cut_between_lines(run, directory):
-    """C158, D7: no more than 50 KB; the pages together are the file."""
+    """C158, D7: at most 50 KB. All pages together are the file."""
     lines = [f"{number} " + "é" * (number % 90) for number in range(1, 1_500)]
     (directory / "f").write_text("\n".join(lines) + "\n")
     got: list[str] = []
@@ -227,7 +227,7 @@ def test_a_page_is_cut_between_lines(run, directory):
 
 
 def test_a_directory_is_listed(run, directory):
-    """C155, C156, C160, X19: directories first; offset and limit count its entries."""
+    """C155, C156, C160, X19: directories first. Offset and limit count entries."""
     make_files(directory, "d/b", "d/a", "d/sub/x")
     assert run("read", path="d") == "d/\nsub/\na\nb"
     assert run("read", path="d", limit=2) == "d/\nsub/\na\n(entries 1-2 of 3; continue with offset=3)"
@@ -236,7 +236,7 @@ def test_a_directory_is_listed(run, directory):
 
 
 def test_paths_are_absolute_or_relative_and_inside(run, refusal, directory, tmp_path):
-    """C148, C156, C162, C165, C170, C176, C179, C183, X1, X2, D10: in every tool that takes one."""
+    """C148, C156, C162, C165, C170, C176, C179, C183, X1, X2, D10: in every tool with a path."""
     make_files(directory, "d/f.py", text="def a(): pass\n")
     make_files(tmp_path, "ws-evil/f.py", text="def a(): pass\n")
     edit = {"old_string": "a", "new_string": "b"}
@@ -286,7 +286,7 @@ def test_a_written_file_appears_at_once(directory):
 
 
 def test_an_empty_old_string_is_an_error(refusal, directory):
-    """X11: for a new file there is write."""
+    """X11: write creates new files."""
     (directory / "empty").write_text("")
     assert "old_string is empty" in refusal("edit", path="empty", old_string="", new_string="x")
     assert "does not exist" in refusal("edit", path="none", old_string="", new_string="x")
@@ -294,8 +294,9 @@ def test_an_empty_old_string_is_an_error(refusal, directory):
 
 
 def test_edits_go_in_sequence(run, directory):
-    """C169, C171, C172, D4, X12, X13: each sees the result of the one before it; the file changes once and keeps its
-    line ends."""
+    """C169, C171, C172, D4, X12, X13: each edit sees the result of the previous one. The file changes once and keeps
+    its line ends.
+    """
     (directory / "f").write_bytes(b"one\r\n")
     edits = [
         {"old_string": "one", "new_string": "two"},
@@ -317,7 +318,7 @@ def test_edits_go_in_sequence(run, directory):
     ],
 )
 def test_when_one_edit_fails_nothing_is_written(refusal, directory, edits, said):
-    """C169, C173: the error says which; an edit that becomes ambiguous by an earlier one fails, too."""
+    """C169, C173: the error names the edit, also one that an earlier edit made ambiguous."""
     (directory / "f").write_text("a\nb\n")
     before = (directory / "f").stat().st_mtime_ns
     error = refusal("multiedit", path="f", edits=edits)
@@ -327,7 +328,7 @@ def test_when_one_edit_fails_nothing_is_written(refusal, directory, edits, said)
 
 
 def test_edits_are_understood_under_other_names(run, directory):
-    """X14: in the call, and inside the list, however the keys are spelt; a list written as text is read."""
+    """X14: in the call and inside the list, in any spelling of the keys. A list may be JSON text."""
     (directory / "f").write_text("a\n")
     run("str_replace", file_path="f", old_str="a", new_str="b")
     run("multi_edit", path="f", edits=[{"oldString": "b", "newString": "c"}, {"old_text": "c", "new_text": "d"}])
@@ -336,7 +337,7 @@ def test_edits_are_understood_under_other_names(run, directory):
 
 
 def test_a_body_that_is_another_is_not_replaced(refusal, directory):
-    """D5, C164: that the first and the last line agree is not enough."""
+    """D5, C164: an equal first and last line are not enough."""
     text = "def f():\n    save_everything()\n    keep(1)\n    return 1\n"
     (directory / "f.py").write_text(text)
     old = "def f():\n    print('x')\n    delete_all(y)\n    return 1\n"
@@ -345,7 +346,7 @@ def test_a_body_that_is_another_is_not_replaced(refusal, directory):
 
 
 def test_a_replacement_keeps_the_indentation(refusal, directory):
-    """D6, C164: an edit written without it is refused, and gets that of the place where the user tolerates it."""
+    """D6, C164: an edit without indentation is refused, or, with tolerance, gets the indentation of its place."""
     text = "class A:\n    def f(self):\n        return 1\n"
     (directory / "f.py").write_text(text)
     old = "def f(self):\n    return 1\n"
@@ -367,7 +368,7 @@ def test_glob_minds_the_case(run, directory):
 
 
 def test_grep_is_grouped_by_file_newest_first(run, directory):
-    """C177, C178, C181, X17, X26: a path, then its lines with their numbers; ignored files are left out."""
+    """C177, C178, C181, X17, X26: a path, then its numbered lines, without ignored files."""
     make_files(directory, "b.rs", "a.rs", "c.rs", "skipped.rs", text="fn one\nlet x\n  fn two\n")
     (directory / ".gitignore").write_text("skipped.rs\n")
     group = "\n  1: fn one\n  3:   fn two"
@@ -378,7 +379,7 @@ def test_grep_is_grouped_by_file_newest_first(run, directory):
 
 
 def test_grep_honors_path_and_include(run, directory):
-    """C179, C180, D12: a directory or one file; a filter by name."""
+    """C179, C180, D12: a directory or a file, filtered by name."""
     make_files(directory, "a.rs", "d/b.rs", "d/c.md", text="x\n")
     assert run("grep", pattern="x", path="d") == "d/c.md:\n  1: x\nd/b.rs:\n  1: x"
     assert run("grep", pattern="x", path="d/b.rs") == "d/b.rs:\n  1: x"
@@ -387,7 +388,7 @@ def test_grep_honors_path_and_include(run, directory):
 
 
 def test_grep_says_how_much_it_does_not_show(run, directory):
-    """C181, X27: a hundred matches are shown, of the newest files."""
+    """C181, X27: only a hundred matches are shown, from the newest files."""
     make_files(directory, "old", "new", text="x\n" * 80)
     text = run("grep", pattern="x")
     assert text.startswith("new:\n  1: x\n")
@@ -404,7 +405,7 @@ PYTHON = '"""A module."""\n\nimport os\nfrom collections.abc import Iterator\n\n
 
 
 def test_index_gives_the_skeleton(run, directory):
-    """C182, C184: imports, types and signatures with their lines, in a tenth to a third of the characters."""
+    """C182, C184: imports, types and signatures with their lines, in 10 to 33 percent of the characters."""
     (directory / "parts.py").write_text(PYTHON)
     text = run("index", path="parts.py")
     assert "imports: [3-4]" in text
@@ -448,7 +449,7 @@ def test_index_knows_more_than_fifteen_languages(run, directory, name):
 
 
 def test_index_of_what_is_no_source_says_what_to_do(refusal, directory):
-    """C182, C183: as for a directory, and for a file that is not there."""
+    """C182, C183: for a directory, and for a missing file."""
     (directory / "f.xyz").write_text("x")
     assert "read" in refusal("index", path="f.xyz")
     assert refusal("index", path=".")
@@ -459,7 +460,7 @@ def test_index_of_what_is_no_source_says_what_to_do(refusal, directory):
 
 
 def test_a_batch_runs_at_the_same_time(directory):
-    """C186, C189: three calls that wait for one another; results in the order of the calls."""
+    """C186, C189: three calls wait for each other. The results are in the order of the calls."""
     calls = [{"tool": "meet", "parameters": {"n": n}} for n in (3, 1, 2)]
     with Workspace(directory, "maki", tools=[meeting_tool()]) as workspace:
         result = workspace.run("batch", {"tool_calls": calls})
@@ -467,7 +468,7 @@ def test_a_batch_runs_at_the_same_time(directory):
 
 
 def test_a_failure_does_not_stop_the_others(call, directory):
-    """C186, C187, C190: each call has its own result under its tool's name; the last line sums up."""
+    """C186, C187, C190: each call has its own result under its tool's name. The last line is a summary."""
     make_files(directory, "f", text="a\n")
     calls = [
         {"tool": "read", "parameters": {"path": "none"}},
@@ -484,7 +485,7 @@ def test_a_failure_does_not_stop_the_others(call, directory):
 
 
 def test_a_batch_has_one_to_twenty_five_calls(call, refusal, directory):
-    """C186, C188: of more the first are made, the others told; a batch in a batch is refused."""
+    """C186, C188: only the first 25 are made, and the rest is reported. Nested batches are refused."""
     make_files(directory, "f", text="a\n")
     result = call("batch", tool_calls=[{"tool": "read", "parameters": {"path": "f"}}] * 27)
     assert [each["ok"] for each in result.data] == [True] * 25 + [False] * 2
@@ -506,14 +507,16 @@ def test_a_batch_has_one_to_twenty_five_calls(call, refusal, directory):
     ],
 )
 def test_calls_in_a_batch_are_understood(run, directory, written):
-    """C187, X31: under customary keys, with parameters as text, or beside the name."""
+    """C187, X31: under common keys, with parameters as text, or next to the name."""
     make_files(directory, "f", text="a\n")
     assert run("batch", tool_calls=[written]) == "## read\n1: a\n\nAll 1 call succeeded."
     assert run("batch", tool_calls=json.dumps([written])) == "## read\n1: a\n\nAll 1 call succeeded."
 
 
 def test_code_awaits_tools(run, directory):
-    """C191, C192, C194: every tool of the session is an async function; what is printed, then the last value."""
+    """C191, C192, C194: every tool of the session is an async function. The result is the output, then the last
+    value.
+    """
     pytest.importorskip("pydantic_monty", reason="needs pip install 'toolcall-adapter[code]'")
     make_files(directory, "a.txt", "b.txt", text="one\n")
     code = (
@@ -536,7 +539,7 @@ def test_code_awaits_tools(run, directory):
 
 
 def test_code_can_do_nothing_else(refusal, directory):
-    """C191: no files, no processes, no network of its own."""
+    """C191: it has no access to files, processes or the network."""
     pytest.importorskip("pydantic_monty", reason="needs pip install 'toolcall-adapter[code]'")
     make_files(directory, "f", text="secret")
     for code in ("open('f').read()", "import subprocess", "import socket", "import os\nos.listdir('.')"):
@@ -544,7 +547,7 @@ def test_code_can_do_nothing_else(refusal, directory):
 
 
 def test_code_stops_after_its_timeout(call, refusal):
-    """C149, C193, D17: seconds, also those its calls take; at most 300, which is enforced and said."""
+    """C149, C193, D17: seconds, including the time of its calls. The maximum of 300 is enforced and reported."""
     pytest.importorskip("pydantic_monty", reason="needs pip install 'toolcall-adapter[code]'")
     assert "stopped after 1 s" in refusal(
         "code_execution", code="await bash(command='sleep 600')\nawait read(path='.')", timeout=1
@@ -554,7 +557,7 @@ def test_code_stops_after_its_timeout(call, refusal):
 
 
 def test_questions_are_asked(call):
-    """C195, C196, C197, X21: one answer or several, or own words; each beside its question."""
+    """C195, C196, C197, X21: with one answer, several answers, or free text, each next to its question."""
     user = Scripted(["8000"], ["a", "b"], ["my own"])
     asked = [
         {"question": "Which port?", "options": ["8000", "9000"]},
@@ -569,7 +572,7 @@ def test_questions_are_asked(call):
 
 
 def test_questions_that_begin_alike_are_told_apart(run):
-    """C196, X21: the document knows no headers; a model that gives one keeps it."""
+    """C196, X21: the document has no headers, but a header that the model gives is kept."""
     user = Scripted(["1"], ["2"], ["3"])
     asked = ["Which version of a?", "Which version of b?", {"question": "Which version of c?", "header": "c"}]
     text = run("question", host=Host(questions=user), questions=asked)
@@ -581,7 +584,7 @@ def test_questions_that_begin_alike_are_told_apart(run):
 
 
 def test_a_page_is_fetched_in_its_format(run, server):
-    """C198, C199, C200: markdown unless told; text, html."""
+    """C198, C199, C200: as markdown by default, as text or as html."""
     server.pages["/"] = html(PAGE)
     host = Host(web=LOCAL)
     assert run("webfetch", host=host, url=server.url).startswith("T\n\n# Title\n\nOne **two** [three](/x)")
@@ -593,7 +596,7 @@ def test_a_page_is_fetched_in_its_format(run, server):
 
 
 def test_a_page_that_does_not_come_is_given_up(refusal, server):
-    """C149, C201: after so many seconds."""
+    """C149, C201: after the given number of seconds."""
     release = threading.Event()
     server.pages["/"] = lambda handler: release.wait(60)
     began = time.monotonic()
@@ -610,7 +613,7 @@ def test_http_becomes_https(refusal, server):
 
 
 def test_pages_larger_than_five_megabytes_are_not_read(refusal, run, server):
-    """C203: by what comes, to the byte; what is read is then truncated as every result."""
+    """C203: by the exact number of bytes received. The text is then truncated like every result."""
     server.pages["/over"] = (200, {"Content-Type": "text/plain"}, b"x" * 5_000_001)
     server.pages["/just"] = (200, {"Content-Type": "text/plain"}, b"x" * 5_000_000)
     host = Host(web=LOCAL)
@@ -619,7 +622,7 @@ def test_pages_larger_than_five_megabytes_are_not_read(refusal, run, server):
 
 
 def test_the_web_is_searched(call, server):
-    """C204, C205, C206, X24: by the provider of the host; eight results unless told."""
+    """C204, C205, C206, X24: by the host's provider, with eight results by default."""
     hits = [{"title": f"T{n}", "url": f"https://e.example/{n}", "content": f"C{n}"} for n in range(12)]
     server.pages["/s"] = (200, {"Content-Type": "application/json"}, json.dumps({"results": hits}).encode())
     host = Host(search=HttpSearch(server.url + "/s?q={query}&n={limit}"))
@@ -631,7 +634,7 @@ def test_the_web_is_searched(call, server):
 
 
 def test_the_web_is_searched_by_exa(call, server, monkeypatch):
-    """C204, C206: by POST, as Exa's documentation says; eight results unless told."""
+    """C204, C206: with a POST request, as Exa documents it, and eight results by default."""
     monkeypatch.setenv("EXA_API_KEY", "exa-s3cret")
     found = {"results": [{"title": "T", "url": "https://e.example/", "text": "C"}]}
     server.pages["/search"] = (200, {"Content-Type": "application/json"}, json.dumps(found).encode())
@@ -642,7 +645,7 @@ def test_the_web_is_searched_by_exa(call, server, monkeypatch):
 
 
 def test_without_a_service_no_web_search_is_offered(call, directory):
-    """C204: it is not in the prompt; a model that calls it is told why, and nothing else is searched instead."""
+    """C204: the prompt does not mention it. A call gets the reason, and nothing else is searched instead."""
     (directory / "README.md").write_text("# Ports\n\nThe server listens on 8000.\n")
     assert "websearch" not in system_prompt("maki")
     result = call("websearch", query="server ports")
@@ -651,7 +654,7 @@ def test_without_a_service_no_web_search_is_offered(call, directory):
 
 
 def test_what_searches_the_workspace_says_so(call, run, directory):
-    """C204: a program may offer that instead, under what it is."""
+    """C204: a host can offer this instead, under its real description."""
     (directory / "README.md").write_text("# Ports\n\nThe server listens on 8000.\n")
     host = Host(search="embedded")
     note = "(note: these are documents of the workspace, not of the web)"
@@ -669,7 +672,7 @@ def test_what_searches_the_workspace_says_so(call, run, directory):
 
 @pytest.fixture
 def task(directory):
-    """Run the task tool over a model's script; ``strong`` and the others are models of their own."""
+    """Run the task tool over a model's script; ``strong`` and the others are separate models."""
 
     def task(script, approve="yolo", models=None, **arguments):
         host = Host(agents=SubagentRunner(script, models=models or {}))
@@ -680,7 +683,7 @@ def task(directory):
 
 
 def test_a_sub_agent_works_on_the_prompt(task):
-    """C207, C208, C209, X23: its last words are the result."""
+    """C207, C208, C209, X23: its last message is the result."""
     script = Script("There are three.")
     result = task(script, description="Do it", prompt="Do all of it")
     assert result.content == "There are three."
@@ -689,7 +692,7 @@ def test_a_sub_agent_works_on_the_prompt(task):
 
 
 def test_a_task_without_a_description_gets_one(directory, task):
-    """C208, X15: a label is required, a missing one is no reason to fail."""
+    """C208, X15: the label is required, but a call without one does not fail."""
     assert TOOLS["task"].required == ("description", "prompt")
     assert task(Script("x"), prompt="Find the parser of the settings file").ok
     validate = TOOLS["task"].validate
@@ -700,7 +703,7 @@ def test_a_task_without_a_description_gets_one(directory, task):
 
 
 def test_research_reads_and_general_may_change(task, directory):
-    """C207, C210: research unless told; another kind is an error that names both."""
+    """C207, C210: research is the default. The error for an unknown kind names both."""
     write = written_call("write", path="f", content="x")
     script = Script(write, "No.")
     task(script, description="d", prompt="p")
@@ -714,7 +717,7 @@ def test_research_reads_and_general_may_change(task, directory):
 
 @pytest.mark.parametrize("tier", ["strong", "medium", "weak"])
 def test_a_tier_chooses_the_model(task, tier):
-    """C211: the current one unless told."""
+    """C211: the current model is the default."""
     models = {name: Script(f"by {name}") for name in ("strong", "medium", "weak")}
     current = Script("by current", "by current")
     assert task(current, models=models, description="d", prompt="p", model_tier=tier).content == f"by {tier}"
@@ -723,13 +726,13 @@ def test_a_tier_chooses_the_model(task, tier):
 
 
 def test_a_sub_agent_without_a_server_is_an_error(task):
-    """C207: which says what to do."""
+    """C207: with the next step."""
     result = task(Script(TransportError("gone")), description="d", prompt="p")
     assert "the sub-agent's model failed: gone. Do the task yourself" in result.content
 
 
 def test_the_todo_list_is_replaced(call):
-    """C212, C213, X20: content, status, priority; spelt in any way; the whole list each time."""
+    """C212, C213, X20: content, status and priority, in any spelling; each call replaces the whole list."""
     todos = [
         {"content": "a", "status": "completed", "priority": "high"},
         {"content": "b", "status": "In-Progress", "priority": "LOW"},
@@ -745,7 +748,9 @@ def test_the_todo_list_is_replaced(call):
 
 
 def test_memory_survives_the_session(directory, tmp_path):
-    """C214, C215, C216, C217, C218: written in one, listed, viewed and deleted in the next; the project's own."""
+    """C214, C215, C216, C217, C218: written in one session, then listed, viewed and deleted in the next. Each project
+    has its own.
+    """
     other = tmp_path / "other"
     other.mkdir()
 
@@ -775,12 +780,12 @@ def test_memory_survives_the_session(directory, tmp_path):
     ],
 )
 def test_memory_wants_what_its_command_needs(refusal, arguments, said):
-    """C215, C216, C217, D10: relative paths inside it, content for write."""
+    """C215, C216, C217, D10: relative paths inside the memory, and content for write."""
     assert said in refusal("memory", **arguments)
 
 
 def test_a_skill_is_the_result(call, directory):
-    """C219, C220, X22: its instructions, at once; an unknown one names those there are."""
+    """C219, C220, X22: its instructions, immediately. The error for an unknown skill lists the known ones."""
     make_files(
         directory, ".maki/skills/review/SKILL.md", text="---\nname: review\ndescription: How\n---\nLook twice.\n"
     )
@@ -808,7 +813,7 @@ def test_a_skill_is_the_result(call, directory):
     ],
 )
 def test_tools_of_other_dialects_are_understood(call, directory, name, arguments, meant):
-    """X18: where it is clear what is meant, and told."""
+    """X18: if the meaning is clear, with a note."""
     make_files(directory, "f", text="a\n")
     result = call(name, host=Host(search="embedded"), **arguments)
     assert result.ok, result.content
@@ -816,7 +821,7 @@ def test_tools_of_other_dialects_are_understood(call, directory, name, arguments
 
 
 def test_words_for_nothing_are_nothing_and_extras_are_left_out(call, directory):
-    """X33, X34: optional values alone; what is left out is noted."""
+    """X33, X34: only for optional values. Dropped arguments are noted."""
     make_files(directory, "f", text="a\n")
     result = call("read", path="f", offset="null", limit=None, encoding="utf-8")
     assert result.content == "1: a\n(note: read has no argument 'encoding'; it was ignored)"
@@ -824,7 +829,7 @@ def test_words_for_nothing_are_nothing_and_extras_are_left_out(call, directory):
 
 
 def test_values_are_converted_and_not_trimmed(run, directory):
-    """D9, C157, C163, C168: numbers and truth values written as text; the first line keeps its indentation."""
+    """D9, C157, C163, C168: numbers and booleans may be text. The first line keeps its indentation."""
     run("write", path="f", content="    a\n    a\n")
     assert (directory / "f").read_text() == "    a\n    a\n"
     assert run("read", path="f", offset="2", limit="1") == "2:     a"
@@ -833,7 +838,7 @@ def test_values_are_converted_and_not_trimmed(run, directory):
 
 
 def test_a_read_after_an_edit_is_not_stale(run, directory):
-    """D15, C155: nothing is answered from memory."""
+    """D15, C155: nothing is cached."""
     make_files(directory, "f", text="a\n")
     assert run("read", path="f") == "1: a"
     run("edit", path="f", old_string="a", new_string="b")
@@ -843,6 +848,6 @@ def test_a_read_after_an_edit_is_not_stale(run, directory):
 
 
 def test_lines_beyond_the_end_are_an_error(refusal, directory):
-    """D16, C157, X28: it says how many there are."""
+    """D16, C157, X28: the error has the number of lines."""
     make_files(directory, "f", text="a\n")
     assert refusal("read", path="f", offset=5) == "line 5 is beyond the end: f has 1 line"

@@ -1,4 +1,4 @@
-"""Promptly's shell tools: every field of an entry does what the document says."""
+"""Promptly's shell tools: every field of an entry works as the document states."""
 
 import json
 import re
@@ -43,7 +43,7 @@ ANY: dict[str, dict[str, str]] = {name: {} for name in "abcd"}
 
 
 def arguments(template, values, **fields):
-    """The arguments as text; paths in angle brackets."""
+    """Return the arguments as text, with paths in angle brackets."""
     operation = entry(template, ANY, **fields).call(values).operation()
     assert isinstance(operation, RunProgram)
     return [
@@ -81,12 +81,12 @@ def arguments(template, values, **fields):
     ],
 )
 def test_groups_and_placeholders(template, values, expected):
-    """C135 to C138: token by token, one argument each, whatever a value holds."""
+    """C135 to C138: each token becomes one argument, whatever its value contains."""
     assert arguments(template, values) == expected
 
 
 def test_a_default_is_a_value():
-    """What a prompt promises for a missing argument is what the program gets."""
+    """A default in the prompt is the value that the program gets."""
     shell_tool = entry([["-n", "{{n}}"]], {"n": {"type": "integer", "default": 5}})
     for values, expected in [({}, "5"), ({"n": 7}, "7")]:
         operation = shell_tool.call(values).operation()
@@ -95,7 +95,7 @@ def test_a_default_is_a_value():
 
 
 def test_exclusive_groups_are_alternatives():
-    """C142, C144: the first that can be filled and no other."""
+    """C142, C144: only the first alternative that can be filled is used."""
     template = [["{{a}}", "{{b}}"], ["{{b}}"], ["all"]]
     for values, expected in [
         ({"a": "1", "b": "2"}, ["1", "2"]),
@@ -108,7 +108,7 @@ def test_exclusive_groups_are_alternatives():
 
 
 def test_no_alternative_at_all_is_said():
-    """A program is not run without the arguments that every alternative gives it."""
+    """The program is not run without the arguments that every alternative provides."""
     with pytest.raises(ToolError, match=r"T needs more arguments: expected a, b or c\. Nothing was run"):
         arguments([["{{a}}", "{{b}}"], ["{{c}}"]], {"a": "1"}, exclusiveArgumentTemplate=True)
 
@@ -116,7 +116,7 @@ def test_no_alternative_at_all_is_said():
 @pytest.mark.parametrize("template", [["{{a}}"], ["-n", "{{a}}"], ["{{b}}{{a}}"], ["x", "--", "y"]])
 @pytest.mark.parametrize("value", ["-rf", "--output=/etc/passwd", "-", ["x", "-rf"], -5])
 def test_a_value_is_never_an_option(template, value):
-    """D11: refused before anything runs, also as one of several."""
+    """D11: it is refused before anything runs, also in a list."""
     if "{{a}}" not in str(template):
         template = ["{{a}}", *template]  # a `--` behind it does not help
     with pytest.raises(ToolError, match=r"would treat as an option\. Nothing was run"):
@@ -131,7 +131,7 @@ def test_value_with_leading_dash_is_passed_if_unambiguous(template):
 
 
 def test_two_lists_in_one_token_are_refused():
-    """Which belongs to which would be a guess."""
+    """It would be unclear which values belong together."""
     with pytest.raises(ToolError, match="two lists"):
         arguments([["{{a}}{{b}}"]], {"a": ["1"], "b": ["2"]})
 
@@ -169,7 +169,7 @@ def workspace(tmp_path):
     ],
 )
 def test_arguments_that_fit(workspace, given, printed):
-    """C139: types are converted where nothing is lost, optional ones may be missing or null."""
+    """C139: types are converted without loss. Optional arguments may be missing or null."""
     result = workspace.run("T", given)
     assert (result.ok, result.content) == (True, printed)
 
@@ -188,7 +188,7 @@ def test_arguments_that_fit(workspace, given, printed):
     ],
 )
 def test_arguments_that_do_not_fit_are_named(workspace, given, says):
-    """The tool, the argument and what was expected; nothing is run, and nothing is repeated at length."""
+    """With the tool, the argument and the expected type. Nothing is run, and long values are shortened."""
     result = workspace.run("T", given)
     assert not result.ok
     assert says in result.content
@@ -219,7 +219,7 @@ def test_arguments_that_do_not_fit_are_named(workspace, given, says):
     ],
 )
 def test_a_wrong_entry_names_file_tool_and_field(change, says):
-    """Whoever wrote the file can mend it."""
+    """So that the author of the file can correct it."""
     wrong = {key: value for key, value in (SHOW_FILE_TREE | change).items() if value is not ...}
     with pytest.raises(UsageError) as caught:
         parse_entries(json.dumps({"shellCommands": [SHOW_FILE_TREE | {"name": "Other"}, wrong]}), "my/tools.json")
@@ -240,26 +240,26 @@ def test_a_wrong_entry_names_file_tool_and_field(change, says):
     ],
 )
 def test_a_file_that_holds_no_tools_says_what_it_must_hold(text, says):
-    """Never a traceback."""
+    """Without a traceback."""
     with pytest.raises(UsageError, match=says):
         parse_entries(text, "tools.json")
 
 
 def test_a_name_stands_for_one_tool():
-    """C132: unique in a file."""
+    """C132: it is unique in a file."""
     with pytest.raises(UsageError, match="defines 'ShowFileTree' more than once"):
         parse_entries(json.dumps([SHOW_FILE_TREE, SHOW_FILE_TREE]), "tools.json")
 
 
 def test_all_forms_of_a_file_are_read():
-    """As the program writes it, as a list, and the document's one example."""
+    """As the program writes it, as a list, and as in the document's example."""
     for content in ({"shellCommands": [SHOW_FILE_TREE]}, [SHOW_FILE_TREE], SHOW_FILE_TREE):
         (tool,) = parse_entries(json.dumps(content), "tools.json")
         assert tool.model_dump(by_alias=True, exclude_defaults=True, mode="json") == SHOW_FILE_TREE
 
 
 def test_no_reference_of_a_schema_is_fetched():
-    """A remote one counts as anything, as everywhere here."""
+    """A remote reference accepts anything, as in all schemas."""
     shell_tool = entry([["{{a}}"]], {"a": {"$ref": "http://127.0.0.1:9/schema"}})
     assert shell_tool.call({"a": "x"}).values == {"a": "x"}
 
@@ -272,7 +272,7 @@ def chosen(entries, *filters):
 
 
 def test_opt_in_tools_wait_for_a_matching_include():
-    """C124, C143, C125: include chooses and enables, exclude comes last; letters count as they are."""
+    """C124, C143, C125: include selects and enables, exclude is applied last. Case matters."""
     entries = [entry(name="ReadOne"), entry(name="ReadTwo", optIn=True), entry(name="Other")]
     built_in = [kind.naming.name for kind in BUILT_IN if kind is not RipGrepIncludingHidden]
     assert chosen(entries) == [*built_in, "ReadOne", "Other"]
@@ -284,7 +284,7 @@ def test_opt_in_tools_wait_for_a_matching_include():
 
 
 def test_filters_that_leave_nothing_are_errors():
-    """With the names that there are."""
+    """With the existing names."""
     with pytest.raises(UsageError, match=r"no tool's name contains 'Xy'; available: .*ReadOne"):
         make_dialect([entry(name="ReadOne")], ["Xy"])
     with pytest.raises(UsageError, match="include and exclude leave out every tool"):
@@ -292,7 +292,7 @@ def test_filters_that_leave_nothing_are_errors():
 
 
 def test_the_first_of_a_name_counts():
-    """Also before a built-in tool."""
+    """Also over a built-in tool."""
     entries = [entry(name="X", description="first"), entry(name="X", description="second"), entry(name="WriteToFile")]
     tools = make_dialect(entries).tools
     assert tools["X"].description == "first"
@@ -300,7 +300,7 @@ def test_the_first_of_a_name_counts():
 
 
 def test_a_tool_that_is_not_loaded_cannot_be_called(tmp_path):
-    """C120: the list is the permission."""
+    """C120: only loaded tools are permitted."""
     with Workspace(tmp_path, make_dialect([entry(name="A"), entry(name="B")], ["A"]), approve="yolo") as workspace:
         assert workspace.run("A", {}).ok
         refused = workspace.run("B", {})
@@ -312,7 +312,7 @@ def test_a_tool_that_is_not_loaded_cannot_be_called(tmp_path):
 
 
 def test_the_example_of_the_document_runs(tmp_path, monkeypatch):
-    """C134, C141, C145: a program called tree, its argument, its output cut by log slicing, its result fields."""
+    """C134, C141, C145: the program tree, its argument, its output after log slicing, and its result fields."""
     program = tmp_path / "bin" / "tree"
     program.parent.mkdir()
     program.write_text('#!/bin/sh\necho "$# $1"\nseq 1 1000\necho trouble >&2\nexit 3\n')
@@ -334,7 +334,7 @@ def test_the_example_of_the_document_runs(tmp_path, monkeypatch):
 
 
 def test_calls_are_asked_for_with_the_very_arguments(tmp_path):
-    """A program may do anything, so its calls need approval like a command's."""
+    """A program may do anything, so its calls need approval like commands."""
     questions = []
 
     def refuse(question):
@@ -350,7 +350,7 @@ def test_calls_are_asked_for_with_the_very_arguments(tmp_path):
 
 
 def test_the_default_tools_work(tmp_path):
-    """C146: each of the shipped ones whose program is on every system, and the built-in ones."""
+    """C146: each shipped tool whose program exists on every system, and the built-in ones."""
     with Workspace(tmp_path, "promptly", approve="yolo") as workspace:
 
         def run(name, **arguments):
@@ -381,7 +381,7 @@ def test_the_default_tools_work(tmp_path):
 
 
 def test_reading_and_searching_need_no_program_and_cannot_be_flooded(tmp_path):
-    """awk took the processor until its time was over, rg gigabytes of memory."""
+    """awk used the processor until its timeout, and rg gigabytes of memory."""
     with (tmp_path / "holes").open("wb") as file:
         file.write(b"first\nsecond\n")
         file.truncate(20 * 1024**3)
@@ -405,7 +405,7 @@ def test_reading_and_searching_need_no_program_and_cannot_be_flooded(tmp_path):
 
 
 def test_pages_of_a_file_say_how_to_read_on(tmp_path):
-    """By the tool's own words: startLine is the number of lines to skip."""
+    """In the tool's own terms: startLine is the number of lines to skip."""
     (tmp_path / "f").write_text("".join(f"{number}\n" for number in range(1, 2_501)))
     with Workspace(tmp_path, "promptly") as workspace:
 
@@ -422,7 +422,7 @@ def test_pages_of_a_file_say_how_to_read_on(tmp_path):
 
 
 def test_one_name_is_one_line(tmp_path):
-    """A line break in a name makes no second entry; nothing in one is a terminal's command."""
+    """A line break in a name creates no second entry, and a name cannot contain terminal escapes."""
     (tmp_path / "a\nb \x1b[2J").write_text("needle\n")
     (tmp_path / "d").mkdir()
     with Workspace(tmp_path, "promptly") as workspace:
@@ -435,7 +435,7 @@ def test_one_name_is_one_line(tmp_path):
 
 
 def test_the_searches_leave_out_what_they_say(tmp_path):
-    """Ignored files, and files by a glob that begins with an exclamation mark."""
+    """Ignored files, and files that match a glob with a leading exclamation mark."""
     for name in ("a.c", "a_test.c", "build/o.c", "lib/b.c", ".git/x.c"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("x\n")
@@ -453,7 +453,7 @@ def test_the_searches_leave_out_what_they_say(tmp_path):
 
 
 def test_the_shipped_entries_are_right():
-    """Read by the same reader; a value is never at a place where an option could stand."""
+    """They are parsed like other files, and no value is in a place where an option would be accepted."""
     names = [shell_tool.name for shell_tool in default_entries()]
     assert "ShowFileTree" in names
     assert "RipGrepIncludingHidden" not in DIALECT.tools
@@ -461,7 +461,7 @@ def test_the_shipped_entries_are_right():
 
 
 def test_the_dialect_is_there_by_name_and_described():
-    """In the registry, in prompts, and for the parser."""
+    """In the registry, in prompts and in the parser."""
     dialect = get_dialect("promptly")
     assert dialect is DIALECT
     assert dialect.tool_names() == list(dialect.tools)
@@ -472,7 +472,7 @@ def test_the_dialect_is_there_by_name_and_described():
 
 
 def test_an_entry_is_a_plain_definition():
-    """C132, C133, C139: what a model is told is the entry's own name, description and parameters."""
+    """C132, C133, C139: a model sees the entry's own name, description and parameters."""
     tool = ShellTool.model_validate(SHOW_FILE_TREE).tool()
     assert (tool.name, tool.description) == ("ShowFileTree", "Visual directory tree listing")
     assert tool.parameters == SHOW_FILE_TREE["parameters"]

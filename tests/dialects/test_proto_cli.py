@@ -1,4 +1,4 @@
-"""proto CLI's document, statement by statement: names, arguments, defaults, results, confirmation."""
+"""proto CLI's document, statement by statement: names, arguments, defaults, results and confirmation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MEDIA: dict[MediaKind, bytes] = {
 
 
 def test_the_prompt_says_what_the_document_says():
-    """C099, C108: lines from 0, and only with a limit; three lines of context in an edit, as the example has them."""
+    """C099, C108: lines count from 0 and need a limit; an edit has three lines of context, as in the example."""
     prompt = system_prompt("proto", style="full")
     assert "0-based line number to start reading from (requires limit)" in prompt
     assert "include 3+ lines of context" in prompt
@@ -39,7 +39,7 @@ def test_the_prompt_says_what_the_document_says():
 
 
 def test_absolute_paths_are_taken_and_those_outside_are_not(run, refusal, directory, tmp_path):
-    """C089, C093, C098, C104, C107, C113, C117, X2, D10: in every tool; relative ones mean the project root."""
+    """C089, C093, C098, C104, C107, C113, C117, X2, D10: in every tool. Relative paths start at the project root."""
     make_files(directory, "d/f", text="a\n")
     (tmp_path / "ws-evil").mkdir()
     (tmp_path / "ws-evil" / "f").write_text("a\n")
@@ -62,7 +62,7 @@ def test_absolute_paths_are_taken_and_those_outside_are_not(run, refusal, direct
 
 @pytest.mark.parametrize(("mode", "asked"), [("ask", ["write_file", "edit"]), ("auto-edit", []), ("yolo", [])])
 def test_only_writing_and_editing_ask(directory, mode, asked):
-    """C090, C103, C106, X25: unless the mode is auto-edit or yolo; the other four never."""
+    """C090, C103, C106, X25: unless the mode is auto-edit or yolo. The other four tools never ask."""
     make_files(directory, "f", text="a\n")
     seen = []
 
@@ -85,7 +85,7 @@ def test_only_writing_and_editing_ask(directory, mode, asked):
 
 
 def test_either_name_of_a_path_is_understood(run, directory):
-    """C091, X1: the program itself takes file_path for read_file, and models mix them up."""
+    """C091, X1: the program itself uses file_path for read_file, and models confuse them."""
     make_files(directory, "f", text="a\n")
     for name in ("path", "file_path", "filepath", "filename", "filePath", "target_file"):
         assert run("read_file", **{name: "f"}) == "a\n"
@@ -99,7 +99,7 @@ def test_either_name_of_a_path_is_understood(run, directory):
 
 
 def test_a_listing_has_directories_first(run, directory):
-    """C092, C096, X19: then files, each alphabetically; one level, a slash after directories."""
+    """C092, C096, X19: both alphabetically, one level, with a slash after directories."""
     make_files(directory, "b.txt", "A.txt", "z/inner", "y/inner")
     assert run("list_directory", path=".") == "./\ny/\nz/\nA.txt\nb.txt"
     assert run("list_directory", path="z") == "z/\ninner"
@@ -108,14 +108,14 @@ def test_a_listing_has_directories_first(run, directory):
 
 
 def test_ignore_leaves_out_what_its_globs_match(run, directory):
-    """C094: several, or one that was not put into a list."""
+    """C094: several globs, or a single one outside a list."""
     make_files(directory, "a.log", "b.log", "c.txt", "build/x")
     assert run("list_directory", path=".", ignore=["*.log", "build"]) == "./\nc.txt"
     assert run("list_directory", path=".", ignore="*.log") == "./\nbuild/\nc.txt"
 
 
 def test_gitignore_is_respected_unless_told(run, directory):
-    """C095, X26: by the documented name, and by the object in which the program itself has it."""
+    """C095, X26: by the documented name, and by the program's own option object."""
     make_files(directory, "a.log", "b.txt")
     (directory / ".gitignore").write_text("*.log\n")
     whole = "./\n.gitignore\na.log\nb.txt"
@@ -138,7 +138,7 @@ def test_a_long_listing_says_what_is_left_out(run, directory):
 
 
 def test_a_file_is_read_as_it_is(run, directory):
-    """C097, C098, X5: no numbers; an empty one says so."""
+    """C097, C098, X5: without line numbers. An empty file is reported."""
     make_files(directory, "f", text="  a\n\tb")
     make_files(directory, "empty")
     assert run("read_file", path="f") == "  a\n\tb"
@@ -157,7 +157,7 @@ def test_lines_count_from_zero(run, directory):
 
 
 def test_an_offset_without_a_limit_is_taken_and_noted(call, directory):
-    """C099, X3: it requires a limit, but what is meant is clear."""
+    """C099, X3: a limit is required, but the meaning is clear."""
     make_files(directory, "f", text="0\n1\n2\n")
     result = call("read_file", path="f", offset=1)
     assert result.content == "1\n2\n(note: offset requires limit; 1000 lines were read by default)"
@@ -166,7 +166,7 @@ def test_an_offset_without_a_limit_is_taken_and_noted(call, directory):
 
 
 def test_pages_that_are_not_there_are_errors(refusal, directory):
-    """C099, C100, D16: beyond the end, before the beginning, of no lines."""
+    """C099, C100, D16: beyond the end, before the beginning, or without lines."""
     make_files(directory, "f", text="0\n1\n")
     assert "offset 2 (offsets count from 0) is beyond the end: f has 2 lines" in refusal(
         "read_file", path="f", offset=2, limit=1
@@ -176,7 +176,7 @@ def test_pages_that_are_not_there_are_errors(refusal, directory):
 
 
 def test_a_large_file_comes_in_pages_that_say_how_to_go_on(run, directory):
-    """C101, X4, X27: 1,000 lines and 25,000 bytes; following the hints gives every line once."""
+    """C101, X4, X27: 1,000 lines and 25,000 bytes. Following the hints gives every line once."""
     lines = [f"line {number} {'x' * (number % 70)}\n" for number in range(3_000)]
     (directory / "f").write_text("".join(lines))
     got: list[str] = []
@@ -195,7 +195,7 @@ def test_a_large_file_comes_in_pages_that_say_how_to_go_on(run, directory):
 
 
 def test_one_line_without_end_is_cut(run, directory):
-    """C101, D7: a megabyte in one line does not pass, and the cut is said."""
+    """C101, D7: a line of a megabyte is cut, and the cut is reported."""
     (directory / "f").write_text("x" * 1_000_000 + "\nnext\n")
     text = run("read_file", path="f")
     assert len(text) < 3_000
@@ -205,7 +205,7 @@ def test_one_line_without_end_is_cut(run, directory):
 
 @pytest.mark.parametrize("kind", MEDIA)
 def test_media_are_given_when_the_model_takes_them(directory, kind):
-    """C097, C102: image, PDF, audio and video: the file itself goes with the result."""
+    """C097, C102: an image, PDF, audio or video file is part of the result."""
     (directory / "f").write_bytes(MEDIA[kind])
     with Workspace(directory, "proto", host=Host(media=frozenset({kind}))) as workspace:
         result = workspace.run("read_file", {"path": "f"})
@@ -218,7 +218,7 @@ def test_media_are_given_when_the_model_takes_them(directory, kind):
 
 @pytest.mark.parametrize("kind", MEDIA)
 def test_media_are_refused_when_the_model_does_not_take_them(directory, kind):
-    """C102: the modality must be supported by the active model; the message says what to do."""
+    """C102: the active model must support the modality. The message has the next step."""
     (directory / "f").write_bytes(MEDIA[kind])
     others = frozenset(MEDIA) - {kind}
     with Workspace(directory, "proto", host=Host(media=others)) as workspace:
@@ -232,7 +232,7 @@ def test_media_are_refused_when_the_model_does_not_take_them(directory, kind):
 
 
 def test_an_edit_without_old_text_makes_the_file(run, refusal, directory):
-    """X11, C106: as the program does; not where one with content is."""
+    """X11, C106: as in the program, unless a file with content exists."""
     run("edit", file_path="d/new", old_string="", new_string="a\n")
     assert (directory / "d/new").read_text() == "a\n"
     assert "the file is not empty" in refusal("edit", file_path="d/new", old_string="", new_string="b\n")
@@ -242,7 +242,7 @@ def test_an_edit_without_old_text_makes_the_file(run, refusal, directory):
 
 
 def test_edits_are_understood_under_other_names(run, directory):
-    """X14: the customary names of old and new text, and the program's former names of its tools."""
+    """X14: common names of the old and new text, and former names of the tools."""
     (directory / "f").write_text("a\n")
     run("replace", path="f", old_text="a", new_text="b")
     run("str_replace", path="f", old_str="b", new_str="c")
@@ -253,7 +253,7 @@ def test_edits_are_understood_under_other_names(run, directory):
 
 
 def test_grep_search_takes_full_regular_expressions(run, directory):
-    """C115, C116, X17: case counts as in ripgrep, unless the pattern says otherwise."""
+    """C115, C116, X17: case matters as in ripgrep, unless the pattern sets a flag."""
     make_files(directory, "a.ts", text="one\nTwo 22\n  two\n")
     assert run("grep_search", pattern=r"^\s*t\w+$") == "a.ts:3:  two"
     assert run("grep_search", pattern=r"(?i)two") == "a.ts:2:Two 22\na.ts:3:  two"
@@ -262,7 +262,7 @@ def test_grep_search_takes_full_regular_expressions(run, directory):
 
 
 def test_grep_search_honors_path_glob_and_limit(run, refusal, directory):
-    """C117, C118, C119, D12: a directory or a file; a filter; the first lines only, and how many there are."""
+    """C117, C118, C119, D12: a directory or a file, a filter, and the first lines with their total number."""
     make_files(directory, "a.ts", "d/b.ts", "d/c.md", text="x\nx\n")
     assert run("grep_search", pattern="x", path="d/c.md") == "d/c.md:1:x\nd/c.md:2:x"
     assert run("grep_search", pattern="x", path="d", glob="*.ts") == "d/b.ts:1:x\nd/b.ts:2:x"
@@ -277,14 +277,14 @@ def test_grep_search_honors_path_glob_and_limit(run, refusal, directory):
 
 
 def test_words_for_nothing_are_nothing(run, directory):
-    """X33: null, and the words for it where no text is expected."""
+    """X33: null, and words for it where no text is expected."""
     make_files(directory, "f", text="0\n1\n")
     assert run("read_file", path="f", offset=None, limit="undefined") == "0\n1\n"
     assert run("list_directory", path=".", ignore=None, respect_git_ignore="null") == "./\nf"
 
 
 def test_unknown_arguments_are_left_out_and_contradictions_refused(call, directory):
-    """X34: dropped with a note; two names with two values are an error."""
+    """X34: unknown ones are dropped with a note. Two names with different values are an error."""
     make_files(directory, "f", text="0\n")
     result = call("read_file", path="f", encoding="utf-8")
     assert result.content == "0\n(note: read_file has no argument 'encoding'; it was ignored)"
@@ -293,7 +293,7 @@ def test_unknown_arguments_are_left_out_and_contradictions_refused(call, directo
 
 
 def test_errors_are_text_that_says_what_to_do(call, directory):
-    """X28, X32: the tool's name and an example; JSON goes beside the text, here there is none."""
+    """X28, X32: with the tool's name and an example, as text instead of JSON."""
     result = call("read_file")
     assert result.content.startswith("tool_error: read_file: 'path' is missing (string)")
     assert "Example:" in result.content
@@ -301,7 +301,7 @@ def test_errors_are_text_that_says_what_to_do(call, directory):
 
 
 def test_numbers_of_lines_are_those_that_were_asked_for(tmp_path):
-    """``offset`` counts from 0, lines are shown from 1: an error says the offset that was given, a page both."""
+    """``offset`` counts from 0, but lines are shown from 1: an error names the given offset, a page names both."""
     (tmp_path / "a.txt").write_text("".join(f"line {number}\n" for number in range(1, 10)), encoding="utf-8")
     with Workspace(tmp_path, "proto") as workspace:
         beyond = workspace.run("read_file", {"path": "a.txt", "offset": 9, "limit": 1})

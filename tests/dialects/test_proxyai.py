@@ -1,4 +1,4 @@
-"""ProxyAI's document, tool by tool: names, parameters, defaults, results, errors, approvals."""
+"""ProxyAI's document, tool by tool: names, parameters, defaults, results, errors and approvals."""
 
 import json
 import time
@@ -38,7 +38,7 @@ class Questions:
 
 
 class Provider:
-    """A search, documentation and sub-agents that tell what they were asked."""
+    """A search, documentation and sub-agents that report their requests."""
 
     def __init__(self):
         self.kinds = {"research": "looks", "general": "does"}
@@ -74,7 +74,7 @@ def workspace(directory, provider):
 
 @pytest.fixture
 def run(workspace):
-    """The result of a call that works: its fields, and its text."""
+    """Run a call that succeeds, and return its fields and its text."""
 
     def run(name, **arguments):
         result = workspace.run(name, arguments)
@@ -95,7 +95,7 @@ def error_of(workspace):
 
 
 def until(look, wanted):
-    """What ``look`` gives once it is ``wanted``."""
+    """Call ``look`` until it returns ``wanted``."""
     for _ in range(500):
         found = look()
         if wanted(found):
@@ -109,7 +109,7 @@ def until(look, wanted):
 
 @pytest.mark.parametrize("style", ["compact", "full", "trained"])
 def test_the_prompt_routes_and_lists_skills(directory, provider, style):
-    """C003, C007, C070: which tool for what, libraries apart from the web, skills by title; absent tools unnamed."""
+    """C003, C007, C070: tools by purpose, libraries separate from the web, skills by title, without absent tools."""
     (directory / ".proxyai/skills/deep/release").mkdir(parents=True)
     (directory / ".proxyai/skills/deep/release/SKILL.md").write_text(SKILL)
     with Workspace(directory, "proxyai", host=Host(agents=provider, search=provider)) as workspace:
@@ -137,7 +137,7 @@ def test_the_prompt_routes_and_lists_skills(directory, provider, style):
 
 
 def test_edits_commands_and_skills_are_asked_for_and_nothing_else(directory, provider):
-    """C004, X25: Edit, Write, Bash, LoadSkill; of the others none."""
+    """C004, X25: only Edit, Write, Bash and LoadSkill."""
     (directory / ".proxyai/skills/r").mkdir(parents=True)
     (directory / ".proxyai/skills/r/SKILL.md").write_text(SKILL)
     asked = []
@@ -159,7 +159,7 @@ def test_edits_commands_and_skills_are_asked_for_and_nothing_else(directory, pro
 
 
 def test_paths_may_be_ignored_and_tools_allowed_by_rule(directory):
-    """C005: ignore rules hold for reading, searching and changing; allow rules for Bash and Read."""
+    """C005: ignore rules apply to reading, searching and changing; allow rules to Bash and Read."""
     (directory / "secrets").mkdir()
     (directory / "secrets" / "key.py").write_text("def key_of_all(): ...\n")
     (directory / "b.py").write_text("def key_of_b(): ...\n")
@@ -180,7 +180,7 @@ def test_paths_may_be_ignored_and_tools_allowed_by_rule(directory):
 
 
 def test_labels_are_shown_to_whoever_approves(directory, capsys):
-    """C031, C042, X15: short_description and description, of which neither is missed when it is not given."""
+    """C031, C042, X15: short_description and description, which are both optional."""
     seen: list[Any] = []
 
     def look(approval):
@@ -201,7 +201,7 @@ def test_labels_are_shown_to_whoever_approves(directory, capsys):
 
 
 def test_read_gives_numbered_lines_and_the_documented_fields(run, directory):
-    """C008, C009, C012, X5: cat -n, and seven fields; the path as it was given, absolute or not (X2)."""
+    """C008, C009, C012, X5: as by cat -n, with seven fields. The path is returned as given, absolute or not (X2)."""
     path = str(directory / "a.py")
     assert run("Read", file_path=path).data == {
         "filePath": path,
@@ -218,7 +218,7 @@ def test_read_gives_numbered_lines_and_the_documented_fields(run, directory):
 
 
 def test_read_takes_a_window(run, error_of):
-    """C010, C011, C012, X3: offset counts from 1, limit is a number of lines, and what is left out is said."""
+    """C010, C011, C012, X3: offset counts from 1, limit is a number of lines, and omitted lines are reported."""
     window = run("Read", file_path="a.py", offset=2, limit=2)
     assert window.content == "2\ttwo\n3\tthree\n(there are more lines; continue with offset 4)"
     fields = {key: window.data[key] for key in ("lineCount", "truncated", "startLine", "endLine")}
@@ -230,7 +230,7 @@ def test_read_takes_a_window(run, error_of):
 
 
 def test_read_has_limits_of_its_own(run, directory):
-    """C013, C014, X4: 2,000 characters a line and 2,000 lines, unless limit says otherwise."""
+    """C013, C014, X4: 2,000 characters per line, and 2,000 lines unless a limit is given."""
     (directory / "wide").write_text("x" * 2_001 + "\n" + "y" * 2_000 + "\n")
     wide = run("Read", file_path="wide")
     assert wide.data["content"] == "1\t" + "x" * 2_000 + "\n2\t" + "y" * 2_000
@@ -245,7 +245,7 @@ def test_read_has_limits_of_its_own(run, directory):
 
 
 def test_edit_gives_the_documented_fields(run, directory):
-    """C027, C028, C029, C030, C033: one place, previews, where it is now and what is around it."""
+    """C027, C028, C029, C030, C033: one place, with previews, its new position and its context."""
     path = str(directory / "a.py")
     edited = run("Edit", file_path=path, old_string="two", new_string="2", short_description="d")
     assert edited.data == {
@@ -265,7 +265,7 @@ def test_edit_gives_the_documented_fields(run, directory):
 
 
 def test_edit_replaces_all_on_request(run, error_of, directory):
-    """C032, X10, X12: else a text that occurs more than once is refused, with its lines."""
+    """C032, X10, X12: otherwise a text that occurs more than once is refused, with its lines."""
     (directory / "t").write_bytes(b"\xef\xbb\xbfx = 1\r\ny = x + x\r\n")
     assert "line" in error_of("Edit", file_path="t", old_string="x", new_string="zz", short_description="")["error"]
     edited = run("Edit", file_path="t", old_string="x", new_string="zz", short_description="", replace_all=True)
@@ -285,7 +285,7 @@ def test_edit_replaces_all_on_request(run, error_of, directory):
     ],
 )
 def test_edit_is_exact(error_of, directory, text, old, near):
-    """C034: blanks, quotes and line numbers count; where it would nearly fit is said, and nothing is written."""
+    """C034: whitespace, quotes and line numbers count. The nearest place is reported, and nothing is written."""
     (directory / "t").write_text(text)
     error = error_of("Edit", file_path="t", old_string=old, new_string="new", short_description="")["error"]
     assert near in error
@@ -294,7 +294,7 @@ def test_edit_is_exact(error_of, directory, text, old, near):
 
 
 def test_edit_writes_the_new_text_as_it_is(run, directory):
-    """C029, C030: no indentation is moved, no line end added or taken away."""
+    """C029, C030: indentation and line ends are not adjusted."""
     (directory / "t").write_text("  a\n  b\nc\n")
     run("Edit", file_path="t", old_string="a\n  b\n", new_string="x\ny", short_description="")
     assert (directory / "t").read_text() == "  x\nyc\n"
@@ -303,7 +303,7 @@ def test_edit_writes_the_new_text_as_it_is(run, directory):
 
 
 def test_write_gives_the_documented_fields(run, directory):
-    """C035, C036, C037, C038, X29: bytes as UTF-8, new or not, parents made, also empty."""
+    """C035, C036, C037, C038, X29: UTF-8 bytes and isNewFile. Parents are created, and the content may be empty."""
     path = str(directory / "d" / "n.txt")
     assert run("Write", file_path=path, content="é\n").data == {
         "filePath": path,
@@ -317,7 +317,7 @@ def test_write_gives_the_documented_fields(run, directory):
 
 @pytest.mark.parametrize("name", ["Read", "Edit", "Write"])
 def test_file_errors_have_path_and_message(error_of, name):
-    """C006, C033, C038, X28: the other of the two shapes, also for a path that leads outside."""
+    """C006, C033, C038, X28: also for a path outside the workspace."""
     path = "/etc/passwd"
     error = error_of(name, path=path, old_string="a", new_string="b", content="c")
     assert set(error) == {"filePath", "error"}
@@ -347,7 +347,7 @@ def names(run):
 
 
 def test_search_gives_the_documented_fields(project, run):
-    """C015, C016, C026: echo, scope, count, structured matches, and a summary that is the text."""
+    """C015, C016, C026: echo, scope, count, structured matches and a summary as text."""
     found = run("IntelliJSearch", pattern="UserService", scope="directory", path="pkg")
     assert {key: found.data[key] for key in ("pattern", "scope", "totalMatches")} == {
         "pattern": "UserService",
@@ -365,7 +365,7 @@ def test_search_gives_the_documented_fields(project, run):
 
 
 def test_search_honors_every_argument(project, names):
-    """C017, C018, C019, C020, C021, C022, C023, C025, D12: each changes what is found."""
+    """C017, C018, C019, C020, C021, C022, C023, C025, D12: each changes the result."""
     everything = names(pattern="user", limit=50)
     assert len(everything) > 3
     assert len(names(pattern="user", limit=2)) == 2
@@ -384,7 +384,7 @@ def test_search_honors_every_argument(project, names):
 
 
 def test_search_has_three_outputs(project, run, error_of):
-    """C024: matches, the files with them, or their number."""
+    """C024: matches, files or their number."""
     files = run("IntelliJSearch", pattern="user", outputMode="files_with_matches")
     assert sorted(files.content.split("\n")) == ["pkg/user.ts", "pkg/user_service.py"]
     assert files.data["matches"] == []
@@ -395,7 +395,7 @@ def test_search_has_three_outputs(project, run, error_of):
 
 
 def test_an_unknown_search_context_names_the_known(workspace):
-    """C020: not silently everything."""
+    """C020: it is not ignored."""
     error = str(workspace.run("IntelliJSearch", {"pattern": "x", "context": "moon"}).error)
     assert "expected any, files, classes, functions or variables" in error
 
@@ -404,7 +404,7 @@ def test_an_unknown_search_context_names_the_known(workspace):
 
 
 def test_bash_gives_the_documented_fields(run):
-    """C039, C040, C044, X9: echo, exit code, both streams, no id."""
+    """C039, C040, C044, X9: echo, exit code, both streams, and no id."""
     ran = run("Bash", command="echo out; echo err >&2; exit 3")
     assert ran.data["command"] == "echo out; echo err >&2; exit 3"
     assert ran.data["exitCode"] == 3
@@ -414,13 +414,13 @@ def test_bash_gives_the_documented_fields(run):
 
 
 def test_bash_takes_what_the_program_takes_beyond_its_document(run, directory):
-    """X7: a folder to work in, and a command as a list of words."""
+    """X7: a working directory, and a command as a list of words."""
     (directory / "sub").mkdir()
     assert run("Bash", command=["basename", "$PWD"], workingDirectory="sub").content == "sub"
 
 
 def test_bash_counts_in_milliseconds(run, workspace):
-    """C041, X6, D17: the timeout stops the command, exitCode is null; the default is a minute, ten are the most."""
+    """C041, X6, D17: a timeout stops the command and gives exitCode null. The default is a minute, the maximum ten."""
     stopped = run("Bash", command="echo begun; sleep 30", timeout=300)
     assert stopped.data["exitCode"] is None
     assert "timed out" in stopped.content
@@ -433,7 +433,7 @@ def test_bash_counts_in_milliseconds(run, workspace):
 
 
 def test_a_command_in_the_background_is_watched_and_ended(run, directory):
-    """C043, C044, C045, C046, C047, C048, C049, C050, C051, X8, D13: an id, what is new, matching lines, the end."""
+    """C043, C044, C045, C046, C047, C048, C049, C050, C051, X8, D13: its id, new output, matching lines and its end."""
     command = "echo one; while [ ! -e go ]; do sleep 0.02; done; echo two; echo three >&2"
     started = run("Bash", command=command, run_in_background=True)
     assert started.data["exitCode"] is None
@@ -460,7 +460,7 @@ def test_a_command_in_the_background_is_watched_and_ended(run, directory):
 
 
 def test_a_look_that_a_rule_forbids_is_denied(directory):
-    """C048, C051: a status of its own; a kill that is not allowed was no success."""
+    """C048, C051: with its own status. A forbidden kill is not a success."""
     rules = [PermissionRule.parse("deny", "BashOutput"), PermissionRule.parse("deny", "KillShell")]
     with Workspace(directory, "proxyai", rules=rules) as workspace:
         denied = workspace.run("BashOutput", {"bash_id": "shell_1"})
@@ -476,13 +476,13 @@ def turn(name, **arguments):
 
 
 def answer(step, **fields):
-    """The results of the calls of a step."""
+    """Return the results of a step's calls."""
     assert isinstance(step, RunTools)
     return [ToolResult(call.name, ok=True, content="", call_id=call.id, **fields) for call in step.calls]
 
 
 def test_looking_again_is_no_repetition():
-    """C045: polling goes on as long as there are turns; any other call is refused when it comes again and again."""
+    """C045: polling is limited only by the turns; any other repeated call is refused."""
     session = Session("system", get_format("hermes"), TOOLS)
     session.start("Wait")
     for _ in range(10):
@@ -496,7 +496,7 @@ def test_looking_again_is_no_repetition():
 
 
 def test_web_search_gives_results_and_sources(run, provider):
-    """C052, C053, C054, C055, C056, X24: domains are honoured, sources are Markdown links."""
+    """C052, C053, C054, C055, C056, X24: domains are honored, and sources are Markdown links."""
     found = run("WebSearch", query="q")
     assert found.data == {
         "query": "q",
@@ -512,7 +512,7 @@ def test_web_search_gives_results_and_sources(run, provider):
 
 
 def test_libraries_are_found_and_read(run, error_of, provider):
-    """C057, C058, C059, C060, C061, C062, C063, C064, C065, X27: every argument arrives; long text is cut."""
+    """C057, C058, C059, C060, C061, C062, C063, C064, C065, X27: every argument is used, and long text is truncated."""
     found = run("ResolveLibraryId", library_name="lib")
     assert found.data["libraryName"] == provider.name == "lib"
     assert found.data["libraries"][0]["id"] == "/org/lib"
@@ -531,7 +531,7 @@ def test_libraries_are_found_and_read(run, error_of, provider):
 
 
 def test_a_skill_follows_as_a_message_of_the_user(directory, run, error_of):
-    """C066, C067, C068, C069, X22: found at any depth, by its title; an unknown one lists all."""
+    """C066, C067, C068, C069, X22: found by its title at any depth. The error for an unknown skill lists all."""
     (directory / ".proxyai/skills/deep/r").mkdir(parents=True)
     (directory / ".proxyai/skills/deep/r/SKILL.md").write_text(SKILL)
     with Workspace(directory, "proxyai", approve="yolo") as workspace:
@@ -548,7 +548,7 @@ def test_a_skill_follows_as_a_message_of_the_user(directory, run, error_of):
 
 
 def test_questions_are_answered_by_header(run, workspace, error_of):
-    """C071, C072, C074, X21: all four parts of a question are used; more than four are an error."""
+    """C071, C072, C074, X21: all four fields of a question are used. More than four questions are an error."""
     options = [{"label": "red", "description": "warm"}, {"label": "blue"}]
     several = [{"label": "a"}, {"label": "b"}]
     result = run(
@@ -570,14 +570,14 @@ def test_questions_are_answered_by_header(run, workspace, error_of):
 
 
 def test_answers_given_beforehand_are_not_asked_for(run, workspace):
-    """C073: prefilled by header."""
+    """C073: by header."""
     asked = [{"header": "Colour", "question": "Which?", "options": [{"label": "red"}, {"label": "blue"}]}]
     assert run("AskUserQuestion", questions=asked, answers={"Colour": "blue"}).data == {"answers": {"Colour": "blue"}}
     assert workspace.host.questions.asked == []
 
 
 def test_todos_are_a_formatted_list(directory):
-    """C075, C076, C077, C078, X20: title, counts, a line a todo; what is being done in its own words."""
+    """C075, C076, C077, C078, X20: the title, counts, and one line per item; the current item shows its activeForm."""
     seen: list[Any] = []
     with Workspace(directory, "proxyai", host=Host(events=seen.append)) as workspace:
         result = workspace.run(
@@ -601,7 +601,9 @@ def test_todos_are_a_formatted_list(directory):
 
 
 def test_a_task_goes_to_a_sub_agent(run, provider, directory):
-    """C079, C080, C081, C082, C083, C084, C085, X15, X23: each argument arrives; ms and tokens come back."""
+    """C079, C080, C081, C082, C083, C084, C085, X15, X23: every argument is used. Milliseconds and tokens are
+    reported.
+    """
     task = {
         "description": "Look",
         "prompt": "Look around",
@@ -625,7 +627,7 @@ def test_a_task_goes_to_a_sub_agent(run, provider, directory):
 
 
 def test_exit_ends_the_run_without_a_word(run):
-    """C086, C087, X30: no input, no output, and the loop stops."""
+    """C086, C087, X30: without input or output."""
     result = run("Exit")
     assert (result.content, result.data, result.ends) == ("", None, True)
     session = Session("system", get_format("hermes"), TOOLS)

@@ -1,6 +1,6 @@
-"""One task in every dialect: find the function, read it, change it, run the test. The same workspace comes out.
+"""One task in every dialect: find the function, read it, change it, run the test. The result is the same workspace.
 
-python -m tests.dialects.test_same_task     has the built-in model edit a file in all of them; here it does in two
+python -m tests.dialects.test_same_task     let the built-in model edit a file in all dialects; tests use two
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def in_root(arguments: JsonObject, root: str) -> JsonObject:
 
 @pytest.mark.parametrize("dialect", SCRIPTS)
 def test_the_same_workspace_comes_out(dialect, tmp_path):
-    """C088, C120, C147: the whole loop on real files, a real shell if there is one; each step says what it should."""
+    """C088, C120, C147: the whole loop on real files, with a real shell if there is one."""
     for name, text in FILES.items():
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
@@ -138,7 +138,7 @@ def test_the_same_workspace_comes_out(dialect, tmp_path):
 
 @pytest.mark.parametrize("dialect", ["maki", "proto"])
 def test_the_built_in_model_edits(dialect, tmp_path, real_weights):
-    """C106, C164: a real model of 135M, its calls constrained, by the tools as they are named here."""
+    """C106, C164: a real 135M model makes constrained calls of each dialect's tools."""
     edit_with_model(dialect, tmp_path, real_weights)
 
 

@@ -1,4 +1,4 @@
-"""Where tools come from: the current directory before the user's configuration before the shipped file."""
+"""The order of tool files: the current directory, the user's configuration, the shipped file."""
 
 import json
 import shutil
@@ -27,7 +27,7 @@ from adapter.workspace import Workspace
 
 @pytest.mark.parametrize("is_installed", [False, True])
 def test_shipped_tool_is_offered_only_if_its_program_is_installed(tmp_path, monkeypatch, is_installed):
-    """The library, the command line and a session agree about the shipped tools; a call says what is missing."""
+    """The library, the command line and a session agree. A call reports the missing program."""
     (tmp_path / "bin").mkdir()
     if is_installed:
         (tmp_path / "bin" / "tree").write_text("#!/bin/sh\n")
@@ -52,7 +52,7 @@ def entry(name, description="", **fields):
 
 @pytest.fixture
 def places(tmp_path, monkeypatch):
-    """Writes tools files: gives a function of place, basename and entries."""
+    """Write tool files: returns a function of place, base name and entries."""
     folders = {"local": tmp_path / "here", "user": tmp_path / "home" / ".config" / "promptly"}
     for folder in folders.values():
         folder.mkdir(parents=True)
@@ -68,7 +68,7 @@ def places(tmp_path, monkeypatch):
 
 
 def test_local_comes_before_user_before_default(places):
-    """C121, C122: the first of a name counts, the others are added."""
+    """C121, C122: the first tool of a name is used, and tools of other names are added."""
     places("user", entry("A", "user"), entry("B", "user"), entry("LineCount", "user"))
     places("local", entry("A", "local"))
     tools = load_dialect().tools
@@ -84,7 +84,7 @@ def test_local_comes_before_user_before_default(places):
 
 
 def test_another_basename_is_another_set(places):
-    """C123: `--tools mine` reads mine.json in both places, and nothing else."""
+    """C123: `--tools mine` reads only mine.json, in both places."""
     places("local", entry("A"))
     places("local", entry("Mine", "local"), basename="mine")
     places("user", entry("Mine", "user"), entry("More"), basename="mine")
@@ -104,7 +104,6 @@ def test_another_basename_is_another_set(places):
     ],
 )
 def test_a_basename_without_a_file_is_an_error(places, basename, says):
-    """A misspelt set of tools is not an empty one."""
     with pytest.raises(UsageError, match=says):
         load_dialect(ToolSelection(basename))
 
@@ -118,7 +117,7 @@ def test_filters_reach_all_places(places):
 
 
 def test_shipped_tools_without_their_program_are_not_offered(places, monkeypatch, tmp_path):
-    """What cannot work is not advertised; what a user wrote is, since only the user knows."""
+    """They could not work. Tools of the user are offered, because only the user knows."""
     monkeypatch.setenv("PATH", str(tmp_path))
     places("user", entry("Mine", executable="missing"))
     with Workspace(Path(), load_dialect(), sandbox="none") as workspace:
@@ -129,7 +128,7 @@ def test_shipped_tools_without_their_program_are_not_offered(places, monkeypatch
 
 @pytest.mark.parametrize("text", ["{", '[{"name": "A"}]', "\xff"])
 def test_a_broken_file_is_named(places, text):
-    """Not skipped: a tool that silently is not there would be a riddle."""
+    """Skipping it would hide the missing tools."""
     file = places("local")
     file.write_text(text, encoding="latin-1")
     with pytest.raises(UsageError, match=r"tools\.json"):
@@ -137,7 +136,7 @@ def test_a_broken_file_is_named(places, text):
 
 
 def test_the_target_is_the_local_file_if_there_is_one(places):
-    """Else the user's; a named one before both."""
+    """Otherwise the user's. A file named explicitly comes first."""
     assert target_file(None) == Path.home() / ".config/promptly/tools.json"
     places("local")
     assert target_file(None) == Path("tools.json")
@@ -145,7 +144,7 @@ def test_the_target_is_the_local_file_if_there_is_one(places):
 
 
 def test_adding_and_removing_keep_the_rest(places):
-    """Other keys, other entries and the mode of the file stay."""
+    """Other keys, other entries and the file's mode are unchanged."""
     file = places("local", entry("A"))
     file.write_text(json.dumps({"note": "mine", "shellCommands": [entry("A")]}), encoding="utf-8")
     file.chmod(0o600)
@@ -159,7 +158,6 @@ def test_adding_and_removing_keep_the_rest(places):
 
 
 def test_a_list_stays_a_list(places):
-    """The form of the file is its owner's."""
     file = places("local")
     file.write_text(json.dumps([entry("A")]), encoding="utf-8")
     add_tool(entry("B"), file)
@@ -167,7 +165,7 @@ def test_a_list_stays_a_list(places):
 
 
 def test_add_tool_writes_nothing_for_invalid_entries(places):
-    """A duplicate, a wrong entry, a broken file: the bytes stay."""
+    """A duplicate, an invalid entry or a broken file."""
     file = places("local", entry("A"))
     before = file.read_bytes()
     with pytest.raises(UsageError, match="already has a tool 'A'"):
@@ -190,7 +188,7 @@ def test_a_file_that_is_not_there_is_made(places, tmp_path):
 
 
 def test_installing_never_overwrites(places):
-    """The shipped file goes to the user's configuration, once."""
+    """The shipped file is copied to the user's configuration once."""
     file = install_defaults()
     assert file == Path.home() / ".config/promptly/tools.json"
     assert "ShowFileTree" in file.read_text()
@@ -204,7 +202,7 @@ def test_installing_never_overwrites(places):
 
 @pytest.mark.parametrize("answer", [True, False])
 def test_file_that_changes_after_the_question_is_not_used(places, monkeypatch, tmp_path, answer):
-    """The approved text is used, whatever the file holds by then."""
+    """The approved text is used, whatever the file contains later."""
     file = places("local", entry("Shown"))
 
     def confirm(_console, subject, _question):

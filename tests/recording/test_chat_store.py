@@ -1,4 +1,4 @@
-"""Chats that are kept: found, listed, bounded, written by one program at a time, read again after a crash."""
+"""Stored chats: found, listed, limited, written by one program at a time, and readable after a crash."""
 
 import os
 
@@ -40,7 +40,7 @@ def begun(talks, *lines):
 
 
 def test_a_chat_is_found_by_its_beginning_or_as_the_last_one(tmp_path):
-    """What is not clear is said, with the nearest."""
+    """An ambiguous id is an error with the nearest ids."""
     talks = ChatStore(tmp_path)
     with pytest.raises(UsageError, match="start one with `adapter chat`"):
         talks.find(None)
@@ -58,7 +58,7 @@ def test_a_chat_is_found_by_its_beginning_or_as_the_last_one(tmp_path):
 
 
 def test_the_oldest_are_forgotten(tmp_path):
-    """When another begins; what is no chat is not listed."""
+    """When a new chat begins. Files that are not chats are not listed."""
     for number in range(MAX_CHATS + 5):
         (tmp_path / f"{number:03}.jsonl").write_text(dump_line(HEADER) if number else "nonsense")
         os.utime(tmp_path / f"{number:03}.jsonl", (number, number))
@@ -70,7 +70,7 @@ def test_the_oldest_are_forgotten(tmp_path):
 
 
 def test_one_program_writes_and_a_crash_costs_the_line_that_it_cut(tmp_path):
-    """The second is told; what was written after the cut is whole again."""
+    """The second program is informed. Text written after the cut line is complete."""
     talk = begun(ChatStore(tmp_path), UserMessageLine(text="kept"))
     talk.path.write_text(talk.path.read_text() + '{"kind": "said", "te')
     with OpenChat(talk.path) as opened:
@@ -82,7 +82,7 @@ def test_one_program_writes_and_a_crash_costs_the_line_that_it_cut(tmp_path):
 
 
 def test_a_full_disk_is_said_once(tmp_path):
-    """And the chat goes on."""
+    """And the chat continues."""
     said: list[str] = []
     with OpenChat(tmp_path / "x.jsonl", os.O_CREAT) as talk:
         os.dup2(os.open("/dev/full", os.O_WRONLY), talk._file.fileno())
@@ -93,8 +93,7 @@ def test_a_full_disk_is_said_once(tmp_path):
 
 
 def test_restore_chat_returns_messages_and_notes():
-    """Answers that were asked again are not; a call without a result was refused, or stopped; what was told comes with
-    the next message."""
+    """Without rejected answers. A call without a result was refused or stopped. Notes come with the next message."""
     call, result = CallLine(id="1", name="read_file", arguments={"path": "a"}), ResultLine
     given = result(call_id="1", name="read_file", ok=True, content="text")
     transcript = Transcript(

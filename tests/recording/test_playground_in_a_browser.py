@@ -40,7 +40,7 @@ def until(chrome, holds) -> None:
 
 
 def test_typed_text_is_parsed(chrome, address):
-    """With its format, repairs and errors; a wrong tool definition is explained."""
+    """With the format, repairs and errors. A wrong tool definition is explained."""
     chrome.get(address)
     chrome.execute_script(
         ENTER, "text", '<tool_call>{"name": "get_weather", "arguments": {"city": "Bern",}}</tool_call>'
@@ -67,7 +67,7 @@ def test_link_restores_the_input(chrome, address):
 
 
 def test_stream_ends_with_the_whole_text(chrome, address):
-    """On the way, part of a call is held."""
+    """Meanwhile, part of a call is held back."""
     chrome.get(address)
     until(chrome, lambda: "Oslo" in texts(chrome, "#calls")[0])
     chrome.execute_script(
@@ -89,7 +89,7 @@ def test_case_is_shown(chrome, address):
 
 
 def test_hostile_text_stays_text(chrome, address):
-    """From a link, too."""
+    """Also from a link."""
     chrome.get(address)
     chrome.execute_script(WATCH)
     chrome.execute_script(ENTER, "text", "<img src=x onerror=alert(1)></script><script>alert(2)</script>")

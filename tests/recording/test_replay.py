@@ -1,4 +1,4 @@
-"""Replay: the same text gives the same calls, results and files, today as when it was recorded."""
+"""Replay: the same text gives the same calls, results and files as when it was recorded."""
 
 import json
 import shlex
@@ -40,13 +40,13 @@ SHIPPED = sorted((package_data.data_folder("fixtures") / "transcripts").glob("*.
 
 
 def test_there_are_shipped_transcripts():
-    """The loop below must not pass by being empty."""
+    """The test below must not pass without files."""
     assert len(SHIPPED) >= 10
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_shipped_transcripts_replay_equal(path):
-    """Recordings come out as they were recorded: of real models, but for one whose answers were written by hand."""
+    """They are of real models, except for one whose answers were written by hand."""
     assert replay_file(path).difference == ""
 
 
@@ -57,7 +57,9 @@ def test_replay_rejects_values_other_than_transcripts():
 
 
 def test_conversations_of_several_turns_are_among_them():
-    """One with every kind of turn (several calls, one that fails and is mended, an answer), and one of a real model."""
+    """One has every kind of turn (several calls, a failed and corrected one, an answer), and one is from a real
+    model.
+    """
     by_hand, by_model = (
         Transcript.from_text(path.read_text(encoding="utf-8"))
         for path in SHIPPED
@@ -74,7 +76,7 @@ def test_conversations_of_several_turns_are_among_them():
 
 
 def changed(path: Path, folder: Path, **fields: object) -> Path:
-    """A copy of a transcript whose first line with these fields has other values."""
+    """Return a copy of a transcript; its first line with these fields gets other values."""
     copy = folder / path.name
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     line = next(line for line in lines if fields.keys() <= line.keys())
@@ -93,7 +95,7 @@ def changed(path: Path, folder: Path, **fields: object) -> Path:
     ],
 )
 def test_the_first_difference_is_shown(tmp_path, fields, difference):
-    """Each recorded value is compared: a transcript that says otherwise is not equal."""
+    """Each recorded value is compared."""
     path = next(path for path in SHIPPED if path.stem == "smollm2-edit-port")
     replay = replay_file(changed(path, tmp_path, **fields))
     assert not replay.is_equal
@@ -101,34 +103,33 @@ def test_the_first_difference_is_shown(tmp_path, fields, difference):
 
 
 def test_another_start_is_a_difference(tmp_path):
-    """A workspace that cannot be restored as it was is reported, not glossed over."""
     path = next(path for path in SHIPPED if path.stem == "smollm2-edit-port")
     replay = replay_file(changed(path, tmp_path, files={"settings.ini": {"text": "port = 8000\n"}}))
     assert "could not be restored" in replay.difference
 
 
 def test_the_record_of_an_empty_folder_is_run_again(tmp_path):
-    """It is no chat's, though it has no files, and an older one no sum of them."""
+    """Unlike a chat, which also has no files. Older transcripts have no hash of them."""
     (path, *_) = SHIPPED
     replayed = replay_file(changed(path, tmp_path, files={}, workspace=""))
     assert "holds no files" not in replayed.difference
 
 
 def test_a_missing_answer_is_a_difference(tmp_path):
-    """When the conversation now asks for more than was recorded, that is where it differs."""
+    """The conversation makes more requests than were recorded."""
     path = next(path for path in SHIPPED if path.stem == "smollm2-edit-port")
     replay = replay_file(changed(path, tmp_path, call_turns=None))
     assert not replay.is_equal
 
 
 def test_a_broken_file_is_reported_and_not_raised(tmp_path):
-    """One unreadable transcript does not stop the others."""
+    """The other transcripts are still replayed."""
     (tmp_path / "broken.jsonl").write_text("{", encoding="utf-8")
     assert "cannot be replayed" in replay_file(tmp_path / "broken.jsonl").difference
 
 
 def test_update_makes_a_transcript_equal_again(tmp_path):
-    """`--update` writes what comes out today and keeps header and chunks."""
+    """`--update` writes the current results, and keeps the header and the chunks."""
     path = next(path for path in SHIPPED if path.stem == "smollm2-edit-port")
     copy = changed(path, tmp_path, ok=False)
     before = Transcript.from_text(copy.read_text(encoding="utf-8"))
@@ -140,7 +141,7 @@ def test_update_makes_a_transcript_equal_again(tmp_path):
 
 
 def test_replay_works_in_a_folder_of_its_own(tmp_path, monkeypatch):
-    """A recorded write lands neither in the current folder nor in the transcript, and its folder is gone after."""
+    """A recorded write changes neither the current folder nor the transcript, and the temporary folder is removed."""
     path = next(path for path in SHIPPED if path.stem == "smollm2-write-notes")
     before = path.read_bytes()
     monkeypatch.chdir(tmp_path)
@@ -151,7 +152,7 @@ def test_replay_works_in_a_folder_of_its_own(tmp_path, monkeypatch):
 
 
 def test_a_snapshot_restores_bytes_and_modes(tmp_path):
-    """Binary files, odd line ends and the executable bit survive."""
+    """Binary files, unusual line ends and the executable bit."""
     source, target = tmp_path / "source", tmp_path / "target"
     (source / "sub").mkdir(parents=True)
     target.mkdir()
@@ -165,7 +166,7 @@ def test_a_snapshot_restores_bytes_and_modes(tmp_path):
 
 
 def test_a_transcript_cannot_write_outside_its_workspace(tmp_path):
-    """A hostile recording names `../evil`: nothing is written there."""
+    """A hostile recording names `../evil`."""
     (tmp_path / "root").mkdir()
     with pytest.raises(UsageError, match="outside"):
         restore({"../evil": StoredFile(text="x")}, tmp_path / "root")
@@ -173,7 +174,7 @@ def test_a_transcript_cannot_write_outside_its_workspace(tmp_path):
 
 
 def test_folders_are_searched_and_nothing_found_is_an_error(tmp_path):
-    """A folder means all transcripts below it; a wrong path is not an empty success."""
+    """A folder means all transcripts below it; a wrong path must not pass as an empty one."""
     with pytest.raises(UsageError, match=r"transcript .* not found"):
         transcripts_in([tmp_path / "nope"])
     with pytest.raises(UsageError, match=r"no \*\.jsonl"):
@@ -184,7 +185,7 @@ def test_folders_are_searched_and_nothing_found_is_an_error(tmp_path):
 
 
 class Once:
-    """The outside world: it answers while it is recorded, and then never again."""
+    """An external service that answers only while it is recorded."""
 
     def __init__(self):
         self.is_open, self.asked = True, 0
@@ -209,7 +210,7 @@ class Once:
 
 
 def recorded(root: Path, dialect, *answers: str, ask=lambda approval: True, inner=True, tools=(), **host) -> Transcript:
-    """A conversation in which the model gives these answers."""
+    """Record a conversation in which the model gives these answers."""
     lines: list[str] = []
     recording = SessionRecorder(TranscriptWriter(lines.append), root)
     world = Once()
@@ -225,7 +226,7 @@ def recorded(root: Path, dialect, *answers: str, ask=lambda approval: True, inne
 
 
 def check(transcript: Transcript) -> Transcript:
-    """It comes out equal, and what comes out does so again."""
+    """Check that a replay is equal, and that its own recording replays equally."""
     outcome = replay(transcript)
     assert outcome.difference == ""
     return rerun_session(transcript)
@@ -244,7 +245,7 @@ def in_batch(*calls):
 
 
 def test_calls_inside_a_batch_come_from_the_record(root):
-    """Searches, questions and pages that were asked for, in whatever order they ran; the rest is done again."""
+    """Searches, questions and pages, in any order. Other calls run again."""
     batch = in_batch(
         ("websearch", {"query": "a"}),
         ("websearch", {"query": "b"}),
@@ -261,7 +262,7 @@ def test_calls_inside_a_batch_come_from_the_record(root):
 
 
 def test_calls_from_code_come_from_the_record(root):
-    """Each in its place, with what it gave then; a failure, too."""
+    """Each in its place, with its recorded result or failure."""
     pytest.importorskip("pydantic_monty")
     code = (
         "first = await websearch(query='a')\nsecond = await websearch(query='a')\nprint(first == second)\n"
@@ -276,7 +277,7 @@ def test_calls_from_code_come_from_the_record(root):
 
 
 def test_functions_of_the_users_come_from_the_record(root):
-    """They are not there any more: what they gave is, and the files that they changed, inside a batch as well."""
+    """Their results and changed files are recorded, also inside a batch, because the functions are not available."""
 
     @tool(effect="write")
     def deploy(target: str) -> str:
@@ -310,7 +311,7 @@ def test_functions_of_the_users_come_from_the_record(root):
 
 
 def test_a_file_that_a_batch_saw_half_written_comes_out_whole(root, monkeypatch):
-    """The calls of a batch end in any order, and what one changes is seen at the end of another."""
+    """The calls of a batch end in any order, so one may see the change of another."""
     half, looked = threading.Event(), threading.Event()
 
     @tool(effect="write")
@@ -343,7 +344,7 @@ def test_a_file_that_a_batch_saw_half_written_comes_out_whole(root, monkeypatch)
 
 
 def test_programs_of_the_users_come_from_the_record(root):
-    """A tools file is not part of a transcript; what its programs gave and changed is."""
+    """A tool file is not part of a transcript, but the results and changes of its programs are."""
     parameters = {"type": "object", "properties": {"path": {"type": "string"}}}
     template = [["{(path)}"]]
     entry = {"name": "Touch", "executable": "touch", "argumentTemplate": template, "parameters": parameters}
@@ -357,7 +358,6 @@ def test_programs_of_the_users_come_from_the_record(root):
 
 
 def test_files_of_a_sub_agent_come_from_the_record(root):
-    """What it changed is there for what follows."""
     child = Script(call("edit", path="a.txt", old_string="one", new_string="two"), "Changed.")
     task = call("task", description="Change", prompt="Change it", subagent_type="general")
     transcript = recorded(root, "maki", task, call("read", path="a.txt"), agents=SubagentRunner(child))
@@ -367,7 +367,7 @@ def test_files_of_a_sub_agent_come_from_the_record(root):
 
 @pytest.mark.parametrize("kind", ["research", "general"])
 def test_the_transcript_of_a_sub_agent_replays(root, kind):
-    """With its own tools, its folder, what was granted before it and the answers that it got."""
+    """With its own tools, folder, permissions and answers."""
     (root / "sub").mkdir()
     (root / "sub" / "b.txt").write_text("b\n")
     child = Script(
@@ -398,7 +398,7 @@ def test_the_transcript_of_a_sub_agent_replays(root, kind):
 
 
 def test_skills_of_the_users_come_from_the_record(root, tmp_path):
-    """Also one that is given as a message."""
+    """Also one that is sent as a message."""
     folder = tmp_path / "skills" / "release"
     folder.mkdir(parents=True)
     (folder / "SKILL.md").write_text("---\nname: release\ndescription: Release it\n---\nTag it.\n")
@@ -412,7 +412,7 @@ def test_skills_of_the_users_come_from_the_record(root, tmp_path):
 
 
 def test_replay_reports_unrecorded_results(root):
-    """Without the session's events what is inside is lost; the difference says what to do about it."""
+    """Without the session's events, nested results are missing; the message has the solution."""
     transcript = recorded(root, "maki", in_batch(("websearch", {"query": "a"})), inner=False)
     assert not replay(transcript).is_equal
     result = next(line for line in rerun_session(transcript).lines if isinstance(line, ResultLine))
@@ -420,7 +420,7 @@ def test_replay_reports_unrecorded_results(root):
 
 
 def test_changes_that_are_too_many_to_record_are_said(root, monkeypatch):
-    """The recording goes on; the difference names the reason."""
+    """The recording continues, and the difference names the reason."""
     monkeypatch.setattr("adapter.recording.recorder.MAX_BYTES", 1_000)
 
     @tool(effect="read")
@@ -445,7 +445,7 @@ def of_today(transcript: Transcript) -> list[ResultLine]:
 
 
 def test_commands_come_from_the_record(root, tmp_path):
-    """Their output and the files that they changed; nothing runs, though the transcript says that all is allowed."""
+    """Their output and changed files. Nothing runs, even if the transcript allows everything."""
     outside = tmp_path / "ran"
     line = f"echo two > a.txt; rm -f b.txt; touch {shlex.quote(str(outside))}; echo out-$((6*7))"
     (root / "b.txt").write_text("b\n")
@@ -457,7 +457,7 @@ def test_commands_come_from_the_record(root, tmp_path):
 
 
 def test_a_command_without_a_recorded_result_is_not_run(root):
-    """The result says so, and which option would."""
+    """The result names the option that would run it."""
     transcript = recorded(root, "blade", run_command("echo out-$((6*7))"))
     bare = Transcript(transcript.header, tuple(one for one in transcript.lines if not isinstance(one, ResultLine)))
     (result,) = of_today(bare)
@@ -487,14 +487,14 @@ needs_a_sandbox = pytest.mark.skipif(
     ],
 )
 def test_commands_run_again_by_the_rules_of_whoever_replays(root, commands, runs):
-    """Not by those of the transcript, which allowed it: each question is asked again, of somebody who is there."""
+    """Not by the transcript's rules. Each question is asked again."""
     transcript = recorded(root, "blade", run_command("cat a.txt"))
     outcome = replay(transcript, commands=commands)
     assert outcome.is_equal is runs
 
 
 def test_commands_run_again_in_a_sandbox_or_not_at_all(root, monkeypatch):
-    """Where there is none the replay does not begin."""
+    """Without a sandbox, the replay does not begin."""
     transcript = recorded(root, "blade", run_command("cat a.txt"))
     monkeypatch.setattr(
         sandbox,
@@ -516,7 +516,7 @@ def test_commands_run_again_in_a_sandbox_or_not_at_all(root, monkeypatch):
     ],
 )
 def test_a_file_that_cannot_be_is_an_error_that_says_so(tmp_path, name, stored, message):
-    """Names with NUL, contents that are none: reported for that transcript, and the others still run."""
+    """Names with NUL and invalid contents are reported for that transcript, and the others are replayed."""
     header = {"kind": "header", "task": "t", "system": "", "dialect": "blade", "format": "hermes", "tools": []}
     file = tmp_path / "talk.jsonl"
     file.write_text(json.dumps({**header, "files": {name: stored}}))

@@ -1,4 +1,4 @@
-"""What `adapter serve --record` and ``wrap(record=...)`` write, and what can be learnt of it afterwards."""
+"""Recordings of `adapter serve --record` and ``wrap(record=...)``, and their replay."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def streamed_in(request: TranslatedRequest, *deltas: dict[str, Any], reason: str
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 def test_the_server_adds_a_line_for_each_answer(scripted, tmp_path, monkeypatch, stream):
-    """What the model was sent and wrote, and what came of it; a key is in none of it, though it comes in pieces."""
+    """The request, the answer and its result, without keys, even if they arrive in pieces."""
     monkeypatch.setenv("MY_API_KEY", SECRET)
     text = f"{QUOTED}The key is {SECRET}.\n{CALL}"
     answer = as_stream(*map(delta, text), delta(finish_reason="stop")) if stream else as_json(200, completion(text))
@@ -104,7 +104,7 @@ def test_the_server_adds_a_line_for_each_answer(scripted, tmp_path, monkeypatch,
 
 
 def test_a_wrapped_client_records(scripted, client, tmp_path):
-    """The same lines, in a file that grows."""
+    """The same lines, appended to a file."""
     file = tmp_path / "said.jsonl"
     scripted.on(CHAT, as_json(200, completion(f"With client-key-of-mine.\n{CALL}")), as_json(200, completion("No.")))
     for _ in range(2):
@@ -120,7 +120,7 @@ def test_a_record_that_cannot_be_written_is_said_at_the_start(client, tmp_path):
 
 
 def test_a_record_that_fails_later_takes_no_answer_away(scripted, client, tmp_path, caplog):
-    """A disk that has gone is no reason to break off a conversation."""
+    """If the disk is gone, the conversation continues."""
     file = tmp_path / "sub" / "said.jsonl"
     file.parent.mkdir()
     wrapped = wrap(client, record=file)
@@ -133,7 +133,7 @@ def test_a_record_that_fails_later_takes_no_answer_away(scripted, client, tmp_pa
 
 
 def test_a_large_exchange_is_written_beside_what_else_is_done(tmp_path):
-    """Credentials in a long text are looked for in another thread; the line stands there by the end."""
+    """Credentials in a long text are searched in another thread; the line is complete at the end."""
     log = ExchangeLog(tmp_path / "said.jsonl", Redactor({}))
     for text in ("x " * SYNC_CHARACTERS, "short"):
         sent: JsonObject = {"messages": [{"role": "user", "content": text}]}
@@ -155,7 +155,7 @@ TIMINGS = {"timings": {"cache_n": 80, "prompt_n": 10, "predicted_n": 7}}
 
 @pytest.mark.parametrize(("last", "after"), [({}, [USAGE]), (TIMINGS, []), ({}, [])], ids=["usage", "timings", "none"])
 def test_figures_are_the_clocks_and_the_servers(last, after):
-    """Seconds from the request to the first piece and to the end; tokens also where they come after that."""
+    """Seconds from the request to the first chunk and to the end; also tokens that the server reports later."""
     request, heard = asked(retry_policy=RetryPolicy(clock=itertools.count(100.0, 0.5).__next__))
     answer = StreamedCompletion(request)
     for text in (QUOTED, CALL):
@@ -175,7 +175,7 @@ def test_figures_are_the_clocks_and_the_servers(last, after):
 
 @pytest.mark.parametrize("in_field", [False, True], ids=["in the text", "in a field"])
 def test_times_of_reasoning_and_calls_are_recorded(in_field):
-    """On a clock that goes on by a second with each chunk. Both calls are timed, although the second is repeated."""
+    """With a clock that advances by a second per chunk. Both calls are timed, although the second is a repetition."""
     now = [100.0]
     request, heard = asked(retry_policy=RetryPolicy(clock=lambda: now[0]))
     answer = StreamedCompletion(request)
@@ -192,7 +192,7 @@ def test_times_of_reasoning_and_calls_are_recorded(in_field):
 
 
 class Heard:
-    """A listener that keeps what it is told."""
+    """A listener that keeps its events."""
 
     def __init__(self) -> None:
         self.told: list[Any] = []
@@ -209,7 +209,7 @@ class Heard:
 
 
 def test_listener_gets_each_exchange_from_its_request_on():
-    """Pieces as they were read; what was asked again, and what never came, too."""
+    """The chunks, the retries, and failed requests."""
     heard = Heard()
     answer = StreamedCompletion(asked(observation=Observation(listen=heard))[0])
     assert heard.told == [("asked", 0)]
@@ -243,7 +243,7 @@ def test_a_line_of_before_has_no_figures():
 
 
 def test_an_answer_that_broke_off_is_recorded_as_such():
-    """The most wanted of all: what came before the server died."""
+    """With the text before the server died."""
     request, heard = asked()
     streamed_in(request, {"content": CALL[:40]}, reason=None)
     assert [(each.text, each.finish_reason, each.calls) for each in heard] == [(CALL[:40], "incomplete", ())]
@@ -253,7 +253,7 @@ def test_an_answer_that_broke_off_is_recorded_as_such():
 
 @pytest.mark.parametrize("by", ["serve", "wrap"])
 def test_an_answer_that_the_client_left_is_recorded_as_such(tmp_path, by):
-    """A client that loses its patience is why people look at all."""
+    """People often look for exactly these."""
     file = tmp_path / "said.jsonl"
 
     def answer(_: Any) -> Iterator[dict[str, Any]]:
@@ -278,7 +278,7 @@ def test_an_answer_that_the_client_left_is_recorded_as_such(tmp_path, by):
 
 
 def test_an_answer_that_was_asked_for_again_is_a_line_of_its_own():
-    """The broken one, with no calls, and the one that the client got."""
+    """The rejected one without calls, and the one that the client got."""
     request, heard = asked(constraints=CALLS)
     whole = BufferedCompletion(request)
     for text in (BROKEN["no JSON"], GOOD):
@@ -296,7 +296,7 @@ def test_an_answer_that_was_asked_for_again_is_a_line_of_its_own():
 @pytest.mark.parametrize("reason", ["stop", "length", None])
 @pytest.mark.parametrize("constraint", [None, "prefer"])
 def test_the_same_text_gives_the_same_calls_again(text, reason, constraint):
-    """Nothing but the line is needed for it."""
+    """Only the line is needed."""
     request, heard = asked(constraints=ConstraintSettings(mode=constraint, enforce=enforce))
     streamed_in(request, {"content": text}, reason=reason)
     (exchange,) = (RecordedExchange.model_validate_json(each.model_dump_json()) for each in heard)
@@ -305,7 +305,7 @@ def test_the_same_text_gives_the_same_calls_again(text, reason, constraint):
 
 
 def test_replay_compares_exchanges(tmp_path):
-    """As it does transcripts; a difference is named, and the exit code says so."""
+    """As with transcripts: a difference is named, and changes the exit code."""
     request, heard = asked()
     streamed_in(request, {"content": CALL})
     lines = [heard[0], heard[0].model_copy(update={"calls": ()})]
@@ -319,7 +319,7 @@ def test_replay_compares_exchanges(tmp_path):
 
 
 def test_one_exchange_is_explained(tmp_path):
-    """Why the quoted tag is no call, and what is one, with the tools that the client had sent."""
+    """A quoted tag is rejected and a call is parsed, with the tools of the client."""
     request, heard = asked()
     streamed_in(request, {"content": QUOTED + CALL})
     file = tmp_path / "said.jsonl"

@@ -1,4 +1,4 @@
-"""Recordings as training sets: what a sample holds, which are left out and why, and which characters count."""
+"""Recordings as training sets: the content of samples, skipped answers with reasons, and the loss mask."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def sample(text: str = CALL, **fields) -> TrainingSample:
 
 
 def test_openai_has_the_answer_as_calls():
-    """Earlier answers are there and weigh nothing; what the server split off is the reasoning."""
+    """Earlier answers have weight 0. Reasoning comes from the server's field."""
     before = [*ASKED, {"role": "assistant", "content": "Sure?"}, {"role": "user", "content": "Yes."}]
     made = to_openai(sample(f"Here.\n{CALL}", reasoning="Hm.", sent={"messages": before}))
     *earlier, last = made["messages"]
@@ -60,7 +60,7 @@ def test_openai_has_the_answer_as_calls():
 
 
 def test_sharegpt_has_calls_and_results_as_turns():
-    """With arguments as objects; a message with images is none of its texts."""
+    """With arguments as objects. A message with images is skipped."""
     before = [*ASKED, to_openai(sample())["messages"][-1], {"role": "tool", "content": "x = 1", "tool_call_id": "c"}]
     made = to_sharegpt(sample("It is 1.", sent={"messages": before}))
     assert [turn["from"] for turn in made["conversations"]] == [
@@ -77,7 +77,7 @@ def test_sharegpt_has_calls_and_results_as_turns():
 
 @pytest.mark.parametrize("text", [CALL, "It is 1.", f"So.\n{CALL}"])
 def test_the_mask_is_the_answer_with_its_end(tmp_path, text):
-    """Not the role before it, though the prompt opens reasoning there, and not the line break after its last token."""
+    """Without the role before it, an opening of reasoning in the prompt, and the line break after its last token."""
     made = exported(tmp_path, [exchange(text)], "--as", "text")[0][0]
     ((start, end),) = made["spans"]
     assert made["text"][:start].endswith("<|im_start|>assistant\n")
@@ -112,12 +112,12 @@ def test_a_template_that_rewrites_the_past_is_told():
     ],
 )
 def test_filters_name_what_is_wrong(given, rejected):
-    """The first of those that were asked for."""
+    """With the first condition that failed."""
     assert failing_filter(sample(**given), parse_filters("valid, unfixed,calls")) == rejected
 
 
 def test_approved_filter_rejects_samples_without_approval():
-    """A server's recording says nothing of it, nor does a conversation in which everything was allowed unasked."""
+    """A server's recording has no approvals, nor does a conversation in which everything was allowed."""
     assert failing_filter(sample(), ["approved"]) == "approved"
     refused = Transcript.from_text((TRANSCRIPTS / "smollm2-edit-refused.jsonl").read_text(encoding="utf-8"))
     first, *_ = samples_of_transcript(refused)
@@ -128,7 +128,7 @@ def test_approved_filter_rejects_samples_without_approval():
 
 
 def test_export_counts_skipped_samples_by_reason(tmp_path):
-    """Every answer is a line or a count with its reason; keys stay redacted."""
+    """Every answer becomes a line or is counted with a reason. Keys stay redacted."""
     given = [exchange("[redacted KEY]"), exchange(""), exchange(sent={"prompt": "x"}), exchange(finish_reason="length")]
     made, said = exported(tmp_path, given, "--only", "valid")
     assert made[0]["messages"][-1]["content"] == "[redacted KEY]"
@@ -140,7 +140,7 @@ def test_export_counts_skipped_samples_by_reason(tmp_path):
 
 
 def test_shipped_transcripts_are_exported(tmp_path):
-    """All answers of all of them, as each shape."""
+    """All their answers, in each format."""
     answers = sum(
         len(Transcript.from_text(file.read_text(encoding="utf-8")).answers) for file in TRANSCRIPTS.glob("*.jsonl")
     )
@@ -150,7 +150,7 @@ def test_shipped_transcripts_are_exported(tmp_path):
 
 
 def exported(folder: Path, exchanges: list[RecordedExchange], *words: str):
-    """The samples, and what was said of the others."""
+    """Return the samples, and the messages about the others."""
     (folder / "said.jsonl").write_text("".join(each.model_dump_json() + "\n" for each in exchanges).replace(
         '{"kind":"exchange"', '{"kind": "exchange"'))  # fmt: skip
     (folder / "chat.jinja").write_text(CHATML)

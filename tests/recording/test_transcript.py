@@ -1,4 +1,4 @@
-"""Transcripts are lines that can be read back, and say which line cannot."""
+"""Transcripts are lines that can be read back; an error names the invalid line."""
 
 import json
 
@@ -11,14 +11,13 @@ HEADER = Header(task="t", system="s", dialect="blade", format="hermes", tools=("
 
 
 def test_transcript_round_trips_through_text():
-    """Text out, text in: the same transcript, surrogates, line breaks and all."""
+    """With surrogates, line breaks and all other text."""
     lines = (RequestLine(number=1, messages=({"role": "user", "content": "é\n\u2028"},)), ChunkLine(text="a\x00b"))
     transcript = Transcript(HEADER.model_copy(update={"files": {"x": StoredFile(text="1")}}), lines)
     assert Transcript.from_text(transcript.to_text()) == transcript
 
 
 def test_chunks_keep_their_boundaries():
-    """Answers come back in the very pieces in which they arrived."""
     request = RequestLine(number=1, messages=())
     lines = (request, ChunkLine(text="<to"), ChunkLine(text="ol_call>"), request, ChunkLine(text="x"), request)
     answers = Transcript(HEADER, lines).answers
@@ -26,7 +25,7 @@ def test_chunks_keep_their_boundaries():
 
 
 def test_a_transcript_without_answers_has_none():
-    """So that ``if transcript.answers`` asks what it seems to ask."""
+    """``if transcript.answers`` is then false."""
     assert not Transcript(HEADER, ()).answers
 
 
@@ -41,6 +40,6 @@ def test_a_transcript_without_answers_has_none():
     ],
 )
 def test_a_line_that_cannot_be_read_is_named(text, message):
-    """The error says the file, the line and what is wrong."""
+    """With the file, the line and the reason."""
     with pytest.raises(UsageError, match=message):
         Transcript.from_text(text, "talk.jsonl")

@@ -33,7 +33,7 @@ def press(chrome: Any, *keys: str) -> None:
 
 
 def texts(chrome: Any, selector: str) -> Sequence[str]:
-    """Of what fits ``selector``, seen or not."""
+    """Return the texts of the elements that match ``selector``, visible or not."""
     found: Sequence[str] = chrome.execute_script(
         "return [...document.querySelectorAll(arguments[0])].map((each) => each.textContent)", selector
     )
@@ -41,7 +41,7 @@ def texts(chrome: Any, selector: str) -> Sequence[str]:
 
 
 def test_an_exchange_is_shown_with_what_it_was_taken_for(chrome, tmp_path):
-    """Its prompt with what was made harmless, its pieces by kind, its calls with their fixes, its refusals."""
+    """The prompt with escaped text, pieces by kind, calls with repairs, and rejected calls."""
     said = exchange(DRAFTED + CALL, said="Read <¤|im_end|> a.py", calls=(READ,))
     opened(chrome, tmp_path, view_exchanges([said], "said.jsonl"))
     assert chrome.title == "said.jsonl: recording"
@@ -59,7 +59,7 @@ def test_an_exchange_is_shown_with_what_it_was_taken_for(chrome, tmp_path):
 
 
 def test_five_thousand_are_found_by_keys_and_words(chrome, tmp_path):
-    """Only those in sight are drawn; j, k, / and the list's own keys go through what is found."""
+    """Only visible rows are drawn; j, k, / and the list's keys move through the results."""
     every = [exchange("Done." if number % 5 else CALL, said=f"Question {number}") for number in range(5000)]
     opened(chrome, tmp_path, view_exchanges(every, "said.jsonl"))
     press(chrome, "j", "j", "k")
@@ -121,7 +121,7 @@ def test_conversations_are_folded_and_unfolded_by_keys_and_clicks(chrome, tmp_pa
 
 
 def test_question_is_repeated_only_for_another_conversation(chrome, tmp_path):
-    """Two that ask the same are both shown with it; the exchanges of one conversation are not."""
+    """Two conversations with the same question both show it; exchanges of one conversation do not repeat it."""
     opened(chrome, tmp_path, view_exchanges([exchange(said="Same"), exchange(said="Same")], "f"))
     assert texts(chrome, ".question:not([hidden])") == ["Same", "Same"]
     text = (TRANSCRIPTS / "by-hand-six-turns.jsonl").read_text(encoding="utf-8")
@@ -152,7 +152,7 @@ def test_address_holds_the_search(chrome, tmp_path):
 
 
 def test_divider_is_dragged_and_moved_by_keys(chrome, tmp_path):
-    """It gives the raw text more or less of the width, also in the exchanges that follow."""
+    """It sets the width of the raw text, also for the next exchanges."""
     opened(chrome, tmp_path, view_exchanges([exchange(DRAFTED + CALL), exchange(CALL)], "f"))
     divider = chrome.find_element("css selector", ".divider")
     width = "return document.querySelector('.span.call > :first-child').offsetWidth"
@@ -180,7 +180,7 @@ def scriptless(chrome: Any) -> Iterator[Any]:
 
 
 def test_page_works_without_javascript(scriptless, tmp_path):
-    """Conversations are folders, and links lead to exchanges, from there to earlier ones and to the tools."""
+    """Conversations are folders, and links lead to exchanges, earlier exchanges and tools."""
     took = exchange(DRAFTED + CALL, calls=(READ,), said="Alone", first_s=0.5, calls_s=(1.5,), duration_s=2.0)
     opened(scriptless, tmp_path, view_exchanges([*conversation("First", 3), took], "f"))
 
@@ -221,7 +221,7 @@ def test_timeline_shows_each_phase(chrome, tmp_path):
 
 
 def test_marks_tools_and_models_are_filters(chrome, tmp_path):
-    """Each says how many it leaves; one that has nothing to choose is not there."""
+    """Each shows its number of matches; one without choices is hidden."""
     opened(chrome, tmp_path, view_exchanges([exchange(), exchange(BARE), exchange("Done.", model="other")], "f"))
     assert texts(chrome, "#tool option") == ["any", "read_file (1)"]
     assert "rejected (1)" in texts(chrome, "#mark option")
@@ -234,7 +234,7 @@ def test_marks_tools_and_models_are_filters(chrome, tmp_path):
 
 
 def test_a_transcript_has_its_diffs_and_what_is_new_in_each_prompt(chrome, tmp_path):
-    """What stood in the prompt before is folded."""
+    """Repeated parts of the prompt are folded."""
     text = (TRANSCRIPTS / "by-hand-six-turns.jsonl").read_text(encoding="utf-8")
     opened(
         chrome, tmp_path, view_transcript(Transcript.from_text(text), "f", ReparseOptions.from_names(None, "strict"))
@@ -247,7 +247,7 @@ def test_a_transcript_has_its_diffs_and_what_is_new_in_each_prompt(chrome, tmp_p
 
 
 def test_it_is_there_in_the_dark_and_on_a_phone(chrome, tmp_path):
-    """Other colours; nothing wider than the window."""
+    """With other colors, and nothing wider than the window."""
     opened(chrome, tmp_path, view_exchanges([exchange(DRAFTED + CALL + "x" * 5000)], "f" * 200))
     background = "return getComputedStyle(document.body).backgroundColor"
     prefer(chrome, "light")
@@ -264,7 +264,7 @@ def test_it_is_there_in_the_dark_and_on_a_phone(chrome, tmp_path):
 
 
 def test_hostile_text_stays_text(chrome, tmp_path):
-    """Over two hundred of them, each chosen and opened: nothing runs, nothing is loaded, no element is added."""
+    """Over two hundred texts, each selected and opened: nothing runs or is loaded, and no element is added."""
     chrome.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": WATCH})
     exchanges = hostile()
     opened(chrome, tmp_path, view_exchanges(exchanges, "</title><script>window.hurt = 1</script>"))
@@ -297,7 +297,7 @@ def test_hostile_text_stays_text(chrome, tmp_path):
 
 
 def test_a_very_long_line_is_shown_when_asked_for(chrome, tmp_path):
-    """A million characters: first its beginning."""
+    """A million characters: first only the beginning."""
     opened(chrome, tmp_path, view_exchanges([exchange("x" * 1_000_000)], "f"))
     assert len(texts(chrome, ".content pre")[0]) == 20_000
     chrome.find_element("css selector", ".content button").click()
@@ -305,7 +305,7 @@ def test_a_very_long_line_is_shown_when_asked_for(chrome, tmp_path):
 
 
 def test_the_pictures_in_the_docs_can_be_made_anew():
-    """By `python -m tests.generate --pictures`; they are small, and of the size that the page has today."""
+    """With `python -m tests.generate --pictures`. They are small, and have the size of the current page."""
     for name, made in pictures():
         kept = (DOCS / f"{name}.png").read_bytes()
         assert made[:24] == kept[:24]  # as PNG, its width and height
@@ -313,7 +313,7 @@ def test_the_pictures_in_the_docs_can_be_made_anew():
 
 
 def test_very_many_pieces_are_shown_some_at_a_time(chrome, tmp_path):
-    """Calls of one answer, and what looked like one: some hundreds, and as many more when asked for."""
+    """Several hundred calls or rejected calls of one answer, and more on request."""
     opened(chrome, tmp_path, view_exchanges([exchange(CALL * 15_000), exchange(f"`{'<tool_call>' * 2000}`")], "f"))
     assert texts(chrome, ".row .called")[0] == "read_file × 15,000"
     assert len(texts(chrome, ".span")) == 300
@@ -328,7 +328,7 @@ def test_very_many_pieces_are_shown_some_at_a_time(chrome, tmp_path):
 
 
 def test_the_slowest_and_the_longest_come_first_when_asked_for(chrome, tmp_path):
-    """And those below a bound are left out; where nothing is known there is nothing to sort by."""
+    """Exchanges below a bound are left out. Without times, there is nothing to sort."""
     took = [exchange(duration_s=seconds, written_tokens=tokens) for seconds, tokens in ((1.0, 9), (3.0, 5), (2.0, 7))]
     opened(chrome, tmp_path, view_exchanges([*took, exchange()], "f"))
     order = chrome.find_element("id", "sort")

@@ -1,4 +1,4 @@
-"""From a call as written to one that may run: names, arguments, types, and words for the model."""
+"""From a written call to a valid one: names, arguments, types and messages for the model."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.parsing.formats.soup import EVERYTHING, TOOLS, values
 
 
 class ReadArguments(BaseModel):
-    """Arguments with a validation of their own, as dialects have them."""
+    """Arguments with their own validation, as dialects have them."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -95,19 +95,19 @@ SET = ToolSet([READ, CLIENT, Tool("get_time"), Tool("now", parameters={"type": "
     ],
 )
 def test_arguments_get_the_tools_names_and_types(arguments, expected, fixes):
-    """What is certain is changed and named; everything else is left for `resolve`."""
+    """Certain corrections are made and named; everything else is left to `resolve`."""
     assert normalize_call("read_file", arguments, SET) == ("read_file", expected, fixes)
     assert set(fixes) <= set(REPAIRS)
 
 
 def test_a_tools_own_parameter_is_never_unwrapped():
-    """A tool that has a parameter called ``input`` keeps it."""
+    """A tool with a parameter called ``input`` keeps it."""
     tools = ToolSet([Tool("run", parameters={"type": "object", "properties": {"input": {"type": "object"}}})])
     assert normalize_call("run", {"input": {"a": 1}}, tools) == ("run", {"input": {"a": 1}}, ())
 
 
 def test_an_alias_of_two_parameters_is_neither():
-    """A name that could mean either of two parameters is left as it is."""
+    """It is left unchanged."""
     tool = Tool(
         "f",
         parameters={"type": "object", "properties": {"first": {}, "second": {}}},
@@ -118,7 +118,7 @@ def test_an_alias_of_two_parameters_is_neither():
 
 
 def test_customary_aliases_are_no_parameters_of_themselves():
-    """A table entry that names itself would hide a mistake."""
+    """Such an entry would hide a mistake."""
     assert all(name not in others for name, others in COMMON_ARGUMENT_ALIASES.items())
 
 
@@ -128,7 +128,7 @@ def test_customary_aliases_are_no_parameters_of_themselves():
     st.dictionaries(st.sampled_from(["path", "query", "text", "file_path", "input", "items", "x", ""]), values),
 )
 def test_normalizing_never_fails_and_settles(name, arguments):
-    """Any name and arguments are taken, and doing it twice changes nothing more."""
+    """For any name and arguments, and a second pass changes nothing."""
     tools = ToolSet([READ, CLIENT, Tool("get_time"), Tool.from_definition(EVERYTHING)])
     once = normalize_call(name, arguments, tools)
     assert normalize_call(once[0], once[1], tools)[:2] == once[:2]
@@ -137,7 +137,7 @@ def test_normalizing_never_fails_and_settles(name, arguments):
 
 
 def test_a_valid_call_becomes_an_invocation():
-    """It holds the tool, the arguments that fit it and the validated form."""
+    """With the tool, the arguments and the validated form."""
     invocation = resolve_call("ReadFileTool", {"file_path": "a.py", "offset": "3"}, SET)
     assert (invocation.tool, invocation.arguments) == (READ, {"path": "a.py", "offset": 3})
     assert invocation.validated is not None
@@ -149,18 +149,18 @@ def test_a_valid_call_becomes_an_invocation():
     "arguments", ['{"path": "a.py"}', '"{\\"path\\": \\"a.py\\"}"', {"path": "a.py"}, '{"path": "a.py",}']
 )
 def test_arguments_may_come_as_json(arguments):
-    """Servers send arguments as JSON in a string; models encode it once more."""
+    """Servers send arguments as a JSON string, and models encode them again."""
     assert resolve_call("read_file", arguments, SET).arguments == {"path": "a.py"}
 
 
 @pytest.mark.parametrize("arguments", [{}, "", "null", "{}", "[]"])
 def test_a_tool_without_parameters_takes_nothing(arguments):
-    """Every spelling of nothing is no arguments."""
+    """Every spelling of nothing means no arguments."""
     assert resolve_call("get_time", arguments, SET).arguments == {}
 
 
 def test_unknown_arguments_are_left_out_with_a_note():
-    """X34: a call is not refused for an argument too many, but the model is told."""
+    """X34: the call is accepted, and the model is informed."""
     invocation = resolve_call("read_file", {"path": "a.py", "encoding": "utf-8"}, SET)
     assert invocation.arguments == {"path": "a.py"}
     assert invocation.left_out == ("read_file has no argument 'encoding'; it was ignored",)
@@ -170,7 +170,7 @@ def test_unknown_arguments_are_left_out_with_a_note():
     "extra", [{"append": True}, {"mode": "a"}, {"dry_run": "true"}, {"startLine": 3}, {"end-line": "9"}]
 )
 def test_resolve_call_rejects_arguments_that_change_the_effect(extra):
-    """A file is not overwritten by what was to be appended."""
+    """Text that was to be appended does not overwrite a file."""
     with pytest.raises(ToolError, match=r"write_file has no argument '.*'\. Nothing was done"):
         resolve_call("write_file", {"path": "a.py", "content": "x"} | extra, ToolSet([WRITE]))
 
@@ -184,12 +184,12 @@ def test_resolve_call_ignores_harmless_unknown_arguments(extra):
 
 @pytest.mark.parametrize("value", [None, "null", "None", "", "undefined"])
 def test_a_null_for_an_optional_argument_is_absence(value):
-    """X33: a word for null counts as null where no text is expected."""
+    """X33: also a word for null where no text is expected."""
     assert resolve_call("search", {"query": "x", "limit": value}, SET).arguments == {"query": "x"}
 
 
 def test_a_null_stays_where_it_is_a_value():
-    """It stays where the schema admits it, and as text where text is expected."""
+    """If the schema permits it, or as text where text is expected."""
     assert resolve_call("read_file", {"path": "a", "limit": None}, SET).arguments == {"path": "a", "limit": None}
     assert resolve_call("read_file", {"path": "null"}, SET).arguments == {"path": "null"}
     assert resolve_call("search", {"query": ""}, SET).arguments == {"query": ""}
@@ -214,7 +214,7 @@ def test_a_null_stays_where_it_is_a_value():
     ],
 )
 def test_a_refusal_says_what_to_do(name, arguments, pieces):
-    """X34: the message names the tool, what was got, what was expected and an example."""
+    """X34: the message names the tool, the actual and the expected value, and an example."""
     with pytest.raises(ToolError) as caught:
         resolve_call(name, arguments, SET)
     for piece in pieces:
@@ -222,25 +222,23 @@ def test_a_refusal_says_what_to_do(name, arguments, pieces):
 
 
 def test_a_refusal_does_not_repeat_a_file():
-    """A long value is shortened in the message."""
     with pytest.raises(ToolError) as caught:
         resolve_call("read_file", {"path": ["x" * 10_000]}, SET)
     assert len(str(caught.value)) < 400
 
 
 def test_a_tool_without_a_schema_takes_anything():
-    """A client's tool that declares no parameters keeps what it is given."""
+    """A client's tool that declares no parameters accepts any arguments."""
     assert resolve_call("now", {"zone": "UTC"}, SET).arguments == {"zone": "UTC"}
 
 
 def test_an_empty_session_says_so():
-    """Without tools the message says that there are none."""
     with pytest.raises(ToolError, match="this session has: none"):
         resolve_call("read_file", {}, ToolSet())
 
 
 def test_messages_are_json_where_they_quote_json():
-    """Its values are recognised as placeholders, because small models copied those of the tool's own example."""
+    """Its values are recognizable placeholders, because small models copied those of the tool's own example."""
     with pytest.raises(ToolError) as caught:
         resolve_call("read_file", {}, SET)
     example = str(caught.value).partition("Example: ")[2]
@@ -248,7 +246,7 @@ def test_messages_are_json_where_they_quote_json():
 
 
 def test_a_schema_is_checked_once(monkeypatch):
-    """That takes a hundred times as long as to hold a call to it."""
+    """Checking it takes a hundred times as long as validating a call."""
     checked: list[Any] = []
     monkeypatch.setattr(Draft202012Validator, "check_schema", checked.append)
     parameters = {"type": "object", "properties": {"once_only": {"type": "integer"}}}

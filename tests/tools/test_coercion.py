@@ -1,4 +1,4 @@
-"""Schemas: which types a value may have, and conversions that lose nothing."""
+"""Schemas: the types of a value, and conversions without loss."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TYPES = ["string", "integer", "number", "boolean", "array", "object", "null"]
     ],
 )
 def test_types_of_a_schema(schema, types):
-    """The types a schema admits; none when it admits all."""
+    """Return no types if the schema permits all."""
     assert schema_types(schema) == types
 
 
@@ -58,7 +58,7 @@ def test_types_of_a_schema(schema, types):
     ],
 )
 def test_coerce_to_schema_converts_without_loss(value, types, converted, fix):
-    """A value that is another spelling of the declared type is converted and said."""
+    """Another spelling of the declared type is converted, and reported."""
     found, name = coerce_to_types(value, frozenset({types}))
     assert (found, type(found), name) == (converted, type(converted), fix)
     assert name in REPAIRS
@@ -94,13 +94,13 @@ def test_coerce_to_schema_converts_without_loss(value, types, converted, fix):
     ],
 )
 def test_coerce_to_schema_keeps_values_that_would_lose_information(value, types):
-    """What is no plain spelling of the type stays as it came, for validation to refuse or accept."""
+    """They stay unchanged, for validation to accept or refuse."""
     assert coerce_to_types(value, frozenset({types})) == (value, None)
 
 
 @given(values, st.frozensets(st.sampled_from(TYPES), max_size=3))
 def test_a_value_of_the_type_is_never_touched(value, types):
-    """Nothing that fits is changed, and what is changed fits."""
+    """Valid values are not changed, and changed values are valid."""
     converted, fix = coerce_to_types(value, types)
     if not types or is_instance_of_types(value, types):
         assert converted is value
@@ -134,14 +134,13 @@ def test_a_value_of_the_type_is_never_touched(value, types):
     ],
 )
 def test_bare_text_gets_its_declared_type(text, schema, value):
-    """A parameter written as bare text has the type its schema says; a string stays exactly the text."""
+    """A parameter written without quotes gets its schema's type; a string stays exactly the text."""
     found = coerce_text(text, schema)
     assert (found, type(found)) == (value, type(value))
 
 
 @given(soup, st.sampled_from([None, *TYPES]))
 def test_bare_text_never_raises(text, name):
-    """Any text is a value of some type."""
     found = coerce_text(text, {"type": name} if name else None)
     if name is None or name == "string":
         assert found == text
@@ -152,7 +151,7 @@ def test_bare_text_never_raises(text, name):
     [(None, "null"), (True, "boolean"), (1, "integer"), (1.0, "number"), ("", "string"), ([], "array"), ({}, "object")],
 )
 def test_type_names(value, name):
-    """A boolean is not an integer, an integer is a number."""
+    """A boolean is not an integer, but an integer is a number."""
     assert type_name(value) == name
     assert is_instance_of_types(value, frozenset({name}))
     assert is_instance_of_types(1, frozenset({"number"}))
@@ -160,7 +159,7 @@ def test_type_names(value, name):
 
 
 def test_references_are_replaced():
-    """Local references give way to what they name; a recursive one ends as "anything"."""
+    """By their local targets. A recursive reference ends as "anything"."""
     schema = {
         "$defs": {
             "Patch": {"type": "object", "properties": {"old": {"type": "string"}}},

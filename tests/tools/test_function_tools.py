@@ -1,4 +1,4 @@
-"""Tools of the user's own: from a function, a model or a definition, in any dialect."""
+"""Custom tools from a function, a model or a definition, in any dialect."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def call(tmp_path):
 
 
 def test_a_function_is_described_by_its_types_and_docstring():
-    """Required, defaults, choices, descriptions; no titles."""
+    """Required parameters, defaults, choices and descriptions, without titles."""
     assert get_weather.name == "get_weather"
     assert get_weather.description == "Forecast for a city.\n\nFrom the met office."
     assert get_weather.required == ("city",)
@@ -88,14 +88,14 @@ def test_a_function_is_described_by_its_types_and_docstring():
 
 
 def test_it_joins_a_dialect_and_its_prompt(tmp_path):
-    """It stands behind the dialect's own tools, in the set and in the prompt."""
+    """After the dialect's own tools, in the set and in the prompt."""
     with Workspace(tmp_path, tools=[get_weather]) as workspace:
         assert workspace.tool_names()[-1] == "get_weather"
         assert "get_weather(city, days = 1" in system_prompt(tools=workspace.tools)
 
 
 def test_a_call_is_validated_converted_and_run(call):
-    """As for every other tool: types that convert do, the rest is explained."""
+    """As for every other tool, types are converted and errors explained."""
     assert call(get_weather, city="Bern", days="3").content == "Bern 3 C None"
     assert call(get_weather, "getWeather", city="Bern", unit="F", tags=["a"]).content == "Bern 1 F ['a']"
     assert "'city' is missing (string)" in call(get_weather).content
@@ -103,14 +103,12 @@ def test_a_call_is_validated_converted_and_run(call):
 
 
 def test_the_decorated_function_can_still_be_called():
-    """`@tool` takes nothing away."""
     assert get_weather("Bern") == "Bern 1 C None"
     with pytest.raises(UsageError, match="has no function"):
         Tool("x")()
 
 
 def test_a_model_and_a_function(call):
-    """The function gets the validated model."""
     made = tool(Forecast, lambda forecast: {"city": forecast.city, "days": forecast.days})
     assert (made.name, made.description, made.required) == ("Forecast", "Forecast for a place.", ("city",))
     assert call(made, city="Bern").data == {"city": "Bern", "days": 1}
@@ -119,7 +117,7 @@ def test_a_model_and_a_function(call):
 
 @pytest.mark.parametrize("definition", [OPENAI, MCP], ids=["openai", "mcp"])
 def test_a_definition_and_a_callable(call, definition):
-    """Required, types and choices of the schema are checked before the call."""
+    """The schema's requirements, types and choices are checked before the call."""
     made = tool(definition, lambda **given: given)
     assert call(made, key="a", level=2).data == {"key": "a", "level": 2}
     assert "'key' is missing" in call(made, level=1).content
@@ -128,7 +126,7 @@ def test_a_definition_and_a_callable(call, definition):
 
 
 def test_async_functions_share_a_loop(tmp_path):
-    """What one call opens the next can use; also when the caller runs a loop itself."""
+    """The next call can use what one call opened, also if the caller runs a loop."""
     loops = []
 
     @tool
@@ -182,7 +180,7 @@ class McpResult(BaseModel):
     ],
 )
 def test_results_become_text_and_json(call, value, content, data):
-    """Text as it is, JSON as JSON, an MCP result as its texts."""
+    """Text is unchanged, other values are JSON, an MCP result is its texts."""
     result = call(tool(lambda_named(value)))
     assert (result.ok, result.content, result.data) == (True, content, data)
 
@@ -214,7 +212,7 @@ def assert_never_true():
     ],
 )
 def test_errors_reach_the_model(call, function, said):
-    """An exception, an MCP error, a failed result: each is an error result."""
+    """An exception, an MCP error and a failed result are error results."""
 
     def give():
         return function()
@@ -225,7 +223,7 @@ def test_errors_reach_the_model(call, function, said):
 
 
 def test_a_function_is_asked_for_unless_it_says_that_it_reads(call, tmp_path):
-    """Its declared effect is what modes and rules go by; by default it counts as a command."""
+    """Modes and rules depend on its declared effect, by default that of a command."""
     ran = []
 
     @tool
@@ -252,7 +250,7 @@ def test_names_must_be_new(tmp_path):
 
 
 def test_functions_that_cannot_be_described_are_refused():
-    """With what to change."""
+    """With the solution."""
 
     def untyped(a):
         """X."""
@@ -284,7 +282,7 @@ def test_functions_that_cannot_be_described_are_refused():
 
 
 def test_parameters_may_have_any_name(call):
-    """Also those that pydantic has for itself: the function gets what the model gave."""
+    """Also names that pydantic uses: the function gets the model's values."""
 
     @tool
     def odd(_from: int, model_config: int, json: int = 3, model_dump_all: int = 4) -> list[int]:
@@ -297,7 +295,7 @@ def test_parameters_may_have_any_name(call):
 
 
 def test_tool_name_argument_names_an_anonymous_function(call):
-    """A partial, an object that can be called, and a lambda without parameters."""
+    """A partial, a callable object, and a lambda without parameters."""
 
     class Double:
         def __call__(self, number: int) -> int:
@@ -312,7 +310,7 @@ def test_tool_name_argument_names_an_anonymous_function(call):
 
 
 def test_a_model_may_hold_itself(call):
-    """The inner one is described by its type; what is given is read at every depth."""
+    """The inner model is described by its type, and values are parsed at every depth."""
 
     @tool
     def depth(tree: Tree) -> int:
@@ -326,7 +324,7 @@ def test_a_model_may_hold_itself(call):
 
 
 def test_items_of_an_async_generator_are_listed(call):
-    """As those of another generator."""
+    """Like those of a generator."""
 
     @tool
     async def count(to: int) -> AsyncIterator[int]:
@@ -360,8 +358,6 @@ def test_a_value_out_of_bounds_is_told_the_bounds(call):
 
 
 def test_annotated_fields_describe_parameters():
-    """pydantic's own way is taken, too."""
-
     @tool
     def f(n: Annotated[int, Field(description="How many", ge=0)]) -> int:
         """F."""
@@ -371,5 +367,4 @@ def test_annotated_fields_describe_parameters():
 
 
 def test_tool_is_public():
-    """The package's own name for it."""
     assert adapter.tool is tool

@@ -1,4 +1,4 @@
-"""What is wrong with a call's arguments, and the nearest right call."""
+"""Errors in a call's arguments, and the nearest valid call."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_schema_that_is_none_finds_nothing():
 
 
 def test_a_sample_fits_and_keeps_what_was_right():
-    """What only the model can know is told by its name."""
+    """Values that only the model can know are named."""
     assert example_call(TOOL) == {"path": "your path", "unit": "km"}
     assert example_call(TOOL, {"path": "b", "unit": "m", "line": "x", "more": 1}) == {"path": "b", "unit": "km"}
     assert schema_errors(TOOL, example_call(TOOL)) == ()
@@ -59,13 +59,13 @@ def test_a_sample_fits_and_keeps_what_was_right():
 
 
 def test_a_wrong_call_is_answered_with_a_right_one():
-    """Also where nobody wrote an example."""
+    """Even without a written example."""
     with pytest.raises(ToolError, match=r"'unit' is missing .* Example: \{\"path\": \"your path\", \"unit\": \"km\"\}"):
         resolve_call("walk", {"path": "a"}, ToolSet([TOOL]))
 
 
 def test_explain_unknown_lists_nearest_tools_first():
-    """Eighty names would bury the one that is meant."""
+    """Eighty names would hide the right one."""
     tools = ToolSet(Tool(f"tool_{number}_x") for number in range(80))
     said = tools.explain_unknown("tool_77_y")
     assert "and 40 more (did you mean 'tool_77_x'" in said

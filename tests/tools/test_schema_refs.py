@@ -1,4 +1,4 @@
-"""Schemas with references, allOf and null, as pydantic and MCP write them: what a model writes gets their types."""
+"""Schemas with references, allOf and null, as pydantic and MCP write them: values get their types."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ VALIDATOR = Draft202012Validator(TOOL["parameters"])
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_referenced_parameters_come_back_as_they_were(name):
-    """In every format, with each of them null too where it may be."""
+    """In every format, and with null where it is permitted."""
     VALIDATOR.validate(VALUES)
     for given_values in (VALUES, {**VALUES, "maybe_level": 5, "maybe_point": None, "text": None, "texts": ["x"]}):
         (call,) = parse(FORMATS[name].encode_calls([("draw", given_values)]), [TOOL], name).calls
@@ -114,7 +114,7 @@ WRITTEN = [
 
 @pytest.mark.parametrize(("name", "text", "value"), WRITTEN)
 def test_bare_text_has_the_type_behind_the_reference(name, text, value):
-    """As the table says; what no reading fits stays the text it was, for validation to refuse."""
+    """Text that fits no type stays text, for validation to refuse or accept."""
     definition = Tool.from_definition(TOOL)
     found = coerce_text(text, definition.properties[name])
     found, _ = coerce_to_schema(found, definition.properties[name])
@@ -142,7 +142,7 @@ CONVERTED = [
 
 @pytest.mark.parametrize(("name", "value", "wanted", "fixes"), CONVERTED)
 def test_json_values_are_converted_where_nothing_is_lost(name, value, wanted, fixes):
-    """Inside of lists and objects as at the top."""
+    """Also inside lists and objects."""
     found = coerce_to_schema(value, Tool.from_definition(TOOL).properties[name])
     assert found == (wanted, fixes)
 
@@ -230,7 +230,7 @@ SPELLINGS = st.one_of(
 
 
 def has_whole_float(value):
-    """JSON Schema takes 1.0 for an integer; here it becomes one."""
+    """Return whether a value has a float without a fraction, which JSON Schema accepts as an integer."""
     match value:
         case float():
             return value.is_integer()
@@ -243,7 +243,7 @@ def has_whole_float(value):
 
 @given(SCHEMAS, SPELLINGS)
 def test_coercion_keeps_valid_values_and_never_worsens_invalid_ones(schema, value):
-    """By the judgement of jsonschema, for any schema with references, and any value but whole numbers with a point."""
+    """According to jsonschema, for any schema with references, and any value without such floats."""
     assume(not has_whole_float(value))
     whole = {"$defs": DEFS, **schema}
     validator, flat = Draft202012Validator(whole), dereference(whole)
@@ -257,7 +257,7 @@ def test_coercion_keeps_valid_values_and_never_worsens_invalid_ones(schema, valu
 
 @given(SCHEMAS, values)
 def test_a_value_of_some_type_is_read_from_its_bare_spelling(schema, value):
-    """JSON for what is no string: it comes back valid wherever it was, unless it may be a string as well."""
+    """As JSON if it is not a string. The result is valid unless it may also be a string."""
     whole = {"$defs": DEFS, **schema}
     flat = dereference(whole)
     types = schema_types(flat)
@@ -267,7 +267,7 @@ def test_a_value_of_some_type_is_read_from_its_bare_spelling(schema, value):
 
 
 def test_references_that_lead_nowhere_or_round_may_be_anything():
-    """They end, and say nothing."""
+    """They end without restricting the value."""
     schema = {
         "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}},
         "properties": {
@@ -287,7 +287,7 @@ def test_references_that_lead_nowhere_or_round_may_be_anything():
 
 
 def test_a_short_schema_does_not_grow_without_end():
-    """Ten references to ten references, and so on, are followed as far as there is reason to."""
+    """Ten references to ten references, and so on, are followed to a limit."""
     definitions = {
         f"d{level}": {"properties": {f"p{each}": {"$ref": f"#/$defs/d{level + 1}"} for each in range(10)}}
         for level in range(10)
@@ -309,17 +309,17 @@ def test_a_short_schema_does_not_grow_without_end():
     ],
 )
 def test_parts_that_all_hold_narrow_each_other(parts, wanted):
-    """The types of an ``allOf`` are those that each part admits."""
+    """The types of an ``allOf`` are those that each part permits."""
     assert schema_types(dereference({"allOf": parts})) == wanted
 
 
 def test_nullable_is_a_type():
-    """OpenAPI's way to say it."""
+    """In OpenAPI's notation."""
     assert schema_types(dereference({"type": "integer", "nullable": True})) == {"integer", "null"}
 
 
 def test_prompts_show_what_a_reference_stands_for():
-    """The signature of a tool has the shape of its objects, wherever they are defined."""
+    """A tool's signature shows the fields of its objects, wherever they are defined."""
     prompt = system_prompt(format="hermes", tools=[TOOL])
     assert 'point?: {x: integer, kind?: "Read"|"write"}' in prompt
     assert "$ref" not in prompt

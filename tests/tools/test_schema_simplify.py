@@ -1,4 +1,4 @@
-"""Schemas as small grammars take them."""
+"""Schemas simplified for small grammars."""
 
 from typing import Annotated, Literal
 
@@ -24,7 +24,7 @@ class Outer(BaseModel):
 
 
 def test_references_are_inline_and_optional_is_collapsed():
-    """A property called title stays, the keyword goes."""
+    """A property called title stays, but the keyword is removed."""
     inner = {
         "type": "object",
         "properties": {
@@ -46,7 +46,7 @@ def test_references_are_inline_and_optional_is_collapsed():
 
 
 def test_a_tool_without_arguments_has_an_empty_object():
-    """Servers refuse a missing properties key."""
+    """Servers reject a missing properties key."""
 
     class Nothing(BaseModel):
         pass

@@ -1,4 +1,4 @@
-"""Schemas from strangers: arguments are checked as the specification says, within limits."""
+"""Untrusted schemas: arguments are validated according to the specification, within limits."""
 
 import time
 from collections.abc import Callable
@@ -33,7 +33,7 @@ SLOW: dict[str, Callable[[str], dict[str, Any]]] = {
 
 @pytest.mark.parametrize("keyword", SLOW)
 def test_patterns_are_searched_within_limits(keyword):
-    """An argument of 25 characters took ten seconds, and each further one doubles that."""
+    """An argument of 25 characters took ten seconds, and each additional character doubled that."""
     start = time.process_time()
     for pattern in EXPONENTIAL:
         built = tool(

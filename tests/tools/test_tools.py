@@ -1,4 +1,4 @@
-"""Tool definitions, and which tool a name spells."""
+"""Tool definitions, and matching of tool names."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TOOLS = ToolSet([Tool("read_file", aliases=("view", "cat")), Tool("write_file"),
     ],
 )
 def test_another_spelling_is_the_same_tool(name, tool):
-    """Letter case, separators, namespaces, a suffix, glued tokens and aliases do not make another tool."""
+    """Letter case, separators, namespaces, a suffix, joined words and aliases."""
     found = TOOLS.match(name)
     assert found is not None
     assert found.name == tool
@@ -46,12 +46,12 @@ def test_another_spelling_is_the_same_tool(name, tool):
 
 @pytest.mark.parametrize("name", ["read_files", "read", "file", "writefiles", "", "  ", "delete_file", "<|x|>", "."])
 def test_a_similar_name_is_no_tool(name):
-    """A different name is never taken for a tool, however near."""
+    """However similar it is."""
     assert TOOLS.match(name) is None
 
 
 def test_a_spelling_of_two_tools_is_neither():
-    """What could be either of two is not decided; the exact name is."""
+    """An ambiguous spelling is not matched, but the exact name is."""
     tools = ToolSet([Tool("read_file"), Tool("readFile")])
     assert tools.match("READ-FILE") is None
     exact = tools.match("readFile")
@@ -60,7 +60,7 @@ def test_a_spelling_of_two_tools_is_neither():
 
 
 def test_the_nearest_are_only_suggested():
-    """A message can name what was perhaps meant."""
+    """In a message."""
     assert TOOLS.nearest("read_files")[0] == "read_file"
     assert TOOLS.nearest("zzzz") == []
 
@@ -79,7 +79,7 @@ PARAMETERS = {"type": "object", "properties": {"path": {"type": "string"}}, "req
     ],
 )
 def test_definitions_of_every_api(definition):
-    """OpenAI's, Anthropic's and MCP's definitions give the same tool, and OpenAI's comes back out."""
+    """OpenAI's, Anthropic's and MCP's definitions give the same tool, which can be exported for OpenAI."""
     tool = Tool.from_definition(definition)
     assert (tool.name, tool.description, tool.properties, tool.required) == (
         "f",
@@ -92,7 +92,7 @@ def test_definitions_of_every_api(definition):
 
 @pytest.mark.parametrize("definition", [{}, {"function": {}}, {"name": 5}, {"function": "f"}])
 def test_a_definition_needs_a_name(definition):
-    """A definition without a name is the developer's mistake."""
+    """The developer has to correct it."""
     with pytest.raises(UsageError, match="needs a name"):
         Tool.from_definition(definition)
 
@@ -102,26 +102,25 @@ def test_a_definition_needs_a_name(definition):
     [(print, r"got <built-in function print>; for a function, use adapter\.tool"), ("f", "got 'f';")],
 )
 def test_from_definition_rejects_invalid_definitions(given, said):
-    """A function, a name: with the next step."""
+    """A function or a name. The error has the next step."""
     with pytest.raises(UsageError, match=said):
         ToolSet([given])
 
 
 @pytest.mark.parametrize("parameters", [["path"], "path", 5, True])
 def test_parameters_are_a_schema(parameters):
-    """Anything else is named, with the tool."""
+    """The error names the tool."""
     with pytest.raises(UsageError, match=r"the parameters of tool 'f' are .*; expected a JSON Schema of type object"):
         Tool.from_definition({"name": "f", "parameters": parameters})
 
 
 def test_a_tool_without_parameters_takes_none():
-    """Missing parameters are an object without properties."""
     tool = Tool.from_definition({"name": "f"})
     assert (tool.properties, tool.required) == ({}, ())
 
 
 def test_a_tool_set_is_a_mapping_in_order():
-    """The tools come in the order in which they were defined."""
+    """In the order of their definition."""
     assert list(TOOLS) == ["read_file", "write_file", "get-by-id", "tool"]
     assert len(TOOLS) == 4
     assert TOOLS["write_file"].name == "write_file"
@@ -135,7 +134,7 @@ def test_name_with_a_namespace_of_its_own_is_matched(name):
 
 
 def test_a_pickled_tool_set_is_hashed_anew():
-    """Each process hashes strings in another way."""
+    """Each process hashes strings differently."""
     tools = ToolSet([{"name": "f"}])
     assert hash(tools) == hash(ToolSet([{"name": "f"}]))
     restored = pickle.loads(pickle.dumps(tools))

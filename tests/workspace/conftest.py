@@ -1,4 +1,4 @@
-"""A workspace in a directory of its own, with something worth protecting beside it."""
+"""A workspace in its own directory, next to files that must stay secret."""
 
 import itertools
 import os
@@ -13,7 +13,7 @@ from adapter.workspace.paths.resolver import WorkspaceRoot
 
 @pytest.fixture
 def directory(tmp_path):
-    """``ws`` is the workspace; ``secret`` and ``ws-evil`` are its neighbours."""
+    """``ws`` is the workspace; ``secret`` and ``ws-evil`` are next to it."""
     (tmp_path / "secret").mkdir()
     (tmp_path / "secret" / "key").write_text("hunter2")
     (tmp_path / "ws-evil").mkdir()
@@ -42,7 +42,7 @@ def workspace(directory):
 
 @pytest.fixture
 def run(workspace):
-    """Run a tool that must succeed; gives the text."""
+    """Run a tool that must succeed, and return the text."""
 
     def run(name, **arguments):
         result = workspace.run(name, arguments)
@@ -54,7 +54,7 @@ def run(workspace):
 
 @pytest.fixture
 def refusal(workspace):
-    """Run a tool that must be refused; gives the message."""
+    """Run a tool that must be refused, and return the message."""
 
     def refusal(name, **arguments):
         result = workspace.run(name, arguments)
@@ -71,5 +71,5 @@ _seconds = itertools.count(1_000_000 + os.getpid() * 1_000)
 
 @pytest.fixture
 def nap():
-    """``sleep`` for a number of seconds that no other process on this machine sleeps for."""
+    """Return a ``sleep`` command with a unique number of seconds."""
     return f"sleep {next(_seconds)}"

@@ -1,4 +1,4 @@
-"""An approval covers the state that was shown: if it changes while the user decides, nothing is done."""
+"""An approval covers the state that was shown: if it changes meanwhile, nothing is done."""
 
 import os
 import stat
@@ -231,7 +231,7 @@ def test_program_of_the_host_refuses_changed_state_as_well(project):
 
 
 def test_command_with_too_many_programs_is_refused(tmp_path):
-    """An approval would cover only a part of them."""
+    """An approval would cover only some of them."""
     with Workspace(tmp_path, approve="yolo") as workspace:
         command = "; ".join(f"./p{number}" for number in range(1_001))
         result = workspace.run("run_command", {"command": command})

@@ -1,4 +1,4 @@
-"""The workspace: one result per call, approval before every change, no exception for what a model gets wrong."""
+"""The workspace: one result per call, approval before every change, and no exception for a model's mistakes."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def stocked(directory):
 )
 @pytest.mark.parametrize("call", [READ, WRITE, DELETE, RUN], ids=lambda call: call[0])
 def test_modes_allow_documented_effects(stocked, approve, allowed, call):
-    """C306, X25: without anybody to ask, the rest is refused, nothing happens, and the way to allow it is said."""
+    """C306, X25: without an approver, the rest is refused with the way to allow it."""
     before = sorted(path.name for path in stocked.iterdir())
     with Workspace(stocked, approve=approve) as workspace:
         result = workspace.run(*call)
@@ -41,7 +41,7 @@ def test_modes_allow_documented_effects(stocked, approve, allowed, call):
 
 
 def test_ask_decides_if_mode_does_not(stocked):
-    """The command line plugs its prompt in here; what the mode allows is not asked."""
+    """Only for what the mode does not allow."""
     questions = []
 
     def ask(question):
@@ -55,7 +55,7 @@ def test_ask_decides_if_mode_does_not(stocked):
 
 
 def test_approver_is_called_for_everything_but_reads(stocked):
-    """It sees the operation, its effect, and the very diff."""
+    """With the operation, its effect and the exact diff."""
     questions = []
 
     def approve(question):
@@ -89,7 +89,6 @@ def test_approval_shows_hidden_characters_of_command(stocked):
 
 
 def test_impossible_changes_are_refused_before_approval(stocked):
-    """A person is not asked about an edit that cannot be made."""
     with Workspace(stocked, approve=lambda _: pytest.fail("was asked")) as workspace:
         assert not workspace.run("apply_edit", {"path": "old", "old_text": "absent", "new_text": "x"}).ok
         assert not workspace.run("delete_file", {"path": "nope"}).ok
@@ -104,7 +103,7 @@ def test_impossible_changes_are_refused_before_approval(stocked):
     ],
 )
 def test_invalid_settings_are_usage_errors(directory, arguments, said):
-    """An unknown mode must not mean any mode."""
+    """An unknown mode must not allow anything."""
     with pytest.raises(UsageError, match=said):
         Workspace(directory, **arguments)
 
@@ -113,7 +112,7 @@ def test_invalid_settings_are_usage_errors(directory, arguments, said):
 
 
 def test_run_calls_returns_one_result_per_call(stocked):
-    """Also when a tool is unknown, fails or is refused."""
+    """Also if a tool is unknown, fails or is refused."""
     calls = [
         ToolCall(f"id{index}", name, arguments, raw="")
         for index, (name, arguments) in enumerate([READ, ("nope", {}), ("read_file", {}), DELETE, READ])
@@ -149,7 +148,7 @@ def test_long_results_are_truncated_with_note(workspace, directory):
 
 
 def test_reads_return_current_content(workspace, directory):
-    """D15: a cache survived edits."""
+    """D15: a cache once survived edits."""
     (directory / "f").write_text("1")
     assert workspace.run("read_file", {"path": "f"}).content == "1"
     (directory / "f").write_text("2")
@@ -157,7 +156,7 @@ def test_reads_return_current_content(workspace, directory):
 
 
 def test_programming_errors_propagate(workspace, monkeypatch):
-    """An unexpected exception is ours to see, not the model's."""
+    """An unexpected exception is a bug, not a result."""
     monkeypatch.setattr("adapter.workspace.files.read_file.decode", lambda *_: 1 / 0)
     workspace.run("write_file", {"path": "f", "content": ""})
     with pytest.raises(ZeroDivisionError):
@@ -165,21 +164,20 @@ def test_programming_errors_propagate(workspace, monkeypatch):
 
 
 def test_notes_list_assumptions(workspace):
-    """C308, X7: a missing cwd is tolerated, and named."""
+    """C308, X7: a missing cwd is accepted and noted."""
     result = workspace.run("run_command", {"command": "true"})
     assert result.ok
     assert "cwd was missing" in result.notes[0]
 
 
 def test_package_exports_workspace():
-    """The public name of the package is this class."""
     import adapter
 
     assert adapter.Workspace is Workspace
 
 
 def test_empty_workspace_path_is_refused():
-    """An environment variable that is not set does not mean the folder one happens to be in."""
+    """An unset environment variable must not mean the current folder."""
     with pytest.raises(UsageError, match=r"path is empty; give a directory, or '.' for the current one"):
         Workspace("")
 
@@ -187,7 +185,7 @@ def test_empty_workspace_path_is_refused():
 @pytest.mark.parametrize("error", [MemoryError, RecursionError])
 @pytest.mark.parametrize("call", [READ, ("apply_edit", {"path": "old", "old_text": "old", "new_text": "new"})])
 def test_running_out_of_memory_is_a_failed_call(stocked, monkeypatch, error, call):
-    """The session goes on, and nothing was changed."""
+    """The session continues, and nothing was changed."""
 
     def exhaust(*_):
         raise error

@@ -1,4 +1,4 @@
-"""No result holds what cannot be written: lone surrogates are replaced, wherever they come from."""
+"""Results can always be encoded: lone surrogates are replaced, wherever they come from."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def fail() -> str:
     ],
 )
 def test_lone_surrogates_are_replaced_in_results(tmp_path, name, arguments):
-    """As text, as JSON and as MCP has it; what was replaced can be seen."""
+    """In text, JSON and MCP results. The replacement is visible."""
     with open(os.path.join(os.fsencode(tmp_path), b"caf\xe9.txt"), "w"):  # noqa: PTH118, PTH123
         pass
     with Workspace(tmp_path, approve="yolo", tools=[give, fail]) as workspace:
@@ -58,7 +58,7 @@ def test_lone_surrogates_are_replaced_in_results(tmp_path, name, arguments):
 
 @given(st.text(st.characters(), max_size=20))
 def test_encodable_result_is_unchanged(text):
-    """Also pairs of surrogates are what they stand for, in text and in JSON."""
+    """Pairs of surrogates become their character, in text and in JSON."""
     halves = text.encode("utf-16-le", "surrogatepass")
     split = "".join(chr(int.from_bytes(halves[at : at + 2], "little")) for at in range(0, len(halves), 2))
     replace_lone_surrogates(split).encode()

@@ -53,7 +53,7 @@ def judged(text: str, *made: PastCall, on: str = "on", steps: Any = NO_STEPS, re
 
 
 def lines(name: str) -> list[tuple[str, str]]:
-    """(request, answer) of a file with one answer a line, ``request => answer`` where the request matters."""
+    """Return (request, answer) for each line of a file: ``request => answer``, or only an answer."""
     found = (line.rpartition(" => ") for line in (ANSWERS / name).read_text(encoding="utf-8").splitlines())
     return [(request, answer.replace("\\n", "\n")) for request, _, answer in found]
 
@@ -61,8 +61,7 @@ def lines(name: str) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("name", ["clean.txt", "held_out_clean.txt", "held_out_clean_2.txt", "held_out_clean_3.txt"])
 @pytest.mark.parametrize("made", [(), (READ,)], ids=["at once", "after a result"])
 def test_good_answer_is_accepted(name, made):
-    """Many kinds, several languages: answers, offers, questions, conditions, right refusals, code, texts that were
-    asked for. None is asked again."""
+    """Answers, offers, questions, conditions, justified refusals, code and requested texts, in several languages."""
     answers = lines(name)
     assert len(answers) > 20
     on = "on" if made else "on,-unfounded_success"  # some of them say that something was done
@@ -324,7 +323,7 @@ def test_retry_of_a_call_can_be_constrained_to_its_tool():
 
 
 def message_of(name: str) -> str:
-    """What is said first of the fault ``name``, in one line."""
+    """Return the first message for the fault ``name``, on one line."""
     cases = [*((each, text, made) for each, text, made, _ in FAULTS), *FAULTS_BY_STEPS]
     _, text, made = next(case for case in reversed(cases) if case[0] == name)
     steps = STEPS if name in BY_STEPS else NO_STEPS

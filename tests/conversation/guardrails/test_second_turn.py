@@ -1,4 +1,4 @@
-"""Calls that are not used although they are well-formed, and text that is no answer; and their lookalikes."""
+"""Well-formed calls that are not used, text that is not an answer, and acceptable lookalikes of both."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ DROPS: list[tuple[str, list[Written], list[str]]] = [
 
 @pytest.mark.parametrize(("request_", "calls", "dropped"), DROPS)
 def test_needless_calls_of_an_answer_are_dropped(request_, calls, dropped):
-    """The others stay in order, and with the guardrails off all do."""
+    """The others stay in order. With the guardrails off, all stay."""
     past, written = CallHistory(request_), turn(*calls).calls
     kept, found = Guardrails(TOOLS).screen([{"role": "user", "content": request_}], turn(*calls))
     assert [each.guardrail for each in found] == dropped
@@ -234,7 +234,7 @@ def messaged() -> tuple[Guardrails, str]:
 
 
 def test_own_message_is_no_answer_and_no_argument():
-    """Not whole, and no sentence of it."""
+    """Neither the whole message nor one of its sentences."""
     for said in (lambda text: text, lambda text: text.partition(". ")[2], lambda text: f"OK. {text}"):
         guardrails, message = messaged()
         verdict = guardrails.check_response(REPEATED, CandidateAnswer(said(message)))
@@ -319,7 +319,7 @@ def test_forbidden_arguments_are_found(schema, arguments, forbidden, is_safe):
 
 
 def test_reads_in_between_do_not_hide_a_repetition():
-    """By the names of a client's tools."""
+    """The reads are recognized by the names of a client's tools."""
     functions = [("c1", read("a")), ("c2", read("b"))]
     messages: list[Any] = [{"role": "user", "content": "Compare a with b."}]
     for call_id, (name, arguments) in functions:
@@ -379,7 +379,7 @@ FIX = 'Fix the typo "smal" in a.md'
     ],
 )
 def test_requested_change_is_made_or_explained(request_, past, answer, guardrail, tools):
-    """The retry is held to the tools that make it."""
+    """The retry is limited to the tools that make the change."""
     guardrails = Guardrails(TOOLS, on=parse_guardrails("on,-unfounded_success"))
     candidate = CandidateAnswer(answer) if isinstance(answer, str) else CandidateAnswer("", turn(*answer).calls)
     if guardrail == "unknown_tool":
@@ -416,7 +416,7 @@ def test_unknown_tool_with_the_arguments_of_one_tool_gets_its_call(is_parsed):
 
 
 def test_equal_failures_count_as_a_repeated_call():
-    """The model counted an ignored argument up."""
+    """The model increments an argument that the tool ignores."""
     failed = [PastCall("edit_file", {**EDIT[1], "end": str(end)}, "error: not found", ok=False) for end in range(5)]
     other = PastCall("edit_file", EDIT[1], "error: no such file", ok=False)
     unknown = [replace(call, result="") for call in failed]  # Ollama's results have no id

@@ -1,4 +1,4 @@
-"""Reading JSON that is not quite JSON: what is mended, under which name, and what stays as it was."""
+"""JSON repairs: what is repaired, under which name, and what is left alone."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ MENDED = {
 
 @pytest.mark.parametrize("fix", MENDED)
 def test_fault_is_mended_and_named(fix):
-    """Each fault is mended to what was meant and its name is the only one reported."""
+    """Each fault is repaired as intended, and only its name is reported."""
     text, value = MENDED[fix]
     decoded = decode_json(text)
     assert (decoded.value, decoded.fixes) == (value, (fix,))
@@ -70,7 +70,7 @@ LITERAL = {
 
 @pytest.mark.parametrize("text", LITERAL)
 def test_string_with_unknown_escape_is_literal(text):
-    """All its backslashes are, also those that would begin an escape."""
+    """All backslashes in the string are literal, even those that would begin an escape."""
     assert decode_json(f'{{"a": {text}}}').value == {"a": LITERAL[text]}
 
 
@@ -125,7 +125,7 @@ UNTOUCHED = {
 
 @pytest.mark.parametrize("fix", UNTOUCHED)
 def test_valid_json_is_never_touched(fix):
-    """Valid JSON that looks like the fault is read as the standard says, alone and beside a real fault."""
+    """Valid JSON that resembles the fault is parsed as the standard says, alone and next to a real fault."""
     text = UNTOUCHED[fix]
     assert decode_json(text).value == json.loads(text)
     assert decode_json(text).fixes == ()
@@ -134,14 +134,14 @@ def test_valid_json_is_never_touched(fix):
 
 
 def test_every_fault_has_both_tests():
-    """A fix without a text it must leave alone is not finished."""
+    """A repair needs a text that it must leave alone."""
     assert MENDED.keys() == UNTOUCHED.keys()
 
 
 @LIMITS
 @given(values)
 def test_strict_reading_is_the_standards(value):
-    """Whatever json.dumps writes is read back without a fix, escaped or not."""
+    """The output of json.dumps is decoded without a repair."""
     for text in (json.dumps(value), json.dumps(value, ensure_ascii=False), json.dumps(value, indent=1)):
         decoded = decode_json(text)
         assert (decoded.value, decoded.end, decoded.fixes) == (value, len(text), ())
@@ -158,7 +158,7 @@ MEMBERS = st.recursive(
 @LIMITS
 @given(st.dictionaries(KEYS, MEMBERS, max_size=3))
 def test_a_trailing_comma_changes_nothing_else(value):
-    """The tolerant reading of valid members is the strict one, whatever the strings hold."""
+    """The tolerant parser gives the same members as the strict one, whatever the strings contain."""
     text = json.dumps(value, ensure_ascii=False)
     if value:
         assert decode_json(f"{text[:-1]},}}").value == value
@@ -168,7 +168,7 @@ def test_a_trailing_comma_changes_nothing_else(value):
 @LIMITS
 @given(st.one_of(soup, any_text), st.booleans())
 def test_only_format_errors_are_raised(text, closed):
-    """Any text is read or refused with words, and what is read can be written as JSON."""
+    """Any text is decoded or rejected with a message, and decoded values can be encoded as JSON."""
     with contextlib.suppress(FormatError):
         json.dumps(decode_json(text, closed=closed).value, allow_nan=False)
     with contextlib.suppress(FormatError):
@@ -185,7 +185,7 @@ def test_a_string_that_does_not_end_is_never_completed(text):
 
 @pytest.mark.parametrize("text", ['{"a": 1', '{"a": [1, 2', '{"a": 1,', "[1"])
 def test_brackets_are_added_only_where_the_end_is_known(text):
-    """Without a closing marker a missing bracket may be text that did not come."""
+    """Without a closing marker, the text after a missing bracket may not have arrived."""
     assert decode_json(text, closed=True).fixes == ("missing-bracket",)
     with pytest.raises(UnterminatedError):
         decode_json(text, closed=False)
@@ -210,13 +210,12 @@ def test_brackets_are_added_only_where_the_end_is_known(text):
     ],
 )
 def test_decode_json_rejects_ambiguous_text(text, reason):
-    """A text with two readings is refused, and the message says where and what."""
+    """The message gives the position and the reason."""
     with pytest.raises(FormatError, match="(?s)" + reason.replace("(", r"\(").replace("*", r"\*")):
         decode_json(text)
 
 
 def test_depth_does_not_depend_on_the_reader():
-    """The same depth is read strictly and tolerantly."""
     deep = "[" * MAX_DEPTH + "]" * MAX_DEPTH
     assert decode_strict(deep) is not None
     assert decode_json(deep[:-1] + ",]").fixes == ("trailing-comma",)
@@ -233,7 +232,7 @@ def test_shallow_json_with_many_brackets_is_strict():
 
 
 def test_decoding_starts_where_it_is_told_and_says_where_it_ended():
-    """Several values stand in one text; the end is just after the value."""
+    """The end is directly after the value, so several values can follow each other."""
     text = 'x {"a": 1} {"b": 2,} y'
     first = decode_json(text, 2)
     assert text[first.end :] == ' {"b": 2,} y'
@@ -251,19 +250,19 @@ def test_decoding_starts_where_it_is_told_and_says_where_it_ended():
     ],
 )
 def test_values_one_after_the_other(text, found, fixes):
-    """What stands between and around values is passed over, and named where it is wrong."""
+    """Text between and around values is skipped, and named if it is wrong."""
     values, between = decode_values(text)
     assert ([value.value for value in values], between) == (found, fixes)
 
 
 @pytest.mark.parametrize("text", ["", "  ", "hello", '{"a": 1} hello', '"a"', "1"])
 def test_anything_but_objects_and_lists_is_refused(text):
-    """A body is JSON objects or lists, not prose."""
+    """A body consists of JSON objects or lists, not prose."""
     with pytest.raises(FormatError, match="expected a JSON object"):
         decode_values(text)
 
 
 def test_surrogates():
-    """A pair that came as two halves is joined, a half is replaced, in keys too."""
+    """The two halves of a pair are joined, and a single half is replaced, also in keys."""
     assert not is_encodable("\ud83d")
     assert replace_surrogates({"\ud83d\ude00": ["a\ud83d", 1, None]}) == {"😀": ["a\ufffd", 1, None]}

@@ -1,4 +1,4 @@
-"""Unified diffs: applied, they give the new text; they name the lines that changed."""
+"""Unified diffs: applying one gives the new text, and it names the changed lines."""
 
 import difflib
 import re
@@ -47,7 +47,6 @@ def test_diff_applied_to_the_old_text_gives_the_new_text(before, after, cut_befo
 
 
 def test_diff_reads_like_the_standard_one():
-    """The format is difflib's and git's."""
     before = "".join(f"{i}\n" for i in range(20))
     after = before.replace("5\n", "five\n", 1)
     standard = difflib.unified_diff(before.splitlines(True), after.splitlines(True), "a/f", "b/f")
@@ -55,7 +54,7 @@ def test_diff_reads_like_the_standard_one():
 
 
 def test_large_files_that_share_nothing_are_diffed_quickly():
-    """The worst case shows the whole middle as replaced rather than comparing for minutes."""
+    """The worst case shows the whole middle as replaced, instead of comparing for minutes."""
     before = "".join(f"old {i}\n" for i in range(60_000))
     after = "".join(f"new {i}\n" for i in range(60_000))
     start = time.thread_time()

@@ -1,4 +1,4 @@
-"""Nothing hides: over all of Unicode by its properties, and in questions as a person sees them."""
+"""Hidden characters become visible: all of Unicode by its properties, and questions as a person sees them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OF_EMOJI = {"\ufe0f", "\u200d"}
 
 @cache
 def all_hidden() -> list[str]:
-    """Every character that hides, by its properties."""
+    """Return every hidden character, by its properties."""
     return [
         character
         for character in map(chr, range(0x110000))
@@ -33,7 +33,7 @@ def all_hidden() -> list[str]:
 
 
 def test_every_hidden_character_is_spelled_out():
-    """By category, over all code points; in JSON, too, which stays JSON."""
+    """By category, over all code points. JSON remains valid JSON."""
     assert len(all_hidden()) > 6_000
     for character in all_hidden():
         assert escape_for_display(f"a{character}b") not in (f"a{character}b", "ab"), ascii(character)
@@ -44,7 +44,9 @@ def test_every_hidden_character_is_spelled_out():
 
 
 def test_every_other_character_stays():
-    """Letters, marks, blanks of any width, private use. (What this Python does not know yet may be anything.)"""
+    """Letters, marks, spaces of any width, private use. (Characters that this version of Python does not know are not
+    tested.)
+    """
     hidden = {*all_hidden(), *(chr(code) for code in range(0x110000) if unicodedata.category(chr(code)) == "Cn")}
     others = [character for character in map(chr, range(0x110000)) if character not in hidden]
     assert escape_for_display("".join(others)) == "".join(others)
@@ -52,7 +54,7 @@ def test_every_other_character_stays():
 
 @pytest.mark.parametrize("emoji", ["❤️", "👨‍👩‍👧‍👦", "👍🏽", "👩🏽‍💻", "1️⃣", "🇩🇪", "🏴󠁧󠁢󠁥󠁮󠁧󠁿", "🏳️‍🌈"])
 def test_emoji_of_several_characters_stay(emoji):
-    """They are one sign on the screen."""
+    """They are one character on the screen."""
     assert escape_for_display(f"a {emoji}b") == f"a {emoji}b"
 
 
@@ -61,7 +63,7 @@ def test_emoji_of_several_characters_stay(emoji):
     ["a\ufe0f", "❤\ufe0f\ufe0f", "a\u200db", "👍\u200d", "🏴" + "".join(chr(0xE0000 + ord(c)) for c in "secret\x7f")],
 )
 def test_escape_for_display_escapes_invalid_emoji_sequences(text):
-    """A selector behind a letter, a second one, a joiner with nothing to join, a flag with a message in it."""
+    """A selector after a letter, a second selector, a joiner without neighbors, a flag that contains a message."""
     assert not hidden_in(escape_for_display(text)) - OF_EMOJI
     assert escape_for_display(text) != text
 
@@ -94,7 +96,7 @@ def test_hostile_diffs_and_commands_hide_nothing(capsys):
 
 
 def test_the_end_of_a_question_is_seen(capsys):
-    """Blanks and empty lines do not move it away; of a long command it is said once more."""
+    """Blank lines do not move it out of sight, and it is repeated after a long command."""
     for filling in (" " * 5_000, "\n" * 5_000, "\t " * 900, "\n \n" * 500, "\u3000" * 500, "x" * 5_000 + "\n"):
         line = f"echo harmless{filling}; touch owned"
         Console().ask(

@@ -1,4 +1,4 @@
-"""Lines: split where files have them, and nowhere else."""
+"""Lines: split where files split them, and nowhere else."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +10,7 @@ TEXT = st.text(st.sampled_from("ab\n\r\x0b\x0c\x85\u2028"))
 
 @given(TEXT)
 def test_lines_joined_give_the_text_back(text):
-    """Nothing is lost, and every line but the last has an end."""
+    """Nothing is lost, and every line except the last has an end."""
     lines = split_lines(text)
     assert "".join(lines) == text
     assert all(line[-1] in "\r\n" for line in lines[:-1])
@@ -18,11 +18,11 @@ def test_lines_joined_give_the_text_back(text):
 
 @given(TEXT)
 def test_line_texts_are_the_lines_without_their_ends(text):
-    """The fast way gives what the careful way gives."""
+    """The fast implementation gives the same result as the simple one."""
     assert line_texts(text) == [without_end(line) for line in split_lines(text)]
 
 
 @given(TEXT)
 def test_line_feeds_replace_every_line_end(text):
-    """As many lines as before, and no carriage return."""
+    """The number of lines stays the same, and no carriage return remains."""
     assert to_lf(text) == "".join(without_end(line) + "\n" * (without_end(line) != line) for line in split_lines(text))

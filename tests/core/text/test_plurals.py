@@ -1,4 +1,4 @@
-"""Numbers of things in messages: no ``1 places``."""
+"""Plurals in messages: no ``1 places``."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from adapter.workspace import Workspace
 
 
 def test_one_is_one():
-    """The plural by an s, or as it is given."""
+    """The plural has an s, or is given."""
     assert [pluralize(number, "byte") for number in (0, 1, 2)] == ["0 bytes", "1 byte", "2 bytes"]
     assert [pluralize(number, "entry", "entries") for number in (1, 3)] == ["1 entry", "3 entries"]
 
 
 def test_one_place_is_one_place(tmp_path):
-    """Of an edit that may replace all, and of the file it was in."""
+    """In an edit that may replace all, and in its error."""
     with Workspace(tmp_path, "proto", approve="yolo") as workspace:
         written = workspace.run("write_file", {"file_path": "a.txt", "content": "x"})
         edit = {"file_path": "a.txt", "old_string": "x", "new_string": "y", "replace_all": True}

@@ -1,4 +1,4 @@
-"""Credentials are nowhere: not in transcripts, errors, answers to clients or the environment of commands."""
+"""Credentials are removed from transcripts, errors, answers to clients and the environment of commands."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ PLAIN = [
 
 @pytest.mark.parametrize("text", SHAPES)
 def test_redact_replaces_text_in_the_form_of_a_credential(text):
-    """And only that: the words around it stay."""
+    """The words around it are unchanged."""
     found = SECRETS.redact(f"before {text} after")
     assert found.startswith("before ")
     assert found.endswith(" after")
@@ -134,13 +134,13 @@ def test_redact_replaces_text_in_the_form_of_a_credential(text):
 
 @pytest.mark.parametrize("text", PLAIN)
 def test_ordinary_text_stays(text):
-    """Words about credentials, short values and paths are none."""
+    """Words about credentials, short values and paths are unchanged."""
     assert SECRETS.redact(text) == text
 
 
 @pytest.mark.parametrize("name", ["OPENAI_API_KEY", "MY_SERVICE_TOKEN", "DB_PASSWORD"])
 def test_values_of_variables_are_redacted_in_every_spelling(name):
-    """As they are, in JSON, in an address, in keys and values; the variable is named."""
+    """Verbatim, in JSON, in an address, in keys and values. The variable is named."""
     value = ENVIRONMENT[name]
     for text in (value, json.dumps({"x": value}), f"https://x/?q={value}"):
         assert CANARY not in SECRETS.redact(text)
@@ -153,7 +153,7 @@ def test_values_of_variables_are_redacted_in_every_spelling(name):
     "name", ["Authorization", "cookie", "apiKey", "x-api-key", "OPENAI_API_KEY", "db_password", "accessToken", "secret"]
 )
 def test_a_field_whose_name_tells_is_redacted(name):
-    """Where a body has it beside its name, whatever it looks like; short ones, numbers and what is in objects stay."""
+    """Whatever the value looks like, except short ones, numbers and values inside objects."""
     assert SECRETS.redact({name: "correct horse"}) == {name: "[redacted]"}
     assert SECRETS.redact([{"headers": {name: "Bearer of news"}}]) == [{"headers": {name: "[redacted]"}}]
     for value in ("", "none", 5, None, {"type": "string"}, ["a"], "[redacted X]"):
@@ -162,7 +162,7 @@ def test_a_field_whose_name_tells_is_redacted(name):
 
 @pytest.mark.parametrize("name", ["max_tokens", "tokens", "keys", "author", "secretary", "token_type", "key", "path"])
 def test_other_fields_stay(name):
-    """Names that only look alike."""
+    """Their names only look similar."""
     assert SECRETS.redact({name: "some long text"}) == {name: "some long text"}
 
 
@@ -174,7 +174,7 @@ def test_other_fields_stay(name):
     st.booleans(),
 )
 def test_splitting_hides_nothing_from_the_recorder(parts, cuts, with_reasoning):
-    """However an answer was split, the chunks written join to the redacted text; to redact that changes nothing."""
+    """However an answer is split, the chunks add up to the redacted text, and redacting that changes nothing."""
     text = " ".join(parts)
     places = sorted({0, len(text), *(cut for cut in cuts if cut < len(text))})
     lines: list[str] = []
@@ -193,7 +193,7 @@ def test_splitting_hides_nothing_from_the_recorder(parts, cuts, with_reasoning):
 
 
 def test_a_crash_loses_at_most_a_word():
-    """Chunks are written as they come, but for what may be the beginning of a credential."""
+    """Chunks are written immediately, except for a possible beginning of a credential."""
     lines: list[str] = []
     recorder = TranscriptWriter(lines.append, SECRETS)
     for word in ("I ", "look ", "at ", "cana"):
@@ -204,7 +204,7 @@ def test_a_crash_loses_at_most_a_word():
 
 
 def test_patterns_take_linear_time():
-    """On text made to be hard: nothing that a model writes may stall a recording."""
+    """Also for hostile text: a model must not be able to stall a recording."""
     units = [
         "authorization: ",
         "-----BEGIN PRIVATE KEY-----",
@@ -233,7 +233,7 @@ def answer(*texts):
 
 
 def test_a_recording_holds_no_credential_and_replays_equal(scripted, tmp_path):
-    """In the task, in files, model text across chunks, reasoning, calls, results and environments of commands."""
+    """In the task, files, chunked model text, reasoning, calls, results and the environment of commands."""
     folder = tmp_path / "w"
     folder.mkdir()
     (folder / ".env").write_text(f"KEY={CANARY}\nHEADER=Authorization: Bearer abcdefgh.ijklmnop\n")
@@ -277,7 +277,7 @@ def test_a_recording_holds_no_credential_and_replays_equal(scripted, tmp_path):
 
 
 def test_errors_never_carry_a_key(scripted, tmp_path):
-    """A server that repeats the key it was sent, and an address with a password in it."""
+    """Neither if the server repeats the key, nor if the address contains a password."""
     scripted.on(MODELS, as_json(200, {"object": "list", "data": [{"id": "m", "object": "model"}]}))
     scripted.on(CHAT, as_error(401, f"Incorrect API key provided: {CANARY}, Authorization: Bearer {CANARY}"))
     record = tmp_path / "talk.jsonl"
@@ -296,7 +296,7 @@ def test_errors_never_carry_a_key(scripted, tmp_path):
 
 
 def test_commands_get_no_credential(tmp_path, monkeypatch):
-    """Neither by name nor in the environment of what is around them."""
+    """Neither by name nor in the environment of their parent processes."""
     for name, value in ENVIRONMENT.items():
         if name != "PATH":
             monkeypatch.setenv(name, value)
@@ -320,7 +320,7 @@ def test_commands_get_no_credential(tmp_path, monkeypatch):
     ids=["whole", "streamed", "without tools", "passed through", "anthropic"],
 )
 def test_the_server_gives_no_client_its_key(scripted, monkeypatch, path):
-    """A model server elsewhere gets our key; when it repeats it, clients do not see it, nor does the log."""
+    """A server on another machine gets our key. If it repeats the key, neither clients nor the log see it."""
     monkeypatch.setenv("OPENAI_API_KEY", CANARY)
     elsewhere = "http://models.invalid"  # reached through a proxy, which is the scripted server
     for name in ("http_proxy", "HTTP_PROXY"):
@@ -338,7 +338,7 @@ def test_the_server_gives_no_client_its_key(scripted, monkeypatch, path):
 
 
 def test_a_request_that_is_too_large_is_refused(scripted):
-    """By what it says of its size, or by its size; nothing of it is kept in memory first."""
+    """By its declared size or its real one, and without keeping it in memory."""
     with serving(scripted.url) as url:
         host, _, port = url.removeprefix("http://").removesuffix("/v1").partition(":")
         for chunked in (False, True):
@@ -367,7 +367,7 @@ PIECES = [
 
 @given(st.lists(st.sampled_from(PIECES), max_size=30), st.integers(40, 400))
 def test_texts_are_searched_a_stretch_at_a_time(pieces, window):
-    """The same is found as in one go, wherever a stretch ends."""
+    """The result does not depend on the size of the sections."""
     text = "".join(pieces)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(redaction, "_WINDOW", window)

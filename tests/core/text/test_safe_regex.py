@@ -1,4 +1,4 @@
-"""Patterns of a model: what they match stays, what they could take from the machine does not."""
+"""Regular expressions written by a model: they match the same text, but cannot exhaust memory or time."""
 
 from __future__ import annotations
 
@@ -38,20 +38,18 @@ PIECES = [
     ["(?R)", "a(?0)?b", "(a(?1)?b)", "(a(?-1)?b)", "(?+1)(a)", "(?P<n>a(?&n)?)", "(?P<n>a(?P>n)?)", r"\\(?R)"],
 )
 def test_recursion_is_refused(pattern):
-    """In each of its spellings, with what to write instead."""
+    """In each spelling, with the alternative to use."""
     with pytest.raises(ToolError, match="contains recursion"):
         compile_pattern(pattern)
 
 
 @pytest.mark.parametrize("pattern", [r"\(\?R\)", r"\(\?1\)", "(?P<R>a)", "(?i)a", "(?:R)", "(?=R)"])
 def test_compile_pattern_accepts_escaped_recursion_syntax(pattern):
-    """Escaped brackets and other groups."""
     assert compile_pattern(pattern)
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=8).map("".join), st.text("ab()!", max_size=12))
 def test_groups_that_keep_nothing_match_the_same(pattern, text):
-    """Wherever the pattern as it was written matches, and nowhere else."""
     try:
         plain = regex.compile(pattern)
         ours = compile_pattern(pattern)
@@ -62,7 +60,7 @@ def test_groups_that_keep_nothing_match_the_same(pattern, text):
 
 
 def test_groups_that_are_referred_to_are_few_and_see_little():
-    """References work; what could take memory is bounded by number and by length."""
+    """References work, but their number and length are limited because they use memory."""
     pattern = compile_pattern(r"(a)b\1")
     assert pattern.search(searched_part(pattern, "aba"))
     assert len(searched_part(pattern, "a" * 10 * MAX_CAPTURED)) == MAX_CAPTURED

@@ -1,4 +1,4 @@
-"""Texts that come in pieces."""
+"""Strings that are built from pieces."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from adapter.core.text.string_builder import JOIN_AT, StringBuilder
 
 @pytest.mark.parametrize("count", [0, 1, JOIN_AT - 1, JOIN_AT, JOIN_AT + 1, 10 * JOIN_AT + 7])
 def test_pieces_give_their_text_back(count):
-    """However many there are, with halves of surrogate pairs and line ends as they came; and it can go on."""
+    """With halves of surrogate pairs and any line ends. More pieces can follow."""
     texts = ["a", "", "\r\n", "\ud83d", "日本"] * count
     pieces = StringBuilder()
     for text in texts:
@@ -20,7 +20,6 @@ def test_pieces_give_their_text_back(count):
 
 
 def test_pieces_go_on_from_texts():
-    """What was there before comes first."""
     pieces = StringBuilder("a", "bc")
     pieces.add("d")
     assert (str(pieces), pieces.size) == ("abcd", 4)

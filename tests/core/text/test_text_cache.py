@@ -1,4 +1,4 @@
-"""Texts are cached within a bound of characters."""
+"""Texts are cached up to a total number of characters."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_text_larger_than_the_cache_is_not_kept():
 
 
 def test_escaped_text_depends_on_the_tools():
-    """Long texts are cached: the same text for another set of tools is escaped anew."""
+    """A cached long text is escaped again for another set of tools."""
     text = "<read_file>\n" + "line\n" * 100
     plain = escape_control_tokens(text)
     with_tool = escape_control_tokens(text, None, ToolSet([{"name": "read_file", "parameters": {}}]))

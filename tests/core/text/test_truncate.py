@@ -1,4 +1,4 @@
-"""Truncation: the documented rule, and a byte budget that always holds."""
+"""Truncation: the documented rule, and a limit in bytes that always holds."""
 
 import pytest
 from hypothesis import given
@@ -9,19 +9,18 @@ from adapter.core.text.truncate import truncate, with_notes
 
 @given(st.text(st.characters(codec=None), max_size=400), st.integers(1, 300), st.integers(1, 20))
 def test_result_always_fits_and_encodes(text, max_bytes, max_lines):
-    """Whatever the text, the result is valid UTF-8 within the byte budget."""
+    """For any text, the result is valid UTF-8 within the limit."""
     result = truncate(text, max_bytes, max_lines, head=3, tail=2)
     assert len(result.encode()) <= max_bytes
 
 
 @given(st.text(max_size=300))
 def test_small_results_are_unchanged(text):
-    """Within both limits nothing is touched."""
     assert truncate(text) == text
 
 
 def test_two_thousand_lines_pass_and_one_more_is_cut():
-    """C223: the documented line limit is a limit, not an approximation."""
+    """C223: the documented line limit is exact."""
     lines = [f"{i}\n" for i in range(1, 2002)]
     assert truncate("".join(lines[:2000])) == "".join(lines[:2000])
     cut = truncate("".join(lines))
@@ -49,7 +48,7 @@ def test_over_50_kb_shows_the_first_100_and_last_50_lines():
     ids=["one 1 MB line", "one line of two-byte characters", "151 lines of 7 KB", "emoji"],
 )
 def test_long_lines_cannot_pass_the_byte_limit(text):
-    """D7: a line rule alone let a single 1 MB line through."""
+    """D7: a limit on lines alone let a single line of 1 MB through."""
     cut = truncate(text)
     assert 40_000 < len(cut.encode()) <= 51_200
     assert "TRUNCATED" in cut
@@ -58,7 +57,7 @@ def test_long_lines_cannot_pass_the_byte_limit(text):
 
 
 def test_two_thirds_of_the_bytes_go_to_the_start():
-    """What says what a text is, stands there; none of the budget is left."""
+    """The start identifies a text. The whole budget is used."""
     cut = truncate("~" * 60_000 + "^" * 60_000)
     start, end = cut.count("~"), cut.count("^")
     assert len(cut.encode()) == 51_200
@@ -66,8 +65,7 @@ def test_two_thirds_of_the_bytes_go_to_the_start():
 
 
 def test_truncate_gives_unused_bytes_to_the_other_part():
-    """A short end stands there from its first character to its last, below as much of the start as fits; or the
-    other way round."""
+    """A short end is kept whole, below as much of the start as fits, or the other way round."""
     short, long = [f"{i}\n" for i in range(1000, 3000)], [f"{i}{'~' * 2_000}\n" for i in range(1000, 1100)]
     cut = truncate("".join(long + short))
     assert len(cut.encode()) == 51_200
@@ -83,12 +81,12 @@ def test_lone_surrogates_become_encodable():
 
 
 def test_message_names_the_next_step():
-    """A model told what to ask for asks for less."""
+    """A model asks for less if it knows how."""
     assert "Request less" in truncate("x\n" * 5000)
 
 
 def test_notes_stand_below_what_does_not_say_them():
-    """Each once, and never beyond the limits: room is made for them, also for one that the cut would take away."""
+    """Each appears once, within the limits, even if the cut would have removed it."""
     assert with_notes("a\n", ()) == "a\n"
     assert with_notes("a\n", ("n", "m")) == "a\n(note: n)\n(note: m)"
     assert with_notes("a (note: n)", ("n",)) == "a (note: n)"

@@ -90,7 +90,7 @@ def test_timeline_has_a_phase_for_each_recorded_time():
 
 
 def test_timeline_is_limited_and_in_order():
-    """Whatever a file claims."""
+    """Whatever a file contains."""
     found = phases(first_s=3.0, reasoning_s=-1.0, calls_s=(9.0,) * 1000, duration_s=2.0)
     assert len(found) == 23
     assert found[-1] == ("980 more calls", 2.0, 2.0)

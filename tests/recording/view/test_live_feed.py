@@ -1,4 +1,4 @@
-"""What a page is told of exchanges while they come: the same in the end as of a recording, and within bounds."""
+"""Live data about exchanges: in the end the same as from a recording, within limits."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def detail(live: LiveExchanges, number: int = 1, **more: Any) -> Any:
 @pytest.mark.parametrize("text", SAID.values(), ids=SAID)
 @pytest.mark.parametrize("reasoning", ["", "Hm."], ids=["", "reasoning apart"])
 def test_in_the_end_it_is_as_in_a_recording(live, text, reasoning):
-    """The row, what each piece was taken for, the prompt and the tools."""
+    """The row, the role of each piece, the prompt and the tools."""
     asked, heard = request(live)
     answer = StreamedCompletion(asked)
     if reasoning:
@@ -96,7 +96,7 @@ def test_in_the_end_it_is_as_in_a_recording(live, text, reasoning):
 
 
 def test_an_answer_is_seen_while_it_comes(live):
-    """From the request on: its words, a call that is being written, what a call was read as."""
+    """From the request on: its text, a call in progress, and the parsed call."""
     asked, _ = request(live)
     answer = StreamedCompletion(asked)
     (row,) = rows(live)
@@ -133,7 +133,7 @@ def test_an_answer_is_seen_while_it_comes(live):
     ids=["a variable", "a shape", "a key file", "an argument", "long before the end"],
 )
 def test_a_secret_is_never_seen(live, text):
-    """Wherever the answer stands when somebody looks; nor in what was asked, nor in why there is no answer."""
+    """At no point of the answer, nor in the request or an error."""
     asked, _ = request(live)
     asked = replace(asked, body={**asked.body, "messages": [{"role": "user", "content": f"It is {SECRET} again."}]})
     answer = StreamedCompletion(asked)
@@ -178,7 +178,7 @@ def test_it_is_read_again_otherwise(live):
 
 
 def test_search_finds_text_of_finished_responses(live):
-    """And what their reasoning holds; of those that are over."""
+    """Also in their reasoning."""
     for text, reasoning in (("The Port is 8000.", ""), ("None.", "Maybe the PORT?"), ("None.", "")):
         live.listen(exchange()).end(exchange(text, reasoning=reasoning), "")
     live.listen(exchange()).take([TextDelta("The port ", "The port ")])
@@ -187,14 +187,14 @@ def test_search_finds_text_of_finished_responses(live):
 
 
 class Page:
-    """What a browser does with changes."""
+    """The state of a browser that applies changes."""
 
     def __init__(self, live: LiveExchanges) -> None:
         self._live, self.version = live, 0
         self.rows: dict[int, Any] = {}
 
     def look(self) -> bool:
-        """Whether there may be more."""
+        """Return whether there may be more."""
         changes = self._live.changes(self.version)
         self.version = changes["version"]
         self.rows |= {row["number"]: row for row in changes["rows"]}
@@ -203,7 +203,7 @@ class Page:
 
 
 def one_after_the_other(live: LiveExchanges, chance: random.Random) -> Iterator[None]:
-    """Exchanges that begin, go on and end in any order."""
+    """Yield exchanges that begin, continue and end in any order."""
     going: list[Any] = []
     for number in range(400):
         if not going or chance.random() < 0.4:
@@ -221,7 +221,7 @@ def one_after_the_other(live: LiveExchanges, chance: random.Random) -> Iterator[
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_page_that_looks_now_and_then_knows_all_in_the_end(seed):
-    """Whatever it missed; what is kept no more is gone there, too."""
+    """Whatever it missed. Exchanges that are no longer kept disappear."""
     live, chance = LiveExchanges(Redactor({}), max_kept=40), random.Random(seed)
     page = Page(live)
     for _ in one_after_the_other(live, chance):
@@ -240,7 +240,7 @@ def test_a_page_that_looks_now_and_then_knows_all_in_the_end(seed):
 
 
 def test_rows_come_so_many_at_a_time_and_the_oldest_go():
-    """Those that changed longest ago, by number and by bytes; one that goes on is there again."""
+    """Those that changed longest ago, by number and by bytes. A change brings one back."""
     live = LiveExchanges(Redactor({}), max_bytes=60_000)
     waiting = live.listen(exchange(said="the first"))
     for number in range(MAX_ROWS + 20):
@@ -258,7 +258,7 @@ def test_rows_come_so_many_at_a_time_and_the_oldest_go():
 
 
 def test_live_detail_shows_the_end_of_a_long_response(live):
-    """And no more of it is kept than that needs."""
+    """No more of the text is kept."""
     going = live.listen(exchange())
     for number in range(3 * MAX_TAIL_EVENTS):
         going.take([TextDelta(f"{number} some words ", f"{number} some words ")])
@@ -269,7 +269,7 @@ def test_live_detail_shows_the_end_of_a_long_response(live):
 
 
 def test_hostile_texts_are_told_without_what_hides():
-    """Lone surrogates, directions, control characters; each as a question, an answer, a name, why there is none."""
+    """Lone surrogates, directions and control characters, as a question, an answer, a name or an error."""
     live, exchanges = LiveExchanges(Redactor({})), hostile()[:-2]
     shown = []
     for number, each in enumerate(exchanges, start=1):
@@ -285,7 +285,7 @@ def test_hostile_texts_are_told_without_what_hides():
 
 
 def test_names_and_reasons_are_bounded_too(live):
-    """A hundred thousand calls of as many tools, names of a megabyte, an error of one."""
+    """A hundred thousand calls of different tools, names of a megabyte, and such an error."""
     going = live.listen(exchange(model="m" * 1_000_000))
     going.take([ToolCall(str(each), f"tool{each}", {}, "") for each in range(1_000)])
     going.take([ToolCall("1", "n" * 1_000_000, {}, "")])
@@ -295,7 +295,7 @@ def test_names_and_reasons_are_bounded_too(live):
 
 
 def test_many_threads_may_tell_and_look_at_once(live):
-    """Each exchange ends whole, whoever looked meanwhile."""
+    """Each exchange ends complete."""
     over = threading.Event()
 
     def tell(number: int) -> None:

@@ -1,4 +1,4 @@
-"""`adapter view`: what its page shows of recordings, transcripts and evals, and that nothing in them gets out of it."""
+"""`adapter view`: the content of its page for recordings, transcripts and evals, and that none of it escapes."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def exchange(text: str = CALL, said: str = "Read a.py", **more: Any) -> Recorded
 
 
 def hostile() -> list[RecordedExchange]:
-    """Each text as an answer, a question, a name, reasoning, an argument, a fault, in turn; over two hundred."""
+    """Each of over two hundred texts in turn as an answer, a question, a name, reasoning, an argument and a fault."""
     ways = (
         lambda text: exchange(text),
         lambda text: exchange(f"<think>{text}</think>\nDone."),
@@ -112,7 +112,7 @@ def spans(shown: dict[str, Any], reading: int = 0) -> list[tuple[str, str]]:
 
 
 def test_an_exchange_says_what_each_piece_was_taken_for():
-    """With fixes by name, and each text that is no call with its reason."""
+    """With repairs by name, and the reason for each rejected call."""
     (shown,) = view_exchanges([exchange(f"{DRAFTED}{CALL}", calls=(READ,))], "said.jsonl").data["exchanges"]
     assert [kind for kind, _ in spans(shown)] == ["markup", "reasoning", "markup", "call"]
     call = shown["readings"][0]["spans"][-1]
@@ -125,13 +125,13 @@ def test_an_exchange_says_what_each_piece_was_taken_for():
 
 
 def test_reasoning_removed_by_the_server_comes_first():
-    """Reasoning that came in a field of its own."""
+    """Reasoning from a separate field."""
     (shown,) = view_exchanges([exchange("Done.", reasoning="Hm.")], "f").data["exchanges"]
     assert spans(shown) == [("reasoning", "Hm."), ("content", "Done.")]
 
 
 def test_an_exchange_says_what_it_took():
-    """Seconds and tokens as they were recorded, beside each other and to sort by; nothing where nothing is known."""
+    """Recorded seconds and tokens, also as numbers for sorting. Unknown ones are empty."""
     took = exchange(first_s=0.5, duration_s=2.5, prompt_tokens=1200, written_tokens=40, retry=1)
     first, second = view_exchanges([took, exchange()], "f").data["exchanges"]
     assert first["cost"] == "1,200 + 40 tokens, 2.5 s"
@@ -144,7 +144,7 @@ def test_an_exchange_says_what_it_took():
 
 
 def test_a_transcript_says_when_each_answer_came():
-    """From the seconds of its lines; those of before have none."""
+    """From the seconds of its lines, which older transcripts lack."""
     text = (TRANSCRIPTS / "by-hand-six-turns.jsonl").read_text(encoding="utf-8")
     rows = [json.loads(line) for line in text.splitlines()]
     assert all(not each["time"] for each in view_transcript(Transcript.from_text(text), "f").data["exchanges"])
@@ -162,7 +162,7 @@ def test_a_transcript_says_when_each_answer_came():
 
 
 def test_spans_beyond_the_limit_are_merged():
-    """The rest is one piece: the text is whole, and the page no larger for it."""
+    """The rest is one piece, so the text is complete and the page stays small."""
     many, marked = view_exchanges([exchange(CALL * 3000), exchange(f"`{'<tool_call>' * 3000}`")], "f").data["exchanges"]
     found = spans(many)
     assert (len(found), "".join(text for _, text in found)) == (2001, CALL * 3000)
@@ -172,7 +172,7 @@ def test_spans_beyond_the_limit_are_merged():
 
 
 def test_the_prompt_is_what_was_sent_and_stands_there_once():
-    """Messages, definitions of tools, and all other fields; those of many exchanges are parts of the page once."""
+    """Messages, tool definitions and all other fields. Parts that several exchanges share are in the page once."""
     data = view_exchanges([exchange(), exchange(said="Now b.py")], "f").data
     first, second = data["exchanges"]
     told = [(data["parts"][place]["role"], data["parts"][place]["text"]) for place in second["prompt"]]
@@ -184,14 +184,14 @@ def test_the_prompt_is_what_was_sent_and_stands_there_once():
 
 
 def test_calls_that_are_read_otherwise_today_are_noted():
-    """The record says what the client got."""
+    """The record has the calls that the client got."""
     (shown,) = view_exchanges([exchange(calls=())], "f").data["exchanges"]
     assert "read otherwise" in shown["marks"]
     assert "recorded no call, now read_file" in shown["notes"][0]
 
 
 def test_answers_are_read_again_beside_how_they_were_read():
-    """With another policy, or another format."""
+    """With another policy or format."""
     (shown,) = view_exchanges([exchange(BARE)], "f", ReparseOptions.from_names(None, "lenient")).data["exchanges"]
     assert [reading["name"] for reading in shown["readings"]] == ["As recorded", "Parsed again: lenient"]
     assert [[kind for kind, _ in spans(shown, number)].count("call") for number in (0, 1)] == [0, 1]
@@ -203,7 +203,7 @@ def test_answers_are_read_again_beside_how_they_were_read():
 
 
 def test_a_transcript_shows_results_and_diffs():
-    """What each call gave, and the lines that an edit changed."""
+    """The result of each call, and the lines that an edit changed."""
     text = (TRANSCRIPTS / "by-hand-six-turns.jsonl").read_text(encoding="utf-8")
     exchanges = view_transcript(Transcript.from_text(text), "f").data["exchanges"]
     assert len(exchanges) == 6
@@ -217,7 +217,7 @@ def test_a_transcript_shows_results_and_diffs():
 
 @pytest.mark.parametrize("file", sorted(TRANSCRIPTS.glob("*.jsonl")), ids=lambda path: path.stem)
 def test_every_transcript_is_shown_as_it_was_read(file):
-    """All that ship: the texts are whole, and read today as then."""
+    """All shipped ones: the text is complete, and parsed as when it was recorded."""
     transcript = Transcript.from_text(file.read_text(encoding="utf-8"))
     exchanges = view_transcript(transcript, file.name).data["exchanges"]
     said = ["".join(line.text for line in answer) for answer in transcript.answers]
@@ -226,7 +226,7 @@ def test_every_transcript_is_shown_as_it_was_read(file):
 
 
 def test_files_are_followed_from_edit_to_edit():
-    """A file written anew is compared with what it was then; what cannot be followed is shown by the patch alone."""
+    """A file that is overwritten is compared with its previous content. If that is unknown, only the patch is shown."""
     from adapter.dialects import get_dialect
 
     tools = get_dialect("blade").tools
@@ -243,7 +243,7 @@ def test_files_are_followed_from_edit_to_edit():
 
 
 def test_runs_of_an_eval_are_shown():
-    """One that was not done says why; what is no run is named."""
+    """An unfinished one has its reason. Other lines are named."""
     row = {
         "done": False, "scenario": "s", "kind": "k", "way": "ours", "number": 0, "fault": "no call", "answer": "Hm.",
         "turns": 1, "calls": 0, "refused": 0, "prompt_tokens": 10, "written_tokens": 2, "seconds": 1.5,
@@ -261,9 +261,9 @@ def test_runs_of_an_eval_are_shown():
 
 
 def test_page_data_cannot_leave_its_element():
-    """Whatever the texts are, the page has the same elements, and its policy allows its own script alone.
+    """Whatever the texts are, the page has the same elements, and its policy allows only its own script.
 
-    The part for browsers without JavaScript has elements for the exchanges, which are text and links within the page.
+    The part for browsers without JavaScript has text and links within the page for each exchange.
     """
     texts = [
         page(view_exchanges(exchanges, name).data)
@@ -291,7 +291,7 @@ def test_page_data_cannot_leave_its_element():
 
 
 def test_page_escapes_hidden_characters():
-    """Directions, zero widths and controls are seen as what they are."""
+    """Directions, zero widths and control characters become visible."""
     (shown,) = view_exchanges([exchange("a\u202eb\x00\ud800")], "f").data["exchanges"]
     assert spans(shown) == [("content", "a\\u202eb\\x00\\ud800")]
 
@@ -302,7 +302,7 @@ def view(*arguments: str) -> None:
 
 
 def written(tmp_path: Path, exchanges: list[RecordedExchange], *options: str) -> Path:
-    """The page that the command writes of them."""
+    """Return the page that the command writes."""
     file, out = tmp_path / "said.jsonl", tmp_path / "page.html"
     file.write_text("".join(json.dumps(each.model_dump()) + "\n" for each in exchanges), encoding="utf-8")
     view(str(file), "--html", str(out), *options)
@@ -310,14 +310,14 @@ def written(tmp_path: Path, exchanges: list[RecordedExchange], *options: str) ->
 
 
 def test_the_command_writes_the_page_for_its_owner_alone(tmp_path):
-    """It holds conversations."""
+    """It contains conversations."""
     out = written(tmp_path, [exchange()], "--policy", "strict")
     assert out.stat().st_mode & 0o777 == 0o600
     assert "Parsed again: strict" in out.read_text(encoding="utf-8")
 
 
 def test_a_file_of_another_kind_is_refused(tmp_path):
-    """With what was expected."""
+    """With the expected kinds."""
     file = tmp_path / "notes.txt"
     file.write_text("hello")
     with pytest.raises(UsageError, match=r"is not a valid transcript line \(it is not (valid )?JSON.*"):
@@ -328,7 +328,7 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
 
 
 def test_it_is_served_to_this_machine_alone(tmp_path):
-    """At the address that is printed, and at no other; Press Ctrl-C to stop."""
+    """Only at the printed address, until Ctrl-C is pressed."""
     file = tmp_path / "said.jsonl"
     file.write_text(json.dumps(exchange().model_dump()) + "\n", encoding="utf-8")
     with started("view", file) as run:

@@ -41,7 +41,7 @@ def test_text_gives_spans_calls_and_format():
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_example_shows_something(name):
-    """Calls of both tools in six formats, and four damaged answers."""
+    """Calls of both tools in six formats, and four malformed answers."""
     answer = asked(EXAMPLES[name])
     names = [call["name"] for call in json.loads(answer["calls"])]
     expected = {

@@ -1,4 +1,4 @@
-"""The files that run code later: asked about where edits are not, and SECURITY.md shows the very table."""
+"""Files that run code later need approval even if edits do not, and SECURITY.md has the same table."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_the_page_shows_the_table():
 
 @pytest.mark.parametrize("above", ["", "deep/in/"])
 def test_each_is_asked_about(above):
-    """In auto-edit, in any case, with the reason; files beside it are not."""
+    """In auto-edit, in any case, with the reason. Neighboring files do not."""
     patterns = [pattern for some in RUN_LATER.values() for pattern in some]
     each({pattern: pattern for pattern in patterns}, partial(is_asked_about, above=above))
 
@@ -47,7 +47,7 @@ def is_asked_about(pattern: str, above: str) -> None:
 
 @pytest.mark.parametrize("path", ["src/a.py", "conftest.py", "Makefile", "docs/package.json.md", "claude.py", "a.path"])
 def test_others_are_not(path):
-    """What runs only for those who call it, and names that only look like one."""
+    """Files that run only when called, and similar names."""
     assert autorun_reason([path]) == ""
 
 
@@ -59,7 +59,7 @@ def test_others_are_not(path):
     ],
 )
 def test_folders_of_unknown_agents_are_asked_about(path):
-    """Every agent has its own folder, and they name what is in it alike."""
+    """Every agent has its own folder, with similar files."""
     assert autorun_reason([path]).startswith("coding agents")
 
 

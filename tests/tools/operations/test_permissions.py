@@ -1,4 +1,4 @@
-"""Rules, modes and remembered answers: one place decides, deny wins, nothing is generalised."""
+"""Rules, modes and remembered answers: one place decides, a denial takes precedence, and nothing is generalized."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ def verdict(approval: ApprovalRequest, *rules: str, mode: str = "ask") -> str:
     ],
 )
 def test_modes_decide_by_effect(mode, wanted):
-    """Reads, writes, deletions, commands."""
+    """Reads, writes, deletions and commands."""
     delete = ApprovalRequest("Delete", Delete("a"), "delete", "", paths=("a",))
     assert [verdict(one, mode=mode) for one in (read("a"), write("a"), delete, command("ls"))] == wanted
 
 
 def test_what_a_document_asks_no_approval_for_is_not_asked():
-    """C004: the other tools are named in no approval; a denial stays one."""
+    """C004: the document requires no approval for the other tools. A denial still applies."""
     fetch = ApprovalRequest("fetch", ReadText("x"), "network", "", subject="example.com")
     assert PermissionPolicy("ask").verdict(fetch)[0] == "ask"
     assert PermissionPolicy("ask", unasked=frozenset({"network"})).verdict(fetch)[0] == "allow"
@@ -67,7 +67,6 @@ def test_what_a_document_asks_no_approval_for_is_not_asked():
 
 
 def test_every_mode_says_something_about_every_effect():
-    """A mode names effects that there are."""
     assert all(set(by_effect) <= {"write", "delete", "execute", "network", "skill"} for by_effect in MODES.values())
 
 
@@ -115,7 +114,7 @@ def test_every_mode_says_something_about_every_effect():
     ],
 )
 def test_an_allowed_command_is_that_command_and_nothing_behind_it(rule, line, wanted):
-    """By parsed words; whatever a shell could expand, chain or redirect is asked for."""
+    """By parsed words. Anything that a shell could expand, chain or redirect needs approval."""
     assert verdict(command(line), f"allow Bash({rule})") == wanted
 
 
@@ -146,7 +145,7 @@ def test_an_allowed_command_is_that_command_and_nothing_behind_it(rule, line, wa
 )
 @pytest.mark.parametrize("mode", ["ask", "yolo"])
 def test_a_denied_command_is_found_wherever_it_may_run(line, mode):
-    """Deny wins over a rule that allows and over every mode."""
+    """A denial takes precedence over allow rules and every mode."""
     assert verdict(command(line), "allow Bash", "deny Bash(rm)", mode=mode) == "deny"
 
 
@@ -158,19 +157,19 @@ def test_a_denied_subcommand_is_found_behind_options():
 
 @pytest.mark.parametrize("line", ["$x y", "{rm,x}", "eval $x", "a* b", "${x}", ". ./x"])
 def test_command_with_expansion_needs_the_user_if_commands_are_denied(line):
-    """An expansion could be the denied one: yolo and a rule that allows all do not suffice."""
+    """The expansion could be the denied command, so yolo and a rule that allows everything are not enough."""
     assert verdict(command(line), "deny Bash(rm)", mode="yolo") == "ask"
     assert verdict(command(line), "deny Bash(rm)", "allow Bash", mode="yolo") == "ask"
     assert verdict(command(line), mode="yolo") == "allow"
 
 
 def test_more_parts_than_anybody_counts_are_all_looked_at():
-    """A cap on sub-commands once skipped deny rules: limits must fail closed."""
+    """A limit on sub-commands once skipped deny rules: limits must fail closed."""
     assert verdict(command(";".join(["ls"] * 500 + ["rm x"])), "deny Bash(rm)", mode="yolo") == "deny"
 
 
 def test_a_command_may_not_hide_behind_many_words():
-    """Beyond two hundred words nobody looks: then only the user can allow it."""
+    """Beyond two hundred words, only the user can allow it."""
     assert verdict(command("rm " + "x " * 5_000), "deny Bash(rm)", mode="yolo") == "deny"
     assert verdict(command("sudo " * 100 + "rm x"), "deny Bash(rm)", mode="yolo") == "deny"
     assert verdict(command("sudo " * 5_000 + "rm x"), "deny Bash(rm)", mode="yolo") == "ask"
@@ -178,7 +177,7 @@ def test_a_command_may_not_hide_behind_many_words():
 
 @given(st.text(alphabet="git status&;|$()`<>\"'\\\n*=-", max_size=40))
 def test_simple_command_rejects_shell_syntax(line):
-    """Whatever the line: if it has words, it has no operator outside quotes and no expansion."""
+    """If any line has words, it has no operator outside quotes and no expansion."""
     words = simple_command(line)
     if words is not None:
         assert not set("$`\\\n") & set(re.sub("'[^']*'", "", line))
@@ -189,7 +188,7 @@ def test_simple_command_rejects_shell_syntax(line):
 
 
 def test_path_rules_read_as_in_gitignore():
-    """By pattern, for one tool or all."""
+    """For one tool or all."""
     assert verdict(write("src/a.py"), "allow Write(src/**)") == "allow"
     assert verdict(write("docs/a.md"), "allow Write(src/**)") == "ask"
     assert verdict(write("a/b/key.pem"), "deny *(*.pem)", mode="yolo") == "deny"
@@ -198,7 +197,7 @@ def test_path_rules_read_as_in_gitignore():
 
 
 def test_allow_must_cover_all_paths_deny_any():
-    """A move out of an allowed folder is not allowed by it."""
+    """A move out of an allowed folder is not allowed."""
     move = ApprovalRequest("Move", WriteText("", ""), "write", "", paths=("src/a", "docs/a"))
     assert verdict(move, "allow Move(src/**)") == "ask"
     assert verdict(move, "allow Move(src/**)", "allow Move(docs/**)") == "ask"
@@ -206,13 +205,13 @@ def test_allow_must_cover_all_paths_deny_any():
 
 
 def test_a_reader_that_is_allowed_some_paths_is_denied_the_others():
-    """As ProxyAI's permissions for Read do; a rule that changed nothing would mislead."""
+    """As ProxyAI's permissions for Read. A rule without an effect would be misleading."""
     assert verdict(read("src/a"), "allow Read(src/**)") == "allow"
     assert verdict(read("b"), "allow Read(src/**)") == "deny"
 
 
 def test_order_is_deny_grant_ask_allow_mode():
-    """Whatever the order in which they are given."""
+    """Whatever the order of the rules."""
     rules = ("allow Bash(git push)", "ask Bash(git)")
     assert verdict(command("git push"), *rules, mode="yolo") == "ask"
     assert verdict(command("git push"), *rules, "deny Bash(git push)", mode="yolo") == "deny"
@@ -225,14 +224,14 @@ def test_order_is_deny_grant_ask_allow_mode():
 
 @pytest.mark.parametrize("text", ["allow", "allow Bash(git", "permit Bash", "deny Bash()", "deny Read(!a)", "deny (x)"])
 def test_a_rule_that_could_not_match_is_refused(text):
-    """It must not look like one that is kept."""
+    """It would look like one that protects something."""
     with pytest.raises(UsageError, match="rule"):
         PermissionRule.from_text(text)
 
 
 @pytest.mark.parametrize("text", ["allow Bash", "deny Read(secrets/**)", "ask *(*.pem)"])
 def test_rules_write_and_read_back(text):
-    """As transcripts and settings hold them."""
+    """For transcripts and settings."""
     assert str(PermissionRule.from_text(text)) == text
 
 
@@ -253,7 +252,7 @@ def rules(*texts):
 
 
 def test_rules_hold_for_what_a_link_leads_to(root):
-    """CVE-2026-25724: a deny rule was passed through a link."""
+    """CVE-2026-25724: a deny rule was bypassed through a link."""
     with Workspace(root, approve="yolo", rules=rules("deny read_file(secrets/**)", "deny write_file(secrets/)")) as ws:
         for path in ("secrets/key", "link", "./secrets/../secrets/key", str(root / "secrets" / "key")):
             assert "forbids it" in ws.run("read_file", {"path": path}).content
@@ -264,7 +263,7 @@ def test_rules_hold_for_what_a_link_leads_to(root):
 
 
 def test_searches_leave_out_what_is_denied(root):
-    """A listing must not tell what a read may not."""
+    """A listing must not reveal what cannot be read."""
     denied = rules("deny grep_search(secrets/)", "deny find_files(secrets/)", "deny list_directory(secrets/)")
     with Workspace(root, rules=denied) as ws:
         assert "hunter2" not in ws.run("grep_search", {"pattern": "hunter"}).content
@@ -274,7 +273,7 @@ def test_searches_leave_out_what_is_denied(root):
 
 
 def test_a_rule_for_a_tool_that_is_not_there_is_refused(root):
-    """And one by an alias is the tool's."""
+    """A rule may use a tool's alias."""
     with pytest.raises(UsageError, match="names an unknown tool"):
         Workspace(root, rules=rules("deny Bsah(rm)"))
     with Workspace(root, approve="yolo", rules=rules("deny bash(rm)")) as ws:
@@ -283,7 +282,7 @@ def test_a_rule_for_a_tool_that_is_not_there_is_refused(root):
 
 
 def test_an_answer_is_remembered_for_the_very_object_when_the_user_says_so(root):
-    """Not for the tool, not for a longer command, not in another folder, and not for the next session."""
+    """Not for the whole tool, a longer command, another folder or the next session."""
     asked = []
 
     def ask(approval):
@@ -311,7 +310,7 @@ def test_an_answer_is_remembered_for_the_very_object_when_the_user_says_so(root)
 
 
 def test_a_refusal_passes_its_reason_on(root):
-    """What the user said reaches the model."""
+    """The model gets the user's reason."""
     with Workspace(root, approve=lambda _: ApprovalDecision(False, reason="use b.txt")) as ws:
         refused = ws.run("delete_file", {"path": "a.txt"})
         assert "did not approve (use b.txt)" in refused.content
@@ -332,7 +331,7 @@ def test_a_refusal_passes_its_reason_on(root):
     ("before", "text"), [(b"one\r\n", "drei\r\n"), ("\ufeffone\n".encode("utf-16"), "\ufeffvier\n")]
 )
 def test_a_decision_may_put_another_text_in_the_place(tmp_path, call, arguments, before, text):
-    """It is written as it is, in the encoding that the change would have had; can be undone; the model is told."""
+    """It is written in the encoding of the change, can be undone, and the model is informed."""
     if call != "apply_patch":
         (tmp_path / "a.txt").write_bytes(before)
     seen = []
@@ -357,7 +356,7 @@ def test_a_decision_may_put_another_text_in_the_place(tmp_path, call, arguments,
 
 
 def test_decision_content_is_rejected_unless_one_text_changes(root):
-    """A command, a deletion and several files have no draft; a text for them is a mistake of the program's."""
+    """A command, a deletion and several files have no text to replace, so a text is a bug of the program."""
     seen = []
 
     def edit(approval):
@@ -374,14 +373,14 @@ def test_decision_content_is_rejected_unless_one_text_changes(root):
 
 
 def test_plan_mode_refuses_changes_without_asking(root):
-    """proto's mode: look, do not touch."""
+    """proto's mode: read, but do not change."""
     with Workspace(root, approve="plan", ask=lambda _: pytest.fail("asked")) as ws:
         assert "approve mode 'plan' forbids it" in ws.run("write_file", {"path": "n", "content": ""}).content
         assert ws.run("read_file", {"path": "a.txt"}).ok
 
 
 def test_a_denied_file_is_not_quoted_by_a_failed_edit(root):
-    """The refusal comes before the plan, whose errors show what is nearest in the file."""
+    """The refusal comes before the plan, whose errors show the nearest lines."""
     rules_ = rules("deny edit_file(secrets/)", "deny open_file(secrets/)", "deny get_selection(secrets/)")
     with Workspace(root, approve="yolo", rules=rules_) as ws:
         edit = {"path": "link", "old_content": "hunter3 x", "new_content": "x"}
@@ -392,7 +391,7 @@ def test_a_denied_file_is_not_quoted_by_a_failed_edit(root):
 
 
 def test_a_function_is_remembered_with_its_arguments(root):
-    """Another argument is another call."""
+    """Other arguments are another call."""
     asked = []
 
     def approve(approval):
@@ -410,7 +409,7 @@ def test_a_function_is_remembered_with_its_arguments(root):
 
 
 def test_a_rule_for_a_function_has_no_pattern(root):
-    """There is nothing that it could be compared with."""
+    """It would have nothing to match."""
 
     def ping(host: str) -> str:
         """Ping."""
@@ -423,7 +422,7 @@ def test_a_rule_for_a_function_has_no_pattern(root):
 
 
 def test_memory_is_no_path_of_the_workspace(root, tmp_path_factory):
-    """A rule about files does not speak of notes."""
+    """Rules about files do not apply to notes."""
     host = Host(state=str(tmp_path_factory.mktemp("state")))
     with Workspace(root, HOSTED, rules=rules("deny *(secrets/)"), host=host) as ws:
         assert ws.run("memory", {"command": "write", "path": "secrets/a", "content": "x"}).ok
@@ -431,7 +430,7 @@ def test_memory_is_no_path_of_the_workspace(root, tmp_path_factory):
 
 
 def test_a_rule_or_an_approver_that_is_none_is_refused_at_once(root):
-    """Not when it is first asked, or never."""
+    """At once, not when it is first used."""
     with pytest.raises(UsageError, match="unknown rule verdict 'dney'; expected allow, ask or deny"):
         PermissionRule("dney", "read_file")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="'deny read_file' is not a PermissionRule"):
@@ -451,7 +450,7 @@ def test_rules_that_restrict_ignore_case(path):
 
 @pytest.mark.parametrize("unit", ["{", "{a", "{,", "${", "$(", "`", "'", '"', "\\", "<<E\n", "sh -c '", "(", ";;"])
 def test_long_commands_are_checked_in_linear_time(unit):
-    """Sixty thousand ``{`` took over twenty seconds, with any rule that denies a command."""
+    """Sixty thousand ``{`` took over twenty seconds with a rule that denies a command."""
     line = unit * (200_000 // len(unit))
     start = time.process_time()
     verdict(command(line), "deny Bash(rm)")

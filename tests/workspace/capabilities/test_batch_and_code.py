@@ -1,4 +1,4 @@
-"""Several calls at once, and calls from sandboxed Python: real files, real commands, every limit."""
+"""Several calls in one batch, and calls from sandboxed Python: real files, real commands, every limit."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def batch(workspace, *calls):
 
 
 def meeting_tool() -> Tool:
-    """A tool whose calls wait for one another: three must run at the same time."""
+    """Return a tool whose calls wait for each other: three must run at the same time."""
     together = threading.Barrier(3, timeout=100)
 
     @tool(effect="read")
@@ -42,13 +42,13 @@ def meeting_tool() -> Tool:
 
 
 def test_calls_run_in_parallel(tmp_path):
-    """Three calls that wait for one another: in a row they would never end."""
+    """Three calls wait for each other, so running them in turn would never end."""
     with Workspace(tmp_path, HOSTED, tools=[meeting_tool()]) as workspace:
         assert batch(workspace, *(("meet", {"n": n}) for n in (3, 1, 2))).content == "3\n1\n2"
 
 
 def test_failure_does_not_stop_other_calls(workspace, directory):
-    """Unknown tools, wrong arguments, failing edits: each its own result, in order."""
+    """Unknown tools, wrong arguments and failed edits have their own results, in order."""
     (directory / "a").write_text("one\n")
     result = batch(
         workspace,
@@ -64,7 +64,7 @@ def test_failure_does_not_stop_other_calls(workspace, directory):
 
 
 def test_writes_to_one_file_run_in_order(workspace, directory):
-    """Twenty edits of one file, each of the line that the one before wrote."""
+    """Twenty edits of one file, each of the line that the previous one wrote."""
     (directory / "a").write_text("0\n")
     edits = [("edit_file", {"path": "a", "old_content": str(n), "new_content": str(n + 1)}) for n in range(20)]
     assert batch(workspace, *edits).data == [True] * 20
@@ -72,7 +72,7 @@ def test_writes_to_one_file_run_in_order(workspace, directory):
 
 
 def test_batch_accepts_1_to_25_calls(workspace, directory):
-    """More are told so, one by one; none at all is an error."""
+    """Each surplus call is reported. An empty batch is an error."""
     (directory / "a").write_text("x")
     result = batch(workspace, *[("read_file", {"path": "a"})] * 27)
     assert result.data == [True] * 25 + [False] * 2
@@ -85,14 +85,14 @@ def test_batch_accepts_1_to_25_calls(workspace, directory):
     [("batch", {"tool_calls": []}), ("code_execution", {"code": "1"}), ("exit", {})],
 )
 def test_batch_refuses_tools_that_must_be_separate(workspace, name, arguments):
-    """Batches in batches, also through code; and the end of the run."""
+    """Nested batches, also through code, and the end of the run."""
     result = batch(workspace, (name, arguments))
     assert result.data == [False]
     assert f"{name} cannot be part of a batch" in result.content
 
 
 def test_approvals_are_asked_one_at_a_time(directory):
-    """However many calls wait, the user sees one question after the other, and each counts for itself."""
+    """Each question is for one call."""
     at_once, most = [0], [0]
 
     def approve(approval):
@@ -112,7 +112,6 @@ def test_approvals_are_asked_one_at_a_time(directory):
 
 
 def test_nested_results_are_emitted_with_diffs(directory):
-    """A batch hides nothing."""
     seen: list[object] = []
     with Workspace(directory, HOSTED, "yolo", host=Host(events=seen.append)) as workspace:
         result = batch(workspace, ("write_file", {"path": "a", "content": "x\n"}))
@@ -128,7 +127,7 @@ def code(workspace, text, **more):
 
 
 def test_code_returns_output_and_value(workspace, directory):
-    """Keywords, positions and one dict; results are text."""
+    """With keywords, positional arguments, or one dict. Results are text."""
     (directory / "a").write_text("one\ntwo\n")
     result = code(
         workspace,
@@ -144,14 +143,13 @@ def test_code_returns_output_and_value(workspace, directory):
 
 
 def test_calls_in_code_run_in_parallel(tmp_path):
-    """`asyncio.gather` over calls that wait for one another."""
+    """`asyncio.gather` over calls that wait for each other."""
     with Workspace(tmp_path, HOSTED, tools=[meeting_tool()]) as workspace:
         text = "import asyncio\nawait asyncio.gather(meet(1), meet(2), meet(3))"
         assert code(workspace, text).content == 'return: ["1", "2", "3"]'
 
 
 def test_failing_call_raises_in_code(workspace):
-    """With the tool's own message."""
     text = "try:\n    await read_file(path='none')\nexcept RuntimeError as error:\n    print(error)"
     assert "none does not exist" in code(workspace, text).content
     result = code(workspace, "print('so far')\nawait read_file(path='none')")
@@ -206,14 +204,14 @@ def test_code_is_stopped_at_its_timeout(workspace, text):
 
 
 def test_timeout_is_reduced_to_maximum(workspace):
-    """D17: 300 s, and it is said."""
+    """D17: to 300 s, with a note."""
     assert code(workspace, "1", timeout=301).notes == ("the timeout was reduced to 300 s",)
     assert code(workspace, "1", timeout=300).notes == ()
     assert "the timeout must be more than 0" in code(workspace, "1", timeout=0).content
 
 
 def test_approvals_in_code_pause_its_deadline(directory):
-    """Modes and rules are those of the session; the user may think longer than the code may run."""
+    """Modes and rules are those of the session. Waiting for the user does not count."""
 
     def approve(approval):
         time.sleep(2.2)
@@ -228,7 +226,6 @@ def test_approvals_in_code_pause_its_deadline(directory):
 
 
 def test_code_runs_inside_a_running_event_loop(workspace):
-    """An async program can use a workspace."""
     import asyncio
 
     async def main():

@@ -1,4 +1,4 @@
-"""Questions, todo lists, memory, skills, Exit; what a host has not is not offered."""
+"""Questions, todo lists, memory, skills and Exit; a tool is offered only if the host has its capability."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.hosted_dialect import HOSTED, OWN
 
 
 class Scripted:
-    """Answers questions from a list; keeps what it was asked."""
+    """Answer questions from a list, and keep them."""
 
     def __init__(self, *answers):
         self.answers, self.asked = list(answers), []
@@ -39,7 +39,7 @@ def host(tmp_path):
 
 @pytest.fixture
 def session(directory, host):
-    """Make a session with this host; closed at the end."""
+    """Create a session with this host, which is closed at the end."""
     opened = []
 
     def session(changed=host, **settings):
@@ -55,13 +55,13 @@ def session(directory, host):
 
 
 def test_every_operation_has_an_effect():
-    """Approval goes by it."""
+    """Approval depends on it."""
     assert set(Operation.__args__) - {CallFunction} == set(EFFECTS)
     assert set(HostOperation.__args__) <= set(Operation.__args__)
 
 
 def test_absent_capability_is_not_offered(session):
-    """Headless, as it comes: nobody to ask, no model for sub-agents, no skills, no web search; the rest is there."""
+    """By default there is no user, no model for sub-agents, no skills and no web search."""
     workspace = session()
     own = {tool.naming.name for tool in OWN}
     assert own - set(workspace.tools) == {"ask", "task", "skill", "search"}
@@ -94,13 +94,12 @@ def test_call_of_absent_tool_is_explained(session, host, name, arguments, said):
 
 
 def test_default_host_has_documented_capabilities():
-    """What a prompt describes that is made without a session, and what a session has, are the same."""
+    """A prompt created without a session describes the same tools as a session has."""
     assert Host().capabilities() == default_capabilities()
 
 
 @pytest.mark.parametrize(("package", "tool"), [("pydantic_monty", "code_execution"), ("markdownify", "fetch")])
 def test_missing_extra_makes_capability_absent(session, monkeypatch, package, tool):
-    """Without the package its tool is not offered."""
     assert tool in session().tools
     monkeypatch.setattr(
         "adapter.tools.operations.capabilities.find_spec", lambda name: None if name == package else object()
@@ -116,7 +115,7 @@ def questions(*texts, **more):
 
 
 def test_questions_are_asked_and_answered_by_header(session, host):
-    """Single, several, own words; what is answered beforehand is not asked."""
+    """With one answer, several answers or free text. Prefilled questions are not asked."""
     user = Scripted(["red"], ["a", "b"], ["neither"])
     workspace = session(replace(host, questions=user))
     asked = [
@@ -142,7 +141,6 @@ def test_questions_are_asked_and_answered_by_header(session, host):
     ],
 )
 def test_invalid_questions_are_not_asked(session, host, arguments, said):
-    """The user sees none of it."""
     user = Scripted()
     result = session(replace(host, questions=user)).run("ask", arguments)
     assert said in result.content
@@ -155,7 +153,7 @@ def test_invalid_questions_are_not_asked(session, host, arguments, said):
     [([], {}), ([["a", "b"]], {"options": ["a", "b"]}), ([["c"]], {"options": ["a"], "other": False})],
 )
 def test_invalid_host_answer_raises_usage_error(session, host, answers, options):
-    """Not the model's."""
+    """It is not an error of the model."""
 
     class Wrong(Scripted):
         def ask(self, questions):
@@ -166,7 +164,7 @@ def test_invalid_host_answer_raises_usage_error(session, host, answers, options)
 
 
 def test_unanswered_question_is_an_error_result(session, host):
-    """The host says so by a ToolError."""
+    """The host raises a ToolError."""
 
     class Away:
         def ask(self, questions):
@@ -179,7 +177,6 @@ def test_unanswered_question_is_an_error_result(session, host):
 
 
 def test_todo_list_is_replaced_and_emitted(session, host):
-    """The display hears of it."""
     seen: list[object] = []
     workspace = session(replace(host, events=seen.append))
     workspace.run(
@@ -204,7 +201,7 @@ def test_todo_list_is_replaced_and_emitted(session, host):
     ],
 )
 def test_todo_status_spellings_are_normalized(written, status):
-    """X20: any case, hyphens and blanks."""
+    """X20: any case, with hyphens or spaces."""
     assert todo_status(written) == status
     with pytest.raises(ValueError, match="expected one of pending, in_progress, completed, cancelled"):
         todo_status("started")
@@ -214,7 +211,7 @@ def test_todo_status_spellings_are_normalized(written, status):
 
 
 def test_memory_outlives_the_session(session, host):
-    """Written in one, read, listed and deleted in the next."""
+    """Written in one session, then read, listed and deleted in the next."""
     assert json.loads(session().run("memory", {"command": "view"}).content)["entries"] == []
     assert session().run("memory", {"command": "write", "path": "build/how.md", "content": "make\n"}).ok
     workspace = session()
@@ -226,7 +223,7 @@ def test_memory_outlives_the_session(session, host):
 
 
 def test_memory_is_in_the_state_folder_and_not_in_the_workspace(session, directory, tmp_path):
-    """One folder per project; readable by the user alone."""
+    """One folder per project, readable only by the user."""
     session().run("memory", {"command": "write", "path": "a.md", "content": "x"})
     (note,) = (tmp_path / "state").rglob("a.md")
     assert note.parent == project_folder(str(directory), tmp_path / "state") / "memory"
@@ -235,7 +232,7 @@ def test_memory_is_in_the_state_folder_and_not_in_the_workspace(session, directo
 
 
 def test_memory_belongs_to_the_repository(tmp_path):
-    """A session in a folder of a repository has the repository's; the state folder follows XDG."""
+    """A session in a folder of a repository has the memory of the repository."""
     (tmp_path / "repo" / ".git").mkdir(parents=True)
     (tmp_path / "repo" / "sub").mkdir()
     (tmp_path / "other" / "repo").mkdir(parents=True)
@@ -246,7 +243,7 @@ def test_memory_belongs_to_the_repository(tmp_path):
 
 
 def test_state_folder_follows_xdg(monkeypatch, tmp_path):
-    """XDG_STATE_HOME when it is absolute, else below the home directory."""
+    """XDG_STATE_HOME if it is absolute; otherwise a folder in the home directory."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     assert state_folder(None) == tmp_path / "toolcall-adapter"
     monkeypatch.setenv("XDG_STATE_HOME", "relative")
@@ -281,7 +278,7 @@ def test_notes_are_confined_to_memory(session, tmp_path, directory, path, comman
     ],
 )
 def test_memory_errors_mention_memory(session, command, path, said):
-    """Not of the workspace, where a model would then look for its notes."""
+    """Errors that mention the workspace would lead a model to look for its notes there."""
     for name in ("a.md", "sub/b.md"):
         assert session().run("memory", {"command": "write", "path": name, "content": "x"}).ok
     result = session().run("memory", {"command": command, "path": path, "content": "new"})
@@ -291,7 +288,7 @@ def test_memory_errors_mention_memory(session, command, path, said):
 
 
 def test_memory_has_limits(tmp_path):
-    """200 lines a note, 50,000 bytes in all; the note that is there stays as it was."""
+    """200 lines per note, and 50,000 bytes in total. A rejected note leaves the old one unchanged."""
     memory = NoteStore(tmp_path / "memory")
     memory.write("a.md", "x\n" * 200)
     with pytest.raises(ToolError, match="the note has 201 lines; the maximum is 200"):
@@ -304,7 +301,7 @@ def test_memory_has_limits(tmp_path):
 
 
 def test_concurrent_notes_are_all_written(session):
-    """From several threads of one session; the total is kept."""
+    """From several threads of one session, within the limit."""
     workspace = session()
     threads = [
         threading.Thread(target=workspace.run, args=("memory", {"command": "write", "path": f"{n}.md", "content": "x"}))
@@ -335,7 +332,7 @@ def skills(directory):
 
 @pytest.mark.usefixtures("skills")
 def test_skills_are_found_and_named_in_the_prompt(session):
-    """In any depth below the folders; the short prompt has the titles, the full one the descriptions."""
+    """At any depth. The short prompt has the titles, the full one the descriptions."""
     workspace = session()
     assert workspace.tools["skill"].description == (
         "Load a skill (Release it | Review code). It has instructions.\n- Release it: How we release"
@@ -345,7 +342,7 @@ def test_skills_are_found_and_named_in_the_prompt(session):
 
 @pytest.mark.usefixtures("skills")
 def test_skill_is_delivered_as_result_or_user_message(session):
-    """X22: as the dialect wants it delivered."""
+    """X22: as the dialect specifies."""
     text = (
         "# Release it\n\n# Release it\n\nRun `make release`.\n\n(the skill's files are in .proxyai/skills/team/release)"
     )
@@ -357,14 +354,14 @@ def test_skill_is_delivered_as_result_or_user_message(session):
 
 @pytest.mark.usefixtures("skills")
 def test_unknown_skill_error_names_nearest(session):
-    """And all that there are."""
+    """And lists all."""
     error = session().run("skill", {"name": "Relase"}).error
     assert "available: Release it, Review code (did you mean 'Release it'" in error
 
 
 @pytest.mark.usefixtures("skills")
 def test_loading_a_skill_needs_approval(session):
-    """C004: the generic flow; not where the document asks for none."""
+    """C004: with the generic flow, unless the document requires no approval."""
     asked = []
 
     def approve(approval):
@@ -379,7 +376,7 @@ def test_loading_a_skill_needs_approval(session):
 
 
 def test_skills_in_user_folders_are_found(session, host, tmp_path):
-    """Outside the workspace, named by whoever starts the session; the workspace's win."""
+    """Folders outside the workspace are named by the user; the workspace's skills take precedence."""
     (tmp_path / "mine" / "x").mkdir(parents=True)
     (tmp_path / "mine" / "x" / "SKILL.md").write_text("---\nname: x\n---\nDo x.\n")
     workspace = session(replace(host, skill_folders=(str(tmp_path / "mine"), str(tmp_path / "none"))))
@@ -388,7 +385,7 @@ def test_skills_in_user_folders_are_found(session, host, tmp_path):
 
 @pytest.mark.usefixtures("skills")
 def test_skill_is_trusted_once_per_content(session, directory):
-    """In all sessions; other content is asked about again, and a refusal is not remembered."""
+    """For all sessions. Changed content needs approval again, and a refusal is not remembered."""
     asked: list[str] = []
 
     def load(answer: bool) -> tuple[bool, int]:
@@ -442,7 +439,7 @@ def test_skill_files_of_any_size_add_little_to_the_prompt(session, directory, te
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may open every folder")
 def test_unreadable_skill_folder_has_no_skills(session, directory):
-    """It does not keep the session from starting."""
+    """The session starts nevertheless."""
     (directory / ".maki" / "skills").mkdir(parents=True)
     (directory / ".maki").chmod(0)
     assert "skill" not in session().tools
@@ -461,7 +458,7 @@ def test_unreadable_skill_folder_has_no_skills(session, directory):
     ],
 )
 def test_front_matter_is_parsed(text, expected):
-    """Title, else heading, else name; folded values; no name or no body is no skill."""
+    """The title, else the heading, else the name. Values may be folded. A skill needs a name and a text."""
     skill = parse_skill(text, "f")
     assert (None if skill is None else (skill.name, skill.title, skill.description)) == expected
 
@@ -470,7 +467,7 @@ def test_front_matter_is_parsed(text, expected):
 
 
 def test_exit_ends_the_run(session):
-    """X30: the result says so to the loop."""
+    """X30: the result informs the loop."""
     assert session().run("exit", {}).ends
     assert not session().run("todos", {"todos": []}).ends
 

@@ -1,4 +1,4 @@
-"""The editor in memory and Blade's six tools over it: real files, changed like by any edit."""
+"""The editor in memory and Blade's six tools for it, which change real files like any edit."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_missing_file_line_or_column_is_explained(workspace, name, arguments, sa
 
 
 def test_insert_keeps_line_ends(run, workspace, directory, asked):
-    """C304, C305: after approval with the diff; the cursor stands behind the new text."""
+    """C304, C305: after approval with the diff. The cursor is then after the new text."""
     run("open_file", path="a.txt", line=2)
     run("insert_at_cursor", content="new\nlines ")
     assert (directory / "a.txt").read_bytes() == b"one\r\nnew\r\nlines two\r\nthree\r\n"
@@ -113,7 +113,7 @@ def test_insert_keeps_line_ends(run, workspace, directory, asked):
 
 
 def test_a_selection_is_read_and_replaced(run, workspace, editor, directory):
-    """C300 to C303: parts of lines and whole lines; afterwards nothing is selected."""
+    """C300 to C303: parts of lines and whole lines. Afterwards nothing is selected."""
     run("open_file", path="a.txt")
     editor.select(1, 2, start_column=2, end_column=3)
     assert (state(workspace)["selection_start_line"], state(workspace)["selection_end_line"]) == (1, 2)
@@ -145,7 +145,7 @@ def test_byte_order_mark_stays_first(run, directory):
 
 
 def test_an_empty_file_can_be_written_into(run, directory):
-    """Line 1, column 1 is there also when there are no lines."""
+    """Line 1, column 1 also exists without lines."""
     (directory / "e.txt").write_text("")
     run("open_file", path="e.txt", line=1)
     run("insert_at_cursor", content="a\n")
@@ -153,7 +153,7 @@ def test_an_empty_file_can_be_written_into(run, directory):
 
 
 def test_cursor_beyond_changed_file_is_reported(workspace, directory):
-    """The file became shorter: nothing is written at a guess."""
+    """The file became shorter, so nothing is written."""
     workspace.run("open_file", {"path": "a.txt", "line": 3})
     (directory / "a.txt").write_text("short\n")
     assert "is no longer in a.txt" in workspace.run("insert_at_cursor", {"content": "x"}).content
@@ -161,14 +161,12 @@ def test_cursor_beyond_changed_file_is_reported(workspace, directory):
 
 
 def test_a_deleted_file_is_noted(workspace, directory):
-    """State tells that an open file is gone."""
     workspace.run("open_file", {"path": "b.py"})
     (directory / "b.py").unlink()
     assert workspace.run("get_editor_state", {}).notes == ("b.py is open, but no longer exists",)
 
 
 def test_refused_change_keeps_file_cursor_and_selection(directory, editor):
-    """Without approval nothing happened."""
     (directory / "a.txt").write_text("one\n")
     with Workspace(directory, approve=lambda _: False, host=Host(editor=editor)) as workspace:
         workspace.run("open_file", {"path": "a.txt"})
@@ -179,7 +177,7 @@ def test_refused_change_keeps_file_cursor_and_selection(directory, editor):
 
 
 def test_editor_changes_are_emitted(directory):
-    """An editor's window follows."""
+    """An editor's window follows them."""
     seen: list[object] = []
     (directory / "a.txt").write_text("one\n")
     with Workspace(directory, host=Host(events=seen.append)) as workspace:
@@ -188,7 +186,7 @@ def test_editor_changes_are_emitted(directory):
 
 
 def test_without_an_editor_its_tools_are_not_offered(directory):
-    """Only the tools that need an editor are missing; the answer to a call names the tools to use instead."""
+    """Other tools are offered. A call gets the names of the tools to use instead."""
     with Workspace(directory, host=Host(editor=None)) as workspace:
         missing = get_dialect("blade").tools.keys() - workspace.tools.keys()
         assert missing == {tool.name for tool in get_dialect("blade").tools.values() if tool.needs == "editor"}
@@ -199,7 +197,7 @@ def test_without_an_editor_its_tools_are_not_offered(directory):
 
 @pytest.mark.parametrize("lines", [(2, 1), (0, 1)])
 def test_invalid_selection_is_refused(editor, lines):
-    """The end comes after the start, lines count from 1."""
+    """The end must be after the start, and lines count from 1."""
     with pytest.raises(ToolError, match="no file is open"):
         editor.select(*lines)
     editor.open("a.txt")

@@ -51,7 +51,7 @@ def test_local_search_returns_workspace_documents(workspace):
 
 
 def test_local_search_tool_is_not_described_as_web_search(workspace, directory):
-    """Neither to the model that chooses it nor in what it gives; and nobody has it who did not ask for it."""
+    """Neither in its definition nor in its results, and it is offered only on request."""
     assert (
         workspace.tools["search"].description
         == "Search the documents in the workspace: there is no web search in this session."
@@ -63,7 +63,7 @@ def test_local_search_tool_is_not_described_as_web_search(workspace, directory):
 
 
 def test_limits_and_domains_are_honored(workspace):
-    """A page of the workspace is in no domain."""
+    """A page of the workspace belongs to no domain."""
     assert len(workspace.run("search", {"query": "zebra", "limit": 1}).data["hits"]) == 1
     assert workspace.run("search", {"query": "zebra", "allowed": ["example.com"]}).data["hits"] == ()
     assert len(workspace.run("search", {"query": "zebra", "blocked": ["example.com"]}).data["hits"]) == 2
@@ -82,7 +82,7 @@ def test_limits_and_domains_are_honored(workspace):
     ],
 )
 def test_domains_include_subdomains(url, allowed, blocked, expected):
-    """By labels, not by substring; blocked wins."""
+    """By labels, not by substring. Blocked domains take precedence."""
     assert is_in_domains(url, allowed, blocked) == expected
 
 
@@ -90,7 +90,7 @@ def test_domains_include_subdomains(url, allowed, blocked, expected):
 
 
 def test_installed_libraries_are_found_by_name(workspace):
-    """Exactly, in another spelling, nearly; unknown ones are said."""
+    """By the exact name, another spelling or a similar name. Unknown ones are reported."""
     (first, *_) = workspace.run("resolve", {"name": "Jinja2"}).data["libraries"]
     assert first["id"].startswith("/pypi/jinja2/")
     assert "pydantic-core" in [found.id.split("/")[2] for found in InstalledDocs().find("pydantic_core")]
@@ -125,7 +125,6 @@ def test_docs_come_from_metadata_and_source(workspace):
     ],
 )
 def test_missing_docs_are_explained(workspace, arguments, said):
-    """With the next step."""
     import re
 
     result = workspace.run("docs", arguments)
@@ -137,7 +136,7 @@ def test_missing_docs_are_explained(workspace, arguments, said):
 
 
 def test_search_with_limit_zero_is_refused(workspace):
-    """Rather than answered with one."""
+    """It is not raised to one."""
     assert (
         "the number of results must be at least 1, got 0"
         in workspace.run("search", {"query": "zebra", "limit": 0}).content
@@ -149,7 +148,7 @@ def answer(value):
 
 
 def test_search_service_results_are_parsed(server, directory, monkeypatch):
-    """The query as text in the address, the key in a header, the usual field names, domains honoured."""
+    """The query is in the URL, the key in a header; common field names are parsed, and domains are honored."""
     monkeypatch.setenv("SEARCH_KEY", "s3cret")
     rows = [
         {"title": "A", "url": "https://a.com/1", "content": "one"},
@@ -172,7 +171,7 @@ FOUND = ({"title": "A", "url": "https://a.com/1", "content": "one"},)
 
 
 def test_exa_request_follows_its_documentation(server, directory, monkeypatch):
-    """C204: a POST of JSON with the key in x-api-key, domains by the service itself."""
+    """C204: a POST request with JSON and the key in x-api-key. Domains are filtered by the service."""
     monkeypatch.setenv("EXA_API_KEY", "exa-s3cret")
     server.pages["/search"] = answer(EXA_ANSWER)
     with Workspace(directory, HOSTED, host=Host(search=search_service("exa", server.url))) as workspace:
@@ -189,7 +188,9 @@ def test_exa_request_follows_its_documentation(server, directory, monkeypatch):
 
 
 def test_brave_request_follows_its_documentation(server, directory, monkeypatch):
-    """A GET with the key in X-Subscription-Token, domains in the query; at most 20 results, which is said."""
+    """A GET request with the key in X-Subscription-Token and domains in the query. The limit of 20 results is
+    reported.
+    """
     monkeypatch.setenv("BRAVE_API_KEY", "brave-s3cret")
     server.pages["/res/v1/web/search"] = answer(BRAVE_ANSWER)
     with Workspace(directory, HOSTED, host=Host(search=search_service("brave", server.url))) as workspace:
@@ -212,7 +213,7 @@ def test_searxng_request_follows_its_documentation(server, directory):
 
 
 def test_unknown_service_or_missing_server_is_refused():
-    """When it is named, with the names that are known."""
+    """With the known names."""
     with pytest.raises(UsageError, match="expected one of: exa, brave, searxng"):
         search_service("google")
     with pytest.raises(UsageError, match="such as http://localhost:8888"):
@@ -220,7 +221,7 @@ def test_unknown_service_or_missing_server_is_refused():
 
 
 def test_key_in_response_is_redacted(server, monkeypatch):
-    """In what it found, as it is, in an address or in JSON: transcripts and models see none of it."""
+    """In results: verbatim, in a URL or in JSON. Transcripts and models do not see it."""
     key = 'k"ey/1234'
     monkeypatch.setenv("SEARCH_KEY", key)
     rows = [{"title": f"for {key}", "url": f"https://a.com/?k={quote(key, safe='')}", "content": key}]
@@ -236,7 +237,7 @@ def test_long_hit_is_cut_with_ellipsis(server):
 
 
 def test_documentation_service_results_are_parsed(server, directory):
-    """Found by name, read by id; mode, topic and page go along."""
+    """Found by name, read by id, with the mode, topic and page."""
     server.pages["/find"] = answer([{"id": "/org/lib", "title": "Lib", "description": "d"}, {"title": "no id"}])
     server.pages["/read/org/lib"] = (200, {}, b"text " * 3_000)
     docs = HttpDocs(server.url + "/find?name={name}", server.url + "/read{id}?t={topic}&p={page}&m={mode}")
@@ -273,7 +274,7 @@ def test_service_errors_hide_address_and_key(server, monkeypatch, page, said):
 
 
 def test_missing_key_is_named(server, monkeypatch):
-    """And nothing is asked."""
+    """And no request is sent."""
     monkeypatch.delenv("SEARCH_KEY", raising=False)
     with pytest.raises(ToolError, match="SEARCH_KEY is not set"):
         HttpSearch(server.url + "/s?q={query}", key_variable="SEARCH_KEY").search(SearchWeb("x"))
@@ -281,7 +282,6 @@ def test_missing_key_is_named(server, monkeypatch):
 
 
 def test_unreachable_service_is_reported():
-    """Without its address."""
     with pytest.raises(ToolError, match="does not respond"):
         HttpSearch("http://127.0.0.1:1/?q={query}").search(SearchWeb("x"))
 

@@ -1,4 +1,4 @@
-"""Fetching pages: real servers on loopback, allowed by the explicit setting; every limit and refusal."""
+"""Fetching pages from real servers on loopback, which a setting allows: every limit and refusal."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PAGE = (
 
 
 class Server:
-    """Answers by path: (status, headers, body) or a function that writes the answer itself."""
+    """Answers by path: (status, headers, body), or a function that writes the answer."""
 
     def __init__(self):
         self.pages: dict[str, Any] = {}
@@ -88,7 +88,7 @@ def html(text, content_type="text/html; charset=utf-8"):
 
 
 def test_page_is_returned_in_requested_format(server, fetch):
-    """Scripts and styles left out; html as it is."""
+    """Without scripts and styles; html is unchanged."""
     server.pages["/"] = html(PAGE)
     assert fetch("/").text == "T\n\n# Title\n\nOne **two** [three](/x)\n\n* four\n"
     text = fetch("/", format="text").text
@@ -127,7 +127,7 @@ def test_deeply_nested_page_becomes_text(server, fetch):
 
 
 def test_request_has_query_but_no_secrets(server, fetch, monkeypatch):
-    """No cookies, no authorisation; proxies of the environment are not used."""
+    """No cookies and no authorization. Proxies of the environment are not used."""
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     server.pages["/"] = html(PAGE)
     fetch("/?q=a%20b&x=1")
@@ -140,7 +140,7 @@ def test_request_has_query_but_no_secrets(server, fetch, monkeypatch):
 
 
 def test_pages_above_five_megabytes_are_refused(server, fetch):
-    """By what is claimed, by what comes, and by what it unpacks to."""
+    """By the declared size, the received size and the unpacked size."""
     server.pages["/claimed"] = (200, {"Content-Type": "text/plain", "Content-Length": "5000001"}, b"")
     server.pages["/bomb"] = (
         200,
@@ -168,7 +168,7 @@ def test_pages_above_five_megabytes_are_refused(server, fetch):
 
 @pytest.mark.parametrize("path", ["/silent", "/drip"])
 def test_fetch_has_a_total_timeout(server, fetch, path):
-    """Silence, and a byte now and then."""
+    """Also with a byte now and then."""
     over = threading.Event()
 
     def silent(handler):
@@ -194,7 +194,7 @@ def test_fetch_has_a_total_timeout(server, fetch, path):
 
 
 def test_timeout_is_reduced_to_maximum(server, fetch):
-    """120 s, and it is said."""
+    """120 s, with a note."""
     server.pages["/"] = html("x", "text/plain")
     assert fetch("/", timeout_s=121).notes == ("the timeout was reduced to 120 s", f"fetched from {server.url}/")[:1]
     with pytest.raises(ToolError, match="the timeout must be more than 0"):
@@ -216,7 +216,7 @@ def test_timeout_is_reduced_to_maximum(server, fetch):
     ],
 )
 def test_unusable_responses_are_explained(server, fetch, answer, said):
-    """What it was, and that it is not read."""
+    """With the kind of response."""
     server.pages["/"] = answer
     with pytest.raises(ToolError, match=said):
         fetch("/")
@@ -238,7 +238,7 @@ def redirect(location):
 
 
 def test_redirects_are_followed_and_named(server, fetch):
-    """Relative and whole; where the page came from is noted."""
+    """Relative and absolute ones, with a note."""
     server.pages |= {"/a": redirect("b"), "/b": redirect(f"{server.url}/c?x=1"), "/c": html("x", "text/plain")}
     page = fetch("/a")
     assert page.url == f"{server.url}/c?x=1"
@@ -265,14 +265,13 @@ def test_redirects_are_limited(server, fetch):
     ],
 )
 def test_every_redirect_is_checked(server, fetch, location, said):
-    """An allowed page cannot send elsewhere."""
     server.pages["/"] = redirect(location)
     with pytest.raises(ToolError, match=said):
         fetch("/")
 
 
 def test_host_is_resolved_and_checked_after_redirect(server, monkeypatch):
-    """The same host may be somewhere else by then."""
+    """The host may have another address by then."""
     answers = [["127.0.0.1"], ["10.0.0.1"]]
     monkeypatch.setattr(web_fetch, "_resolve", lambda *_: answers.pop(0))
     server.pages |= {"/": redirect("/b"), "/b": html("x", "text/plain")}
@@ -313,19 +312,18 @@ def test_host_is_resolved_and_checked_after_redirect(server, monkeypatch):
     ],
 )
 def test_is_public_rejects_private_addresses(address):
-    """Private, loopback, link-local, metadata, multicast, reserved; also one written inside another."""
+    """Private, loopback, link-local, metadata, multicast and reserved addresses, also inside another address."""
     assert not web_fetch.is_public(ipaddress.ip_address(address))
 
 
 @pytest.mark.parametrize("address", ["1.1.1.1", "8.8.8.8", "2606:4700::1111", "64:ff9b::808:808"])
 def test_is_public_accepts_public_addresses(address):
-    """The rest."""
     assert web_fetch.is_public(ipaddress.ip_address(address))
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "localhost."])
 def test_loopback_is_refused_unless_allowed(server, fetch, host):
-    """The names of this machine too; nothing is sent."""
+    """Under every name of this machine. Nothing is sent."""
     port = server.url.rpartition(":")[2]
     server.pages["/"] = html("x", "text/plain")
     with pytest.raises(ToolError, match=r"port|not public"):
@@ -336,7 +334,7 @@ def test_loopback_is_refused_unless_allowed(server, fetch, host):
 
 
 def test_connection_uses_the_checked_address(server, monkeypatch):
-    """DNS rebinding: the name is looked up once; a second answer would be this machine."""
+    """DNS rebinding: the name is resolved once, because a second answer could be this machine."""
     answers = [["203.0.113.9"], ["127.0.0.1"]]
     asked = []
 
@@ -365,14 +363,14 @@ def test_connection_uses_the_checked_address(server, monkeypatch):
 
 
 def test_host_with_any_private_address_is_refused(monkeypatch):
-    """All must be; a server could offer both."""
+    """A server could use either."""
     monkeypatch.setattr(web_fetch, "_resolve", lambda *_: ["1.1.1.1", "10.0.0.1"])
     with pytest.raises(ToolError, match=r"is 10\.0\.0\.1, which is not a public address"):
         web_fetch.fetch(FetchPage("http://mixed.example/"), WebAccess())
 
 
 def test_http_becomes_https(server):
-    """What arrives at a plain port is the beginning of TLS."""
+    """The plain port receives the beginning of TLS."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         first: list[bytes] = []
 
@@ -417,13 +415,13 @@ def test_http_becomes_https(server):
     ],
 )
 def test_parse_url_is_strict(url, said):
-    """What two programs could read differently is not read."""
+    """URLs that two programs could parse differently are rejected."""
     with pytest.raises(ToolError, match=said):
         web_fetch.parse_url(url, WebAccess())
 
 
 def test_fetch_approval_is_per_host(server, tmp_path):
-    """Once a host when the user says so; a rule can name it."""
+    """Once per host if the user agrees. A rule can name the host."""
     from adapter.tools.operations.permissions import ApprovalDecision, PermissionRule
 
     server.pages["/"] = server.pages["/b"] = html("x", "text/plain")
@@ -445,7 +443,7 @@ def test_fetch_approval_is_per_host(server, tmp_path):
 
 
 def test_conversion_ends_with_the_timeout(tmp_path, monkeypatch):
-    """It is a process of its own, which has what is left of the time."""
+    """The conversion is a separate process with the remaining time."""
     job = tmp_path / "job.py"
     job.write_text("def run(data, format):\n    while True: pass\n    yield 1\n")
     monkeypatch.setattr("adapter.workspace.capabilities.html_text.__file__", str(job))

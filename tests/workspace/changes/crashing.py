@@ -1,7 +1,6 @@
-"""Changes of a workspace that die, or fail, at a chosen system call.
+"""Changes of a workspace that are killed, or fail, at a chosen system call.
 
-The scenarios are what the sweeps go through: each starts from ``lay_out`` and
-ends in one of two states of the tree, told apart by ``content_of``.
+Each scenario starts from ``lay_out`` and ends in one of two states of the tree, which ``content_of`` distinguishes.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ def lay_out(directory: Path) -> None:
 
 
 def content_of(directory: Path) -> dict[str, str]:
-    """Every entry with its mode and what it holds: two equal ones are the same tree."""
+    """Return every entry with its mode and content."""
     found = {}
     for path in sorted(directory.rglob("*")):
         name = str(path.relative_to(directory))
@@ -90,7 +89,7 @@ def content_of(directory: Path) -> dict[str, str]:
 
 @contextmanager
 def intercepted(before: Callable[[str], None], calls: Sequence[str] = CALLS) -> Iterator[None]:
-    """``before`` is called ahead of each of ``calls``; what it raises is what the call raises."""
+    """Call ``before`` ahead of each of ``calls``; its exception is the call's."""
     real = {name: getattr(os, name) for name in calls}
 
     def replacement(name: str) -> Callable[..., object]:
@@ -119,7 +118,7 @@ def intercepted(before: Callable[[str], None], calls: Sequence[str] = CALLS) -> 
 
 
 def perform(directory: Path, scenario: str, before: Callable[[str], None]) -> ToolError | None:
-    """The error that the scenario ended with, if any. ``before`` is called ahead of its system calls."""
+    """Return the error that the scenario ended with, if any. ``before`` is called ahead of its system calls."""
     with open_context(directory) as desk:
         with desk.history.store.locked():
             pass  # the place for the records is made: without one, another is taken
@@ -132,7 +131,7 @@ def perform(directory: Path, scenario: str, before: Callable[[str], None]) -> To
 
 
 class Failing:
-    """Fails the calls with the numbers ``which``, of one kind or of all."""
+    """Make the calls with the numbers ``which`` fail, of one kind or of all."""
 
     def __init__(self, which: set[int], code: int, kind: str | None = None) -> None:
         self.which, self.code, self.kind, self.count = which, code, kind, 0
@@ -145,7 +144,7 @@ class Failing:
 
 
 class Killing(Failing):
-    """Kills the process instead."""
+    """Kill the process instead."""
 
     def __call__(self, name: str) -> None:
         try:
@@ -155,7 +154,7 @@ class Killing(Failing):
 
 
 def killed(action: Callable[[], object]) -> bool:
-    """Whether ``action`` got killed. Forked, so that this costs milliseconds."""
+    """Return whether ``action`` was killed. It is forked, which takes milliseconds."""
     child = os.fork()
     if child == 0:
         try:
@@ -190,7 +189,7 @@ LINES, MARKED = 2_000, 20
 
 
 def version_text(version: int) -> str:
-    """A file of about 100 KB that a torn write cannot leave whole."""
+    """Return about 100 KB of text in which a torn write is visible."""
     lines = [f"line {number:06d} of a file that does not change\n" for number in range(LINES)]
     lines[:: LINES // MARKED] = [f"{version:08d} mark {number}\n" for number in range(MARKED)]
     return "".join(lines)
@@ -201,7 +200,7 @@ def next_write(version: int) -> Operation:
 
 
 def next_edit(version: int) -> Operation:
-    """Every mark by one edit: what stands before them all is the version."""
+    """Return an edit of every mark. The text before all marks is the version."""
     old, new = version_text(version - 1), version_text(version)
     return PatchText("target", (Patch(old, new),))
 
@@ -232,7 +231,7 @@ SINGLE: dict[str, Callable[[int], Operation]] = {
 
 @dataclass(slots=True)
 class Kills:
-    """What kills in the middle of single changes left. ``strays``: most files of ours beside one target at a time."""
+    """The result of kills during single changes. ``strays``: the largest number of temporary files next to a target."""
 
     kills: int = 0
     changes: int = 0
@@ -253,7 +252,7 @@ def change_forever(directory: Path, next_change: Callable[[int], Operation], ver
 
 
 def overwrite_forever(directory: Path, version: int, begun: int) -> None:
-    """What our writes are not: the file opened and written in place."""
+    """Write the file in place, again and again, unlike our writes."""
     os.write(begun, b".")
     for number in count(version + 1):
         (directory / "target").write_text(version_text(number), encoding="utf-8")
@@ -261,7 +260,7 @@ def overwrite_forever(directory: Path, version: int, begun: int) -> None:
 
 
 def kill_one_file(directory: Path, name: str, kills: int, seed: int = 0) -> Kills:
-    """SIGKILL at random moments while one file is changed again and again; ``naive`` for `overwrite_forever`."""
+    """Send SIGKILL at random moments while one file is changed again and again; ``naive`` for `overwrite_forever`."""
     choice, results, version = Random(seed), Kills(), 0
     (directory / "copies").mkdir(parents=True)
     (directory / "moved").mkdir()
@@ -307,7 +306,7 @@ def kill_one_file(directory: Path, name: str, kills: int, seed: int = 0) -> Kill
 
 
 def _version(directory: Path, name: str, known: int) -> int:
-    """Up to where the changes came, of which ``known`` were there before."""
+    """Return the last version that was written, of which ``known`` existed before."""
     if name == "copy":
         return max([known, *(int(path.name) for path in (directory / "copies").iterdir())])
     if name == "move":
@@ -323,7 +322,7 @@ def _is_whole(path: Path) -> bool:
 
 
 def _strays(directory: Path) -> list[str]:
-    """The files of a change that is not over, each as the name of what it belongs to."""
+    """Return the temporary files of unfinished changes, each by the name of its target."""
     with suppress(FileNotFoundError):
         return [str(path.with_suffix("")) for path in directory.rglob(".adapter-*")]
     return []

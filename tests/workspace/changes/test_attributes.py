@@ -1,4 +1,4 @@
-"""What a file has beside its bytes, on a real file system: extended attributes, access lists, further names."""
+"""File attributes on a real file system: extended attributes, access lists, hard links."""
 
 import os
 import struct
@@ -15,7 +15,7 @@ USER_OBJECT, USER, GROUP_OBJECT, MASK, OTHER = 0x01, 0x02, 0x04, 0x10, 0x20
 
 
 def access_list(user=None):
-    """A POSIX access list as Linux stores it: the owner may all, ``user`` may read, others nothing."""
+    """Return a POSIX access list as Linux stores it: full access for the owner, read access for ``user``."""
     nobody = 0xFFFFFFFF
     entries = [(USER_OBJECT, 6, nobody), (GROUP_OBJECT, 4, nobody), (MASK, 4, nobody), (OTHER, 0, nobody)]
     if user is not None:
@@ -54,7 +54,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_extended_attributes_survive_a_change(workspace, directory, change):
-    """Also the undo of it."""
+    """And its undo."""
     path = directory / "f"
     path.write_text("one\n")
     set_or_skip(path, "user.origin", b"https://example.org/\0\xff")
@@ -70,7 +70,7 @@ def test_extended_attributes_survive_a_change(workspace, directory, change):
 
 
 def test_extended_attributes_survive_merging_undo(workspace, directory):
-    """The file was changed since; what it has beside its bytes is what it has then."""
+    """The file changed in between, and its current attributes are kept."""
     path = directory / "f"
     path.write_text("one\n" + "x\n" * 20)
     workspace.run(*CHANGES["edit"])
@@ -83,7 +83,7 @@ def test_extended_attributes_survive_merging_undo(workspace, directory):
 
 
 def test_extended_attributes_move_with_an_edited_file(workspace, directory):
-    """An edit that also moves the file makes a new one with all of the old one's."""
+    """The edit creates a new file with all attributes of the old one."""
     (directory / "f").write_text("one\n")
     set_or_skip(directory / "f", "user.origin", b"here")
     patch = "*** Begin Patch\n*** Update File: f\n*** Move to: g\n-one\n+two\n*** End Patch"
@@ -94,7 +94,6 @@ def test_extended_attributes_move_with_an_edited_file(workspace, directory):
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_access_list_survives_a_change(workspace, directory, change):
-    """Who may read a file is not changed by editing it."""
     path = directory / "f"
     path.write_text("one\n")
     set_or_skip(path, ACCESS_LIST, access_list(user=4711))
@@ -105,7 +104,7 @@ def test_access_list_survives_a_change(workspace, directory, change):
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_edited_file_inherits_no_access_list(workspace, directory, change):
-    """Its default is for new files: one that had no list, and a narrow mode, keeps both."""
+    """A default list is for new files. A file without a list keeps its narrow mode."""
     path = directory / "f"
     path.write_text("one\n")
     path.chmod(0o600)
@@ -116,7 +115,7 @@ def test_edited_file_inherits_no_access_list(workspace, directory, change):
 
 
 def test_lost_user_attribute_is_an_error(directory):
-    """One that cannot be set is an error; those that vouch for the content are not copied to other content."""
+    """An attribute that cannot be set is an error. Those that certify the content are not copied to other content."""
     (directory / "f").write_text("one\n")
     descriptor = os.open(directory / "f", os.O_RDWR)
     try:
@@ -130,7 +129,7 @@ def test_lost_user_attribute_is_an_error(directory):
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_file_with_hard_link_is_refused(workspace, directory, tmp_path, change):
-    """Neither is the link broken, nor the other name written through; deleting and moving a name are fine."""
+    """The link is not broken, and the other name is not written. Deleting and moving a name works."""
     path = directory / "f"
     path.write_text("one\n")
     other = tmp_path / "other"
@@ -151,7 +150,7 @@ def test_file_with_hard_link_is_refused(workspace, directory, tmp_path, change):
 
 
 def test_hard_link_made_since_prevents_undo(workspace, directory, tmp_path):
-    """For the same reason, and with the same words."""
+    """With the same message."""
     path = directory / "f"
     path.write_text("one\n")
     assert workspace.run(*CHANGES["edit"]).ok

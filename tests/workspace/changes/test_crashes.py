@@ -1,4 +1,6 @@
-"""Whatever fails or dies in the middle of a change: all old or all new, said, and nothing left behind."""
+"""After a failure or kill during a change, everything is old or new, the user is informed, and nothing is left
+behind.
+"""
 
 import os
 import random
@@ -38,7 +40,7 @@ IN_MEMORY = Path("/dev/shm")
 
 @pytest.fixture
 def quick(monkeypatch):
-    """A place in memory: there are thousands of runs, and a kill, unlike a power failure, does not ask for a disk."""
+    """A folder in memory, because there are thousands of runs, and a kill does not depend on the disk."""
     folder = Path(tempfile.mkdtemp(dir=IN_MEMORY if IN_MEMORY.is_dir() else None))
     monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
     yield folder
@@ -53,7 +55,7 @@ def fresh(folder, name):
 
 
 def outcomes(folder, scenario):
-    """The tree before the scenario and after it."""
+    """Return the tree before and after the scenario."""
     directory = fresh(folder, "whole")
     old = content_of(directory)
     assert perform(directory, scenario, lambda _: None) is None
@@ -69,7 +71,7 @@ def count_calls(folder, scenario):
 
 
 def reopened(directory):
-    """The tree after the next start, how many changes are recorded, and what was said."""
+    """Return the tree after the next start, the number of recorded changes, and the messages."""
     with open_context(directory) as desk:
         return content_of(directory), len(desk.history.changes()), desk.history.recovered
 
@@ -84,7 +86,9 @@ def descriptors():
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_failing_call_leaves_old_or_new_content(quick, scenario):
-    """The n-th call of each kind fails, for n = 1.. until none does: no half change, no descriptor kept, it is said."""
+    """The n-th call of each kind fails, for n = 1.. until none does. No change is partial, no descriptor stays open,
+    and a message is shown.
+    """
     old, new = outcomes(quick, scenario)
     injected = 0
     for call in CALLS:
@@ -111,7 +115,7 @@ def test_failing_call_leaves_old_or_new_content(quick, scenario):
 
 @pytest.mark.parametrize("scenario", ["files", "delete", "copy"])
 def test_second_failure_is_repaired(quick, scenario):
-    """The roll-back fails as well: it is said, and made good when the workspace is opened again."""
+    """The rollback also fails. A message is shown, and the workspace is repaired when it is opened again."""
     old, new = outcomes(quick, scenario)
     choice = random.Random(4)
     for number in range(100):
@@ -125,9 +129,9 @@ def test_second_failure_is_repaired(quick, scenario):
 
 
 def kill_before_calls(folder, scenario, step=1):
-    """Kill before every ``step``-th system call: how many kills hit, and the versions found afterwards.
+    """Kill before every ``step``-th system call, and return the number of kills and the versions found afterwards.
 
-    Also what `benchmarks/kill_writes.py` runs, with all calls.
+    `benchmarks/kill_writes.py` runs this for all calls.
     """
     old, new = outcomes(folder, scenario)
     number, versions = 1, {"old": 0, "new": 0}
@@ -148,7 +152,7 @@ def kill_before_calls(folder, scenario, step=1):
 @pytest.mark.parametrize("scenario", SCENARIOS)
 @apart
 def test_kill_before_system_call_is_repaired(quick, scenario):
-    """After the next start: one version, and nothing else in the tree."""
+    """At the next start: one version, and no other files."""
     versions = kill_before_calls(quick, scenario, step=7)
     assert versions["old"] > 0
     assert versions["new"] > 0
@@ -157,7 +161,7 @@ def test_kill_before_system_call_is_repaired(quick, scenario):
 @pytest.mark.parametrize("scenario", ["write", "patch"])
 @apart
 def test_file_is_whole_before_any_repair(quick, scenario):
-    """Killed before any system call, the file is the old or the new one, for readers that repair nothing."""
+    """After a kill before any system call, the file is the old or the new one, for readers that repair nothing."""
     whole = {content["a.txt"] for content in outcomes(quick, scenario)}
     number, was_killed = 0, True
     while was_killed:
@@ -171,7 +175,7 @@ def test_file_is_whole_before_any_repair(quick, scenario):
 
 @apart
 def test_journal_on_another_file_system_works(quick, tmp_path):
-    """Renames do not reach it: what was there before is copied."""
+    """Renames cannot cross file systems, so old content is copied."""
     os.environ["XDG_STATE_HOME"] = str(tmp_path)
     for scenario in ("files", "delete"):
         kill_before_calls(quick, scenario, step=31)
@@ -185,7 +189,7 @@ def test_journal_on_another_file_system_works(quick, tmp_path):
 
 @apart
 def test_kill_during_repair_is_repaired(quick):
-    """Recovery can be cut off, too, at any call."""
+    """Recovery can be killed at any call."""
     old, new = outcomes(quick, "files")
 
     def repair(directory, number):
@@ -204,7 +208,7 @@ def test_kill_during_repair_is_repaired(quick):
 
 @apart
 def test_concurrent_starts_repair_once(quick):
-    """Under a lock: each finds one version, and goes on to change it."""
+    """Under a lock. Each finds one version and then changes it."""
     versions = outcomes(quick, "files")
 
     def start(directory, name):
@@ -234,14 +238,14 @@ def test_concurrent_starts_repair_once(quick):
 
 @apart
 def test_random_kills_with_wide_rename_window_are_repaired(quick):
-    """A real process, a real SIGKILL: five files are of one version each time, and nothing is left behind."""
+    """A real process and a real SIGKILL: five files always have the same version, and nothing is left behind."""
     results = kill_at_random_moments(quick, kills=15, seed=1)
     assert results["torn"] == results["left behind"] == 0
     assert results["repaired"] > 0
 
 
 def kill_at_random_moments(folder, kills, seed):
-    """Also what `benchmarks/kill_writes.py` runs."""
+    """`benchmarks/kill_writes.py` also runs this."""
     choice = random.Random(seed)
     directory = folder / "killed"
     for name in ("only/0", "only/1"):
@@ -273,7 +277,7 @@ def kill_at_random_moments(folder, kills, seed):
 @pytest.mark.parametrize("change", SINGLE)
 @apart
 def test_kill_leaves_single_file_intact(quick, change):
-    """At any moment the file is the old or the new one; what is left beside it goes with the next change."""
+    """At any moment the file is the old or the new one. Temporary files are removed by the next change."""
     results = kill_one_file(quick / "one", change, kills=6)
     assert results.changes > 0
     assert (results.torn, results.stay) == (0, 0)
@@ -282,5 +286,5 @@ def test_kill_leaves_single_file_intact(quick, change):
 
 @apart
 def test_in_place_write_can_be_torn(quick):
-    """The same kills find that a file which is written in place is half there."""
+    """The same kills leave a file that is written in place half written."""
     assert any(kill_one_file(quick / f"{number}", "naive", kills=10).torn for number in range(20))

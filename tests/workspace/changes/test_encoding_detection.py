@@ -1,4 +1,4 @@
-"""New characters in files whose encoding is not known, and files in UTF-16 that do not say so."""
+"""New characters in files of unknown encoding, and UTF-16 files without a byte order mark."""
 
 import pytest
 
@@ -41,7 +41,7 @@ def edit(workspace, new):
     ],
 )
 def test_guessed_encoding_rejects_new_characters(workspace, directory, text, encoding, new):
-    """It would be other bytes in another encoding; not one byte of the file changes."""
+    """They would have other bytes in another encoding. No byte of the file changes."""
     before = text.encode(encoding)
     (directory / "f").write_bytes(before)
     result = edit(workspace, new)
@@ -54,14 +54,14 @@ def test_guessed_encoding_rejects_new_characters(workspace, directory, text, enc
     ("text", "encoding"), [(RUSSIAN, "koi8-r"), (RUSSIAN, "cp1251"), (CAFE, "latin-1"), (CHINESE, "gbk")]
 )
 def test_ascii_is_written_in_any_encoding(workspace, directory, text, encoding):
-    """Every other byte stays."""
+    """All other bytes stay."""
     (directory / "f").write_bytes(text.encode(encoding))
     assert edit(workspace, "port = 9000").ok
     assert (directory / "f").read_bytes() == text.replace("port = 1", "port = 9000").encode(encoding)
 
 
 def test_existing_character_keeps_its_bytes(workspace, directory):
-    """What the model copies from the file is what the file has, whatever it is called."""
+    """Text that the model copies from the file has the file's bytes, in any encoding."""
     before = CAFE.encode("latin-1")
     (directory / "f").write_bytes(before)
     shown = decode(before, "f").text.split("\n")[0]
@@ -95,7 +95,7 @@ def test_chosen_encoding_is_used(tmp_path, directory, text, encoding):
 
 
 def test_chosen_encoding_is_ignored_if_it_does_not_decode(tmp_path, directory):
-    """A file that is something else is guessed as before."""
+    """The encoding is then guessed."""
     before = b"caf\xe9\x81\nport = 1\n"
     (directory / "f").write_bytes(before)
     with Workspace(directory, approve="yolo", state=tmp_path / "state", encoding="euc_jp") as workspace:
@@ -106,14 +106,14 @@ def test_chosen_encoding_is_ignored_if_it_does_not_decode(tmp_path, directory):
 
 @pytest.mark.parametrize("name", ["klingon", "utf-16", "rot13", "cp037", "hex"])
 def test_unknown_encoding_is_a_usage_error(tmp_path, name):
-    """Also one in which ASCII is not ASCII."""
+    """Also one that is not compatible with ASCII."""
     with pytest.raises(UsageError, match="unknown encoding"):
         Workspace(tmp_path, encoding=name)
 
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
 def test_utf16_without_mark_is_detected(workspace, directory, encoding):
-    """Where its NULs stand says so; it is read, searched and edited in itself."""
+    """By the positions of its NULs. It is read, searched and edited as UTF-16."""
     text = "[server]\r\nport = 1\r\nname = \u0416\u00e9\r\n"
     (directory / "f").write_bytes(text.encode(encoding))
     assert "port = 1" in workspace.run("read_file", {"path": "f"}).content
@@ -138,7 +138,6 @@ def test_utf16_without_mark_is_detected(workspace, directory, encoding):
     ],
 )
 def test_data_with_other_nuls_is_binary(data):
-    """As before."""
     assert detect_unmarked_utf16(data) is None
     assert is_binary(data)
     with pytest.raises(ToolError, match="is a binary file"):
@@ -146,7 +145,7 @@ def test_data_with_other_nuls_is_binary(data):
 
 
 def test_plausible_encodings_round_trip():
-    """Among them the one that it is in."""
+    """One of them is the real one."""
     for encoding in ("koi8-r", "cp1251", "cp1252", "gb18030", "big5"):
         text = {"gb18030": CHINESE, "big5": "\u7aef\n", "cp1252": CAFE}.get(encoding, RUSSIAN)
         assert encoding in plausible_encodings(encode(text, encoding, "f"))

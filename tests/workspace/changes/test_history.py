@@ -1,4 +1,4 @@
-"""Several files as one change, previews, batches, undoing, and files that changed behind the model's back."""
+"""Changes of several files, previews, batches, undo, and files that other programs changed."""
 
 import json
 import os
@@ -36,7 +36,7 @@ MISS = ("apply_edit", {"path": "a.txt", "old_text": "absent", "new_text": "x"})
 
 
 def test_changes_of_several_files_are_atomic(workspace, stocked):
-    """Updated, added, deleted and moved; the mode goes along, and the diff shows all of it."""
+    """Updated, added, deleted and moved files, with their modes and one diff."""
     outcome = workspace.perform(SCENARIOS["files"])
     assert isinstance(outcome, FilesPatched)
     assert outcome.done == (
@@ -55,7 +55,6 @@ def test_changes_of_several_files_are_atomic(workspace, stocked):
 
 
 def test_failed_edits_are_all_named_and_none_applied(workspace, stocked):
-    """One answer, all that is wrong with it."""
     before = content_of(stocked)
     edits = (
         FileEdit("a.txt", patches=(Patch("a2", "A2"),)),
@@ -79,7 +78,7 @@ def test_failed_edits_are_all_named_and_none_applied(workspace, stocked):
 
 
 def test_second_edit_of_a_file_sees_the_first(workspace, stocked):
-    """Also moved and then edited, or deleted and made anew."""
+    """Also after a move, or after deleting and creating it again."""
     edits = (
         FileEdit("a.txt", patches=(Patch("a2", "A2"),), moved_to="b.txt"),
         FileEdit("b.txt", patches=(Patch("A2", "B2"),)),
@@ -96,7 +95,7 @@ def test_second_edit_of_a_file_sees_the_first(workspace, stocked):
 
 
 def test_deletes_among_edits_need_approval(stocked):
-    """The gravest of the edits decides."""
+    """The most dangerous edit decides."""
     with Workspace(stocked, approve="auto-edit") as workspace:
         workspace.perform(PatchFiles((FileEdit("a.txt", patches=(Patch("a2", "A2"),)),)))
         with pytest.raises(ToolError, match="approval"):
@@ -108,7 +107,6 @@ def test_deletes_among_edits_need_approval(stocked):
 
 @pytest.mark.parametrize("call", [EDIT, WRITE, DELETE, ("move_file", {"source": "src", "destination": "x/y"})])
 def test_preview_matches_run_without_changes(workspace, stocked, call):
-    """The same summary and diff."""
     before = content_of(stocked)
     preview = workspace.preview(*call)
     assert preview.ok
@@ -118,7 +116,6 @@ def test_preview_matches_run_without_changes(workspace, stocked, call):
 
 
 def test_preview_of_failing_call_fails(workspace, stocked):
-    """With the same message."""
     assert workspace.preview(*MISS).content == workspace.run(*MISS).content
 
 
@@ -126,7 +123,7 @@ def test_preview_of_failing_call_fails(workspace, stocked):
 
 
 def test_batch_applies_all_calls(workspace, stocked):
-    """One result per call, and a later call sees what an earlier one did."""
+    """Each call has a result, and sees the effect of the calls before it."""
     results = workspace.run_calls(turn(EDIT, WRITE, ("read_file", {"path": "a.txt"})), atomic=True)
     assert [result.ok for result in results] == [True, True, True]
     assert "A2" in results[2].content
@@ -135,7 +132,7 @@ def test_batch_applies_all_calls(workspace, stocked):
 
 @pytest.mark.parametrize("bad", [MISS, ("nope", {}), ("run_command", {"command": "touch ran", "cwd": "."})])
 def test_batch_with_failing_call_changes_nothing(workspace, stocked, bad):
-    """Each result says so; commands, which cannot be taken back, are not run."""
+    """Each result reports it. Commands, which cannot be undone, are not run."""
     before = content_of(stocked)
     stamp = (stocked / "a.txt").stat().st_mtime_ns
     results = workspace.run_calls(turn(EDIT, WRITE, DELETE, bad), atomic=True)
@@ -148,7 +145,7 @@ def test_batch_with_failing_call_changes_nothing(workspace, stocked, bad):
 
 
 def test_killed_batch_is_rolled_back(stocked):
-    """The changes that were whole by themselves go as well."""
+    """Also its complete changes."""
     before = content_of(stocked)
     child = os.fork()
     if child == 0:
@@ -166,7 +163,7 @@ def test_killed_batch_is_rolled_back(stocked):
 
 
 def test_every_kind_of_change_is_undone(workspace, stocked):
-    """Newest first, down to where the session began, times and modes included."""
+    """From the newest to the start of the session, including times and modes."""
     os.utime(stocked / "a.txt", ns=(1, 10**18))
     trees = []
     order = [SCENARIOS[name] for name in ("patch", "write", "copy", "directory", "create", "delete file")]
@@ -186,7 +183,7 @@ def test_every_kind_of_change_is_undone(workspace, stocked):
 
 
 def test_undo_keeps_other_edits_of_the_file(workspace, stocked):
-    """Three-way: only the tool's lines go back."""
+    """A three-way merge reverts only the tool's lines."""
     path = stocked / "long.txt"
     path.write_text("".join(f"line {number}\n" for number in range(40)))
     workspace.run("apply_edit", {"path": "long.txt", "old_text": "line 5\n", "new_text": "five\nand more\n"})
@@ -198,7 +195,7 @@ def test_undo_keeps_other_edits_of_the_file(workspace, stocked):
 
 
 def test_undo_that_would_lose_edits_is_refused(workspace, stocked):
-    """What changed is named; nothing is done, and other files of the change stay, too."""
+    """The changed lines are named. Nothing is done, also not in other files of the change."""
     workspace.perform(SCENARIOS["files"])
     (stocked / "a.txt").write_text("a1\nA2 and mine\na3\n")
     (stocked / "new" / "deep" / "c.txt").write_text("mine\n")
@@ -211,7 +208,7 @@ def test_undo_that_would_lose_edits_is_refused(workspace, stocked):
 
 
 def test_stored_content_is_verified_before_undo(workspace, stocked):
-    """The old file is kept as it is, and is changed by a program that has it open."""
+    """The stored file can be changed by a program that has it open."""
     with (stocked / "a.txt").open("r+") as old:
         workspace.run(*EDIT)
         old.write("changed\n")
@@ -220,7 +217,7 @@ def test_stored_content_is_verified_before_undo(workspace, stocked):
 
 
 def test_failed_rollback_of_batch_is_reported(stocked):
-    """Somebody changed a file between two calls."""
+    """Another program changed a file between two calls."""
 
     def meddle(approval):
         if approval.effect == "delete":
@@ -234,7 +231,7 @@ def test_failed_rollback_of_batch_is_reported(stocked):
 
 
 def test_undo_keeps_files_of_others(workspace, stocked):
-    """A directory made for a file is removed only when it is empty."""
+    """A directory that was created for a file is removed only if it is empty."""
     workspace.run(*WRITE)
     (stocked / "new" / "mine").write_text("mine")
     workspace.undo()
@@ -242,7 +239,6 @@ def test_undo_keeps_files_of_others(workspace, stocked):
 
 
 def test_undo_applies_to_own_session(stocked):
-    """Another program's change is not this one's to take back."""
     with Workspace(stocked, approve="yolo") as one, Workspace(stocked, approve="yolo") as other:
         one.run(*EDIT)
         other.run(*WRITE)
@@ -251,7 +247,7 @@ def test_undo_applies_to_own_session(stocked):
 
 
 def test_oldest_changes_are_dropped(workspace, stocked, monkeypatch):
-    """What is kept is bounded, by number and by bytes; a change that is too large says so."""
+    """The number and the bytes are limited. A change that is too large is reported."""
     monkeypatch.setattr("adapter.workspace.changes.journal.MAX_CHANGES", 3)
     for number in range(5):
         workspace.run("write_file", {"path": f"f{number}", "content": "x"})
@@ -264,7 +260,7 @@ def test_oldest_changes_are_dropped(workspace, stocked, monkeypatch):
 
 
 def test_journal_is_outside_and_inaccessible(tmp_path, monkeypatch):
-    """Nothing of them is in the workspace; where the workspace holds them, no tool sees or touches them."""
+    """If the workspace contains the records, no tool sees or changes them."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / ".local" / "state"))
     with Workspace(tmp_path, approve="yolo") as workspace:
         workspace.run("write_file", {"path": "f.txt", "content": "x"})
@@ -279,7 +275,7 @@ def test_journal_is_outside_and_inaccessible(tmp_path, monkeypatch):
 
 
 def test_changes_work_without_a_state_folder(directory, monkeypatch, tmp_path):
-    """A file stands where the directory should be."""
+    """A file is in the place of the folder."""
     (tmp_path / "state").write_text("")
     with Workspace(directory, approve="yolo", state=tmp_path / "state") as workspace:
         assert "until the program ends" in workspace.run(*WRITE).notes[0]
@@ -291,7 +287,7 @@ def test_changes_work_without_a_state_folder(directory, monkeypatch, tmp_path):
 
 
 def test_overwriting_file_changed_since_read_is_refused(run, refusal, stocked):
-    """What changed is named; reading it again is the way."""
+    """The message names the changed lines and the next step."""
     run("read_file", path="a.txt")
     (stocked / "a.txt").write_text("a1\na2\nmine\n")
     message = refusal("write_file", path="a.txt", content="all new\n")
@@ -304,7 +300,7 @@ def test_overwriting_file_changed_since_read_is_refused(run, refusal, stocked):
 
 
 def test_edits_of_changed_file_require_exact_match(run, refusal, stocked):
-    """A loose match in a text that the model does not know is none."""
+    """A fuzzy match in a text that the model has not read is rejected."""
     run("read_file", path="a.txt")
     (stocked / "a.txt").write_text("a1\n    a2 = call(x)\na3\nmore\n")
     refused = refusal("apply_edit", path="a.txt", old_text="a2  =  call(x)", new_text="b")
@@ -314,7 +310,7 @@ def test_edits_of_changed_file_require_exact_match(run, refusal, stocked):
 
 
 def test_overwriting_unread_file_is_noted(workspace, stocked):
-    """Allowed, as the tool's document promises; the note tells who looks on."""
+    """The tool's document permits it. The note is for the user."""
     result = workspace.run("write_file", {"path": "a.txt", "content": "new\n"})
     assert result.ok
     assert "without having been read" in result.notes[0]
@@ -322,7 +318,7 @@ def test_overwriting_unread_file_is_noted(workspace, stocked):
 
 @pytest.mark.parametrize("forged", ["../secret", "/etc/hostname", ".git/config", "link/secret", "a/../../secret"])
 def test_forged_record_stays_inside_workspace(tmp_path, forged):
-    """Whoever changes the records of changes cannot have `undo` write elsewhere: they name paths for the same gate."""
+    """Its paths are resolved like all others, so `undo` cannot write elsewhere."""
     root, state = tmp_path / "root", tmp_path / "state"
     (root / ".git").mkdir(parents=True)
     (root / ".git" / "config").write_text("kept")
@@ -353,7 +349,7 @@ def test_undo_in_a_later_session_names_the_earlier_change(stocked):
 @needs_descriptors
 @pytest.mark.parametrize("name", ["one-edit", "new-file", "deleted-file", "several-files"])
 def test_undo_record_is_on_the_disk_before_the_file_changes(stocked, monkeypatch, name):
-    """The record, its folder and the journal are synchronised before the first rename in the workspace."""
+    """The record, its folder and the journal are synced before the first rename in the workspace."""
     calls = {
         "one-edit": EDIT,
         "new-file": ("write_file", {"path": "new.txt", "content": "x\n"}),

@@ -1,4 +1,4 @@
-"""What was undone is made again, whole or not at all, as long as nothing new was made."""
+"""Redo of undone changes, all or nothing, until a new change is made."""
 
 import shutil
 import tempfile
@@ -28,7 +28,7 @@ def stocked(directory):
 
 
 def test_every_kind_of_change_is_redone(workspace, stocked):
-    """As often as one likes, in the order in which it was made; the diff is that of the change."""
+    """Any number of times, in the original order, with the same diff."""
     order = [SCENARIOS[name] for name in ("patch", "write", "copy", "directory", "create", "files", "delete file")]
     order += [Move("new", "later/new"), Delete("src", recursive=True)]
     (stocked / "a.txt").write_text("a1\na2\na3\n")
@@ -52,7 +52,7 @@ def test_every_kind_of_change_is_redone(workspace, stocked):
 
 
 def test_redo_is_refused_after_a_new_change(workspace, stocked):
-    """What was undone before it cannot come back; after an undo of the new one, that one can."""
+    """Undoing the new change makes redo of it possible."""
     workspace.run(*EDIT)
     workspace.undo()
     workspace.run("write_file", {"path": "b.txt", "content": "b\n"})
@@ -63,7 +63,7 @@ def test_redo_is_refused_after_a_new_change(workspace, stocked):
 
 
 def test_redo_keeps_later_edits_or_is_refused(workspace, stocked):
-    """As with an undo."""
+    """As with undo."""
     path = stocked / "long.txt"
     path.write_text("".join(f"line {number}\n" for number in range(40)))
     workspace.run("apply_edit", {"path": "long.txt", "old_text": "line 5\n", "new_text": "five\n"})
@@ -79,7 +79,7 @@ def test_redo_keeps_later_edits_or_is_refused(workspace, stocked):
 
 
 def test_redo_applies_to_own_session(stocked):
-    """And a batch that failed leaves nothing to redo."""
+    """A failed batch leaves nothing to redo."""
     with Workspace(stocked, approve="yolo") as one, Workspace(stocked, approve="yolo") as other:
         one.run(*EDIT)
         one.undo()
@@ -102,12 +102,12 @@ def quick(monkeypatch):
 
 
 def files_of(directory):
-    """An empty directory that could not be removed does no harm."""
+    """Return the files. An empty directory that could not be removed is ignored."""
     return {name: held for name, held in content_of(directory).items() if held != "directory"}
 
 
 def turned(directory, what, before):
-    """Undo the last change, or redo it."""
+    """Undo or redo the last change."""
     with open_context(directory) as desk, intercepted(before):
         getattr(desk.history, what)()
 
@@ -116,7 +116,7 @@ def turned(directory, what, before):
 @pytest.mark.parametrize("fault", ["kill", "error"])
 @apart
 def test_failure_before_system_call_is_rolled_back(quick, what, fault):
-    """Killed or failing: one version and nothing else in the tree, and the way back is open."""
+    """After a kill or failure there is one version, no other file, and the step can be repeated."""
     number, hits = 1, 0
     while True:
         directory = quick / str(number)
@@ -149,7 +149,7 @@ def test_failure_before_system_call_is_rolled_back(quick, what, fault):
 
 
 def test_net_diff_has_one_diff_per_file(workspace, stocked):
-    """Against what is there now: what was undone is none, what was changed twice is once, a file keeps its origin."""
+    """From the original to the current content: undone changes are absent, and repeated ones combined."""
     assert workspace.history.diff() == ""
     workspace.run(*EDIT)
     workspace.run("apply_edit", {"path": "a.txt", "old_text": "A2", "new_text": "aa2"})

@@ -1,4 +1,4 @@
-"""The records of changes, changed by somebody else: nothing but this workspace is changed, and nothing crashes."""
+"""Records of changes that someone tampered with: nothing outside this workspace is changed, and nothing crashes."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from tests.command_line import adapter
 
 
 def _record(root: Path, state: Path) -> Path:
-    """A change of `victim`, and its record."""
+    """Record a change of `victim`, and return the record."""
     with Workspace(root, approve="yolo", state=state) as workspace:
         for text in ("one", "two"):
             assert workspace.run("write_file", {"path": "victim", "content": text}).ok
@@ -70,7 +70,7 @@ def _is_file(record: Path) -> None:
     ],
 )  # fmt: skip
 def test_tampered_records_are_harmless(tmp_path, tampered):
-    """What cannot be read is no change; what says something else is refused, or is a change of this workspace alone."""
+    """Unreadable records are ignored. Forged ones are refused, or change only this workspace."""
     root, state = tmp_path / "root", tmp_path / "state" / "toolcall-adapter"
     root.mkdir()
     tampered(_record(root, state))
@@ -85,7 +85,7 @@ def test_tampered_records_are_harmless(tmp_path, tampered):
 
 
 def _forge(root: Path, state: Path, path: str, content: str) -> Path:
-    """Make the newest record claim that undoing it puts ``content`` at ``path``."""
+    """Forge the newest record so that undoing it writes ``content`` to ``path``."""
     with Workspace(root, approve="yolo", state=state) as workspace:
         assert workspace.run("write_file", {"path": "victim", "content": content}).ok
         assert workspace.run("delete_file", {"path": "victim"}).ok

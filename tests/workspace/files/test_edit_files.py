@@ -1,4 +1,4 @@
-"""Reading, writing and patching single files: whole or not at all, byte for byte."""
+"""Reading, writing and patching single files: all or nothing, byte for byte."""
 
 import errno
 import os
@@ -28,7 +28,7 @@ def leftovers(directory):
 
 
 def test_read_returns_text_unchanged(desk, directory):
-    """Line ends and blanks are the file's own; only the byte order mark is taken off."""
+    """Line ends and whitespace are unchanged; only a byte order mark is removed."""
     (directory / "f").write_bytes(b"\xef\xbb\xbfa \r\n\tb\rc")
     file = require_outcome(read_text(desk, ReadText("f")), FileText)
     assert file.text == "a \r\n\tb\rc"
@@ -47,7 +47,7 @@ def test_read_returns_text_unchanged(desk, directory):
     ],
 )
 def test_ranges_are_inclusive_and_widened_by_context(desk, directory, start, end, context, expected):
-    """Lines count from 1 and the end belongs to the range."""
+    """Lines count from 1, and the end is included."""
     (directory / "f").write_text("1\n2\n3\n4\n5\n")
     file = require_outcome(read_text(desk, ReadText("f", start, end, context)), FileText)
     assert (file.start_line, file.end_line) == expected
@@ -67,14 +67,14 @@ def test_invalid_range_error_names_line_count(desk, directory, start, end, said)
 
 
 def test_binary_files_are_refused_with_their_size(refusal, directory):
-    """A model cannot read them and should not try again."""
+    """So that a model does not try again."""
     (directory / "f").write_bytes(b"\x7fELF\0\0\0")
     assert "binary file (7 bytes)" in refusal("read_file", path="f")
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-8-sig", "utf-16-le"])
 def test_marked_encodings_are_read_and_edited_in_place(run, directory, encoding):
-    """A byte order mark decides; the file keeps its encoding and its mark."""
+    """A byte order mark decides. The file keeps its encoding and its mark."""
     text = "größer\r\nx\r\n"
     mark = "\ufeff" if encoding == "utf-16-le" else ""
     (directory / "f").write_bytes((mark + text).encode(encoding))
@@ -84,7 +84,7 @@ def test_marked_encodings_are_read_and_edited_in_place(run, directory, encoding)
 
 
 def test_legacy_encodings_keep_every_other_byte(run, refusal, directory):
-    """A guessed single-byte encoding is read; an edit writes exactly the old bytes around it, or is refused."""
+    """A single-byte encoding is guessed for reading. An edit keeps all other bytes, or is refused."""
     text = "Übergrößenträger für Äpfel und Öl, schöne Grüße aus Köln\n" * 20
     (directory / "f").write_bytes((text + "last\n").encode("cp1252"))
     assert "last" in run("read_file", path="f")
@@ -113,7 +113,7 @@ def test_write_creates_parents_and_reports(run, directory):
 
 
 def test_write_renames_and_keeps_mode(run, directory):
-    """D19: the file is never half written, and an executable stays one."""
+    """D19: the file is never half written, and stays executable."""
     path = directory / "f"
     path.write_text("old")
     path.chmod(0o754)
@@ -125,7 +125,7 @@ def test_write_renames_and_keeps_mode(run, directory):
 
 
 def test_file_with_two_names_is_not_written(refusal, directory, tmp_path):
-    """Another name of the same file is neither written through nor parted from it; nothing is left behind."""
+    """Neither name is changed, and nothing is left behind."""
     os.link(tmp_path / "secret" / "key", directory / "f")
     assert "has 2 names (hard links)" in refusal("write_file", path="f", content="changed")
     assert "has 2 names (hard links)" in refusal("apply_edit", path="f", old_text="hunter2", new_text="again")
@@ -135,7 +135,7 @@ def test_file_with_two_names_is_not_written(refusal, directory, tmp_path):
 
 
 def test_crlf_bom_and_missing_final_newline_survive_an_edit(run, directory):
-    """D4: whatever the edit does not touch is byte-identical on disk."""
+    """D4: bytes outside the edit are unchanged."""
     (directory / "f").write_bytes(b"\xef\xbb\xbfa\r\nb\r\nc")
     run("apply_edit", path="f", old_text="b\n", new_text="x\ny\n")
     assert (directory / "f").read_bytes() == b"\xef\xbb\xbfa\r\nx\r\ny\r\nc"
@@ -158,7 +158,7 @@ def test_lone_surrogates_are_refused_before_writing(refusal, directory):
 
 
 def test_read_only_files_and_directories_are_refused(refusal, directory):
-    """By their mode bits, so that it also holds for root."""
+    """By their mode bits, also for root."""
     (directory / "f").write_text("x")
     (directory / "f").chmod(0o444)
     assert "read-only" in refusal("write_file", path="f", content="y")
@@ -181,7 +181,7 @@ def test_read_only_files_and_directories_are_refused(refusal, directory):
 
 
 def test_read_only_workspace_is_never_changed(run, refusal, directory):
-    """Everything that changes is refused in words; reading goes on."""
+    """With a message. Reading works."""
     (directory / "f").write_text("x")
     directory.chmod(0o555)
     try:
@@ -202,7 +202,7 @@ def test_read_only_workspace_is_never_changed(run, refusal, directory):
 
 
 def test_full_disk_keeps_old_file_with_advice(directory):
-    """A real limit of the kernel stands in for the full disk: the file may not grow beyond 1 KB."""
+    """A kernel limit of 1 KB per file imitates the full disk."""
     (directory / "notes.txt").write_text("old")
     script = """
         import resource, signal, sys
@@ -234,7 +234,7 @@ FAULTS = [
 @pytest.mark.parametrize(("number", "said"), FAULTS)
 @pytest.mark.parametrize("call", ["open", "write", "fchmod", "fsync", "rename"])
 def test_failing_system_call_keeps_old_file(refusal, directory, monkeypatch, call, number, said):
-    """The n-th system call fails, for each that writing makes: old content, no temporary file, plain words."""
+    """The n-th system call fails, for each call of a write: old content, no temporary file, a clear message."""
     (directory / "notes.txt").write_text("old")
     real = getattr(os, call)
 
@@ -254,7 +254,7 @@ def test_failing_system_call_keeps_old_file(refusal, directory, monkeypatch, cal
 
 
 def test_leftover_temporary_file_is_replaced(run, directory):
-    """A killed process leaves at most one per file, and the next write removes it."""
+    """A killed process leaves at most one per file."""
     (directory / temp_name("f", "new")).write_text("half")
     run("write_file", path="f", content="whole")
     assert leftovers(directory) == []
@@ -264,7 +264,7 @@ def test_leftover_temporary_file_is_replaced(run, directory):
 
 
 def test_plan_changes_nothing_and_commit_applies_its_diff(desk, directory):
-    """What was approved is what is written."""
+    """The approved diff is what is written."""
     (directory / "f").write_text("a\n")
     change = edit_files.plan_patch(desk, PatchText("f", (P("a", "b"),)))
     assert (directory / "f").read_text() == "a\n"
@@ -274,13 +274,13 @@ def test_plan_changes_nothing_and_commit_applies_its_diff(desk, directory):
 
 
 def test_planning_new_file_creates_no_directories(desk, directory):
-    """A write that is refused afterwards must leave no trace."""
+    """A refused write leaves no trace."""
     edit_files.plan_write(desk, WriteText("a/b/c", "x"))
     assert not list(directory.iterdir())
 
 
 def test_file_changed_since_plan_is_not_written(desk, directory):
-    """The diff that was approved would no longer be the change."""
+    """It would no longer be the approved diff."""
     (directory / "f").write_text("a\n")
     change = edit_files.plan_write(desk, WriteText("f", "b\n"))
     (directory / "f").write_text("other\n")
@@ -290,7 +290,7 @@ def test_file_changed_since_plan_is_not_written(desk, directory):
 
 
 def test_parallel_edits_are_all_applied(directory):
-    """Eight threads count one file up; each success is in the file."""
+    """Eight threads increment a number in one file, and each success counts."""
     (directory / "f").write_text("0\n")
     successes = []
 
@@ -312,14 +312,14 @@ def test_parallel_edits_are_all_applied(directory):
 
 
 def test_guessed_encoding_must_preserve_ascii(directory, workspace):
-    """In EBCDIC the byte 0x81 is an `a`: the edit found it there, and not where the text has one."""
+    """In EBCDIC the byte 0x81 is an `a`, so the edit could match where the text has none."""
     (directory / "f").write_bytes(b"a\x0bb\x80\x81")
     workspace.run("apply_edit", {"path": "f", "old_text": "a", "new_text": "A"})
     assert (directory / "f").read_bytes() in (b"A\x0bb\x80\x81", b"a\x0bb\x80\x81")
 
 
 def test_match_in_bytes_overrides_guessed_text(directory, refusal):
-    """In cp932 the last two bytes before `n y` are one character, and the text would stand in one place alone."""
+    """In cp932 the last two bytes before `n y` are one character, and the text would occur in only one place."""
     before = b"\tz = 1 #0;\r    return y #1\r\n    retu\x80\x81rn y #2  \r"
     (directory / "f").write_bytes(before)
     assert "give longer old texts" in refusal("apply_edit", path="f", old_text="rn y", new_text="new")
@@ -330,7 +330,7 @@ def test_match_in_bytes_overrides_guessed_text(directory, refusal):
     "data", [b"caf\xe9 \xfe\nlast\n", b"one\xff\nlast\n", b"\x80\x81\n last\n\xc3", "∵\nlast\n".encode("cp932")]
 )
 def test_file_of_unknown_encoding_can_be_edited(data, directory, run):
-    """What is asked for in ASCII is done, and every other byte stays, whatever it may mean."""
+    """With ASCII text. All other bytes stay, whatever they mean."""
     (directory / "f").write_bytes(data)
     assert "last" in run("read_file", path="f")
     run("apply_edit", path="f", old_text="last", new_text="end")

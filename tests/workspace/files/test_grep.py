@@ -1,4 +1,4 @@
-"""Listings and searches: complete, in order, within limits, without what nobody asked for."""
+"""Listings and searches are complete, ordered and limited, without ignored files."""
 
 import os
 import time
@@ -71,7 +71,7 @@ def test_walk_limits_are_noted(root, limits, said):
 
 
 def test_depth_limit_is_named(root, directory):
-    """Sixty-four levels are enough; more are not silently missing."""
+    """Sixty-four levels. Deeper ones are reported as missing."""
     (directory / "/".join("d" * 5)).mkdir(parents=True)
     walk = Walk(root, ".", limits=WalkLimits(depth=3))
     assert len(list(walk)) == 3
@@ -100,7 +100,7 @@ def test_listing_respects_depth_and_limit(root):
 
 @pytest.mark.usefixtures("project")
 def test_structure_skips_common_directories_and_ignored_files(root):
-    """C274: node_modules, target, .git wherever they are; *.log but not what a nested file keeps."""
+    """C274: node_modules, target and .git at any depth; *.log, except what a nested file keeps."""
     paths = {entry.path for entry in list_tree(root, Tree(depth=9, skip_common=True, gitignore=True)).entries}
     assert paths.isdisjoint({"node_modules", "target", ".git", "sub/target", "logs/today.log", "only-root"})
     assert {"logs/keep.log", "src/only-root/f", ".hidden/f", "sub"} <= paths
@@ -108,7 +108,7 @@ def test_structure_skips_common_directories_and_ignored_files(root):
 
 @pytest.mark.usefixtures("project")
 def test_ignore_files_above_start_apply(root):
-    """A search that starts in a subdirectory obeys the root's ignore file."""
+    """A search that starts in a subdirectory respects the root's ignore file."""
     assert [hit.path for hit in grep(root, Grep("hello", "logs")).hits] == ["logs/keep.log"]
 
 
@@ -117,7 +117,7 @@ def test_ignore_files_above_start_apply(root):
 
 @pytest.mark.usefixtures("project")
 def test_find_by_name_matches_substring(root):
-    """Directories too, in any case, below the path, down to the depth."""
+    """Also of directories, in any case, below the path, down to the depth."""
     assert find_by_name(root, FindByName("LIB")).paths == ("src/deep/er/Lib.RS",)
     assert find_by_name(root, FindByName("er")).paths == ("src/deep/er",)
     assert find_by_name(root, FindByName("main", "src/deep")).paths == ()
@@ -129,7 +129,7 @@ def test_find_by_name_matches_substring(root):
 
 @pytest.mark.usefixtures("project")
 def test_glob_is_relative_to_path(root):
-    """Files only; case and base path are honoured (D12)."""
+    """Files only, with case and base path (D12)."""
     assert find_by_glob(root, Glob("**/*.rs")).paths == ("src/deep/er/Lib.RS", "src/main.rs")
     assert find_by_glob(root, Glob("**/*.rs", case_sensitive=True)).paths == ("src/main.rs",)
     assert find_by_glob(root, Glob("*.rs", "src")).paths == ("src/main.rs",)
@@ -139,7 +139,7 @@ def test_glob_is_relative_to_path(root):
 
 @pytest.mark.usefixtures("project")
 def test_glob_searches_named_build_directory(root):
-    """Left out by default, found on request."""
+    """They are skipped by default."""
     assert find_by_glob(root, Glob("target/**/*.rs")).paths == ("target/debug/out.rs",)
 
 
@@ -148,7 +148,7 @@ def test_glob_searches_named_build_directory(root):
 
 @pytest.mark.usefixtures("project")
 def test_grep_returns_path_line_and_text(root):
-    """In the order of the paths; binary, ignored and build files left out."""
+    """In the order of the paths, without binary, ignored and build files."""
     found = grep(root, Grep("hello"))
     assert [(hit.path, hit.line) for hit in found.hits] == [
         (".hidden/f", 1),
@@ -173,21 +173,21 @@ def test_grep_honors_context_file_patterns_path_and_limit(root):
 
 
 def test_grep_of_binary_file_is_noted(project, root):
-    """It is not silence that says so; text with many NULs, in UTF-16, is text."""
+    """The empty result has a note. Text with many NULs, in UTF-16, is searched."""
     assert grep(root, Grep("hello", "src/binary")).notes == ("src/binary was not searched: it is binary",)
     (project / "wide").write_text("other", encoding="utf-16")
     assert grep(root, Grep("hello", "wide")).notes == ()
 
 
 def test_pattern_cannot_span_lines(root, directory):
-    """Anchors mean the line, and \\s does not reach into the next one."""
+    r"""Anchors apply to the line, and \s does not match line ends."""
     (directory / "f").write_bytes(b"one\r\ntwo\rthree\n")
     assert [hit.line for hit in grep(root, Grep("^t.*o$|^one$")).hits] == [1, 2]
     assert grep(root, Grep("one\\s+two")).hits == ()
 
 
 def test_matching_lines_are_shortened_and_escaped(root, directory):
-    """A minified file must not fill the answer, an escape sequence not reach a terminal."""
+    """A minified file must not fill the result, and an escape sequence must not reach a terminal."""
     (directory / "f").write_text("x\x1b[31m" + "y" * 10_000 + "\n")
     text = grep(root, Grep("y")).hits[0].text
     assert len(text) < 600
@@ -206,7 +206,7 @@ def test_matching_lines_are_shortened_and_escaped(root, directory):
     ],
 )
 def test_invalid_pattern_error_has_position_and_advice(pattern, said):
-    """Compiling has no timeout, so huge repeats are refused before it."""
+    """Compiling has no timeout, so huge repeats are refused before."""
     start = time.thread_time()
     with pytest.raises(ToolError, match=said):
         compile_pattern(pattern)
@@ -214,7 +214,6 @@ def test_invalid_pattern_error_has_position_and_advice(pattern, said):
 
 
 def test_catastrophic_pattern_is_stopped(root, directory, monkeypatch):
-    """Backtracking is stopped and named."""
     monkeypatch.setattr("adapter.workspace.files.grep.PATTERN_SECONDS", 0.2)
     monkeypatch.setattr("adapter.workspace.files.grep.TEXT_SECONDS", 0.2)
     (directory / "f").write_text("a" * 60 + "b\n")
@@ -237,7 +236,7 @@ def dated(directory):
 
 
 def test_grep_honors_case_and_order_and_counts_all(dated, root):
-    """X17: whole files stay together; the limit cuts lines, not the counts."""
+    """X17: files stay together. The limit applies to lines, not to the counts."""
     assert [hit.path for hit in grep(root, Grep("one")).hits] == ["a.py", "b.py", "c.py", "c.py"]
     assert [hit.line for hit in grep(root, Grep("one", "b.py", case_sensitive=False)).hits] == [1, 2]
     newest = grep(root, Grep("one", order="newest", max_results=2))
@@ -255,14 +254,14 @@ def test_glob_can_sort_newest_first(dated, root):
 
 @pytest.mark.usefixtures("project")
 def test_glob_respects_ignore_files_on_request(root):
-    """X16, X26: else not: Blade's glob finds ignored files."""
+    """X16, X26: by default, Blade's glob finds ignored files."""
     assert "logs/today.log" in find_by_glob(root, Glob("**/*.log")).paths
     assert find_by_glob(root, Glob("**/*.log", gitignore=True)).paths == ("logs/keep.log",)
 
 
 @pytest.mark.usefixtures("project")
 def test_listings_honour_ignore_globs_ignore_files_and_order(root):
-    """X19: each by itself."""
+    """X19: independently of each other."""
     names = [entry.path for entry in list_tree(root, Tree(order="directories_first")).entries]
     assert names.index("src") < names.index(".gitignore") < names.index("README.md")
     assert "only-root" in names
@@ -283,7 +282,7 @@ def test_listings_honour_ignore_globs_ignore_files_and_order(root):
     ],
 )  # fmt: skip
 def test_required_texts_of_patterns(pattern, texts):
-    """Only what stands in every match may be asked for, of alternatives one."""
+    """Only a text that occurs in every match can be required, or one of several alternatives."""
     assert list(required_texts(pattern)) == texts
 
 
@@ -300,7 +299,7 @@ PATTERNS = st.lists(
 @given(lines=LINES, pattern=PATTERNS, case_sensitive=st.booleans(), end=st.sampled_from(["\n", "\r\n", "\r"]))
 @examples(100)
 def test_grep_agrees_with_line_by_line_search(root, directory, lines, pattern, case_sensitive, end):
-    """Skipping files and hopping through a text never change the answer."""
+    """Skipping files and parts of a text does not change the result."""
     assume(any(lines))
     text = end.join(lines)
     (directory / "f").write_bytes(text.encode())
@@ -318,7 +317,7 @@ BELOW = st.lists(st.sampled_from(["a", "b", "c", "a.x", "c.x"]), min_size=1, max
 
 @given(rules=RULES, path=BELOW, is_directory=st.booleans())
 def test_ignore_file_agrees_with_its_single_rules(rules, path, is_directory):
-    """What tells most paths at a look never changes the answer."""
+    """The fast path for most files does not change the result."""
     path += "/" * is_directory
     assert (
         parse_ignore_file("\n".join(rules), "").verdict(path)
@@ -328,7 +327,7 @@ def test_ignore_file_agrees_with_its_single_rules(rules, path, is_directory):
 
 @pytest.mark.parametrize("rule", ["\0" * 90_000, "x" * 90_000])
 def test_huge_ignore_line_is_harmless(root, directory, rule, monkeypatch):
-    """re2, which pathspec takes where it is installed, refuses such a pattern. It takes a second of its own to read."""
+    """re2, which pathspec uses if it is installed, rejects such a pattern. Reading it takes a second."""
     monkeypatch.setattr(search, "SEARCH_SECONDS", 600.0)
     (directory / ".gitignore").write_text(f"{rule}\n*.log\n", encoding="utf-8")
     (directory / "a.txt").write_text("needle\n", encoding="utf-8")
@@ -339,7 +338,7 @@ def test_huge_ignore_line_is_harmless(root, directory, rule, monkeypatch):
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs here")
 def test_grep_does_not_read_pipes(root, directory):
-    """A pipe in the tree belongs to others; it is neither waited for nor read."""
+    """A pipe could block."""
     os.mkfifo(directory / "pipe")
     descriptor = os.open(directory / "pipe", os.O_RDWR)
     try:
@@ -352,7 +351,7 @@ def test_grep_does_not_read_pipes(root, directory):
 
 
 def test_grep_searches_beyond_the_first_block(root, directory):
-    """The first look takes 64 KB; what is behind it counts as well."""
+    """The first block has 64 KB."""
     (directory / "large").write_text("x" * 99 + "\n" + ("y" * 99 + "\n") * 2_000 + "needle\n")
     (directory / "exact").write_text("z" * (64 * 1024 - 7) + "\nneedle")
     assert [(hit.path, hit.line) for hit in grep(root, Grep("needle")).hits] == [("exact", 2), ("large", 2_002)]

@@ -1,4 +1,4 @@
-"""Deleting, moving and copying trees: links stay links, nothing is overwritten, it really happens."""
+"""Deleting, moving and copying trees: links stay links, and nothing is overwritten."""
 
 import os
 import subprocess
@@ -21,7 +21,7 @@ def tree(directory, tmp_path):
 
 
 def test_move_renames_and_creates_parents(run, tree):
-    """C255 to C257, D15: moves were reported and not done."""
+    """C255 to C257, D15: moves were once reported but not done."""
     assert run("move_file", source="src/a.txt", destination="x/y/z.txt") == "Moved src/a.txt to x/y/z.txt."
     assert not (tree / "src" / "a.txt").exists()
     assert (tree / "x" / "y" / "z.txt").read_text() == "a"
@@ -30,7 +30,7 @@ def test_move_renames_and_creates_parents(run, tree):
 
 
 def test_copy_leaves_out_link_targets(run, tree):
-    """C258 to C260: a link to a secret outside must not become a copy of it."""
+    """C258 to C260: a link to a secret must not become a copy of it."""
     text = run("copy_file", source="src", destination="out/copy")
     assert (tree / "out" / "copy" / "deep" / "b.txt").read_text() == "b"
     assert not (tree / "out" / "copy" / "link").exists()
@@ -59,7 +59,7 @@ def test_directories_need_recursive(refusal, tree):
 
 @pytest.mark.parametrize("name", ["move_file", "copy_file"])
 def test_move_and_copy_never_overwrite(refusal, tree, name):
-    """An existing destination is refused with the way out."""
+    """The message has the alternative."""
     (tree / "there").write_text("mine")
     assert "already exists" in refusal(name, source="src/a.txt", destination="there")
     assert "give the full new path, such as src/deep/there" in refusal(name, source="there", destination="src/deep")
@@ -68,20 +68,19 @@ def test_move_and_copy_never_overwrite(refusal, tree, name):
 
 @pytest.mark.parametrize("name", ["move_file", "copy_file"])
 def test_directory_cannot_be_moved_into_itself(refusal, tree, name):
-    """Refused before anything is made."""
     assert "inside src; choose" in refusal(name, source="src", destination="src/new/src")
     assert not (tree / "src" / "new").exists()
 
 
 @pytest.mark.parametrize("name", ["move_file", "copy_file", "delete_file"])
 def test_missing_sources_are_named(refusal, name):
-    """Nothing is made for them either."""
+    """Nothing is created for them."""
     arguments = {"path": "nope"} if name == "delete_file" else {"source": "nope", "destination": "d/x"}
     assert "nope does not exist" in refusal(name, **arguments)
 
 
 def test_failed_copy_leaves_nothing(refusal, tree, monkeypatch):
-    """The copy appears whole or not at all, parents included."""
+    """The copy, with its new parents, appears completely or not at all."""
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
         message = refusal("copy_file", source="src", destination="out/copy")
@@ -90,7 +89,6 @@ def test_failed_copy_leaves_nothing(refusal, tree, monkeypatch):
 
 
 def test_too_large_copy_is_refused_at_once(refusal, tree, monkeypatch):
-    """Not after the first gigabyte of it."""
     with (tree / "src" / "huge").open("wb") as file:
         file.truncate(20 * 1024**3)
     monkeypatch.setattr(tree_ops, "CHUNK_BYTES", 0)  # whoever began to copy would copy nothing and be done
@@ -152,7 +150,7 @@ FULL_DISK = """
 
 
 def test_delete_works_on_a_full_disk(tmp_path):
-    """Nothing can be kept of it there, which the user is asked about and the model told; other changes go on then."""
+    """Nothing can be stored for undo, which the user approves and the model is told. Other changes then work."""
     script = textwrap.dedent(FULL_DISK)
     mount = 'mount -t tmpfs -o size=10m none "$2" && exec "$0" -c "$1" "$2"'
     words = ["unshare", "-rm", "sh", "-c", mount, sys.executable, script, str(tmp_path)]

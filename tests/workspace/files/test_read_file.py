@@ -1,4 +1,4 @@
-"""Reading within limits: lines, characters, memory; directories, images and PDFs where text was expected."""
+"""Reading within limits of lines, characters and memory; directories, images and PDFs in place of text."""
 
 import sys
 import zlib
@@ -16,12 +16,12 @@ PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
 
 @pytest.fixture
 def read(desk):
-    """Read what must be text."""
+    """Read a file that must be text."""
     return lambda *arguments, **options: require_outcome(read_text(desk, ReadText(*arguments, **options)), FileText)
 
 
 def test_max_lines_limits_the_result(read, directory):
-    """And it is said that there are more."""
+    """With a note."""
     (directory / "f").write_text("a\nb\nc\nd\n")
     whole = read("f", max_lines=4)
     assert (whole.text, whole.truncated) == ("a\nb\nc\nd\n", False)
@@ -34,7 +34,7 @@ def test_max_lines_limits_the_result(read, directory):
 
 
 def test_long_lines_are_cut_and_named(read, directory):
-    """Line ends stay; the cut is said beside the text, not in it."""
+    """Line ends stay. The note is next to the text, not in it."""
     (directory / "f").write_bytes(b"abcdef\r\nabc\r\nabcdefgh")
     cut = read("f", max_line_characters=3)
     assert cut.text == "abc\r\nabc\r\nabc"
@@ -64,7 +64,7 @@ def test_directory_is_listed_on_request(desk, directory):
     ],
 )
 def test_media_are_returned_if_model_accepts_them(desk, directory, head, kind, mime):
-    """Bytes as they are; any other model gets a sentence."""
+    """Their bytes are unchanged. Other models get a sentence."""
     (directory / "f").write_bytes(head)
     media = require_outcome(read_text(desk, ReadText("f", media=frozenset({kind}))), Media)
     assert (media.kind, media.mime, media.data) == (kind, mime, head)
@@ -74,7 +74,7 @@ def test_media_are_returned_if_model_accepts_them(desk, directory, head, kind, m
 
 
 def test_too_large_media_are_refused(desk, directory):
-    """A message of 20 MB helps nobody."""
+    """A message of 20 MB is useless."""
     with (directory / "f").open("wb") as file:
         file.write(PNG)
         file.truncate(20_000_000)
@@ -83,7 +83,7 @@ def test_too_large_media_are_refused(desk, directory):
 
 
 def test_text_that_looks_like_media_is_text(read, directory):
-    """A signature in plain letters alone means nothing."""
+    """A signature of plain letters is not enough."""
     (directory / "f").write_text("BM and 1234ftyp are words\n")
     assert read("f").total_lines == 1
 
@@ -115,7 +115,7 @@ def test_pdf_text_is_read(read, directory):
 
 
 def test_pdf_without_a_table_of_objects_is_read(read, directory):
-    """As programs write it by hand; viewers search for its objects, too."""
+    """Hand-written PDFs lack it. Like viewers, the reader searches for objects."""
     pytest.importorskip("pypdf")
     whole = make_pdf("hello from a page")
     (directory / "f.pdf").write_bytes(whole[: whole.index(b"xref")] + b"trailer << /Root 1 0 R >>\n%%EOF")
@@ -123,7 +123,7 @@ def test_pdf_without_a_table_of_objects_is_read(read, directory):
 
 
 def test_pdf_without_text_or_reader_is_explained(desk, directory, monkeypatch):
-    """Scanned, damaged, or pypdf missing."""
+    """It is scanned or damaged, or pypdf is missing."""
     (directory / "f.pdf").write_bytes(make_pdf(""))
     with pytest.raises(ToolError, match="without text"):
         read_text(desk, ReadText("f.pdf"))
@@ -136,7 +136,7 @@ def test_pdf_without_text_or_reader_is_explained(desk, directory, monkeypatch):
 
 
 def test_pdf_bomb_stays_within_limits(read, directory, monkeypatch):
-    """The pages before it are given, and why the rest is missing; memory and time are those of a process of its own."""
+    """The earlier pages are returned with a note. Memory and time are those of a separate process."""
     bomb = zlib.compress(b"BT /F1 1 Tf (a) Tj ET\n" * 500_000, 9)
     stream = b"<< /Length %d /Filter /FlateDecode >>\nstream\n%s\nendstream" % (len(bomb), bomb)
     whole = make_pdf("hello from a page")
@@ -165,7 +165,7 @@ def test_pdf_bomb_stays_within_limits(read, directory, monkeypatch):
 
 @pytest.fixture
 def large(read, directory, monkeypatch):
-    """The reader with limits so small that every file is large, beside the reader of small files."""
+    """The reader with tiny limits, for which every file is large, and the reader of small files."""
 
     def large(data, *arguments, **options):
         (directory / "f").write_bytes(data)
@@ -184,7 +184,7 @@ def large(read, directory, monkeypatch):
 )
 @pytest.mark.parametrize("lines", [(1, 1), (1, 9), (5, 9), (20, 33), (36, 36)])
 def test_ranges_of_large_and_small_files_agree(large, data, lines):
-    """Whatever the line ends, wherever a block ends."""
+    """For any line ends and block sizes."""
     found, expected = large(data, *lines)
     assert (found.text, found.start_line, found.end_line) == (expected.text, expected.start_line, expected.end_line)
     assert not found.truncated
@@ -195,7 +195,7 @@ def test_ranges_of_large_and_small_files_agree(large, data, lines):
 
 
 def test_invalid_requests_for_large_files_are_explained(desk, directory, monkeypatch):
-    """With the number of lines; whole ones, and those that are no text, are refused too."""
+    """With the number of lines. Whole files and binary files are also refused."""
     (directory / "f").write_bytes(b"x\n" * 100)
     monkeypatch.setattr(read_file, "MAX_TEXT_BYTES", 50)
     with pytest.raises(ToolError, match="beyond the end: f has 100 lines"):
@@ -210,7 +210,7 @@ def test_invalid_requests_for_large_files_are_explained(desk, directory, monkeyp
 
 
 def test_skipping_lines_has_a_time_limit(desk, directory, monkeypatch):
-    """A line that it takes too long to get to is refused, with how far it went."""
+    """The message names the line that was reached."""
     with (directory / "f").open("wb") as file:
         file.write(b"x\n" * 5_000)
         file.truncate(20 * 1024**3)
@@ -220,7 +220,7 @@ def test_skipping_lines_has_a_time_limit(desk, directory, monkeypatch):
 
 
 def test_first_lines_of_large_file_are_read(read, directory):
-    """Sparse and 20 GB: what follows the lines is not looked at, their total stays unknown."""
+    """The file is sparse and has 20 GB. The total number of lines stays unknown."""
     with (directory / "f").open("wb") as file:
         file.write(b"x" * 9_999 + b"\n" + b"second\n" * 3)
         file.truncate(20 * 1024**3)

@@ -1,4 +1,4 @@
-"""Outlines and symbol searches in a workspace: every flag changes the answer, every refusal says what to do."""
+"""Outlines and symbol searches: every flag changes the result, and every refusal has the next step."""
 
 import sys
 
@@ -30,7 +30,7 @@ def project(directory):
 
 @pytest.fixture
 def names(project, root):
-    """The names found, the best first."""
+    """Return the names found, the best first."""
 
     def names(pattern, **options):
         return [match.name for match in find_symbols(root, FindSymbols(pattern, limit=50, **options)).matches]
@@ -42,7 +42,7 @@ ALL = ["MAX_USER", "UserService", "UserView", "get_user", "load_user", "user", "
 
 
 def test_names_of_files_and_symbols_are_found(names):
-    """Whole names first, then beginnings; neither ignored files nor build directories."""
+    """Whole names first, then prefixes, without ignored files and build directories."""
     assert sorted(names("user")) == ALL
     assert names("user")[:2] == ["user", "user"]
 
@@ -56,7 +56,7 @@ def test_match_has_location_and_context(project, root):
 
 
 def test_the_scope_is_honored(names):
-    """Project, module, directory, file, and globs of one's own."""
+    """Project, module, directory, file, and custom globs."""
     assert sorted(names("user", scope="project")) == ALL
     in_pkg = ["MAX_USER", "UserService", "get_user", "load_user", "user", "user_service.py"]
     assert sorted(names("user", scope="module", path="pkg/deep/other.py")) == in_pkg
@@ -72,7 +72,6 @@ def test_the_scope_is_honored(names):
 
 
 def test_scope_must_match_the_path(project, root):
-    """Nothing is searched instead."""
     with pytest.raises(ToolError, match="is a directory"):
         find_symbols(root, FindSymbols("user", scope="file", path="pkg"))
     with pytest.raises(ToolError, match="is a file"):
@@ -80,7 +79,7 @@ def test_scope_must_match_the_path(project, root):
 
 
 def test_file_type_and_context_narrow_the_search(names):
-    """By language or extension, and by what is named."""
+    """By language or extension, and by the kind of name."""
     assert sorted(names("user", file_type="typescript")) == ["UserView", "user", "user.ts"]
     assert names("notes", file_type="txt") == ["notes.txt"]
     assert sorted(names("user", context="files")) == ["user.ts", "user_service.py"]
@@ -98,14 +97,14 @@ def test_case_regex_and_whole_words_are_honored(names):
 
 
 def test_words_and_camel_humps_match(names):
-    """All words must be there; capitals stand for the beginnings of words."""
+    """All words must occur; capitals are the beginnings of words."""
     assert names("service get") == []
     assert names("service user", context="classes") == ["UserService"]
     assert names("UsSe") == ["UserService"]
 
 
 def test_limit_applies_to_matches_but_not_count(project, root):
-    """What the modes files_with_matches and count are made of is complete."""
+    """The modes files_with_matches and count need all matches."""
     found = find_symbols(root, FindSymbols("user", limit=2))
     assert len(found.matches) == 2
     assert found.total == len(ALL)
@@ -115,7 +114,6 @@ def test_limit_applies_to_matches_but_not_count(project, root):
 
 
 def test_search_without_grammar_uses_lines_with_note(names, root, monkeypatch):
-    """Less, but not nothing."""
     monkeypatch.setitem(sys.modules, "tree_sitter_python", None)
     syntax._parser.cache_clear()
     found = find_symbols(root, FindSymbols("user", scope="directory", path="pkg", limit=50))
@@ -125,7 +123,7 @@ def test_search_without_grammar_uses_lines_with_note(names, root, monkeypatch):
 
 
 def test_symbol_search_stops_at_time_limit(project, root, monkeypatch):
-    """What was found until then is given."""
+    """The results so far are returned."""
     monkeypatch.setattr(symbol_search, "SEARCH_SECONDS", -1.0)
     assert "stopped" in find_symbols(root, FindSymbols("user")).notes[0]
 
@@ -138,13 +136,13 @@ def test_bad_patterns_are_refused(project, root, pattern, said):
 
 
 def test_an_outline_is_read_from_a_file(project, root):
-    """The path as the gate shows it."""
+    """The path is shown relative to the workspace."""
     found = read_outline(root, Outline("pkg/user_service.py"))
     assert (found.path, found.language, found.total_lines) == ("pkg/user_service.py", "Python", 6)
 
 
 def test_impossible_outlines_are_explained(project, root, monkeypatch):
-    """And what to do instead."""
+    """With the next step."""
     with pytest.raises(ToolError, match=r"notes\.txt is not in a language.*Python.*read or search the file instead"):
         read_outline(root, Outline("web/notes.txt"))
     monkeypatch.setattr(symbol_search, "MAX_SOURCE_BYTES", 10)

@@ -1,4 +1,4 @@
-"""Directories checked by path: a directory that was replaced is noticed, whatever call comes next."""
+"""Directories checked by path: a replaced directory is detected by any later call."""
 
 import errno
 import os
@@ -17,7 +17,7 @@ from adapter.workspace.paths.os_errors import os_errors_as_tool_errors
 
 @pytest.fixture
 def tree(tmp_path):
-    """``top/inner/f`` and, outside of ``top``, ``secret/f``."""
+    """``top/inner/f`` and, outside ``top``, ``secret/f``."""
     for name, text in (("top/inner/f", "mine"), ("secret/f", "secret")):
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).write_text(text)
@@ -66,7 +66,7 @@ EVERY_CALL = {
 
 
 def test_every_call_is_tried():
-    """Of the same names as with descriptors."""
+    """With the same names as with descriptors."""
     names = {name for name in vars(DescriptorCalls) if not name.startswith("_")}
     untouched = {"open_root", "open_beneath", "dup", "close", "fsync", "open_lock_file"}
     assert {name.split()[0] for name in EVERY_CALL} - {"new"} == names - untouched
@@ -76,7 +76,7 @@ def test_every_call_is_tried():
 @pytest.mark.parametrize("by", ["link", "directory"])
 @pytest.mark.parametrize("name", EVERY_CALL)
 def test_call_in_replaced_directory_is_refused(tree, paths, inner, name, by):
-    """And what lies in the directory that replaced it stays as it is."""
+    """And the content of the new directory is unchanged."""
     replace_inner(tree, by)
     with pytest.raises(OSError, match="replaced") as raised:
         EVERY_CALL[name](paths, inner)
@@ -87,7 +87,6 @@ def test_call_in_replaced_directory_is_refused(tree, paths, inner, name, by):
 
 
 def test_directory_above_is_checked(tree, paths, inner):
-    """Not only the last one."""
     deep = tree / "top" / "inner" / "deep"
     deep.mkdir()
     opened = paths.open_directory("deep", inner)
@@ -98,7 +97,7 @@ def test_directory_above_is_checked(tree, paths, inner):
 
 
 def test_swap_during_open_is_noticed(tree, paths, inner, monkeypatch):
-    """The directory is replaced after the check, just before the file is opened: the descriptor is closed again."""
+    """The directory is replaced after the check, just before the file is opened. The descriptor is closed."""
     real, opened = os.open, []
 
     def swapping(path, flags, mode=0o777):
@@ -114,7 +113,7 @@ def test_swap_during_open_is_noticed(tree, paths, inner, monkeypatch):
 
 
 def test_swap_during_a_change_is_said(tree, paths, inner, monkeypatch):
-    """The change was made in the folder that replaced the other one: never an error that says nothing of it."""
+    """The change was made in the new folder, and the error reports it."""
     real = os.replace
 
     def swapping(source, target):
@@ -130,7 +129,7 @@ def test_swap_during_a_change_is_said(tree, paths, inner, monkeypatch):
 
 
 def test_unreadable_status_after_a_change_is_no_failure(paths, inner, monkeypatch):
-    """The change was made, and says so."""
+    """The change was made, and is reported."""
     real, seen = os.lstat, []
 
     def failing(path):
@@ -160,13 +159,13 @@ def test_link_is_not_opened(tree, paths, inner):
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", "../secret/f", "/etc/passwd"])
 def test_only_single_names_are_taken(paths, inner, name):
-    """The walk takes a path apart; a name that is a path is a mistake of ours."""
+    """Paths are split before, so a name with a separator is a bug."""
     with pytest.raises(OSError, match="not a single file name"):
         paths.stat(name, inner)
 
 
 def test_closed_directory_is_refused(paths, inner):
-    """As a closed descriptor is."""
+    """Like a closed descriptor."""
     again = paths.dup(inner)
     paths.close(inner)
     for use in (paths.close, paths.fstat, paths.dup):
@@ -176,7 +175,7 @@ def test_closed_directory_is_refused(paths, inner):
 
 
 def test_directory_is_locked_through_a_file(tree, paths, inner, tmp_path, monkeypatch):
-    """The same for every program, and none in the workspace."""
+    """The same file for every program, outside the workspace."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     first, other = paths.open_lock_file(inner), CheckedPaths()
     directory = other.open_root(paths.path_of(inner))
@@ -195,6 +194,6 @@ def test_directory_is_locked_through_a_file(tree, paths, inner, tmp_path, monkey
     ids=["junction", "symbolic link", "file in a cloud", "none"],
 )
 def test_reparse_points_that_lead_elsewhere(tag, expected):
-    """The tags are of winnt.h: only name surrogates stand for another file."""
+    """The tags are from winnt.h: only name surrogates refer to another file."""
     status = SimpleNamespace(st_mode=0o40755, st_reparse_tag=tag)
     assert leads_elsewhere(cast(os.stat_result, status)) is expected

@@ -1,4 +1,4 @@
-"""Git's own data is known by what git would take for it: asked of the git that is installed."""
+"""Git's own data is recognized as the installed git recognizes it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_git_repositories_are_detected(top):
 @needs_git
 @pytest.mark.parametrize("last", ["HEAD", "objects/info/x", "refs/heads/x"])
 def test_creating_a_repository_is_detected(top, last):
-    """Whichever piece comes last; before it, nothing is."""
+    """Whichever part is created last."""
     git("init", "-q", "--bare", "bare", cwd=top)
     piece = top / "bare" / last.split("/")[0]
     (shutil.rmtree if piece.is_dir() else Path.unlink)(piece)
@@ -67,7 +67,7 @@ def test_creating_a_repository_is_detected(top, last):
 
 
 def test_paths_in_git_configuration_are_detected(top):
-    """Hooks, watchers, filters and included files in the workspace; not what lies elsewhere, nor other words."""
+    """Hooks, watchers, filters and included files in the workspace."""
     (top / ".git").mkdir()
     (top / ".git" / "config").write_text(
         "[core]\n\thooksPath = .hooks\n\tfsmonitor = 'tools/watch' -v\n[include]\n\tpath = ../shared\n\tpath = /etc/x\n"
@@ -85,7 +85,7 @@ def test_paths_in_git_configuration_are_detected(top):
     ["{}/my hooks", '"{}/my hooks"', "my hooks", "sh '{}/my hooks' -v", 'sh \\"{}/my hooks\\" -v', 'sh \\"my hooks\\"'],
 )
 def test_configured_path_with_spaces_is_detected(top, value):
-    """Of the workspace or in it, unquoted as git reads a path, or quoted for a shell."""
+    """Absolute or relative, unquoted as git parses a path, or quoted for a shell."""
     spaced = top / "my project"
     (spaced / ".git").mkdir(parents=True)
     (spaced / ".git" / "config").write_text(f"[core]\n\tfsmonitor = {value.format(spaced)}\n")
@@ -94,7 +94,7 @@ def test_configured_path_with_spaces_is_detected(top, value):
 
 
 def test_repositories_are_found_at_any_depth(top):
-    """The nearest first; with what their configuration names; not by a link, and not what lies outside."""
+    """The nearest first, with the paths in their configuration, but not through links."""
     for folder in ("a/b/c/.git", "bare/refs", "bare/objects", "bare/.git", "far/tools"):
         (top / folder).mkdir(parents=True)
     (top / "bare" / "HEAD").touch()
@@ -110,7 +110,7 @@ def test_repositories_are_found_at_any_depth(top):
 
 
 def test_search_for_repositories_is_limited(top, monkeypatch):
-    """The nearest folders, and not more of them than are bearable."""
+    """The nearest ones are returned."""
     for number in range(30):
         (top / f"{number:02}" / "deep" / ".git").mkdir(parents=True)
     assert len(repositories_in(str(top))) == 30

@@ -1,4 +1,4 @@
-"""Globs: what they match, and that no pattern makes them slow."""
+"""Globs: their matches, and the time that they need."""
 
 import fnmatch
 import time
@@ -32,7 +32,7 @@ from adapter.workspace.paths.globs import GlobMatcher
     ],
 )
 def test_glob_matches_expected_paths(pattern, matching, other):
-    """Names stay within a component unless ** says otherwise."""
+    """Names stay within a component unless the pattern has **."""
     matcher = GlobMatcher(pattern)
     assert [path for path in matching if not matcher.matches(path)] == []
     assert [path for path in other if matcher.matches(path)] == []
@@ -55,7 +55,7 @@ def test_glob_refuses_invalid_patterns(pattern, said):
 
 @pytest.mark.parametrize("pattern", ["*a" * 200 + "b", "**/" * 100 + "b", "{*a*a,*b*b}" * 5])
 def test_glob_matching_is_fast(pattern):
-    """A backtracking matcher takes exponential time on these."""
+    """A backtracking matcher would take exponential time."""
     start = time.thread_time()
     assert not GlobMatcher(pattern).matches("/".join(["a" * 200] * 50))
     assert time.thread_time() - start < 5
@@ -69,7 +69,7 @@ PATTERNS = st.lists(
 
 @given(pattern=PATTERNS, names=st.lists(NAMES, min_size=1, max_size=3))
 def test_may_match_has_no_false_negatives(pattern, names):
-    """A walk may leave the file out before it looks at the rest of its path."""
+    """A walk skips a file by the beginning of its path."""
     assume(pattern.strip("/"))
     matcher = GlobMatcher(pattern)
     assert matcher.may_match(names[-1]) or not matcher.matches("/".join(names))
@@ -77,5 +77,5 @@ def test_may_match_has_no_false_negatives(pattern, names):
 
 @given(part=st.lists(st.sampled_from(["a", "b", "*", "?", "[ab]", "[!a]"]), min_size=1).map("".join), name=NAMES)
 def test_glob_agrees_with_fnmatch(part, name):
-    """``fnmatch`` goes back over its stars and is slow on some patterns, but gives the same answer."""
+    """``fnmatch`` backtracks and is slow on some patterns."""
     assert GlobMatcher(part, case_sensitive=True).matches(name) == fnmatch.fnmatchcase(name, part.replace("**", "*"))

@@ -1,4 +1,4 @@
-"""The path gate: nothing outside the root is reached, by any tool, in any spelling."""
+"""Path resolution: no tool reaches anything outside the root, in any spelling."""
 
 import os
 import socket
@@ -81,7 +81,7 @@ def _snapshot(top):
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.usefixtures("trap")
 def test_tools_cannot_reach_outside_root(workspace, tmp_path, call, path):
-    """C222, D10: every tool goes through the gate, and the world outside stays as it was."""
+    """C222, D10: and the files outside are unchanged."""
     before = _snapshot(tmp_path)
     arguments = CALLS[call](path.format(tmp=tmp_path))
     result = workspace.run(call.split()[0], arguments)
@@ -93,7 +93,7 @@ def test_tools_cannot_reach_outside_root(workspace, tmp_path, call, path):
 
 @pytest.mark.parametrize("path", ["a.txt", "./a.txt", "sub/../a.txt", "{ws}/a.txt", "a.txt/", "in/a.txt"])
 def test_all_spellings_of_inside_paths_work(run, directory, path):
-    """C222, X2: the gate refuses nothing that is inside, absolute paths and links included."""
+    """C222, X2: absolute paths and links included."""
     (directory / "a.txt").write_text("here")
     (directory / "sub").mkdir()
     (directory / "in").symlink_to(directory)
@@ -101,7 +101,6 @@ def test_all_spellings_of_inside_paths_work(run, directory, path):
 
 
 def test_links_inside_are_followed_both_ways(run, directory):
-    """Relative and absolute links that stay inside are ordinary paths."""
     (directory / "deep" / "er").mkdir(parents=True)
     (directory / "deep" / "er" / "f").write_text("x")
     (directory / "link").symlink_to("deep/er/../er")
@@ -111,7 +110,7 @@ def test_links_inside_are_followed_both_ways(run, directory):
 
 
 def test_workspace_behind_link_accepts_both_spellings(directory, tmp_path):
-    """Absolute paths in the given and in the real spelling are inside (macOS: /tmp and /private/tmp)."""
+    """On macOS: /tmp and /private/tmp."""
     (directory / "f").write_text("x")
     (tmp_path / "alias").symlink_to(directory)
     with Workspace(tmp_path / "alias") as workspace:
@@ -131,31 +130,29 @@ def test_workspace_behind_link_accepts_both_spellings(directory, tmp_path):
     ],
 )
 def test_impossible_paths_are_explained(refusal, path, said):
-    """Hard limits come before the file system."""
+    """Before the file system is accessed."""
     assert said in refusal("read_file", path=path)
 
 
 def test_very_deep_paths_hold_a_bounded_number_of_descriptors(run, refusal):
-    """A path of 150 directories ends at the limit, with everything it made removed again."""
+    """A path of 150 directories is refused, and the directories created for it are removed."""
     assert "directories deep" in refusal("write_file", path="d/" * 150 + "f", content="x")
     assert run("list_directory") == "./ (empty)"
 
 
 def test_link_loops_end(refusal, directory):
-    """Two links that point at each other are a loop, not a hang."""
     (directory / "a").symlink_to("b")
     (directory / "b").symlink_to("a")
     assert "loop" in refusal("read_file", path="a/x")
 
 
 def test_dangling_links_do_not_exist(refusal, directory):
-    """A link to nothing is reported as missing."""
     (directory / "a").symlink_to("nothing")
     assert "does not exist" in refusal("read_file", path="a")
 
 
 def test_special_files_are_not_opened(refusal, directory, monkeypatch):
-    """A FIFO would block for ever, a socket is no text."""
+    """A FIFO would block forever, and a socket is not text."""
     os.mkfifo(directory / "fifo")
     monkeypatch.chdir(directory)  # the path of a socket may have only a hundred bytes
     with socket.socket(socket.AF_UNIX) as server:
@@ -188,14 +185,14 @@ GIT = [
 
 @pytest.mark.parametrize("path", GIT)
 def test_git_data_is_never_written(refusal, directory, path):
-    """Every spelling that some file system takes for .git is refused (git CVE-2014-9390 and later)."""
+    """Every spelling that some file system takes for .git (git CVE-2014-9390 and later)."""
     assert "git's own data" in refusal("write_file", path=path, content="x")
     assert "git's own data" in refusal("create_directory", path=path)
     assert not list(directory.iterdir())
 
 
 def test_git_data_is_read_only(run, refusal, directory):
-    """Tools may look at it; also as a part of a tree it is left alone."""
+    """Also as a part of a tree."""
     (directory / "repo" / ".git").mkdir(parents=True)
     (directory / "repo" / ".git" / "HEAD").write_text("ref")
     (directory / "f").write_text("x")
@@ -217,7 +214,7 @@ def test_git_data_is_read_only(run, refusal, directory):
 
 @pytest.mark.parametrize("path", [".", "./", "sub/..", "{ws}", "{ws}/", "in"])
 def test_root_cannot_be_changed(refusal, directory, path):
-    """Deleting or moving the workspace is refused in every spelling."""
+    """Deleting and moving are refused in every spelling."""
     (directory / "sub").mkdir()
     (directory / "in").symlink_to("sub/..")
     path = path.format(ws=directory)
@@ -229,7 +226,7 @@ def test_root_cannot_be_changed(refusal, directory, path):
 
 
 def test_names_with_backslash_or_control_characters_are_refused(refusal):
-    """Windows paths get a hint instead of a file called src\\main.rs."""
+    r"""Windows paths get a hint; otherwise they would create a file called src\main.rs."""
     assert "separate directories with '/'" in refusal("write_file", path="src\\main.rs", content="")
     assert "control characters" in refusal("write_file", path="a\nb", content="")
 
@@ -256,7 +253,7 @@ def test_names_with_backslash_or_control_characters_are_refused(refusal):
     ],
 )
 def test_names_invalid_on_windows_are_refused(refusal, run, directory, name):
-    """Nobody could check them out there; those that are here already stay usable."""
+    """They could not be checked out there. Existing ones stay usable."""
     assert "Windows" in refusal("write_file", path=f"new/{name}", content="x")
     assert "Windows" in refusal("create_directory", path=name)
     assert list(directory.iterdir()) == []
@@ -269,20 +266,20 @@ def test_names_invalid_on_windows_are_refused(refusal, run, directory, name):
     "name", ["console", "com", "com10", "auxiliary.c", "nul-check", ".a", "a..b", "[id].tsx", "$x", "ü"]
 )
 def test_ordinary_names_are_accepted(run, name):
-    """Names that only look like those."""
+    """They only resemble invalid ones."""
     run("write_file", path=name, content="x")
 
 
 @pytest.mark.skipif(not hasattr(os, "mknod") or os.getuid() != 0, reason="only root makes devices")
 def test_devices_in_the_workspace_are_not_opened(refusal, directory):
-    """/dev/zero by another name has no end."""
+    """/dev/zero under another name is endless."""
     os.mknod(directory / "zero", 0o666 | stat.S_IFCHR, os.makedev(1, 5))
     assert "not a regular file" in refusal("read_file", path="zero")
     assert "not a regular file" in refusal("write_file", path="zero", content="x")
 
 
 def test_magic_links_are_refused(refusal, directory):
-    """/proc's links point at open files and folders of processes: here they are links that lead out."""
+    """/proc's links lead to open files and folders of processes."""
     for number, target in enumerate(
         ["/proc/self/root/etc/passwd", "/proc/self/cwd", "/dev/fd/0", f"/proc/{os.getpid()}/fd"]
     ):
@@ -298,7 +295,7 @@ GUARDED = [
 
 @pytest.mark.parametrize("path", GUARDED)
 def test_autorun_files_need_approval(directory, path):
-    """Also where edits are allowed; a rule of the user can allow them."""
+    """Also if edits are allowed, unless a rule allows them."""
     (directory / ".vscode").mkdir()
     (directory / "link").symlink_to(".vscode")
     asked: list[str] = []
@@ -332,7 +329,7 @@ NAMES = st.sampled_from(
 @given(st.lists(NAMES, max_size=7), st.booleans(), st.booleans(), st.sampled_from(["exist", "imagine"]))
 @examples(400)
 def test_openat2_and_walk_agree(maze, names, follow, write, parents):
-    """The same place, or the same refusal in the same words."""
+    """The same path, or the same refusal in the same words."""
 
     def found():
         try:
@@ -365,7 +362,7 @@ def maze(tmp_path_factory):
 @needs_descriptors
 @pytest.mark.skipif(not openat2.is_available(), reason="needs Linux 5.6, and to be allowed openat2")
 def test_openat2_is_used_if_possible(directory, root, monkeypatch):
-    """Or the test before this one would compare the walk with itself; it never follows a link by itself."""
+    """Otherwise the test above would compare the walk with itself."""
     (directory / "a" / "b").mkdir(parents=True)
     (directory / "a" / "up").symlink_to("..")
     (directory / "a" / "b" / "f").write_text("x")
@@ -395,13 +392,12 @@ def test_resolver_works_without_openat2(directory, root, monkeypatch):
 
 
 def test_missing_file_error_names_nearest(refusal, directory):
-    """The next step is in the message."""
     (directory / "main.py").write_text("")
     assert "did you mean 'main.py'?" in refusal("read_file", path="mian.py")
 
 
 def test_replaced_workspace_is_detected(directory, root):
-    """A path that names another directory now is not this workspace any more."""
+    """The path now names another directory."""
     directory.rename(directory.parent / "old")
     directory.mkdir()
     with pytest.raises(ToolError, match="moved, replaced or closed"), root.locate("x"):
@@ -409,19 +405,19 @@ def test_replaced_workspace_is_detected(directory, root):
 
 
 def test_missing_workspace_is_a_usage_error(tmp_path):
-    """The developer, not the model, gave it."""
+    """The developer, not the model, chose it."""
     with pytest.raises(UsageError, match="nowhere"):
         WorkspaceRoot(tmp_path / "nowhere")
 
 
 def open_descriptors():
-    """How many this process holds, where the system tells."""
+    """Return the number of open descriptors, if the system reports it."""
     listed = Path("/proc/self/fd")
     return len(list(listed.iterdir())) if listed.is_dir() else 0
 
 
 def test_descriptors_do_not_leak(workspace, directory):
-    """Hundreds of calls, failing ones included, leave no descriptor open."""
+    """After hundreds of calls, including failing ones."""
     (directory / "a" / "b").mkdir(parents=True)
     (directory / "a" / "b" / "f").write_text("x")
     (directory / "loop").symlink_to("loop")
@@ -439,7 +435,7 @@ def test_descriptors_do_not_leak(workspace, directory):
 
 
 def test_directory_swapped_for_link_never_leaks(root, directory, tmp_path):
-    """A race between check and open cannot be won: the walk opens what it checked."""
+    """The walk opens what it checked, so a race cannot be won."""
     (directory / "d").mkdir()
     (directory / "d" / "key").write_text("mine")
     (directory / "l").symlink_to(tmp_path / "secret")

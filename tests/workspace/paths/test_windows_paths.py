@@ -1,4 +1,4 @@
-"""Paths as Windows reads them, on every system."""
+"""Paths as Windows parses them, on every system."""
 
 import pytest
 
@@ -28,7 +28,7 @@ from adapter.workspace.paths.windows_paths import is_below, is_short_name, split
     ],
 )
 def test_paths_are_split(path, anchor, parts):
-    """The anchor tells which absolute paths can be below the workspace at all."""
+    """Only some absolute paths can be inside the workspace."""
     assert split_windows_path(path) == (anchor, parts)
 
 
@@ -51,7 +51,7 @@ def test_paths_are_split(path, anchor, parts):
     ],
 )
 def test_names_with_another_meaning_are_refused(name):
-    """Devices, alternate streams, and names whose end is cut off."""
+    """Devices, alternate streams, and names with a trailing dot or space."""
     with pytest.raises(ToolError):
         check_creatable(name)
 
@@ -60,18 +60,18 @@ def test_names_with_another_meaning_are_refused(name):
     "name", [".git", ".GIT", ".git.", ".git ", "git~1", "GIT~2", ".git::$INDEX_ALLOCATION", ".g\u200cit"]
 )
 def test_names_of_gits_folder(name):
-    """In each spelling that NTFS or HFS+ takes for it."""
+    """In each spelling that NTFS or HFS+ accepts."""
     assert is_git(name)
 
 
 def test_short_names():
-    """Each may stand for a longer name."""
+    """Each may refer to a longer name."""
     assert all(map(is_short_name, ("PROGRA~1", "GIT~1", "a~1.txt", "LONGFI~12.P")))
     assert not any(map(is_short_name, ("backup~", "a~b", "longername~1", "notes.txt", "x~1.text")))
 
 
 def test_case_is_ignored():
-    """In the folders above the workspace, and in the names of own files."""
+    """In the folders above the workspace, and in the names of our own files."""
     assert is_below(("Users", "Me", "WS", "a"), ("users", "me", "ws"))
     assert not is_below(("users", "me"), ("users", "me", "ws"))
     assert is_own_temp_file(".ADAPTER-0123456789ABCDEF.NEW")

@@ -1,4 +1,4 @@
-"""Processes as /proc shows them, found by command lines that nobody else has."""
+"""Processes in /proc, found by unique command lines."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 
 
 def living(words: str) -> list[int]:
-    """The processes with this command line; zombies have none."""
+    """Return the processes with this command line, without zombies."""
     return _with("cmdline", words.replace(" ", "\0"))
 
 
 def bearing(variable: str) -> list[int]:
-    """The processes that were started with this in their environment."""
+    """Return the processes that were started with this in their environment."""
     return _with("environ", variable)
 
 
@@ -30,7 +30,7 @@ def _with(file: str, wanted: str) -> list[int]:
 
 
 def wait_for(claim: Callable[[], bool], seconds: float = 60.0) -> bool:
-    """Whether ``claim`` came true in time."""
+    """Return whether ``claim`` became true in time."""
     deadline = time.monotonic() + seconds
     while not claim() and time.monotonic() < deadline:
         time.sleep(0.02)

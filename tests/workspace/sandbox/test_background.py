@@ -1,4 +1,4 @@
-"""Background commands: each byte is read once, and none of them outlives the workspace."""
+"""Background commands: each byte is read once, and no command outlives the workspace."""
 
 import subprocess
 import sys
@@ -24,7 +24,7 @@ def commands():
 
 
 def read_until(commands, id, wanted, **filter):
-    """What was read in all looks until ``wanted`` had come, and the last look."""
+    """Read until ``wanted`` has arrived. Return everything that was read, and the last result."""
     text = ""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
@@ -37,7 +37,7 @@ def read_until(commands, id, wanted, **filter):
 
 
 def test_read_returns_only_new_output(root, commands):
-    """D13: what was read once does not come again; the end and its exit code are told again."""
+    """D13: no output is repeated, but the exit code is."""
     assert commands.start(root, StartCommand("echo one; echo two; exit 3")).id == "shell_1"
     text, look = read_until(commands, "shell_1", "completed")
     assert (text, look.exit_code) == ("one\ntwo\n", 3)
@@ -46,7 +46,7 @@ def test_read_returns_only_new_output(root, commands):
 
 
 def test_output_is_available_while_command_runs(root, directory, commands):
-    """The first line is there before the second is printed; a look between gives nothing."""
+    """The first line is there before the second is printed."""
     commands.start(root, StartCommand("echo one; while [ ! -e go ]; do sleep 0.02; done; echo two"))
     text, look = read_until(commands, "shell_1", "one\n")
     assert (text, look.status, look.exit_code) == ("one\n", "running", None)
@@ -57,7 +57,6 @@ def test_output_is_available_while_command_runs(root, directory, commands):
 
 
 def test_stdout_and_stderr_are_separate(root, commands):
-    """Each in its own field."""
     commands.start(root, StartCommand("echo out; echo err >&2"))
     assert wait_for(lambda: commands._commands["shell_1"].status == "completed")
     look = commands.read(ReadCommandOutput("shell_1"))
@@ -74,7 +73,7 @@ def test_filter_discards_other_lines(root, commands):
 
 
 def test_filter_waits_for_complete_lines(root, directory, commands):
-    """Half a line is not judged; without a filter it is given at once."""
+    """Partial lines are held back only with a filter."""
     commands.start(root, StartCommand("printf 'err'; while [ ! -e go ]; do sleep 0.02; done; printf 'or\\n'"))
     time.sleep(0.5)
     assert commands.read(ReadCommandOutput("shell_1", filter="error")).stdout == ""
@@ -84,7 +83,7 @@ def test_filter_waits_for_complete_lines(root, directory, commands):
 
 
 def test_invalid_filter_loses_no_output(root, commands):
-    """The output is there for the next look."""
+    """The next read returns it."""
     commands.start(root, StartCommand("echo one"))
     with pytest.raises(ToolError, match="is not a valid regular expression"):
         commands.read(ReadCommandOutput("shell_1", filter="("))
@@ -92,7 +91,7 @@ def test_invalid_filter_loses_no_output(root, commands):
 
 
 def test_kill_ends_command_and_descendants(root, commands, nap):
-    """Also a session of its own; the status says so and a second kill is told."""
+    """Also in another session. The status reports it, and a second kill fails."""
     commands.start(root, StartCommand(f"echo begun; setsid {nap} & {nap}"))
     read_until(commands, "shell_1", "begun")
     killed = commands.kill(KillCommand("shell_1"))
@@ -106,7 +105,7 @@ def test_kill_ends_command_and_descendants(root, commands, nap):
 
 
 def test_kill_of_completed_command_reports_exit_code(root, commands):
-    """No success, and why."""
+    """As a failure with the reason."""
     commands.start(root, StartCommand("exit 7"))
     read_until(commands, "shell_1", "completed")
     killed = commands.kill(KillCommand("shell_1"))
@@ -114,7 +113,7 @@ def test_kill_of_completed_command_reports_exit_code(root, commands):
 
 
 def test_unknown_id_is_not_found(root, commands):
-    """With the ids that there are."""
+    """With the existing ids."""
     assert commands.read(ReadCommandOutput("shell_9")).status == "not_found"
     assert "None was started" in commands.kill(KillCommand("shell_9")).message
     commands.start(root, StartCommand("true"))
@@ -122,7 +121,6 @@ def test_unknown_id_is_not_found(root, commands):
 
 
 def test_working_directory_is_confined(root, directory, commands):
-    """As for every other path."""
     (directory / "sub").mkdir()
     commands.start(root, StartCommand("pwd -P", "sub"))
     assert read_until(commands, "shell_1", "sub")[0] == f"{directory / 'sub'}\n"
@@ -131,7 +129,7 @@ def test_working_directory_is_confined(root, directory, commands):
 
 
 def test_unread_output_is_bounded(root, commands):
-    """50 MB of output keep their head and tail; the command is not held up."""
+    """50 MB of output keep their head and tail, and the command is not blocked."""
     commands.start(root, StartCommand("echo first; head -c 50000000 /dev/zero | tr '\\0' 'x'; echo; echo last"))
     assert wait_for(lambda: commands._commands["shell_1"].status == "completed")
     look = commands.read(ReadCommandOutput("shell_1"))
@@ -142,7 +140,7 @@ def test_unread_output_is_bounded(root, commands):
 
 
 def test_number_of_commands_is_limited(root, commands, monkeypatch):
-    """Ended ones do not count, and the oldest of them are forgotten."""
+    """Completed commands do not count, and the oldest are forgotten."""
     monkeypatch.setattr(background, "MAX_RUNNING", 2)
     monkeypatch.setattr(background, "MAX_REMEMBERED", 1)
     for _ in range(2):
@@ -156,7 +154,6 @@ def test_number_of_commands_is_limited(root, commands, monkeypatch):
 
 
 def test_close_ends_all_commands(directory, nap):
-    """Closing it ends all commands, at once and completely."""
     with Workspace(directory, approve="yolo") as workspace:
         commands = workspace._context.commands
         for _ in range(3):
@@ -166,7 +163,7 @@ def test_close_ends_all_commands(directory, nap):
 
 
 def test_commands_end_with_a_host_that_does_not_close(directory, nap):
-    """The interpreter ends although a thread attends to the command, and with it the command."""
+    """The interpreter exits although a thread monitors the command."""
     code = """
         import sys
         from adapter.tools.operations import StartCommand
@@ -180,7 +177,7 @@ def test_commands_end_with_a_host_that_does_not_close(directory, nap):
 
 
 def test_character_is_not_split_between_reads():
-    """UTF-8 that arrives in pieces comes whole; what is no UTF-8 is not waited for."""
+    """UTF-8 that arrives in pieces. Invalid bytes are not held back."""
     unread = UnreadOutput()
     text = "aé€😀".encode()
     seen = ""

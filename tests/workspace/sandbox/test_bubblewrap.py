@@ -1,4 +1,4 @@
-"""Which bwrap is run: the system's, or one on PATH that neither a model nor another user could have put there."""
+"""The bwrap that is run: the system's, or one on PATH that only the user could have put there."""
 
 import os
 
@@ -19,7 +19,7 @@ def _no_system_binary(monkeypatch):
 
 @pytest.fixture
 def tools(tmp_path):
-    """A folder that only the user can change, with a bwrap in it."""
+    """A folder with a bwrap that only the user can change."""
     return planted(tmp_path / "tools")
 
 
@@ -40,7 +40,7 @@ def test_bwrap_is_found_on_the_path(tools):
 
 
 def test_find_bwrap_resolves_link(tools, tmp_path):
-    """As package managers make them."""
+    """As package managers create them."""
     (tmp_path / "profile").mkdir(mode=0o755)
     (tmp_path / "profile" / "bin").symlink_to(tools)
     assert found(tmp_path / "profile" / "bin") == (str(tools / "bwrap"), ())
@@ -48,7 +48,7 @@ def test_find_bwrap_resolves_link(tools, tmp_path):
 
 @pytest.mark.parametrize("entry", ["", ".", "tools", "./tools", "../ws/tools"])
 def test_find_bwrap_skips_relative_entries(tools, tmp_path, monkeypatch, entry):
-    """They mean another folder in each workspace."""
+    """They are a different folder in each workspace."""
     monkeypatch.chdir(tmp_path)
     assert found(entry) == (None, ())
 
@@ -56,7 +56,7 @@ def test_find_bwrap_skips_relative_entries(tools, tmp_path, monkeypatch, entry):
 @pytest.mark.parametrize("mode", [0o777, 0o775, 0o1777])
 @pytest.mark.parametrize("name", ["tools", "tools/bwrap"])
 def test_find_bwrap_rejects_files_writable_by_others(tools, tmp_path, name, mode):
-    """Also a sticky folder: anyone can add a name to it."""
+    """Also in a sticky folder, to which anyone can add files."""
     (tmp_path / name).chmod(mode)
     assert found(tools) == (None, (str(tools / "bwrap"),))
 
@@ -75,7 +75,7 @@ def test_find_bwrap_rejects_files_of_other_users(tools):
 
 @pytest.mark.parametrize("way", ["folder", "link to the folder", "link to the file", "link through it"])
 def test_find_bwrap_rejects_files_writable_by_the_model(tmp_path, tools, way):
-    """In the workspace, or reached by a link in it, wherever that leads."""
+    """In the workspace, or reached through a link in it."""
     workspace, outside = tmp_path / "ws", tmp_path / "outside"
     inside = planted(workspace / "bin")
     outside.mkdir(mode=0o755)
@@ -90,7 +90,7 @@ def test_find_bwrap_rejects_files_writable_by_the_model(tmp_path, tools, way):
 
 
 def test_planted_bwrap_is_never_run(directory, monkeypatch):
-    """Neither to try the sandbox nor for a command; the reason names it."""
+    """Neither to test the sandbox nor for a command. The reason names it."""
     planted(directory / "bin")
     monkeypatch.setenv("PATH", f"{directory}/bin:.:{directory}")
     monkeypatch.chdir(directory / "bin")
@@ -109,7 +109,7 @@ def test_folder_writable_for_commands_is_not_trusted(tools, directory, monkeypat
 
 
 def test_a_bwrap_on_the_path_confines(directory, tmp_path, monkeypatch):
-    """The real one, from a folder of the user's."""
+    """The real one, in a folder of the user."""
     if not os.access(SYSTEM_BINARY, os.X_OK) and why_unavailable("bwrap") is not None:
         pytest.skip(f"no bwrap here: {why_unavailable('bwrap')}")
     real = SYSTEM_BINARY if os.access(SYSTEM_BINARY, os.X_OK) else find_bwrap(os.environ)[0]

@@ -1,4 +1,4 @@
-"""What is said about the confinement of a call is true, for every kind of tool."""
+"""The description of a call's confinement is true, for every kind of tool."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def outside(tmp_path_factory) -> Path:
 def leave(outside):
     @tool
     def leave(text: str) -> str:
-        """Write a file outside of the workspace, and open a socket."""
+        """Write a file outside the workspace, and open a socket."""
         outside.write_text(text, encoding="utf-8")
         with socket.create_server(("127.0.0.1", 0)):
             return "left"
@@ -41,7 +41,7 @@ def noting(asked):
 
 
 def test_function_is_reported_as_unconfined(tmp_path, leave, outside):
-    """It writes where it likes, so the question, the result and the session say that nothing confines it."""
+    """The question, the result and the session state that nothing confines it."""
     asked: list[ApprovalRequest] = []
     with Workspace(tmp_path, approve=noting(asked), tools=[leave]) as workspace:
         result = workspace.run("leave", {"text": "here"})
@@ -57,7 +57,7 @@ def test_function_is_reported_as_unconfined(tmp_path, leave, outside):
 
 @pytest.mark.parametrize("effect", ["read", "write", "network"])
 def test_function_note_ignores_declared_effect(tmp_path, effect):
-    """A function that says it only reads is as free as any other."""
+    """A function declared as read-only can still do anything."""
 
     @tool(effect=effect)
     def look() -> str:
@@ -69,7 +69,7 @@ def test_function_note_ignores_declared_effect(tmp_path, effect):
 
 
 def test_failed_function_has_note(tmp_path, outside):
-    """What it did before is done."""
+    """It may have had effects before."""
 
     @tool
     def fail() -> str:
@@ -83,13 +83,12 @@ def test_failed_function_has_note(tmp_path, outside):
 
 
 def test_refused_call_has_no_note(tmp_path, leave):
-    """It did not run."""
     with Workspace(tmp_path, approve=lambda _: False, tools=[leave]) as workspace:
         assert workspace.run("leave", {"text": "here"}).sandbox == ""
 
 
 def test_runner_is_named(tmp_path, leave):
-    """A tool of an MCP server runs in neither the sandbox nor this program."""
+    """Tools of an MCP server run outside the sandbox and this program."""
     elsewhere = with_runner("the MCP server 'git'", leave)
     with Workspace(tmp_path, approve="yolo", tools=[elsewhere]) as workspace:
         assert "it runs in the MCP server 'git'" in workspace.run("leave", {"text": "x"}).sandbox
@@ -116,7 +115,7 @@ def test_batch_combines_notes_of_its_calls(tmp_path, leave):
 
 @pytest.mark.skipif(find_spec("pydantic_monty") is None, reason="needs the interpreter")
 def test_code_is_confined_but_its_calls_are_not(tmp_path, leave):
-    """The interpreter has no files; the function that it calls has."""
+    """The interpreter cannot access files, but the called function can."""
     with Workspace(tmp_path, "maki", approve="yolo", tools=[leave]) as workspace:
         result = workspace.run("code_execution", {"code": "await leave(text='x')"})
         session = workspace.sandbox
@@ -127,7 +126,7 @@ def test_code_is_confined_but_its_calls_are_not(tmp_path, leave):
 
 
 def test_operations_without_programs_have_no_note(tmp_path):
-    """Reading and editing are this program's own."""
+    """Reading and editing are done by this program."""
     (tmp_path / "a.txt").write_text("one\n", encoding="utf-8")
     with Workspace(tmp_path, approve="yolo", only=["read_file", "write_file"]) as workspace:
         assert workspace.run("read_file", {"path": "a.txt"}).sandbox == ""

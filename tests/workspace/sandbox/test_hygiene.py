@@ -1,4 +1,4 @@
-"""Whatever a command does to stay, nothing of it is left: real daemons, counted in /proc."""
+"""Commands leave no processes behind, whatever they do: real daemons, found in /proc."""
 
 import os
 import shlex
@@ -58,7 +58,7 @@ WAYS = {
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("then", ["sleep 0.2; echo done", "exec sleep 60"], ids=["it ends", "time is up"])
 def test_command_leaves_no_processes(root, monkeypatch, nap, way, then):
-    """Neither when the command ends nor when it is stopped; and it is over soon."""
+    """Neither if the command ends nor if it is stopped."""
     monkeypatch.setattr("adapter.workspace.sandbox.shell.GRACE_S", 0.2)
     start = time.monotonic()
     command = WAYS[way].replace("{nap}", nap).replace("{seconds}", nap.split()[1])
@@ -72,7 +72,7 @@ def test_command_leaves_no_processes(root, monkeypatch, nap, way, then):
 
 @pytest.mark.parametrize("harm", ["kill -9 $PPID", "kill -STOP $PPID"])
 def test_command_that_attacks_its_supervisor_is_ended(root, monkeypatch, nap, harm):
-    """The children of a stopped one are found below it, those of a dead one by the token in their environment."""
+    """Children of a stopped supervisor are found below it, those of a dead one by a token in their environment."""
     monkeypatch.setattr("adapter.workspace.sandbox.supervisor.GIVE_UP_S", 2.0)
     monkeypatch.setattr("adapter.workspace.sandbox.shell.GRACE_S", 0.2)
     run = run_command(root, RunCommand(f"setsid {nap} & {nap} & {harm}; {nap}", timeout_s=3))
@@ -82,7 +82,7 @@ def test_command_that_attacks_its_supervisor_is_ended(root, monkeypatch, nap, ha
 
 
 def test_fork_bomb_is_ended(root, monkeypatch, nap):
-    """What only multiplies is stopped long before its time is up. This one would stop at 256 by itself."""
+    """Long before the timeout. This one would stop at 256 processes."""
     monkeypatch.setattr("adapter.workspace.sandbox.child_process.MAX_PROCESSES", 40)
     bomb = """
         import os, sys
@@ -101,7 +101,7 @@ def test_fork_bomb_is_ended(root, monkeypatch, nap):
 
 
 def test_fork_bomb_is_detected_early(root, monkeypatch, nap):
-    """Counting processes does not wait for those that are being started: these run when all others have."""
+    """Processes that are being started are not counted."""
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
@@ -136,7 +136,7 @@ HOST = """
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_no_process_outlives_the_host(directory, nap, number):
-    """Ctrl-C, a polite end, and one that leaves no time for anything."""
+    """After Ctrl-C, SIGTERM and SIGKILL."""
     words = [sys.executable, "-c", textwrap.dedent(HOST), directory, f"setsid {nap} & {nap}"]
     host = subprocess.Popen(words, stderr=subprocess.PIPE)
     assert wait_for(lambda: len(living(nap)) >= 2)
@@ -148,7 +148,7 @@ def test_no_process_outlives_the_host(directory, nap, number):
 
 
 def test_interrupt_leaves_no_processes(directory, nap):
-    """Also while the command is being started, and its process is known to nobody yet."""
+    """Also while the command is being started."""
     code = """
         import signal, sys, time
         from adapter.tools.operations import RunCommand
@@ -189,7 +189,7 @@ def test_only_allowed_variables_are_passed(root, monkeypatch):
 
 
 def test_there_is_no_terminal_and_no_core_file(root):
-    """A session of its own has no controlling terminal to ask at."""
+    """The command has its own session, without a controlling terminal."""
     run = run_command(root, RunCommand("(exec 3</dev/tty) 2>/dev/null && echo tty; ulimit -c; ps -o sid= -p $$"))
     lines = run.output.split()
     assert lines[0] == "0"
@@ -197,13 +197,13 @@ def test_there_is_no_terminal_and_no_core_file(root):
 
 
 def test_programs_get_default_signal_handlers(root):
-    """`yes | head` ends by SIGPIPE, quietly."""
+    """`yes | head` ends with SIGPIPE."""
     run = run_command(root, RunCommand("yes | head -n 1"))
     assert (run.output, run.exit_code) == ("y\n", 0)
 
 
 def test_failed_program_start_is_reported(root):
-    """The supervisor's error comes back as what the model can act on."""
+    """The model gets the supervisor's error."""
     with (
         root.open_directory(".") as (directory, _),
         ChildProcess(ProcessSpec(["./missing"]), directory, print) as command,
@@ -213,7 +213,7 @@ def test_failed_program_start_is_reported(root):
 
 
 def test_idle_timeout_stops_only_idle_commands(root):
-    """Every output begins the idle time anew."""
+    """Every output restarts the idle time."""
     busy = run_command(root, RunCommand("for i in 1 2 3 4 5 6; do echo $i; sleep 0.2; done", idle_timeout_s=1))
     assert (busy.exit_code, busy.output) == (0, "1\n2\n3\n4\n5\n6\n")
     idle = run_command(root, RunCommand("echo one; sleep 60; echo two", idle_timeout_s=0.5))
@@ -222,7 +222,7 @@ def test_idle_timeout_stops_only_idle_commands(root):
 
 @pytest.mark.parametrize("order", ["ascending", "started again"])
 def test_descendants_excludes_unrelated_processes(monkeypatch, order):
-    """Descendants and nobody else, also when ids began anew and a child has a lower one than its parent."""
+    """Also after ids wrapped around, so that a child has a lower id than its parent."""
     if order == "started again":
         ascending = supervisor._processes
         monkeypatch.setattr(supervisor, "_processes", lambda: reversed(list(ascending())))

@@ -1,4 +1,4 @@
-"""Log slicing: head, tail and the lines that tell of trouble, in their order, once each."""
+"""Log slicing: the head, the tail and lines that indicate problems, in order, without repetition."""
 
 import random
 import re
@@ -18,7 +18,6 @@ def sliced(lines, step=1_000, end="\n"):
 
 
 def test_short_output_is_not_sliced():
-    """Up to head and tail together nothing is cut."""
     lines = [f"line {n}" for n in range(2 * ENDS)]
     found, slice_ = sliced(lines)
     assert found is None
@@ -26,7 +25,7 @@ def test_short_output_is_not_sliced():
 
 
 def test_head_tail_and_matches_in_original_order():
-    """C141, D14: each once, at its place, gaps with their counts."""
+    """C141, D14: each line once, and the size of each gap."""
     lines = [f"line {n}" for n in range(1_000)]
     lines[400] = "a WARNING: late"
     lines[300] = "fatal: early"
@@ -49,7 +48,7 @@ def test_head_tail_and_matches_in_original_order():
 
 @pytest.mark.parametrize("seed", range(20))
 def test_each_line_is_shown_once_or_counted(seed):
-    """For any output in any pieces: shown lines are the original ones in order, and the gaps count the rest."""
+    """For any output in any chunks, shown lines are in order, and the gaps count the others."""
     chance = random.Random(seed)
     count = chance.choice([499, 500, 501, 700, 5_000])
     lines = [f"{n} {'error' if chance.random() < 0.03 else 'fine'}" for n in range(count)]
@@ -72,7 +71,7 @@ def test_each_line_is_shown_once_or_counted(seed):
 
 
 def test_log_of_only_errors_stays_small():
-    """The first so many matches, not all."""
+    """Only the first matches are kept."""
     found, _ = sliced([f"error {n}" for n in range(100_000)])
     shown = found.text.splitlines()
     assert len(shown) == 2 * ENDS + MAX_MATCHES + 1
@@ -80,7 +79,7 @@ def test_log_of_only_errors_stays_small():
 
 
 def test_long_lines_shorten_ends_not_matches():
-    """The slice is no longer than a result may be, so that nothing cuts the matches out again."""
+    """The excerpt fits into a result, so that matches are not cut out again."""
     lines = [f"{n} " + "x" * 500 for n in range(2_000)]
     lines[1_000] = "an exception"
     found, _ = sliced(lines)
@@ -91,7 +90,7 @@ def test_long_lines_shorten_ends_not_matches():
 
 
 def test_endless_line_uses_bounded_memory():
-    """Without any line end memory is bounded and the work linear."""
+    """Without line ends, memory is limited and the work linear."""
     slice_ = LogSlice()
     for _ in range(2_000):
         slice_.add(b"x" * 10_000)
@@ -100,7 +99,6 @@ def test_endless_line_uses_bounded_memory():
 
 
 def test_invalid_utf8_is_replaced():
-    """No exception, valid text."""
     slice_ = LogSlice()
     slice_.add(b"\xff\xfe\n" * 1_000)
     found = slice_.build_excerpt()

@@ -1,4 +1,4 @@
-"""Programs of a user's tools: no shell, paths through the gate, and what was approved is what runs."""
+"""Programs of user-defined tools: no shell, resolved paths, and the approved program is the one that runs."""
 
 import json
 import os
@@ -22,7 +22,7 @@ def words(*arguments):
 
 @pytest.fixture
 def run(root):
-    """Run a program; gives its outcome."""
+    """Run a program, and return its outcome."""
 
     def run(program, *arguments, **options):
         operation = RunProgram(program, words(*arguments), **options)
@@ -35,7 +35,7 @@ NASTY = ["a b", "$(touch pwned)", "`touch pwned`", "; touch pwned", "a\nb", "*",
 
 
 def test_arguments_are_passed_unchanged(run, directory):
-    """No shell expands, splits or runs anything of a value."""
+    """No shell expands, splits or runs a value."""
     outcome = run(sys.executable, "-c", "import sys, json; print(json.dumps(sys.argv[1:]))", *NASTY)
     assert json.loads(outcome.output) == NASTY
     assert sorted(directory.iterdir()) == []
@@ -61,14 +61,14 @@ def test_arguments_are_passed_unchanged(run, directory):
     ],
 )
 def test_plain_path_is_passed_as_written(root, directory, given, becomes):
-    """C137: what a program could take for an option, a host or anything else but this place stays below `./`."""
+    """C137: a value that could be taken for an option or a host gets the prefix `./`."""
     (directory / "sub").mkdir()
     (directory / "link").symlink_to("sub")
     assert prepare(root, RunProgram("ls", words(PathValue(given))))[1:] == [becomes]
 
 
 def test_path_is_passed_relative_and_resolved(root, directory):
-    """Absolute paths, detours and links inside come out as the one place they mean; none begins with '-'."""
+    """Absolute paths, detours and links become one relative path, which does not begin with '-'."""
     (directory / "sub").mkdir()
     (directory / "-rf").write_text("x")
     (directory / "link").symlink_to("sub")
@@ -84,7 +84,7 @@ def test_path_is_passed_relative_and_resolved(root, directory):
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../secret/key", "out/key", "~/x", "", "a\0b", "sub/../../secret"])
 def test_path_outside_workspace_is_refused(root, directory, path):
-    """D10: also through a link, and by a neighbour whose name begins alike."""
+    """D10: also through a link, and into a folder whose name begins with the workspace's."""
     (directory / "sub").mkdir()
     (directory / "out").symlink_to("../secret")
     for given in (path, f"{directory}-evil/file"):
@@ -93,7 +93,7 @@ def test_path_outside_workspace_is_refused(root, directory, path):
 
 
 def test_path_of_special_file_is_refused(root, directory):
-    """A program that opens a pipe which nobody writes to does not come back; also not through a link."""
+    """Opening a pipe without a writer blocks. Also through a link."""
     os.mkfifo(directory / "pipe")
     (directory / "link").symlink_to("pipe")
     with socket.socket(socket.AF_UNIX) as made:
@@ -104,7 +104,7 @@ def test_path_of_special_file_is_refused(root, directory):
 
 
 def test_path_swapped_after_approval_is_not_run(desk, directory):
-    """The link leads elsewhere by the time the user has said yes."""
+    """The link was changed while the user decided."""
     for name in ("one", "two"):
         (directory / name).write_text(name)
     (directory / "link").symlink_to("one")
@@ -121,13 +121,12 @@ def plan_of(desk, operation):
 
 
 def test_the_summary_shows_every_argument_quoted(desk):
-    """What is approved can be read: words apart, hidden characters spelled out."""
+    """Arguments are separated, and hidden characters escaped."""
     summary = plan_of(desk, RunProgram("echo", words("a b", "\x1b[8m", ""))).summary
     assert summary.endswith("echo 'a b' '\\x1b[8m' ''")
 
 
 def test_program_runs_in_root_without_stdin_and_secrets(run, directory, monkeypatch):
-    """As a command does."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     outcome = run("sh", "-c", "pwd -P; cat; env; exit 5")
     assert outcome.output.startswith(f"{directory}\n")
@@ -136,13 +135,13 @@ def test_program_runs_in_root_without_stdin_and_secrets(run, directory, monkeypa
 
 
 def test_missing_program_is_named(root):
-    """What to do about it is said, and nothing is tried."""
+    """With the next step. Nothing is run."""
     with pytest.raises(ToolError, match=r"'no-such-program' of this tool is not installed.*ask the user"):
         prepare(root, RunProgram("no-such-program", ()))
 
 
 def test_program_path_in_workspace_is_resolved(root, directory, run):
-    """A relative path is counted from the root, not found on PATH, and cannot lead out."""
+    """It is relative to the root, not searched on PATH, and cannot lead out."""
     (directory / "check.sh").write_text("#!/bin/sh\necho checked\n")
     (directory / "check.sh").chmod(0o755)
     assert run("./check.sh").output == "checked\n"
@@ -152,7 +151,7 @@ def test_program_path_in_workspace_is_resolved(root, directory, run):
 
 @pytest.mark.parametrize("folder", [".", "", "bin", "{ws}/bin", "{ws}/../ws/bin", "{out}/link", "{out}/ws/bin"])
 def test_directories_of_path_in_the_workspace_are_not_searched(root, directory, tmp_path, monkeypatch, folder):
-    """A program that the model wrote into the folder is not taken for an installed one."""
+    """A program that the model wrote must not replace an installed one."""
     for place in (directory, directory / "bin"):
         place.mkdir(exist_ok=True)
         (place / "evil").write_text("#!/bin/sh\n")
@@ -168,7 +167,7 @@ def test_directories_of_path_in_the_workspace_are_not_searched(root, directory, 
 
 
 def test_echo_shows_output_as_it_arrives(directory):
-    """Only of operations that ask for it, whole characters, and the model still gets it."""
+    """Only if the operation requests it. The model also gets the output."""
     shown: list[str] = []
     with Workspace(directory, approve="yolo", echo=shown.append) as workspace:
         for echo in (False, True):
@@ -181,7 +180,7 @@ def test_echo_shows_output_as_it_arrives(directory):
 
 
 def test_long_output_is_sliced_on_request(run):
-    """And left whole, as far as memory goes, where not."""
+    """Otherwise it is whole, within the memory limit."""
     script = "import sys\nfor n in range(2000): print('error' if n == 1000 else n)"
     whole = run(sys.executable, "-c", script)
     assert whole.output.count("\n") == 2_000
@@ -193,20 +192,19 @@ def test_long_output_is_sliced_on_request(run):
 
 
 def test_timeout_and_idle_timeout_are_enforced(run):
-    """In all, and without output."""
+    """The total time, and the time without output."""
     for limit in ({"timeout_s": 0.5}, {"idle_timeout_s": 0.5}):
         outcome = run("sh", "-c", "echo begun; exec sleep 60", **limit)
         assert (outcome.output, outcome.timed_out, outcome.exit_code) == ("begun\n", True, None)
 
 
 def test_argument_list_too_long_is_explained(run):
-    """The system's limit comes back in words."""
     with pytest.raises(ToolError, match="was not started"):
         run("true", "x" * 3_000_000)
 
 
 def test_non_utf8_names_are_passed(root, directory):
-    """A link to a name of raw bytes leads a program to that very file."""
+    """A link to a name of raw bytes leads to that file."""
     name = os.fsdecode(b"\xff")
     Path(directory / name).write_text("raw")
     (directory / "link").symlink_to(name)

@@ -1,4 +1,4 @@
-"""The sandbox, from outside: what hostile commands reach, and that ordinary work goes on."""
+"""The sandbox from outside: hostile commands are confined, and ordinary work succeeds."""
 
 import os
 import re
@@ -39,12 +39,12 @@ def python(code):
 
 
 def filled(command, **words):
-    """``command`` with words in the place of ``{name}``, each as one for a shell, whatever is in it."""
+    """Fill ``{name}`` in ``command``, quoted for a shell."""
     return re.sub(r"\{(\w+)\}", lambda found: shlex.quote(str(words[found[1]])), command)
 
 
 def noting(asked):
-    """An approver that allows everything, and keeps what it was asked."""
+    """Return an approver that allows everything and keeps the requests."""
 
     def approve(approval):
         asked.append(approval)
@@ -55,7 +55,7 @@ def noting(asked):
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):
-    """A home folder with what must not be read, and somebody's tool."""
+    """A home folder with secrets and an installed tool."""
     home = tmp_path / "home"
     for name in (".ssh/id_rsa", ".config/token", ".cargo/credentials.toml", ".netrc", ".local/share/keyrings/login"):
         (home / name).parent.mkdir(parents=True, exist_ok=True)
@@ -79,7 +79,7 @@ def level(request):
 
 @pytest.fixture
 def shell(root, home, level):
-    """Run a command in the sandbox; gives its outcome."""
+    """Run a command in the sandbox, and return its outcome."""
     confinement = ActiveSandbox(SandboxSettings(level), root.path)
     yield lambda command, **options: run_command(root, RunCommand(command, **options), confinement)
     confinement.close()
@@ -87,7 +87,7 @@ def shell(root, home, level):
 
 @pytest.fixture
 def bystander(nap):
-    """A process of the user's with a secret in its environment."""
+    """A process of the user with a secret in its environment."""
     with subprocess.Popen(nap.split(), env=os.environ | {"BYSTANDER": SECRET}) as process:
         yield process
         assert process.poll() is None, "a command ended a process that was none of its own"
@@ -138,7 +138,7 @@ READS = {
 
 @pytest.mark.parametrize("way", READS)
 def test_command_cannot_read_outside_workspace(shell, directory, tmp_path, home, bystander, way):
-    """Not by name, by link, by another process, by mounting or by debugging."""
+    """Not by name, link, another process, mounting or debugging."""
     (tmp_path / "secret" / "key").write_text(SECRET)
     run = shell(filled(READS[way], base=tmp_path, home=home, pid=bystander.pid, secret=SECRET))
     assert run.exit_code is not None
@@ -163,7 +163,7 @@ WRITES = {
 
 @pytest.mark.parametrize("way", WRITES)
 def test_command_cannot_write_outside_workspace(shell, level, directory, tmp_path, home, way):
-    """Whatever is beside the workspace, at home or the system's stays byte for byte."""
+    """Files next to the workspace, at home and of the system are unchanged."""
     if (way, level) == ("modes", "landlock"):
         pytest.skip("a known hole: Landlock does not govern chmod(2), chown(2) and utime(2)")
 
@@ -184,7 +184,7 @@ def test_command_cannot_write_outside_workspace(shell, level, directory, tmp_pat
 
 @pytest.mark.parametrize("command", ["kill -9 {pid}", "kill -STOP {pid}", "kill -9 $PPID"])
 def test_command_cannot_signal_unrelated_processes(shell, bystander, command):
-    """Nobody's process is hit; `bystander` looks."""
+    """`bystander` detects signals."""
     if why_unavailable("bwrap") is not None and landlock.abi() < 6:
         pytest.skip("this Landlock does not scope signals")
     shell(f"({command.replace('{pid}', str(bystander.pid))}); echo done")
@@ -193,7 +193,7 @@ def test_command_cannot_signal_unrelated_processes(shell, bystander, command):
 
 @pytest.mark.parametrize("command", ["kill -CONT -1", "pkill -CONT ."])
 def test_command_cannot_signal_all_processes(shell, bystander, command):
-    """Sent to all, a signal reaches none of the user's. SIGCONT does no harm where the sandbox is broken."""
+    """Not even with kill -1. SIGCONT is harmless if the sandbox fails."""
     if why_unavailable("bwrap") is not None and landlock.abi() < 6:
         pytest.skip("this Landlock does not scope signals")
     bystander.send_signal(signal.SIGSTOP)
@@ -218,7 +218,7 @@ SOCKETS = {
 @pytest.mark.parametrize("kind", SOCKETS)
 @pytest.mark.parametrize("network", [False, True], ids=["without network", "with network"])
 def test_sockets_reach_only_allowed_families(root, home, level, tmp_path, monkeypatch, kind, network):
-    """The network only when it is allowed; daemons on Unix sockets never, in files or abstract."""
+    """The network only if it is allowed; Unix sockets of daemons never."""
     family, style = SOCKETS[kind]
     monkeypatch.chdir(tmp_path)
     with socket.socket(getattr(socket, family), getattr(socket, style)) as server:
@@ -250,7 +250,7 @@ def test_sockets_reach_only_allowed_families(root, home, level, tmp_path, monkey
 
 @pytest.mark.parametrize("network", [False, True], ids=["without network", "with network"])
 def test_desktop_sockets_are_unreachable(root, home, level, tmp_path, monkeypatch, network):
-    """X11, Wayland, D-Bus and the ssh-agent: neither where they are nor what the environment says of them."""
+    """X11, Wayland, D-Bus and the ssh-agent: neither their files nor their environment variables."""
     runtime, display = tmp_path / "run", f"\0/tmp/.X11-unix/X{os.getpid()}"
     runtime.mkdir()
     desktop = {
@@ -285,7 +285,7 @@ def test_desktop_sockets_are_unreachable(root, home, level, tmp_path, monkeypatc
 
 
 def test_devices_cannot_be_created_or_opened(shell):
-    """Root could read the whole disk by its number."""
+    """Root could read the whole disk by its device number."""
     disk = os.stat("/").st_dev
     code = DEVICE.replace("{numbers}", repr((os.major(disk), os.minor(disk))))
     output = shell(f"{python(code)}; head -c 4 /dev/sda /dev/vda /dev/nvme0n1 /dev/mem 2>/dev/null | wc -c").output
@@ -337,7 +337,7 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("work", ORDINARY | PROGRAMS)
 def test_ordinary_commands_work(shell, work):
-    """What people do all day: files, pipes, compilers, interpreters, repositories."""
+    """Files, pipes, compilers, interpreters, repositories."""
     if work in PROGRAMS and shutil.which(work) is None:
         pytest.skip(f"{work} is not installed")
     command, printed = (ORDINARY | PROGRAMS)[work]
@@ -347,7 +347,7 @@ def test_ordinary_commands_work(shell, work):
 
 
 def test_private_files_last_for_the_session(root, home, level):
-    """/tmp and home are shared by the commands of a session, and nobody else sees them."""
+    """/tmp and home are shared by the commands of a session, and hidden from others."""
     confinement = ActiveSandbox(SandboxSettings(level), root.path)
     run_command(root, RunCommand('echo kept > "$TMPDIR"/adapter-test-file; echo x > ~/adapter-test-file'), confinement)
     assert run_command(root, RunCommand('cat "$TMPDIR"/adapter-test-file'), confinement).output == "kept\n"
@@ -359,7 +359,7 @@ def test_private_files_last_for_the_session(root, home, level):
 
 
 def test_repository_is_read_only_in_bubblewrap(shell, level, directory):
-    """A hook or a setting planted in .git would be run by the user's own git."""
+    """The user's own git would run a hook or setting planted in .git."""
     if shutil.which("git") is None:
         pytest.skip("git is not installed")
     repositories = (directory, directory / "part", directory / "a" / "b" / "c")
@@ -379,7 +379,7 @@ def test_repository_is_read_only_in_bubblewrap(shell, level, directory):
 
 
 def test_repository_cannot_be_replaced(shell, level, directory):
-    """By moving what holds it; the rest of those folders is the command's to change."""
+    """Its parent folders cannot be moved, but otherwise changed."""
     if level != "bwrap":
         pytest.skip("only bubblewrap can")
     (directory / "a" / "b" / ".git").mkdir(parents=True)
@@ -391,7 +391,7 @@ def test_repository_cannot_be_replaced(shell, level, directory):
 
 
 def test_additional_folder_is_accessible(root, home, level, tmp_path):
-    """To read, to write, and the workspace's own .git, too."""
+    """To read or write, also the workspace's own .git."""
     (tmp_path / "given").mkdir()
     (tmp_path / "given" / "f").write_text("given")
     (Path(root.path) / ".git").mkdir()
@@ -411,7 +411,7 @@ def test_additional_folder_is_accessible(root, home, level, tmp_path):
 
 
 def test_link_in_readable_folder_can_be_run(root, home, level, tmp_path):
-    """As the Python of a virtual environment is."""
+    """Like the Python of a virtual environment."""
     (tmp_path / "tools").mkdir()
     (tmp_path / "tools" / "tool").write_text("#!/bin/sh\necho a tool")
     (tmp_path / "tools" / "tool").chmod(0o755)
@@ -423,7 +423,7 @@ def test_link_in_readable_folder_can_be_run(root, home, level, tmp_path):
 
 
 def test_linked_worktree_reads_its_repository(root, home, level, tmp_path):
-    """Only when the repository names the worktree, too: a file in the workspace alone opens nothing."""
+    """Only if the repository names the worktree; a file in the workspace alone is not enough."""
     if shutil.which("git") is None:
         pytest.skip("git is not installed")
     git = ["git", "-c", "user.name=x", "-c", "user.email=x@x", "-C", str(tmp_path / "main")]
@@ -450,7 +450,7 @@ def test_linked_worktree_reads_its_repository(root, home, level, tmp_path):
 
 
 def test_links_in_workspace_grant_no_access(root, home, level, tmp_path, monkeypatch):
-    """A command can replace the virtual environment that PATH names by a link, for the next session."""
+    """A command could replace the virtual environment on PATH by a link, for the next session."""
     workspace = Path(root.path)
     (workspace / ".venv").symlink_to(home / ".config")
     (workspace / "bin").symlink_to(tmp_path / "secret")
@@ -472,7 +472,7 @@ def test_links_in_workspace_grant_no_access(root, home, level, tmp_path, monkeyp
 
 
 def test_links_in_the_private_home_are_not_followed(root, home, level, tmp_path):
-    """The folders of a session are made once: a command could have put a link where the next one's would be made."""
+    """A command could have put a link in the place of the next session's folder."""
     confinement = ActiveSandbox(SandboxSettings(level), root.path)
     run_command(
         root, RunCommand(filled("rm -rf ~/.local; ln -s {base}/secret ~/.local; ls -la ~", base=tmp_path)), confinement
@@ -483,7 +483,7 @@ def test_links_in_the_private_home_are_not_followed(root, home, level, tmp_path)
 
 
 def test_repository_swapped_for_link_is_not_mounted(root, home, tmp_path, monkeypatch):
-    """Between the look at the workspace and the mount: what would be mounted is checked before anything runs."""
+    """The folder is checked again after the mount, before anything runs."""
     if why_unavailable("bwrap") is not None:
         pytest.skip("only bubblewrap mounts")
     workspace = Path(root.path)
@@ -511,7 +511,7 @@ def test_repository_swapped_for_link_is_not_mounted(root, home, tmp_path, monkey
 
 
 def test_commands_cannot_access_denied_paths(directory, home):
-    """Of rules about files, what reads is hidden and what writes is frozen; also what is matched by folder."""
+    """Rules about files hide or freeze them, also by folder."""
     if why_unavailable("bwrap") is not None:
         pytest.skip("only bubblewrap can")
     for name in ("secrets/deep/a", "conf/b.env", "locked/c", "d"):
@@ -530,7 +530,7 @@ def test_commands_cannot_access_denied_paths(directory, home):
 @pytest.mark.parametrize("writes", [(), (".git",), ("../beside",)], ids=["", "git", "beside"])
 @pytest.mark.parametrize("network", [False, True])
 def test_sandbox_note_matches_its_effect(root, home, level, writes, network, tmp_path):
-    """Each claim of the note, and of the line for people, is tried by a command."""
+    """Each claim of the note, and of the line for users, is tried by a command."""
     workspace = Path(root.path)
     (workspace / ".git").mkdir()
     (workspace.parent / "beside").mkdir(exist_ok=True)
@@ -564,7 +564,7 @@ def test_sandbox_note_matches_its_effect(root, home, level, writes, network, tmp
     ],
 )
 def test_commands_cannot_change_git_data_under_any_name(directory, home, git, config, command, kept):
-    """A folder by what it holds, where `.git` leads, and what the configuration names."""
+    """Folders recognized by content, the target of `.git`, and paths in the configuration."""
     if why_unavailable("bwrap") is not None:
         pytest.skip("only bubblewrap can")
     sep = directory / ("a/b/c/sep" if git.startswith("gitdir") else "sep")
@@ -586,7 +586,7 @@ def test_commands_cannot_change_git_data_under_any_name(directory, home, git, co
 
 
 def test_too_many_denied_paths_are_an_error(directory, home, monkeypatch):
-    """What cannot be kept is not run."""
+    """Nothing is run."""
     if why_unavailable("bwrap") is not None:
         pytest.skip("only bubblewrap can")
     for number in range(20):
@@ -602,7 +602,7 @@ def test_too_many_denied_paths_are_an_error(directory, home, monkeypatch):
 
 
 def test_state_folder_in_workspace_is_hidden(directory, home, monkeypatch):
-    """Records of changes are not for commands, wherever the user keeps them."""
+    """Wherever the user keeps the records of changes."""
     if why_unavailable("bwrap") is not None:
         pytest.skip("only bubblewrap can")
     with Workspace(directory, approve="yolo", state=directory / "state", sandbox="bwrap") as workspace:
@@ -614,7 +614,7 @@ def test_state_folder_in_workspace_is_hidden(directory, home, monkeypatch):
 
 
 def test_exit_codes_are_the_same_as_without_sandbox(root, shell, monkeypatch):
-    """Exit codes, signals, what was left behind, a request to end that is heard, and a missing program."""
+    """Exit codes, signals, leftover files, SIGTERM, and a missing program."""
     assert shell("exit 7").exit_code == 7
     assert shell("kill -9 $$").exit_code == 137
     left = shell("sleep 100 & sleep 100 & echo started")
@@ -635,14 +635,13 @@ def test_exit_codes_are_the_same_as_without_sandbox(root, shell, monkeypatch):
 )
 @pytest.mark.parametrize("then", ["sleep 0.2", "exec sleep 60"], ids=["it ends", "time is up"])
 def test_command_leaves_no_processes(shell, nap, monkeypatch, way, then):
-    """Neither bubblewrap's own processes nor what was started in it."""
+    """Neither bubblewrap's own nor the command's."""
     monkeypatch.setattr("adapter.workspace.sandbox.shell.GRACE_S", 0.2)
     shell(f"{way.replace('{nap}', nap)}\n{then}", timeout_s=1 if "exec" in then else 30)
     assert living(nap) == []
 
 
 def test_background_commands_and_programs_are_confined(root, home, level, tmp_path, nap):
-    """Every way to run something leads through the sandbox."""
     confinement = ActiveSandbox(SandboxSettings(level), root.path)
     commands = BackgroundCommands()
     commands.start(
@@ -668,7 +667,7 @@ def test_background_commands_and_programs_are_confined(root, home, level, tmp_pa
 
 
 def test_workspace_describes_active_sandbox(directory, home, level):
-    """In the question, in the result, and by the workspace."""
+    """In the question, the result and the workspace's description."""
     asked: list[ApprovalRequest] = []
     with Workspace(directory, approve=noting(asked), sandbox=level) as workspace:
         result = workspace.run("run_command", {"command": "true", "cwd": "."})
@@ -688,7 +687,7 @@ def test_writable_folder_is_named(directory, home, level, tmp_path):
 
 
 def test_missing_sandbox_is_reported(without_sandbox, directory):
-    """Where there is no sandbox, it says so and why; and `require` refuses to start."""
+    """With the reason; and `require` refuses to start."""
     asked: list[ApprovalRequest] = []
     with Workspace(directory, approve=noting(asked)) as workspace:
         result = workspace.run("run_command", {"command": "echo ran", "cwd": "."})
@@ -707,7 +706,7 @@ def test_missing_sandbox_is_reported(without_sandbox, directory):
 
 
 def test_failed_sandbox_setup_runs_nothing(root, home, level, monkeypatch):
-    """Not even when it worked before: a filter that the kernel does not take."""
+    """Even if it worked before: the kernel rejects the filter."""
     confinement = ActiveSandbox(SandboxSettings(level), root.path)
     monkeypatch.setattr(sandbox, "build_socket_filter", lambda families: b"\xff" * 8)
     with pytest.raises(ToolError, match=r"could not be set up \(seccomp"):
@@ -717,13 +716,13 @@ def test_failed_sandbox_setup_runs_nothing(root, home, level, monkeypatch):
 
 
 def test_failure_possibly_caused_by_sandbox_is_explained(shell):
-    """So that a model does not try the same again; other failures stay as they are."""
+    """So that a model does not try again. Other failures are unchanged."""
     assert "no network" in shell("echo x > /usr/x").notes[0]
     assert shell("exit 3").notes == ()
 
 
 def test_only_git_identity_is_copied(home):
-    """Tokens stand in other sections."""
+    """Other sections contain tokens."""
     assert git_identity(str(home)) == "[user]\n\tname = Ada\n\temail = ada@x\n"
     (home / ".gitconfig").write_text(
         '[user "x"]\n\ta = 1\n[USER]\nname = b\n[include]\npath = c\n[url "d"]\ninsteadOf = e\n'
@@ -732,7 +731,7 @@ def test_only_git_identity_is_copied(home):
 
 
 def test_tool_folders_exclude_home_folder(home, tmp_path):
-    """Neither the home folder nor what holds it, whatever PATH says."""
+    """Neither the home folder nor its parents, whatever PATH contains."""
     found = tool_folders(
         {"PATH": f"{home}:{tmp_path}/bin:/:relative:{home}/.local/bin"}, str(home), str(tmp_path / "ws")
     )
@@ -742,7 +741,6 @@ def test_tool_folders_exclude_home_folder(home, tmp_path):
 
 @pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="no folder in memory here")
 def test_workspace_below_dev_works(level):
-    """The devices of the sandbox do not cover it."""
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder, WorkspaceRoot(folder) as root:
         confinement = ActiveSandbox(SandboxSettings(level), root.path)
         run = run_command(root, RunCommand("echo new > made && cat made && ls /dev/null"), confinement)

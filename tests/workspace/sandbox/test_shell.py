@@ -1,4 +1,4 @@
-"""Commands: bounded in time, memory and environment, and nothing is left behind."""
+"""Commands: limits on time, memory and environment, and no leftovers."""
 
 import os
 import time
@@ -14,7 +14,7 @@ from adapter.workspace.sandbox.shell import run_command
 
 
 def is_running(pid):
-    """Zombies that nobody reaps in a container count as gone."""
+    """Return whether a process runs; zombies that a container does not reap do not count."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
@@ -29,7 +29,7 @@ def wait_until_gone(pid):
 
 
 def test_command_returns_output_and_exit_code(root):
-    """stdout and stderr in the order they were written."""
+    """stdout and stderr in the order in which they were written."""
     run = run_command(root, RunCommand("echo one; echo two >&2; echo three; exit 7"))
     assert run.output == "one\ntwo\nthree\n"
     assert run.exit_code == 7
@@ -37,24 +37,24 @@ def test_command_returns_output_and_exit_code(root):
 
 
 def test_command_with_nul_is_refused(root):
-    """No program can be given one; it was said to have failed without a word."""
+    """No program accepts one."""
     with pytest.raises(ToolError, match="contains a NUL character"):
         run_command(root, RunCommand("echo a\0b"))
 
 
 def test_cwd_is_used_and_confined(root, directory):
-    """The working directory is entered by descriptor."""
+    """It is entered by descriptor."""
     (directory / "sub").mkdir()
     assert run_command(root, RunCommand("pwd -P", "sub")).output.strip() == str(directory / "sub")
 
 
 def test_stdin_is_empty(root):
-    """A command that asks gets end of file instead of hanging."""
+    """A command that reads input gets end of file instead of hanging."""
     assert run_command(root, RunCommand("cat; read x; echo $?")).output == "1\n"
 
 
 def test_no_secret_reaches_the_command(root, monkeypatch):
-    """An allow-list, and of that nothing that looks like a credential."""
+    """An allow-list, without variables that look like credentials."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     monkeypatch.setenv("MY_SETTING", "sk-secret")
     monkeypatch.setenv("LC_TOKEN", "sk-secret")
@@ -71,7 +71,7 @@ def test_no_secret_reaches_the_command(root, monkeypatch):
     "command", ["sleep 60", "trap '' TERM; sleep 60 & sleep 60", "cat /dev/zero", "exec >&- 2>&-; sleep 60"]
 )
 def test_timeout_ends_whole_process_group(root, monkeypatch, command):
-    """SIGTERM, then SIGKILL; also for a command that ignores the first or closed its output."""
+    """SIGTERM, then SIGKILL; also if the command ignores SIGTERM or closed its output."""
     monkeypatch.setattr("adapter.workspace.sandbox.shell.GRACE_S", 0.3)
     start = time.monotonic()
     run = run_command(root, RunCommand(f"echo $$ > pid; {command}", timeout_s=0.3))
@@ -85,7 +85,7 @@ def test_timeout_ends_whole_process_group(root, monkeypatch, command):
     "command", ["sleep 60 & echo $! > pid", "(sleep 60; true) & echo $! > pid", "nohup sleep 60 >&- & echo $! > pid"]
 )
 def test_background_processes_neither_delay_nor_survive(root, directory, command):
-    """The command ends when its shell ends, whoever still holds the output open."""
+    """The command ends with its shell, even if other processes hold the output open."""
     start = time.monotonic()
     run = run_command(root, RunCommand(f"{command}; echo done"))
     assert time.monotonic() - start < 30
@@ -135,26 +135,25 @@ def test_head_and_tail_lose_nothing_that_fits():
     ],
 )
 def test_terminal_sequences_are_stripped(raw, plain):
-    """What a terminal would show is what a model reads."""
+    """The model reads what a terminal would show."""
     assert strip_terminal_codes(raw) == plain
 
 
 @pytest.mark.parametrize("piece", ["\x1b]", "\x1b[", "\x1b[0", "\r", "\x1b"])
 def test_strip_terminal_codes_is_linear(piece):
-    """Half a megabyte of escape beginnings is cleaned in moments."""
     start = time.thread_time()
     strip_terminal_codes(piece * (500_000 // len(piece)))
     assert time.thread_time() - start < 5
 
 
 def test_timeout_is_reduced_to_maximum(root, monkeypatch):
-    """D17: and it is said."""
+    """D17: with a note."""
     monkeypatch.setattr("adapter.workspace.sandbox.shell.MAX_TIMEOUT_S", 5.0)
     assert run_command(root, RunCommand("true", timeout_s=9)).notes == ("the timeout was reduced to 5 s",)
 
 
 def test_command_inherits_no_descriptors(root):
-    """The command sees its three standard descriptors and not the workspace's."""
+    """Only the three standard descriptors."""
     if not os.path.isdir("/proc/self/fd"):  # noqa: PTH112 - shorter
         pytest.skip("needs /proc")
     assert run_command(root, RunCommand("ls /proc/$$/fd; true")).output.split() == ["0", "1", "2"]
