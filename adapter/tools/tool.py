@@ -7,7 +7,8 @@ MCP tool or a function.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, TypeAlias
@@ -202,6 +203,18 @@ class ToolSet(Mapping[str, Tool]):
     def __len__(self) -> int:
         return len(self._tools)
 
+    def keys(self) -> KeysView[str]:
+        return self._tools.keys()
+
+    def values(self) -> ValuesView[Tool]:
+        return self._tools.values()
+
+    def items(self) -> ItemsView[str, Tool]:
+        return self._tools.items()
+
+    def __eq__(self, other: object) -> bool:
+        return self._tools == other._tools if isinstance(other, ToolSet) else NotImplemented
+
     def __hash__(self) -> int:
         return self._hash
 
@@ -216,6 +229,15 @@ class ToolSet(Mapping[str, Tool]):
     def all_names(self) -> tuple[str, ...]:
         """The names and aliases of all tools."""
         return tuple(dict.fromkeys(name for tool in self._tools.values() for name in (tool.name, *tool.aliases)))
+
+    @cached_property
+    def _sorted_names(self) -> list[str]:
+        return sorted(self._tools)
+
+    def has_prefix(self, text: str) -> bool:
+        """Return whether a tool's name begins with ``text``."""
+        index = bisect_left(self._sorted_names, text)
+        return index < len(self) and self._sorted_names[index].startswith(text)
 
     @cached_property
     def lower_names(self) -> frozenset[str]:

@@ -133,6 +133,17 @@ def test_name_with_a_namespace_of_its_own_is_matched(name):
     assert tools.match("functions.read_file") is None
 
 
+@pytest.mark.parametrize("text", ["", "r", "read_file", "get-"])
+def test_a_text_is_the_beginning_of_a_name(text):
+    assert TOOLS.has_prefix(text)
+    assert not ToolSet().has_prefix(text)
+
+
+@pytest.mark.parametrize("text", ["read_files", "z", "view", "Read", "a"])
+def test_a_text_is_not_the_beginning_of_a_name(text):
+    assert not TOOLS.has_prefix(text)
+
+
 def test_a_pickled_tool_set_is_hashed_anew():
     """Each process hashes strings differently."""
     tools = ToolSet([{"name": "f"}])

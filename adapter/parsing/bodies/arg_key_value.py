@@ -174,7 +174,7 @@ class KeyValueReader:
         """Return whether ``ahead`` may be the beginning of a known tool's name and a key's tag."""
         match = _MAY_BE_UNOPENED.fullmatch(ahead)
         return match is not None and (
-            self.tags.key_open.startswith(match[2].lower()) if match[2] else _begins_a_name(match[1], context)
+            self.tags.key_open.startswith(match[2].lower()) if match[2] else context.tools.has_prefix(match[1])
         )
 
     def _take_name(self, source: StreamBuffer, ahead: list[str], context: ReadContext) -> Reader[PendingCall | None]:
@@ -348,10 +348,6 @@ class KeyValueReader:
                 type = (yield from take_until(source, self.tags.type[1], NAME_LIMIT, span)) or ""
                 continue
             call.fix("text-in-tag")
-
-
-def _begins_a_name(word: str, context: ReadContext) -> bool:
-    return any(name.startswith(word) for name in context.tools)
 
 
 def without_bracket(tag: str) -> str:

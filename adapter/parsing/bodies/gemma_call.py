@@ -167,7 +167,7 @@ class GemmaCall:
 def _may_be_named(ahead: str, context: ReadContext) -> bool:
     """Return whether ``ahead`` may be the beginning of the name of a tool of the session and its first argument."""
     name = ahead.lstrip().partition("{")[0]
-    return any(tool.startswith(name) for tool in context.tools) and _MAY_BE_NAMED.fullmatch(ahead) is not None
+    return context.tools.has_prefix(name) and _MAY_BE_NAMED.fullmatch(ahead) is not None
 
 
 def _explain(name: str, error: FormatError) -> str:

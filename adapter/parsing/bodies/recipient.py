@@ -35,7 +35,7 @@ def take_name(
             span.append(source.text[source.position : marker[1]])
             source.position = marker[1]
             return name
-        may_be_name = any_name or any(tool.startswith(name) for tool in context.tools)
+        may_be_name = any_name or context.tools.has_prefix(name)
         may_continue = not rest or (marker is None and endings.may_start_with(rest))
         if source.final or end - source.position > NAME_LIMIT or not may_be_name or not may_continue:
             return ""

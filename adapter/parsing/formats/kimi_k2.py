@@ -146,7 +146,7 @@ def read_stripped(source: StreamBuffer, span: list[str], context: ReadContext) -
 def _may_be_stripped(ahead: str, context: ReadContext) -> bool:
     """Return whether ``ahead`` may be the beginning of an id that calls a known tool. Other text is not buffered."""
     word = ahead.strip().removeprefix("functions.").partition(":")[0]
-    begins_id = "functions.".startswith(ahead.strip()) or any(name.startswith(word) for name in context.tools)
+    begins_id = "functions.".startswith(ahead.strip()) or context.tools.has_prefix(word)
     return begins_id and _MAY_BE_STRIPPED.fullmatch(ahead) is not None
 
 

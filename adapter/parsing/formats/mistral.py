@@ -100,7 +100,7 @@ def read_stripped(source: StreamBuffer, span: list[str], context: ReadContext) -
 def _may_be_stripped(ahead: str, context: ReadContext) -> bool:
     """Return whether ``ahead`` may be the beginning of a known tool's name and the marker before its arguments."""
     word = ahead.strip().partition("[")[0]
-    return _MAY_BE_STRIPPED.fullmatch(ahead) is not None and any(name.startswith(word) for name in context.tools)
+    return _MAY_BE_STRIPPED.fullmatch(ahead) is not None and context.tools.has_prefix(word)
 
 
 def _take_head(source: StreamBuffer, markers: MarkerSet, head: list[str]) -> Reader[str]:
