@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from adapter.core.events import Json
 from adapter.core.json.load import load_json
-from adapter.protocols.sse import encode_event, read_json
+from adapter.protocols.sse import encode_event
 
 _CONTENT = b'"content":'
 _LITERAL = re.compile(rb'\s*("(?:[^"\\]|\\.)*")')
@@ -50,7 +50,7 @@ def chunk_template(event: bytes, chunk: Json) -> ChunkTemplate | None:
     if not is_plain or not isinstance(index, int) or chunk.get("usage") or chunk.get("error") or choice.get("logprobs"):
         return None
     literal = _LITERAL.match(event, event.find(_CONTENT) + len(_CONTENT)) if event.count(_CONTENT) == 1 else None
-    if literal is None or read_json(literal[1]) != text:
+    if literal is None or load_json(literal[1]) != text:
         return None
     return ChunkTemplate(event[: literal.start(1)], event[literal.end(1) :], index)
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Generic, Protocol, TypeVar
 
 from adapter.core.events import Json, JsonObject
+from adapter.core.json.load import load_json
 from adapter.protocols.chunk_fast_path import MARK, ChunkTemplate, chunk_template, split_at_text
 from adapter.protocols.openai_chat_response import BufferedCompletion, StreamedCompletion
 from adapter.protocols.openai_errors import as_error_object, error_object, is_error
@@ -18,7 +19,6 @@ from adapter.protocols.sse import (
     LineReader,
     encode_event,
     encode_json,
-    read_json,
 )
 from adapter.protocols.template_prompt import as_chat, streams_lines
 from adapter.protocols.translated_request import TranslatedRequest
@@ -255,7 +255,7 @@ class BufferedExchange(_Exchange[BufferedCompletion]):
 
 def _read(data: bytes) -> Json:
     try:
-        return read_json(data)
+        return load_json(data)
     except ValueError:
         excerpt = data[:80].decode("utf-8", "replace")
         return error_object(f"the model server sent invalid JSON: {excerpt!r}", "upstream_error")

@@ -8,9 +8,6 @@ from adapter.core.events import Json, JsonObject
 from adapter.core.json.load import load_json
 from adapter.protocols.openai_errors import RequestError
 
-MAX_DEPTH = 100
-"""Maximum nesting depth of lists and objects; a tool definition needs ten levels."""
-
 MAX_VALUES = 1_000_000
 """Maximum number of values in one body. Empty lists take thirty times their length in memory. Text with so many commas
 and brackets does not fit into any model's context."""
@@ -26,23 +23,11 @@ def read_body(content: bytes) -> JsonObject:
         raise RequestError(f"the request body has more than {MAX_VALUES} values. Shorten the conversation")
     try:
         body = load_json(content)
-    except RecursionError:
-        body = None
     except ValueError as error:
         raise RequestError(f"the request body is invalid JSON: {error}") from error
     if not isinstance(body, dict):
-        raise RequestError(f"the request body must be a JSON object, at most {MAX_DEPTH} levels deep")
-    level: list[Json] = [body]
-    for _ in range(MAX_DEPTH):
-        level = [
-            inner
-            for value in level
-            for inner in (value.values() if type(value) is dict else value)
-            if type(inner) is dict or type(inner) is list
-        ]
-        if not level:
-            return body
-    raise RequestError(f"the request body is nested more than {MAX_DEPTH} levels deep")
+        raise RequestError("the request body must be a JSON object")
+    return body
 
 
 def check_size(body: JsonObject) -> None:

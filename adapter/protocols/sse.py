@@ -131,17 +131,9 @@ def encode_json(value: Json) -> bytes:
         return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
 
 
-def read_json(data: str | bytes) -> Json:
-    """Decode JSON. Raises ValueError if it is invalid."""
-    try:
-        return load_json(data)
-    except RecursionError as error:
-        raise ValueError("nested too deeply") from error
-
-
 def read_json_or_none(data: str | bytes) -> Json:
     """Decode JSON. Return None if it is invalid."""
     try:
-        return read_json(data)
+        return load_json(data)
     except ValueError:
         return None

@@ -20,6 +20,7 @@ from adapter.backends.template_detection import detect_format
 from adapter.backends.template_files import TemplateWorker
 from adapter.core.errors import TransportError
 from adapter.core.events import Json, JsonObject
+from adapter.core.json.load import load_json
 from adapter.prompting.deriving.format_detection import DetectedFormat
 from adapter.prompting.intent.assist import AssistSettings
 from adapter.protocols.budgets import AUTO
@@ -27,7 +28,7 @@ from adapter.protocols.media_parts import AUDIO, IMAGE
 from adapter.protocols.model_descriptions import ModelDescription, describe_models
 from adapter.protocols.openai_errors import error_text, relay_error
 from adapter.protocols.reasoning_budget import BUDGET_FIELD, VLLM_FIELD, without_budget
-from adapter.protocols.sse import encode_json, read_json, read_json_or_none
+from adapter.protocols.sse import encode_json, read_json_or_none
 from adapter.protocols.template_prompt import TemplatePromptError, transport_of
 from adapter.protocols.translate import needs_reading
 from adapter.protocols.translation_options import TranslationOptions
@@ -254,7 +255,7 @@ class ModelServer(UpstreamConnection):
             self._prompts[content] = None
             with suppress(TransportError, ValueError):
                 response = await self.send("POST", "/apply-template", content, {"Content-Type": "application/json"})
-                answer = read_json(await self.body_of(response))
+                answer = load_json(await self.body_of(response))
                 if isinstance(answer, dict) and isinstance(prompt := answer.get("prompt"), str):
                     self._prompts[content] = prompt.rpartition(_QUESTION)[2]
         return self._prompts[content]

@@ -97,11 +97,11 @@ def test_matching_events_are_not_decoded(monkeypatch):
     """Almost no event of a stream is decoded."""
     read: list[bytes] = []
 
-    def read_json(event: bytes) -> Any:
+    def load_json(event: bytes) -> Any:
         read.append(event)
         return json.loads(event)
 
-    monkeypatch.setattr("adapter.protocols.exchange._read", read_json)
+    monkeypatch.setattr("adapter.protocols.exchange._read", load_json)
     streamed = StreamedExchange(
         translate_chat_request({"messages": ASK, "tools": TOOLS, "stream": True}, TranslationOptions()), 1
     )

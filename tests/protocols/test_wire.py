@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from adapter.core.json.load import load_json
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.parser import parse
 from adapter.prompting.calling_setup import CallingSetup
@@ -20,7 +21,7 @@ from adapter.protocols.guarded_exchange import RetryPolicy
 from adapter.protocols.ollama import as_openai, to_ollama_request
 from adapter.protocols.openai_chat_response import BufferedCompletion, StreamedCompletion
 from adapter.protocols.openai_errors import RequestError, refusal, relay_error
-from adapter.protocols.sse import EventReader, LineReader, encode_event, read_json
+from adapter.protocols.sse import EventReader, LineReader, encode_event
 from adapter.protocols.translate import needs_translation, translate_chat_request
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.translation_options import (
@@ -323,7 +324,13 @@ def test_allowed_tools_restrict_calls():
 
 @pytest.mark.parametrize(
     ("written", "shown"),
-    [('{"path": "a', '{"arguments": "{\\"path\\": \\"a"}'), ("", "{}"), ("[1]", '{"arguments": [1]}')],
+    [
+        ('{"path": "a', '{"arguments": "{\\"path\\": \\"a"}'),
+        ("", "{}"),
+        ("[1]", '{"arguments": [1]}'),
+        pytest.param("[" * 300, '{"arguments": "[[[', id="too deep"),
+        pytest.param("[" * 100_000, '{"arguments": "[[[', id="much too deep"),
+    ],
 )
 def test_non_object_arguments_are_kept(written, shown):
     """A client may send calls from another provider."""
@@ -493,7 +500,7 @@ def test_readers_accept_other_line_ends():
 def test_encode_json_accepts_any_text(text):
     """Including lone surrogates, which UTF-8 cannot represent."""
     sent = encode_event({"text": text})
-    assert read_json(sent[6:])["text"] == text.encode("utf-8", "replace").decode()
+    assert load_json(sent[6:])["text"] == text.encode("utf-8", "replace").decode()
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b'{"error": "words"}', b"[1]", b"\xff"])

@@ -188,7 +188,7 @@ def _parse_call(tool_call: Json, number: int) -> tuple[str, str, JsonObject] | N
     if isinstance(arguments, str):
         try:
             arguments = load_json(arguments)
-        except (ValueError, RecursionError):
+        except ValueError:
             arguments = {"arguments": arguments}
     return str(tool_call.get("id") or f"#{number}"), name, arguments if isinstance(arguments, dict) else {}
 

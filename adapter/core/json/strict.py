@@ -55,7 +55,8 @@ def decode_strict(text: str, start: int = 0, before: str = "") -> DecodedJson | 
         value, end = decoded or _STRICT.raw_decode(text, start)
     except (ValueError, RecursionError):
         return None
-    if not _is_shallow(value, text.count("[", start, end) + text.count("{", start, end)):
+    # Without a limit, the result would depend on the stack depth of the caller.
+    if text.count("[", start, end) + text.count("{", start, end) > MAX_DEPTH and not is_shallow([value], MAX_DEPTH + 1):
         return None
     if text.find("\\u", start, end) >= 0 and not is_encodable(json.dumps(value, ensure_ascii=False)):
         return DecodedJson(replace_surrogates(value), end, ("lone-surrogate",))
@@ -145,16 +146,10 @@ def without_spelling(value: Json) -> Json:
             return value
 
 
-def _is_shallow(value: Json, brackets: int) -> bool:
-    """Return whether ``value`` is nested at most MAX_DEPTH levels deep. ``brackets``: number of opening brackets in its
-    text.
-
-    Without this check, the result would depend on the stack depth of the caller.
-    """
-    if brackets <= MAX_DEPTH:
-        return True
-    level = [value]
-    for _ in range(MAX_DEPTH + 1):
+def is_shallow(values: list[Json], max_depth: int) -> bool:
+    """Return whether no value is nested more than ``max_depth`` levels deep."""
+    level: list[Json] = [values]
+    for _ in range(max_depth + 1):
         level = [
             item
             for container in level

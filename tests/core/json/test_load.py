@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.core.json.load import load_json
+from adapter.core.json.load import MAX_DEPTH, load_json
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -44,8 +44,7 @@ def outcome(load: Any, text: str | bytes) -> str:
         "-0",
         "[NaN, Infinity, 1e400]",
         "9" * 5_000,
-        "[" * 300 + "]" * 300,
-        "[" * 100_000,
+        "[" * MAX_DEPTH + "]" * MAX_DEPTH,
         "",
         "01",
         '"\x01"',
@@ -55,3 +54,10 @@ def outcome(load: Any, text: str | bytes) -> str:
 )
 def test_unusual_texts_give_the_same_value_or_error(text):
     assert outcome(load_json, text) == outcome(json.loads, text)
+
+
+@pytest.mark.parametrize("levels", [MAX_DEPTH + 1, 300, 100_000])
+@pytest.mark.parametrize("value", ["1", r'"\ud800"'], ids=["number", "surrogate"])
+def test_a_value_that_is_nested_too_deeply_is_an_error(value, levels):
+    with pytest.raises(ValueError, match=f"more than {MAX_DEPTH} levels deep"):
+        load_json("[" * levels + value + "]" * levels)
