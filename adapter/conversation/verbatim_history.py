@@ -6,6 +6,7 @@ different spacing, a repair or a corrected name.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import cache
 
@@ -83,15 +84,16 @@ class VerbatimText:
 
 def _closing_markup(markup: str) -> str:
     """Return the part of ``markup`` that closes the last call, up to the end of the turn or the next turn."""
-    lowered = markup.lower()
-    return markup[: min((at for marker in _turn_markers() if (at := lowered.find(marker)) >= 0), default=len(markup))]
+    found = _turn_markers().search(markup)
+    return markup[: found.start()] if found else markup
 
 
 @cache
-def _turn_markers() -> frozenset[str]:
-    """Return the markers that end a turn or begin a new part of it. None of them ends a call."""
+def _turn_markers() -> re.Pattern[str]:
+    """Return a pattern for the markers that end a turn or begin a new part of it. None of them ends a call."""
     tables = build_marker_tables(FORMATS.all, ())
-    return frozenset({*tables.end_tokens, *tables.other_role_markers, *tables.result_markers, *tables.reasoning})
+    markers = {*tables.end_tokens, *tables.other_role_markers, *tables.result_markers, *tables.reasoning}
+    return re.compile("|".join(map(re.escape, markers)), re.IGNORECASE)
 
 
 def is_safe_to_replay(arguments: JsonObject, format: Format, tools: ToolSet) -> bool:

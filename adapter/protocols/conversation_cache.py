@@ -7,6 +7,7 @@ import json
 import marshal
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from threading import Lock
 from typing import Generic, TypeVar
 
 from adapter.core.events import Json, JsonObject
@@ -54,7 +55,7 @@ NOTHING = ConvertedMessages(0, [], {}, hashlib.sha256(b"["))
 Built = TypeVar("Built")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class CachedConversation(Generic[Built]):
     """``encoded``: the client's messages. ``key``: everything else that ``built`` depends on."""
 
@@ -64,24 +65,31 @@ class CachedConversation(Generic[Built]):
 
 
 class ConversationCache(Generic[Built]):
-    """The conversations of the last requests. Threads may share a cache: they lose at most a conversation."""
+    """The conversations of the last requests. Threads may share a cache."""
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self._conversations: list[CachedConversation[Built]] = []
-        self._max_bytes = max_bytes
+        self._size, self._max_bytes = 0, max_bytes
+        self._changing = Lock()
 
     def find(self, encoded: bytes, key: Hashable) -> CachedConversation[Built] | None:
         """Return the longest conversation with which the ``encoded`` messages begin."""
-        found = [each for each in self._conversations if encoded.startswith(each.encoded) and each.key == key]
+        found = [each for each in self._conversations[:] if encoded.startswith(each.encoded) and each.key == key]
         return max(found, key=lambda each: len(each.encoded), default=None)
 
     def store(self, conversation: CachedConversation[Built], instead_of: CachedConversation[Built] | None) -> None:
         """Store a conversation. ``instead_of``: its beginning."""
-        kept = [each for each in self._conversations if each is not instead_of] + [conversation]
-        size = sum(len(each.encoded) for each in kept)
-        while size > self._max_bytes or len(kept) > MAX_CONVERSATIONS:
-            size -= len(kept.pop(0).encoded)
-        self._conversations = kept
+        with self._changing:
+            if instead_of in self._conversations:
+                self._remove(instead_of)
+            self._conversations.append(conversation)
+            self._size += len(conversation.encoded)
+            while self._size > self._max_bytes or len(self._conversations) > MAX_CONVERSATIONS:
+                self._remove(self._conversations[0])
+
+    def _remove(self, conversation: CachedConversation[Built]) -> None:
+        self._conversations.remove(conversation)
+        self._size -= len(conversation.encoded)
 
 
 def hash_messages(messages: Json) -> str:

@@ -40,7 +40,10 @@ def require_type(kind: type[_Kind], value: Json, param: str) -> _Kind:
 def objects_in(value: Json, param: str) -> list[JsonObject]:
     """Return ``value`` if it is a list of objects. Raises RequestError if it is not."""
     items = require_type(list, value, param)
-    return [require_type(dict, each, f"{param}[{index}]") for index, each in enumerate(items)]
+    return [
+        each if isinstance(each, dict) else require_type(dict, each, f"{param}[{index}]")
+        for index, each in enumerate(items)
+    ]
 
 
 def error_object(message: str, kind: str, param: str | None = None, code: str | None = None) -> JsonObject:

@@ -74,8 +74,8 @@ def tools_as_functions(body: JsonObject) -> tuple[JsonObject, ToolTypes]:
 
 
 def _custom_names(tools: Json) -> list[str]:
-    definitions = [each for each in tools if isinstance(each, dict)] if isinstance(tools, list) else []
-    custom = [each.get("custom") for each in definitions if each.get("type") == "custom"]
+    definitions = tools if isinstance(tools, list) else []
+    custom = [each.get("custom") for each in definitions if isinstance(each, dict) and each.get("type") == "custom"]
     return [require_type(str, each.get("name"), "tools.custom.name") for each in custom if isinstance(each, dict)]
 
 
@@ -83,8 +83,10 @@ def _has_other_calls(messages: Json) -> bool:
     for message in messages if isinstance(messages, list) else ():
         if isinstance(message, dict):
             calls = message.get("tool_calls")
-            objects = [each for each in calls if isinstance(each, dict)] if isinstance(calls, list) else ()
-            if message.get("function_call") or (objects and any("custom" in call for call in objects)):
+            for call in calls if isinstance(calls, list) else ():
+                if isinstance(call, dict) and "custom" in call:
+                    return True
+            if message.get("function_call"):
                 return True
     return False
 

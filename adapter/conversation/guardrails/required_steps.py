@@ -63,14 +63,15 @@ class Steps:
         return () if not self.ends_with or self.has_ended(past) else tuple(self.ends_with)
 
     def has_ended(self, past: CallHistory) -> bool:
-        return any(call.ok and call.name in self.ends_with for call in past.recent)
+        return bool(self.ends_with) and any(call.ok and call.name in self.ends_with for call in past.recent)
 
     def missing_before(self, past: CallHistory, call: PastCall, earlier: Iterable[PastCall] = ()) -> tuple[str, ...]:
         """Return the prerequisites of ``call`` that are not done. ``earlier``: preceding calls in the same answer."""
-        done = [*(each for each in past.calls if each.ok), *earlier]
+        needs = self.before.get(call.name, ())
+        done = [*(each for each in past.calls if each.ok), *earlier] if needs else []
         return tuple(
             name
-            for need in self.before.get(call.name, ())
+            for need in needs
             for name, argument in [_need(need)]
             if not any(each.name == name and (not argument or _shares(each, call, argument)) for each in done)
         )

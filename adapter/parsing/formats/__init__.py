@@ -113,7 +113,7 @@ def resolve_format(name: str) -> Format | None:
 
 def is_format_file(name: object) -> bool:
     """Return whether ``name`` is the path of a format file, and not the name of a format."""
-    return isinstance(name, PathLike) or (isinstance(name, str) and name.lower().endswith(FILE_SUFFIX))
+    return name.lower().endswith(FILE_SUFFIX) if isinstance(name, str) else isinstance(name, PathLike)
 
 
 def get_format(name: str | PathLike | Format) -> Format:
