@@ -44,7 +44,7 @@ from adapter.parsing.parse_policy import APPROVED
 from adapter.parsing.parser import Parser, parse
 from adapter.prompting.intent.assist import AssistSettings
 from adapter.prompting.system_prompt import new_prompt_session, system_prompt
-from adapter.prompting.tool_shortlist import ToolShortlist, shortlist_tools
+from adapter.prompting.tool_shortlist import ToolShortlist, UserRequest, shortlist_tools
 from adapter.tools.call_resolution import is_valid
 from adapter.tools.operations.permissions import ApprovalRequest, Approver
 from adapter.tools.tool import Tool, ToolSet
@@ -248,8 +248,8 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
 
     def _shorten_tools(self, task: str) -> None:
         """Limit the prompt to ``max_tools`` tools: those most relevant to ``task``."""
-        tools = self.workspace.tools
-        self._shortlist = None if self._max_tools is None else shortlist_tools(tools, task, self._max_tools)
+        tools, most = self.workspace.tools, self._max_tools
+        self._shortlist = None if most is None else shortlist_tools(tools, [UserRequest(task)], most)
         if self._shortlist is None:
             return
         shown = add_reply_tool(self._shortlist.shown)[0] if self._reply else self._shortlist.shown

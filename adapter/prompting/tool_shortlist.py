@@ -7,8 +7,9 @@ call every tool at any time.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from adapter.core.events import Json
 from adapter.prompting.intent.bm25 import ToolRanking
@@ -33,25 +34,43 @@ class ToolShortlist:
     def search(self, query: Json) -> str:
         """Return the result of a call to the finder: the matching definitions, best first, one per line."""
         rest = ToolSet(tool for name, tool in self.all.items() if name != self.finder)
-        scores = ToolRanking(rest).scores(str(query or ""))
-        names = [name for name, score in scores.items() if score > 0][:FOUND]
+        names = _find_matching(rest, str(query or ""))[:FOUND]
         if not names:
             return f"No tool matches {str(query)[:80]!r}. Try other words, or use the tools you have."
         lines = (json.dumps(rest[name].to_openai()["function"], ensure_ascii=False) for name in names)
         return "\n".join(["You can call these tools like the others:", *lines])
 
 
-def shortlist_tools(tools: ToolSet, request: str, most: int, used: Collection[str] = ()) -> ToolShortlist | None:
-    """Return a shortlist of ``most`` tools: all tools that were ``used`` before, even if there are more than ``most``,
-    and then those that best match the request. Return None if no shortlist is needed."""
+@dataclass(frozen=True, slots=True)
+class UserRequest:
+    """A message of the user. ``used``: the names of the tools that were called before it."""
+
+    text: str
+    used: frozenset[str] = frozenset()
+
+
+def shortlist_tools(tools: ToolSet, requests: Sequence[UserRequest], most: int) -> ToolShortlist | None:
+    """Return a shortlist of ``most`` tools for a conversation: those that best match its first request. Return None if
+    no shortlist is needed.
+
+    The shortlist remains the same, so that the prompt cache holds, until the best match of a later request is not in
+    it. Then it has the tools that were used before, even if there are more than ``most``, those that match that
+    request, and other tools that it had before, which come first.
+    """
     if len(tools) <= most:
         return None
     name = FIND
     while tools.match(name) is not None:
         name += "_by_words"
-    used_before = [each for each in tools if each in used]
-    unused = [each for each in ToolRanking(tools).scores(request) if each not in used]
-    chosen = {*used_before, *unused[: max(0, most - len(used_before))]}
+    chosen: list[str] = []
+    for request in requests or [UserRequest("")]:
+        matching = _find_matching(tools, request.text)
+        if chosen and not set(matching[:1]) - set(chosen):
+            continue
+        used = [each for each in tools if each in request.used]
+        candidates = dict.fromkeys([*used, *matching, *chosen, *tools])
+        best = set([*candidates][: max(most, len(used))])
+        chosen = [each for each in dict.fromkeys([*chosen, *tools]) if each in best]
     parameters: Json = {
         "type": "object",
         "properties": {"query": {"type": "string", "description": "Purpose of the tool, in a few words."}},
@@ -59,5 +78,12 @@ def shortlist_tools(tools: ToolSet, request: str, most: int, used: Collection[st
     }
     summary = f"Find further tools: there are {len(tools) - len(chosen)} more. Returns their definitions."
     finder = Tool(name, summary, parameters, example={"query": "send a message"})
-    shown = [tool for each, tool in tools.items() if each in chosen]  # in a fixed order, for the prompt cache
-    return ToolShortlist(ToolSet([*shown, finder]), ToolSet([*tools.values(), finder]), name)
+    return ToolShortlist(ToolSet([*(tools[each] for each in chosen), finder]), ToolSet([*tools.values(), finder]), name)
+
+
+def _find_matching(tools: ToolSet, request: str) -> list[str]:
+    """Return the names of the tools that share a word with the request, best first."""
+    return [name for name, score in _ranking(tools).scores(request).items() if score > 0]
+
+
+_ranking = lru_cache(32)(ToolRanking)

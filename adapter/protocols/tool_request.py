@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from adapter.conversation.guardrails.call_history import call_history_of
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.format import Format
 from adapter.parsing.formats import DEFAULT_FORMAT, get_format, guess_format
 from adapter.prompting.escaping import with_control_tokens
-from adapter.prompting.tool_shortlist import ToolShortlist, shortlist_tools
+from adapter.prompting.tool_shortlist import ToolShortlist, UserRequest, shortlist_tools
 from adapter.protocols.conversation_cache import encode_messages
 from adapter.protocols.openai_errors import RequestError
+from adapter.protocols.plain_messages import content_of, split_texts
 from adapter.protocols.tool_definitions import parse_tool_set
 from adapter.protocols.tool_types import ToolTypes
 from adapter.protocols.translation_options import TranslationOptions
@@ -97,11 +98,21 @@ def apply_shortlist(tool_request: ToolRequest, options: TranslationOptions) -> T
 
 
 def shortlist_of(body: JsonObject, tools: ToolSet, limit: int | None) -> ToolShortlist | None:
-    """Select tools by the user's last message and the earlier calls. Return None if no selection is needed."""
+    """Select tools by the user's messages and the earlier calls. Return None if no selection is needed."""
     if limit is None or len(tools) <= limit:
         return None
-    past = call_history_of(body.get("messages"))
-    return shortlist_tools(tools, past.request, limit, {call.name for call in past.calls})
+    return shortlist_tools(tools, list(_user_requests(body.get("messages"))), limit)
+
+
+def _user_requests(messages: Json) -> Iterator[UserRequest]:
+    used: set[str] = set()
+    for message in messages if isinstance(messages, list) else ():
+        match message:
+            case {"role": "user", "content": content}:
+                yield UserRequest(split_texts(content_of(content, "messages"))[0], frozenset(used))
+            case {"tool_calls": list(calls)}:
+                functions = [call["function"] for call in calls if isinstance(call, dict) and "function" in call]
+                used |= {str(each.get("name")) for each in functions if isinstance(each, dict)}
 
 
 def _choice(choice: Json, tools: ToolSet) -> tuple[ToolSet, bool]:

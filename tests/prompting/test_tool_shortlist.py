@@ -9,7 +9,7 @@ import pytest
 
 from adapter.agent.agent import Agent
 from adapter.backends.chat_client import Chunk
-from adapter.prompting.tool_shortlist import shortlist_tools
+from adapter.prompting.tool_shortlist import UserRequest, shortlist_tools
 from adapter.protocols.exchange import BufferedExchange, StreamedExchange
 from adapter.protocols.translate import translate_chat_request
 from adapter.protocols.translation_options import PromptSettings, TranslationOptions
@@ -38,7 +38,7 @@ FIND = '<tool_call>\n{"name": "find_tools", "arguments": {"query": "archive a ti
 def test_shortlist_contains_the_requested_tool(name):
     """By its words in another order and form."""
     verb, kind = name.split("_")
-    few = shortlist_tools(TOOLS, f"Which of the {kind}s should we {verb}? Please {verb} number 7.", 5)
+    few = shortlist_tools(TOOLS, [UserRequest(f"Which of the {kind}s should we {verb}? Please {verb} number 7.")], 5)
     assert few is not None
     assert name in few.shown
     assert len(few.shown) == 6
@@ -46,15 +46,35 @@ def test_shortlist_contains_the_requested_tool(name):
 
 
 def test_short_tool_lists_are_not_shortened():
-    assert shortlist_tools(TOOLS, "x", 80) is None
+    assert shortlist_tools(TOOLS, [UserRequest("x")], 80) is None
 
 
-def test_shortlist_keeps_used_tools_and_order():
-    """For the prompt cache."""
-    few = shortlist_tools(TOOLS, "delete the invoice", 3, {"share_recipe"})
+def shown_after(*requests: str, used: frozenset[str] = frozenset()) -> list[str]:
+    first, *later = requests
+    few = shortlist_tools(TOOLS, [UserRequest(first), *(UserRequest(text, used) for text in later)], 5)
     assert few is not None
-    assert "share_recipe" in few.shown
-    assert list(few.shown) == [*(name for name in TOOLS if name in few.shown), "find_tools"]
+    return list(few.shown)
+
+
+@pytest.mark.parametrize("later", ["Thanks, go on.", "Delete the invoice of Bob, too.", "Ok"])
+def test_a_shortlist_remains_the_same_while_it_has_what_is_needed(later):
+    """For the prompt cache."""
+    first = shown_after("Delete invoice 7")
+    assert first == [*(name for name in TOOLS if name in first), "find_tools"]
+    assert shown_after("Delete invoice 7", later, used=frozenset({"share_recipe"})) == first
+
+
+def test_a_new_subject_adds_its_tools_at_the_end():
+    first = shown_after("Delete invoice 7")
+    later = shown_after("Delete invoice 7", "Archive the ticket", "Go on", used=frozenset({"delete_invoice"}))
+    assert later[0] == "delete_invoice"
+    assert "archive_ticket" in later
+    assert len(later) == len(first)
+
+
+def test_used_tools_remain():
+    used = frozenset({"share_recipe", *list(TOOLS)[:8]})
+    assert used < set(shown_after("Delete invoice 7", "Archive the ticket", used=used))
 
 
 def request(**fields: Any) -> Any:

@@ -1,6 +1,7 @@
 """The prompt of a turn begins with that of the turn before, so that the prompt cache of the model server holds.
 
-80 conversations, half of them with tools: every API, streamed and whole, before four kinds of model servers.
+100 conversations, half of them with tools: every API, streamed and whole, before four kinds of model servers, and
+with a shortlist of the tools.
 """
 
 from __future__ import annotations
@@ -175,6 +176,7 @@ SERVERS: dict[str, tuple[str, list[str]]] = {
     "ollama": ("ollama", []),
     "koboldcpp": ("koboldcpp", ["--template", "TEMPLATE"]),
     "text prompt": ("koboldcpp", ["--prompt", "words"]),
+    "shortlist": ("llama.cpp", ["--max-tools", "2"]),
 }
 
 
