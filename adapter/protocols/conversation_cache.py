@@ -6,8 +6,7 @@ import hashlib
 import json
 import marshal
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
-from threading import Lock
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from adapter.core.events import Json, JsonObject
@@ -49,13 +48,30 @@ class ConvertedMessages:
         return sha.hexdigest()
 
 
+@dataclass(frozen=True, slots=True)
+class ReadTemplateMessages:
+    """One of the ``messages`` for a chat template for each message of the client.
+
+    ``calls``: the template's id and the name of each call, by the client's id. ``order``: the position of each call, by
+    the template's id. ``written``: see `TemplateMessages`.
+    """
+
+    messages: list[JsonObject] = field(default_factory=list)
+    calls: dict[str, tuple[str, str]] = field(default_factory=dict)
+    order: dict[str, int] = field(default_factory=dict)
+    written: dict[str, str] = field(default_factory=dict)
+
+    def copy(self) -> ReadTemplateMessages:
+        return ReadTemplateMessages([*self.messages], {**self.calls}, {**self.order}, {**self.written})
+
+
 NOTHING = ConvertedMessages(0, [], {}, hashlib.sha256(b"["))
 
 
 Built = TypeVar("Built")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class CachedConversation(Generic[Built]):
     """``encoded``: the client's messages. ``key``: everything else that ``built`` depends on."""
 
@@ -65,36 +81,34 @@ class CachedConversation(Generic[Built]):
 
 
 class ConversationCache(Generic[Built]):
-    """The conversations of the last requests. Threads may share a cache."""
+    """The conversations of the last requests. Threads may share a cache: they lose at most a conversation."""
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
-        self._conversations: list[CachedConversation[Built]] = []
-        self._size, self._max_bytes = 0, max_bytes
-        self._changing = Lock()
+        self._conversations: tuple[list[CachedConversation[Built]], int] = [], 0
+        """The cached conversations, and the total length of their messages."""
+        self._max_bytes = max_bytes
 
     def find(self, encoded: bytes, key: Hashable) -> CachedConversation[Built] | None:
         """Return the longest conversation with which the ``encoded`` messages begin."""
-        found = [each for each in self._conversations[:] if encoded.startswith(each.encoded) and each.key == key]
+        found = [each for each in self._conversations[0] if encoded.startswith(each.encoded) and each.key == key]
         return max(found, key=lambda each: len(each.encoded), default=None)
 
     def store(self, conversation: CachedConversation[Built], instead_of: CachedConversation[Built] | None) -> None:
         """Store a conversation. ``instead_of``: its beginning."""
-        with self._changing:
-            if instead_of in self._conversations:
-                self._remove(instead_of)
-            self._conversations.append(conversation)
-            self._size += len(conversation.encoded)
-            while self._size > self._max_bytes or len(self._conversations) > MAX_CONVERSATIONS:
-                self._remove(self._conversations[0])
-
-    def _remove(self, conversation: CachedConversation[Built]) -> None:
-        self._conversations.remove(conversation)
-        self._size -= len(conversation.encoded)
+        before, size = self._conversations
+        kept = [each for each in before if each is not instead_of]
+        if instead_of is not None and len(kept) < len(before):
+            size -= len(instead_of.encoded)
+        kept.append(conversation)
+        size += len(conversation.encoded)
+        while size > self._max_bytes or len(kept) > MAX_CONVERSATIONS:
+            size -= len(kept.pop(0).encoded)
+        self._conversations = kept, size
 
 
-def hash_messages(messages: Json) -> str:
-    """Return the SHA-256 of the JSON of ``messages``."""
-    return hashlib.sha256(json.dumps(messages, default=str).encode()).hexdigest()
+def hash_messages(encoded: bytes) -> str:
+    """Return the SHA-256 of messages that are encoded by `encode_messages`."""
+    return hashlib.sha256(encoded).hexdigest()
 
 
 def encode_messages(messages: Json) -> bytes:

@@ -83,13 +83,14 @@ def _build_template_prompt(
         own.traits,
         request.format,
         request.described,
+        encoded=request.encoded if fitted.messages is request.messages else encode_messages(fitted.messages),
         closing=closing,
         memory=options.memory,
     )
     if "llama.cpp" in (own.transport, own.server):
         plain["preserved_tokens"] = list(request.format.special_tokens)
     body = with_template_marks({**options.fields, **plain, "messages": rendered.messages}, own, rendered.written)
-    return PromptedRequest(body, rendered.messages, hash_messages(rendered.messages), own, fitted.summary)
+    return PromptedRequest(body, rendered.messages, hash_messages(request.encoded), own, fitted.summary)
 
 
 def _instruction(request: ToolRequest) -> str:

@@ -9,6 +9,7 @@ of earlier calls are escaped, as in `adapter.protocols.plain_messages`.
 from __future__ import annotations
 
 import json
+import marshal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -21,8 +22,9 @@ from adapter.core.events import Json, JsonObject
 from adapter.parsing.format import Format
 from adapter.prompting.escaping import escape_control_tokens, map_strings, unescape_control_tokens
 from adapter.prompting.template_capabilities import TemplateCapabilities, is_mistral_call_id
+from adapter.protocols.conversation_cache import CachedConversation, ReadTemplateMessages
 from adapter.protocols.plain_messages import calls_of, read_messages, split_texts, with_system, with_texts
-from adapter.protocols.tool_definitions import CACHE_SIZE, MAX_CACHED_CHARACTERS
+from adapter.protocols.tool_definitions import CACHE_SIZE, MAX_CACHED_CHARACTERS, NO_REFERENCES
 from adapter.protocols.verbatim_calls import Call, VerbatimCallCache
 from adapter.tools.tool import Tool, ToolSet
 
@@ -45,21 +47,29 @@ def template_messages(
     format: Format,
     tools: ToolSet,
     *,
+    encoded: bytes = b"",
     closing: str = "",
     memory: VerbatimCallCache | None = None,
     written: Mapping[int, str] | None = None,
     is_escaped: bool = False,
 ) -> TemplateMessages:
-    """Return ``messages`` for the chat template. ``closing``: an additional user message at the end.
+    """Return ``messages`` for the chat template. ``encoded``: the messages by `encode_messages`; those that ``memory``
+    knows are not read again. ``closing``: an additional user message at the end.
 
     Calls in ``memory``, or in a message whose index is in ``written``, are replaced by the text that the model wrote if
     the template inserts text unchanged. ``is_escaped``: the messages are already escaped. Raises RequestError.
     """
-    reader = _MessageReader(traits, format, tools, memory or VerbatimCallCache(), written or {}, is_escaped)
-    converted = list(reader.read(messages))
+    memory, key = memory or VerbatimCallCache(), (traits, format, tools)
+    found = memory.template_messages.find(encoded, key) if encoded else None
+    state = found.built.copy() if found is not None else ReadTemplateMessages()
+    reader = _MessageReader(traits, format, tools, memory, written or {}, is_escaped, state)
+    state.messages.extend(reader.read(messages, len(state.messages)))
+    if encoded:
+        memory.template_messages.store(CachedConversation(encoded, key, state), found)
+    converted = [*state.messages]
     if closing:
         converted.append({"role": "user", "content": closing})
-    converted = list(_in_call_order(converted, reader.order))
+    converted = list(_in_call_order(converted, state.order))
     if not traits.parallel_calls:
         converted = list(_one_by_one(converted, traits))
     converted = list(with_system(converted, traits.system))
@@ -67,7 +77,7 @@ def template_messages(
         converted = list(_alternating(converted))
     if traits.between is not None:
         converted = list(_with_answers(converted, traits.between))
-    return TemplateMessages(converted, reader.written)
+    return TemplateMessages(converted, state.written)
 
 
 def template_tool_definitions(definitions_json: Json, shown: ToolSet, format: Format) -> list[Json]:
@@ -77,17 +87,17 @@ def template_tool_definitions(definitions_json: Json, shown: ToolSet, format: Fo
     definitions = {name: each for name, each in functions if name in shown}
     definitions |= {name: tool.to_openai() for name, tool in shown.items() if name not in definitions}
 
-    text = json.dumps(list(definitions.values()), ensure_ascii=False)
-    escape = _escape_definitions if len(text) <= MAX_CACHED_CHARACTERS else _escape_definitions.__wrapped__
-    return escape(text, shown, format)
+    encoded = marshal.dumps(list(definitions.values()), NO_REFERENCES)
+    escape = _escape_definitions if len(encoded) <= MAX_CACHED_CHARACTERS else _escape_definitions.__wrapped__
+    return escape(encoded, shown, format)
 
 
 @lru_cache(CACHE_SIZE)
-def _escape_definitions(definitions: str, shown: ToolSet, format: Format) -> list[Json]:
+def _escape_definitions(encoded: bytes, shown: ToolSet, format: Format) -> list[Json]:
     def escape(text: str) -> str:
         return escape_control_tokens(text, format, shown)
 
-    return [_escape_definition(definition, escape) for definition in json.loads(definitions)]
+    return [_escape_definition(definition, escape) for definition in json.loads(json.dumps(marshal.loads(encoded)))]
 
 
 def _as_function(definition: JsonObject) -> JsonObject:
@@ -113,18 +123,14 @@ class _MessageReader:
     memory: VerbatimCallCache
     verbatim: Mapping[int, str]
     is_escaped: bool
-    written: dict[str, str] = field(default_factory=dict)
-    order: dict[str, int] = field(default_factory=dict)  # position of each call, by the template's id
-    _calls: dict[str, tuple[str, str]] = field(
-        default_factory=dict
-    )  # the template's id and the name, by the client's id
+    state: ReadTemplateMessages
     _closed_format: Format = field(init=False)
 
     def __post_init__(self) -> None:
         self._closed_format = _closed_by(self.format, self.traits.closers)
 
-    def read(self, messages: Json) -> Iterator[JsonObject]:
-        for index, (path, message, content) in enumerate(read_messages(messages)):
+    def read(self, messages: Json, start: int) -> Iterator[JsonObject]:
+        for index, (path, message, content) in enumerate(read_messages(messages, start), start):
             role = message["role"]
             if role == "assistant":
                 yield self._answer(message, content, index, path)
@@ -160,13 +166,13 @@ class _MessageReader:
 
     def _placeholder(self, verbatim: str) -> str:
         """Return an unguessable placeholder for ``verbatim``. Neither the messages nor the model can contain it."""
-        word = f"answer-{len(self.written)}-{token_hex(10)}"
-        self.written[word] = verbatim
+        word = f"answer-{len(self.state.written)}-{token_hex(10)}"
+        self.state.written[word] = verbatim
         return word
 
     def _take_id(self, call: Call) -> str:
         client_id, name, _ = call
-        number = len(self.order)
+        number = len(self.state.order)
         match self.traits.ids:
             case "named":
                 template_id = f"functions.{name}:{number}"
@@ -174,8 +180,8 @@ class _MessageReader:
                 template_id = sha256(f"{client_id}:{number}".encode("utf-8", "replace")).hexdigest()[:9]
             case _:
                 template_id = client_id
-        self._calls[client_id] = (template_id, name)
-        self.order[template_id] = number
+        self.state.calls[client_id] = (template_id, name)
+        self.state.order[template_id] = number
         return template_id
 
     def _arguments(self, arguments: JsonObject) -> Json:
@@ -186,17 +192,17 @@ class _MessageReader:
         client_id = str(message.get("tool_call_id") or "")
         text, other_parts = split_texts(content)
         escaped = self._escape(text)
-        if client_id not in self._calls and not self._is_next_result(message):
+        if client_id not in self.state.calls and not self._is_next_result(message):
             result: Content = self.format.encode_result(str(message.get("name") or "tool"), escaped, client_id)
             return {"role": "user", "content": concat_content(result, other_parts, "\n") if other_parts else result}
-        template_id, name = self._calls.get(client_id, (client_id, str(message.get("name") or "")))
+        template_id, name = self.state.calls.get(client_id, (client_id, str(message.get("name") or "")))
         parts: Content = [{"type": "text", "text": escaped}, *other_parts] if other_parts else escaped
         return {"role": "tool", "tool_call_id": template_id, "name": name, "content": parts}
 
     def _is_next_result(self, message: JsonObject) -> bool:
         """Return whether a result without an id has the name of a call. Ollama's clients send such results."""
         name = message.get("name")
-        return not message.get("tool_call_id") and any(name == call_name for _, call_name in self._calls.values())
+        return not message.get("tool_call_id") and any(name == call_name for _, call_name in self.state.calls.values())
 
     def _escape(self, text: str) -> str:
         if self.is_escaped:

@@ -13,7 +13,7 @@ from adapter.parsing.formats.hermes import encode_calls
 from adapter.parsing.parse_policy import APPROVED
 from adapter.prompting.intent.assist import Assist, AssistSettings, plan_assist, plan_next_call
 from adapter.protocols.continuation import Prefill
-from adapter.protocols.conversation_cache import CachedConversation, hash_messages
+from adapter.protocols.conversation_cache import CachedConversation, encode_messages, hash_messages
 from adapter.protocols.guarded_exchange import EXTENSION, ResponseGuard
 from adapter.protocols.llama_cpp import has_lazy_grammar
 from adapter.protocols.media_parts import adapt_media
@@ -73,7 +73,8 @@ def passthrough_request(body: JsonObject, options: TranslationOptions) -> Transl
     generation_prompt = options.prompt.generation_prompt
     parsing = replace(translated.parsing, format=request.format.name, generation_prompt=generation_prompt)
     body, shortened = options.budgets_for(body).fit_body(translated.body)
-    return replace(translated, body=body, turn=hash_messages(request.messages), parsing=parsing, shortened=shortened)
+    turn = hash_messages(encode_messages(request.messages))
+    return replace(translated, body=body, turn=turn, parsing=parsing, shortened=shortened)
 
 
 def translate_chat_request(
@@ -232,7 +233,7 @@ def _native(request: ToolRequest, options: TranslationOptions) -> TranslatedRequ
         as_request,
         body=body,
         shortened=shortened,
-        turn=hash_messages(request.messages),
+        turn=hash_messages(request.encoded),
         is_native=True,
         follow_up=FollowUp(guard=guard),
         as_text=partial(_translate, request, replace(options, native=False)),

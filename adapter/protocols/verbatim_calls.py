@@ -9,7 +9,7 @@ from typing import TypeAlias
 from adapter.conversation.guardrails.call_history import ReadMessages
 from adapter.core.events import JsonObject
 from adapter.core.text.text_cache import TextCache
-from adapter.protocols.conversation_cache import ConversationCache, ConvertedMessages
+from adapter.protocols.conversation_cache import ConversationCache, ConvertedMessages, ReadTemplateMessages
 
 Call: TypeAlias = tuple[str, str, JsonObject]
 """The id, name and arguments of a call."""
@@ -28,6 +28,7 @@ class VerbatimCallCache:
     def __init__(self, max_characters: int = MAX_CHARACTERS) -> None:
         self._texts = TextCache(max_characters)
         self.plain_messages = ConversationCache[ConvertedMessages]()
+        self.template_messages = ConversationCache[ReadTemplateMessages]()
         self.histories = ConversationCache[ReadMessages]()
 
     def remember(self, format: str, content: str, calls: Sequence[Call], text: str) -> None:

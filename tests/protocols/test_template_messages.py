@@ -9,6 +9,7 @@ from adapter.parsing.formats import get_format
 from adapter.prompting.chat_template import ChatTemplate, render_chat_template
 from adapter.prompting.escaping import unescape_control_tokens
 from adapter.prompting.template_capabilities import TemplateCapabilities
+from adapter.protocols.conversation_cache import encode_messages
 from adapter.protocols.openai_errors import RequestError
 from adapter.protocols.template_messages import template_messages, template_tool_definitions
 from adapter.protocols.verbatim_calls import VerbatimCallCache
@@ -163,6 +164,27 @@ def test_verbatim_text_is_inserted():
     shown = template_messages(talk, TemplateCapabilities(as_text=True), FORMAT, TOOLS, memory=memory)
     assert shown.written == {shown.messages[1]["content"]: written}
     assert "tool_calls" in told(talk, memory=memory)[1]
+
+
+@pytest.mark.parametrize(
+    "traits",
+    [
+        TemplateCapabilities(),
+        TemplateCapabilities(ids="named", parallel_calls=False, users=False, system="first", between="ok"),
+        TemplateCapabilities(ids="nine", as_text=True),
+        TemplateCapabilities(as_text=True, only_text=True),
+    ],
+    ids=["plain", "strict", "ids", "text"],
+)
+def test_a_conversation_is_read_from_where_it_continues(traits):
+    talk = [RULES, ASKED, called("a", "b"), result("b"), result("a"), MORE, called("c", content="I look"), result("c")]
+    memory = VerbatimCallCache()
+    for count in (2, 5, 5, 6, 8, 3, 8):
+        encoded = encode_messages(talk[:count])
+        assert told(talk[:count], traits, memory=memory, encoded=encoded) == told(talk[:count], traits)
+        found = memory.template_messages.find(encoded, (traits, FORMAT, TOOLS))
+        assert found is not None
+        assert found.encoded == encoded
 
 
 def test_calls_become_text_if_template_drops_them():
