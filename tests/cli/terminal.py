@@ -1,4 +1,4 @@
-"""A pseudo terminal of any size with a person at it, and the screen that they see in the end, drawn by pyte."""
+"""A pseudo terminal of any size, and its screen as a person sees it, rendered by pyte."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PATIENCE_S = 60.0
 class Terminal:
     """`adapter`, or a Python file, at a terminal.
 
-    ``columns`` wide; ``environ`` besides the tests'. ``stdout`` and ``stdin`` may be files in its place.
+    ``columns``: its width. ``environ``: additional variables. ``stdout`` and ``stdin`` may be files instead.
     """
 
     def __init__(
@@ -50,17 +50,17 @@ class Terminal:
         self._process = forked(words, folder, settings, streams, at_terminal=True)
 
     def wait_for(self, text: str, times: int = 1) -> None:
-        """Until ``text`` is on the screen."""
+        """Wait until ``text`` is on the screen."""
         self._read(lambda: self.text.count(text) >= times, f"{text!r} was not shown")
 
     def type(self, text: str, after: str | None = None, times: int = 1) -> None:
-        """As typed, ``after`` that is on the screen. ``\\x03`` is Ctrl-C, ``\\x04`` Ctrl-D."""
+        r"""Type ``keys`` once ``after`` is on the screen. ``\x03`` is Ctrl-C, ``\x04`` Ctrl-D."""
         if after is not None:
             self.wait_for(after, times)
         os.write(self._terminal, text.encode())
 
     def end(self) -> int:
-        """The exit code, once everything was shown."""
+        """Return the exit code, once all output was read."""
         self._read(lambda: False, "it does not end", until_end=True)
         os.close(self._terminal)
         os.close(self._other_end)
@@ -69,7 +69,7 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        """The screen, without what is blank behind and below. Behind a sign of two columns is an empty cell."""
+        """Return the screen without trailing spaces and lines. A wide character is followed by an empty cell."""
         buffer, columns = self._screen.buffer, range(self._screen.columns)
         lines = range(max(buffer, default=-1) + 1)
         return "\n".join("".join(buffer[line][column].data for column in columns).rstrip() for line in lines).rstrip()
@@ -80,7 +80,7 @@ class Terminal:
 
     @property
     def cells(self) -> list[list[Char]]:
-        """The screen with its colours, line by line."""
+        """Return the screen with its colors, line by line."""
         return [[self._screen.buffer[line][column] for column in range(self._screen.columns)] for line in range(LINES)]
 
     def _read(self, is_enough: Callable[[], bool], failure: str, *, until_end: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""The chat at a real (pseudo) terminal, and through pipes: what is shown, what the model is sent, what is kept."""
+"""The chat at a real (pseudo) terminal, and through pipes: its screen, its requests and its files."""
 
 import json
 import re
@@ -32,7 +32,7 @@ def model(scripted, tmp_path, monkeypatch):
 
 
 class Chat:
-    """A person at the terminal, who types when there is a prompt."""
+    """A person at the terminal who types at each prompt."""
 
     def __init__(self, model, folder, *words, command="chat", **settings):
         environ = {"PROMPT_TOOLKIT_NO_CPR": "1"} | settings.pop("environ", {})
@@ -45,7 +45,7 @@ class Chat:
         self.terminal.type(text + end)
 
     def prompt(self):
-        """Until the program waits for the next line."""
+        """Wait until the program waits for the next line."""
         self.prompts += 1
         self.terminal.wait_for("\n>", self.prompts)
 

@@ -25,7 +25,7 @@ def environment(home: Path, **variables: str) -> dict[str, str]:
 
 
 def completed(home: Path, shell: str, line: str) -> list[str]:
-    """The answer to a shell that completes the last word of ``line``."""
+    """Return the completions of the last word of ``line``."""
     words = {
         "COMP_WORDS": line,
         "COMP_CWORD": str(line.count(" ")),
@@ -66,7 +66,7 @@ def test_profiles_are_completed(tmp_path):
 
 
 def test_fish_gets_one_line_for_each_word(tmp_path):
-    """A description that is wrapped would add lines, and fish takes each line for a word."""
+    """fish takes each line for a word, so descriptions must not be wrapped."""
     lines = completed(tmp_path, "fish", "adapter parse --f")
     assert [line.partition("\t")[0] for line in lines] == ["--format", "--finish-reason"]
     assert all("\t" in line for line in lines)
@@ -114,7 +114,9 @@ def test_completed_values_are_those_that_the_help_names():
 
 
 def installed(home: Path, shell: str, script: str) -> str:
-    """The output of ``script`` in a real shell, after `adapter --install-completion` in one of the same kind."""
+    """Return the output of ``script`` in a real shell, after `adapter --install-completion` in the same kind of
+    shell.
+    """
     program = shutil.which(shell)
     if program is None:
         pytest.skip(f"{shell} is not installed")
@@ -148,6 +150,6 @@ def test_real_fish_completes(tmp_path):
 
 
 def test_real_zsh_loads_the_script(tmp_path):
-    """A line editor is needed to complete; without one, the function can be loaded and is registered."""
+    """Completion needs a line editor; without one, the function can be loaded and is registered."""
     script = "source ~/.zshrc; (( $+functions[_adapter_completion] )) || autoload -Uz _adapter; print $_comps[adapter]"
     assert "adapter" in installed(tmp_path, "zsh", script)

@@ -1,4 +1,4 @@
-"""The user's configuration: what it may say, what is wrong in it, and that a run does what it says."""
+"""The user's configuration: its keys, its errors, and its effect on a run."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ model = "small"
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):
-    """The user's configuration directory; what is written into it counts."""
+    """The user's configuration directory."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     folder = tmp_path / "config" / "toolcall-adapter"
     folder.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""The console on a real (pseudo) terminal: what a person sees in the end, and what their answers do."""
+"""The console on a real (pseudo) terminal: the final screen, and the effect of answers."""
 
 import json
 import shlex
@@ -24,7 +24,7 @@ PLAIN = {"TERM": "dumb", "NO_COLOR": "1"}
 
 
 def answer(*output, **delta_fields):
-    """A streamed answer in pieces of seven characters, after its reasoning."""
+    """Return a streamed answer in pieces of seven characters, after its reasoning."""
     thought = [delta(**delta_fields)] if delta_fields else []
     pieces = [delta(text[start : start + 7]) for text in output for start in range(0, len(text), 7)]
     return as_stream(delta(role="assistant"), *thought, *pieces, delta(finish_reason="stop"))
@@ -78,7 +78,7 @@ It is done.
 
 
 def wrapped(text, columns):
-    """As a terminal shows long lines: cut at its edge."""
+    """Wrap long lines as a terminal does."""
     rows = [line[start : start + columns] for line in text.split("\n") for start in range(0, len(line) or 1, columns)]
     return "\n".join(row.rstrip() for row in rows)
 
@@ -153,7 +153,9 @@ def test_piped_stdout_contains_only_the_answer(model, tmp_path):
     [("y\n", "two\n", 0), ("n\n", "one\n", 1), ("what?\nalways\n", "two\n", 0), ("y if you must\nno\n", "one\n", 1)],
 )
 def test_approval_shows_the_diff_and_follows_the_answer(model, tmp_path, typed, content, code):
-    """The diff is on the screen before anything is written; words behind a yes may be a condition, so that is none."""
+    """The diff is on the screen before anything is written. Words after a yes may be a condition, so it does not
+    count.
+    """
     model.on(CHAT, answer(WRITE), answer("Done."))
     terminal = run(model, tmp_path)
     terminal.wait_for("a reason for the model:")
@@ -214,7 +216,7 @@ def test_input_typed_before_the_question_is_discarded(model, tmp_path):
 
 
 def editor(folder, program):
-    """An editor that changes the file by a Python program, with ``path`` as what it was given."""
+    """An editor that changes the file ``path`` with a Python program."""
     script = folder / "editor.py"
     script.write_text(f"import sys\nfrom pathlib import Path\npath = Path(sys.argv[1])\n{program}\n")
     return {"VISUAL": "", "EDITOR": shlex.join([sys.executable, str(script)])}
@@ -306,7 +308,7 @@ def test_piped_task_still_allows_approvals(model, tmp_path):
 
 
 def test_task_can_be_typed_at_the_terminal(model, tmp_path):
-    """`adapter run -` says how to end it, and can still be answered."""
+    """`adapter run -` explains how to end the input, and can still ask questions."""
     model.on(CHAT, answer(WRITE), answer("Done."))
     terminal = Terminal(["run", "-", "--base-url", model.url], tmp_path)
     terminal.type("Write two\n\x04", after="type the task, then press Enter and Ctrl-D")

@@ -1,4 +1,4 @@
-"""`adapter derive`: a report for people, a file for whoever keeps the format; `--format from-template`."""
+"""`adapter derive` writes a report or a format file; `--format from-template` uses the derived format."""
 
 from __future__ import annotations
 

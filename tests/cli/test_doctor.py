@@ -1,4 +1,4 @@
-"""What `adapter doctor` says is what is the case."""
+"""`adapter doctor` reports the true state of the machine."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_doctor_prints_text_or_json(tmp_path):
 
 
 def test_doctor_tries_each_sandbox():
-    """The levels are tried, not guessed; `none` is no good finding."""
+    """The levels are tested, and `none` is reported as a problem."""
     rows = {finding.name: finding for finding in run_checks(".", SandboxSettings())}
     for level in ("bwrap", "landlock"):
         assert rows[level].ok == (why_unavailable(level) is None)

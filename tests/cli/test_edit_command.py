@@ -52,7 +52,6 @@ def test_edit_json_describes_the_change(file):
 
 
 def test_edit_sequence_matches_earlier_patches(file):
-    """The other basis."""
     patches = json.dumps([{"old_text": "two", "new_text": "three"}, {"old_text": "three", "new_text": "four"}])
     with pytest.raises(EditError):
         edit(file, patches)
@@ -62,20 +61,20 @@ def test_edit_sequence_matches_earlier_patches(file):
 
 @pytest.mark.parametrize("patches", ["nonsense", "[]", '[{"old": "a"}]', "3"])
 def test_invalid_patches_are_wrong_use(file, patches):
-    """Exit code 2, and the reason."""
+    """Exit code 2, with the reason."""
     with pytest.raises(UsageError, match="cannot read patches"):
         edit(file, patches)
 
 
 def test_failing_patches_change_nothing(file):
-    """Exit code 1, and the closest lines."""
+    """Exit code 1, with the closest lines."""
     with pytest.raises(EditError, match="was not found"):
         edit(file, json.dumps([{"old_text": "two and more", "new_text": "x"}]))
     assert file.read_bytes() == b"one\r\ntwo\r\n"
 
 
 def test_edit_reports_a_missing_file(file):
-    """The gate's own words."""
+    """With the message of the path resolver."""
     file.unlink()
     with pytest.raises(ToolError, match=r"x\.txt"):
         edit(file, PATCHES)

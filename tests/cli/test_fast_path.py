@@ -1,4 +1,4 @@
-"""The fast path of `adapter parse` means what Typer takes it for, and commands load only what they need."""
+"""The fast path of `adapter parse` agrees with Typer, and commands import only the modules that they need."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ SLOW = [
 
 
 def read_by_typer(words):
-    """What Typer passes to the command."""
+    """Return the arguments that Typer passes to the command."""
     params = APP.commands["parse"].make_context("parse", list(words)).params
     return {name: list(value) or None if isinstance(value, list | tuple) else value for name, value in params.items()}
 
@@ -72,7 +72,7 @@ def test_unknown_arguments_fall_back_to_typer(words):
 @pytest.mark.parametrize("width", [60, 80, 110])
 @pytest.mark.parametrize("words", [["--help"], ["parse", "--help"], ["tool", "-h"]], ids=" ".join)
 def test_help_fits_the_terminal(words, width, tmp_path):
-    """Without colours, and without a type next to flags."""
+    """Without colors, and without a type next to flags."""
     done = adapter(*words, cwd=tmp_path, env={"COLUMNS": str(width), "NO_COLOR": "1"})
     assert (done.returncode, done.stderr) == (0, "")
     longest = max(len(line) for line in done.stdout.splitlines())
@@ -82,7 +82,7 @@ def test_help_fits_the_terminal(words, width, tmp_path):
 
 
 def loaded_by(*words, code="import adapter.__main__"):
-    """What a fresh interpreter prints for a command line, and the modules that it has then."""
+    """Return the output of a new interpreter for a command line, and the modules that it has imported."""
     code = f"import atexit, sys; atexit.register(lambda: print(*sys.modules)); {code}"
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
     shown, _, loaded = done.stdout.rstrip().rpartition("\n")

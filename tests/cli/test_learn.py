@@ -1,4 +1,4 @@
-"""`adapter learn` writes a format file, which everything that takes a format accepts; errors name line and key."""
+"""`adapter learn` writes a format file that every option for formats accepts; errors name the line and the key."""
 
 from __future__ import annotations
 

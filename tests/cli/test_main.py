@@ -1,4 +1,4 @@
-"""The command line as a person and a pipe meet it: real processes, real exit codes."""
+"""The command line in real processes, with real exit codes."""
 
 import json
 import re
@@ -39,7 +39,7 @@ HIDING = "\x1b]0;owned\x07\x1b[2J\x9b1A\u202egnp.exe\u200b\r"
 
 
 def test_commands_escape_control_characters(tmp_path):
-    """Escape sequences, C1 controls and bidi controls of models, files and their names are spelled out."""
+    """Escape sequences, C1 controls and bidi controls of models, files and their names are escaped."""
     (tmp_path / "a.txt").write_bytes(f"one {HIDING} two\nthree\n".encode())
     (tmp_path / "b.jsonl").write_text(HIDING)
     patches = json.dumps([{"old_text": "three", "new_text": f"3 {HIDING}"}])
@@ -69,7 +69,7 @@ def test_parse_returns_two_calls_in_one_tag():
 
 
 def test_parse_rejects_a_truncated_call():
-    """`--finish-reason length` in the middle of a call: no call, and why."""
+    """`--finish-reason length` in the middle of a call: no call, with the reason."""
     turn = parsed(CALL[:50], "--finish-reason", "length")
     assert turn["calls"] == []
     assert "cut off" in turn["invalid"][0]["error"]
@@ -100,7 +100,6 @@ def test_parse_accepts_tools_from_a_file(tmp_path):
 
 
 def test_parse_reports_text_without_a_call():
-    """Text without a call is shown as content, not as nothing."""
     assert adapter("parse", text="Hello.").stdout == "content:\n  Hello.\nno call\n"
 
 
@@ -172,7 +171,9 @@ def test_help_names_every_approve_mode(tmp_path, command):
     [("qwen3:4b", 3, "Nothing answers at http://127.0.0.1:9/v1"), ("org/model", 2, "llama-server -hf org/model")],
 )
 def test_missing_model_explains_how_to_serve_it(tmp_path, model, code, says):
-    """A server's model name is no missing file; a reference tells the command that serves it."""
+    """A server's model name is not taken for a missing file; a reference is answered with the command that serves
+    it.
+    """
     done = adapter("run", "hi", "--model", model, cwd=tmp_path, env={"OPENAI_BASE_URL": "http://127.0.0.1:9"})
     assert done.returncode == code, done.stderr
     assert says in " ".join(done.stderr.split())
@@ -208,7 +209,7 @@ def answer(*texts):
 
 
 def test_run_prints_only_the_answer_to_stdout(model, tmp_path):
-    """A pipe gets the model's words; a person sees calls and results."""
+    """The user sees calls and results on standard error."""
     (tmp_path / "a.txt").write_text("remember\n", encoding="utf-8")
     model.on(CHAT, answer("I look.\n", CALL[:20], CALL[20:]), answer("It says ", "remember."))
     done = adapter("run", "What is in a.txt?", "-w", tmp_path, "--base-url", model.url)
@@ -248,7 +249,7 @@ def test_run_reports_that_changes_cannot_be_undone(model, tmp_path):
 
 
 def shell(line, folder):
-    """A line for bash, whose code is that of its last command that failed."""
+    """Run a line in bash, and return the exit code of its last failed command."""
     return subprocess.run(
         ["bash", "-o", "pipefail", "-c", line], cwd=folder, capture_output=True, text=True, timeout=60
     )
@@ -277,7 +278,7 @@ def test_run_stops_when_its_pipe_is_closed(model, tmp_path):
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
 def test_closed_stream_does_not_crash(tmp_path, closed):
-    """The others work as ever, and no file takes its place."""
+    """The other streams work, and no file takes its place."""
     (tmp_path / "a.txt").write_text("one\n", encoding="utf-8")
     (tmp_path / "patches.json").write_text('[{"old_text": "one", "new_text": "two"}]', encoding="utf-8")
     done = shell(f"{PYTHON} -m adapter edit a.txt --patches patches.json {closed}", tmp_path)
@@ -289,7 +290,7 @@ def test_closed_stream_does_not_crash(tmp_path, closed):
 
 
 def test_output_is_utf_8_in_any_locale(tmp_path):
-    """A text with an accent is no crash in the locale C."""
+    """An accented text does not crash in the locale C."""
     (tmp_path / "a.txt").write_text("café ✓", encoding="utf-8")
     plain = "LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0 PYTHONIOENCODING=ascii"
     done = shell(f"{plain} {PYTHON} -m adapter parse a.txt", tmp_path)
@@ -380,7 +381,7 @@ def test_run_that_fails_before_it_begins_records_nothing(tmp_path):
 
 
 def test_control_sequences_never_reach_the_terminal(model, tmp_path):
-    """An escape sequence is spelled out on both streams."""
+    """It is escaped on both streams."""
     model.on(
         CHAT,
         answer("\x1b[2Jhello", '<tool_call>\n{"name": "read_\x1b]0;x", "arguments": {}}\n</tool_call>'),
@@ -392,7 +393,7 @@ def test_control_sequences_never_reach_the_terminal(model, tmp_path):
 
 
 def test_ctrl_c_exits_with_130(model, tmp_path):
-    """SIGINT while the server is silent: a clean end, quickly, without a traceback."""
+    """SIGINT while the server is silent ends the program quickly, without a traceback."""
     slow = as_stream(delta(role="assistant"), delta("I thi"), done=False)
     model.on(CHAT, type(slow)(slow.status, slow.body, slow.content_type, length=len(slow.body) + 99, linger_s=60))
     words = [sys.executable, "-m", "adapter", "run", "hi", "-w", tmp_path, "--base-url", model.url]
@@ -412,7 +413,7 @@ def test_ctrl_c_exits_with_130(model, tmp_path):
 
 @pytest.mark.model
 def test_built_in_model_edits_a_file(tmp_path, real_weights):
-    """No server, a task in plain words: the real model edits the real file."""
+    """Without a server, for a task in plain words."""
     (tmp_path / "greet.py").write_text('print("Hello")\n', encoding="utf-8")
     task = "In greet.py replace 'Hello' by 'Good morning'"
     done = adapter(

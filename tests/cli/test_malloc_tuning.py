@@ -1,4 +1,4 @@
-"""What threads have freed does not stay with a program that runs for long."""
+"""Memory that threads have freed is returned in a program that runs for long."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ print(memory() - before)
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc has arenas")
 def test_memory_freed_by_threads_is_returned():
-    """Twelve threads that hold 3.5 MB each in turn leave little of it behind, and much without the call."""
+    """Twelve threads that use 3.5 MB each in turn leave little of it, and much without the setting."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
     left = [
         int(

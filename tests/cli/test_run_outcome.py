@@ -1,4 +1,4 @@
-"""The exit code and the last line of a run say what happened."""
+"""The exit code and the last line of a run state the outcome."""
 
 import pytest
 
@@ -12,7 +12,7 @@ REFUSED = {"ok": False, "denied": True}
 
 
 def told(*results, reason="answered"):
-    """The ending of a run with these results: (tool, what became of it)."""
+    """Return the last line of a run with these results: (tool, outcome)."""
     tally = CallTally(get_dialect("blade").tools)
     for name, became in results:
         tally(InvalidToolCall("", "") if name is None else ToolResult(name, content="", **became))

@@ -1,4 +1,4 @@
-"""`adapter tool` and the options that choose tools, as a person and a script meet them."""
+"""`adapter tool` and the options that choose tools, used by a person and a script."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from tests.scripted_server import CHAT, MODELS, as_json, as_stream, delta
 
 @pytest.fixture
 def run(tmp_path):
-    """Runs the command line in a folder and with a home of its own."""
+    """Run the command line in its own folder and home."""
     for name in ("here", "home"):
         (tmp_path / name).mkdir()
 
@@ -101,7 +101,7 @@ def test_tool_add_writes_every_option(run, here):
     ],
 )
 def test_tool_errors_explain_the_next_step(run, here, words, code, says):
-    """An exit code of its own, the next step, and the files as they were."""
+    """With a separate exit code, and without changing files."""
     run(*ADD, "--config-file", "tools.json")
     before = (here / "tools.json").read_bytes()
     done = run(*words, code=code)

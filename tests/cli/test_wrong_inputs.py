@@ -1,4 +1,4 @@
-"""Wrong input to any command gives one short message, the right exit code and no traceback."""
+"""Invalid input to any command gives one short message, the right exit code and no traceback."""
 
 import re
 import socket
@@ -23,7 +23,7 @@ LONG = "x" * 300
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A working directory with a file of each kind that is wrong somewhere."""
+    """A working directory with one invalid file of each kind."""
     place = tmp_path_factory.mktemp("wrong")
     (place / "dir").mkdir()
     texts = {
@@ -43,7 +43,7 @@ def folder(tmp_path_factory):
 
 
 def not_http():
-    """A server that greets in another protocol, and its address."""
+    """Return the address of a server with another protocol."""
     server = socket.create_server(("127.0.0.1", 0))
 
     def greet():
@@ -211,7 +211,7 @@ CASES = {
 
 
 def faults(done, code, says):
-    """What is wrong with how a command ended."""
+    """Return the faults in a command's output and exit code."""
     message = " ".join(re.sub(r"[│╭╮╰╯─]", " ", done.stderr).split())
     told = message if message else done.stdout
     if done.returncode != code:
@@ -246,7 +246,7 @@ def test_wrong_input_gives_a_short_message_and_its_exit_code(chunk, folder, tmp_
 
 @pytest.mark.parametrize("words", [["run", "hi"], ["probe"], ["eval"], ["prompt", "--tokens"]])
 def test_non_http_server_is_not_a_model_server(words, tmp_path):
-    """Exit code 3, as where nothing listens."""
+    """Exit code 3, as if nothing listened."""
     server, url = not_http()
     with server:
         done = adapter(*words, "--base-url", url, cwd=tmp_path)

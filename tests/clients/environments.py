@@ -1,7 +1,7 @@
-"""Clients, each with packages of its own: from PyPI in a virtual environment, from npm in a folder.
+"""Clients in separate environments: from PyPI in a virtual environment, from npm in a folder.
 
-They are made once, below ``ADAPTER_CLIENTS`` (by itself ``~/.cache/toolcall-adapter/clients``), and stay there. So does
-the Node that those from npm are installed and run with, since half of them ask for a newer one than many have.
+They are installed once, below ``ADAPTER_CLIENTS`` (default ``~/.cache/toolcall-adapter/clients``). So is the Node for
+the npm clients, because half of them need a newer one than many machines have.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ def settings(name: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Client:
-    """``packages``: the first tells the version. ``ways``: what its script in ``scripts/`` takes as argument, each an
-    interface that it speaks. ``python``: the interpreter, by its name where this one is too old."""
+    """``packages``: the first determines the version. ``ways``: the arguments of its script in ``scripts/``, one per
+    API. ``python``: the name of the interpreter, if this one is too old.
+    """
 
     name: str
     packages: tuple[str, ...]
@@ -54,7 +55,7 @@ class Client:
         return self.folder / ("node_modules/.bin" if self.is_node else "env/bin")
 
     def install(self) -> None:
-        """Raises RuntimeError where that does not work."""
+        """Raises RuntimeError if the installation fails."""
         if self.is_node and self != NODE:
             NODE.install()
         mark = self.folder / "installed"
@@ -84,7 +85,7 @@ class Client:
         return _run(["env/bin/python", "-c", code], self.folder).strip()
 
     def run(self, way: str, url: str) -> str:
-        """What the client says with the server at ``url``, without ``/v1``."""
+        """Return the client's output with the server at ``url``, without ``/v1``."""
         variables = {**self._variables(), "ADAPTER_URL": url, "HOME": str(self.folder)}
         if self.is_node:  # where modules are found goes by where the script lies
             script = self.folder / self.script.name
@@ -94,7 +95,9 @@ class Client:
         return _run([str(self.programs / "python"), "-P", str(self.script), way], self.folder, variables)
 
     def run_program(self, program: str, way: str, url: str, *arguments: str) -> str:
-        """What ``program`` prints, which runs in place of the client's script; ``arguments`` follow the interface."""
+        """Return the output of ``program``, which runs in place of the client's script; ``arguments`` follow the
+        API.
+        """
         script = self.folder / f"program{self.script.suffix}"  # where Node finds modules goes by where the script lies
         script.write_text(program, encoding="utf-8")
         line = ["node"] if self.is_node else [str(self.programs / "python"), "-P"]
@@ -102,19 +105,20 @@ class Client:
         return _run([*line, str(script), way, *arguments], self.folder, variables)
 
     def _variables(self) -> dict[str, str]:
-        """Without the shell's proxies and keys."""
+        """Return the environment without the shell's proxies and keys."""
         kept = {name: value for name, value in os.environ.items() if not name.upper().endswith(("PROXY", "_KEY"))}
         return {**kept, "PATH": self._path(), "OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"}
 
     def _path(self) -> str:
-        """With the client's own programs before the others."""
+        """Return PATH with the client's own programs first."""
         return os.pathsep.join((str(self.programs), str(NODE.programs), os.environ["PATH"]))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Command(Client):
-    """A client that is a command: it runs in an empty folder, its home. In ``line``, in the texts of ``files`` and in
-    the values of ``variables``, ``WRITTEN`` stands for the server's address and ``{way}`` for the interface."""
+    """A client that is a command and runs in an empty home folder. In ``line``, in the texts of ``files`` and in the
+    values of ``variables``, ``WRITTEN`` is replaced by the server's address and ``{way}`` by the API.
+    """
 
     line: tuple[str, ...]
     files: Mapping[str, str] = field(default_factory=dict)
@@ -143,7 +147,7 @@ def _home() -> Path:
 
 
 def _run(command: list[str], folder: Path, variables: dict[str, str] | None = None) -> str:
-    """What it prints. Raises RuntimeError when it fails, with that and what it complains of, or does not end."""
+    """Return the output. Raises RuntimeError with the output if the command fails or does not end."""
     try:
         done = subprocess.run(
             command, cwd=folder, env=variables, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300

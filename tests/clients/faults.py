@@ -1,4 +1,4 @@
-"""Faults of a model server, and what a client may make of each.
+"""Faults of a model server, and the acceptable reactions of a client.
 
 The question of a request names the fault: "Weather in Bern? fault=cut". Results of a tool are answered without one.
 """
@@ -35,7 +35,7 @@ def _in_pieces(text: str) -> list[Part]:
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """How a model server encodes answers. ``event`` takes a part, or the finish reason after the last one."""
+    """A model server's encoding of answers. ``event`` takes a part, or the finish reason after the last one."""
 
     path: str
     event: Callable[[Part, str | None], Any]
@@ -157,7 +157,7 @@ def _error_first(engine: Engine, stream: bool) -> Reply:
 
 
 def _bare_error(engine: Engine, stream: bool) -> Reply:
-    """As older vLLM sends it; the stream ends in order."""
+    """As older vLLM sends it; the stream ends normally."""
     error = {"object": "error", "message": "CUDA error: out of memory", "type": "InternalServerError", "code": 500}
     return engine.stream(engine.cut_parts, error, "[DONE]") if stream else as_json(200, error)
 
@@ -169,7 +169,7 @@ def _cut(engine: Engine, stream: bool) -> Reply:
 
 
 def _stops(engine: Engine, stream: bool) -> Reply:
-    """As a proxy that lost its server: the body ends in order, without a finish reason."""
+    """As from a proxy that lost its server: the body ends normally, without a finish reason."""
     return engine.stream(engine.cut_parts) if stream else Reply(200, b"")
 
 
@@ -183,7 +183,7 @@ def _busy(status: int, message: str, kind: str) -> Answer:
 
 
 def _fails(word: str, status: int | None = None) -> Check:
-    """The client raises an error that says ``word``; it has called nothing."""
+    """The client raises an error that contains ``word``, without a call."""
 
     def check(said: Any) -> str | None:
         if not said["error"]:
@@ -279,7 +279,7 @@ def script_of(name: str) -> str:
 
 
 def find_failures(output: str, cases: Sequence[str]) -> list[str]:
-    """Return what is wrong in each case. ``output``: what a script printed, a JSON object a line."""
+    """Return the fault of each case. ``output``: a script's output, one JSON object per line."""
     lines = [line for line in output.splitlines() if line.startswith('{"case"')]
     said = {value["case"]: value for value in map(json.loads, lines)}
     return [f"{case}: {why}: {said.get(case)}" for case in cases if (why := _judge(case, said.get(case)))]

@@ -1,4 +1,4 @@
-"""The clients that are tried: commands, which are told where the server is, and libraries with a script each."""
+"""The tested clients: commands, which get the server's address, and libraries with a script each."""
 
 from __future__ import annotations
 

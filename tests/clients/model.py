@@ -1,4 +1,4 @@
-"""A model server that knows only text, and a task of two turns: two calls at once, then an answer from the results."""
+"""A text-only model server, and a task of two turns: two calls at once, then an answer from the results."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ SUBMIT = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 
 
 class TextModel(LoopbackServer):
-    """Calls ``get_weather``, or what the request has instead, for two cities; answers once it has both results.
+    """Call ``get_weather``, or the request's other tool, for two cities, and answer after both results.
 
-    Of a client that runs one call of an answer alone it asks the other again.
+    If a client runs only one call of an answer, the other call is repeated.
     """
 
     def __init__(self) -> None:
@@ -55,14 +55,14 @@ class TextModel(LoopbackServer):
 
 
 def _described(messages: Any) -> dict[str, Any]:
-    """The tools that the prompt has a definition of, a line each; by name, what they take."""
+    """Return the tools defined in the prompt, with their parameters, by name."""
     lines = [line for message in messages for line in str(message["content"]).splitlines()]
     functions = [json.loads(line)["function"] for line in lines if line.startswith('{"type": "function", ')]
     return {function["name"]: function["parameters"]["properties"] for function in functions}
 
 
 def _call(described: dict[str, Any], known: dict[str, dict[str, Any]], **given: str) -> str:
-    """With the first of those that it knows, if any is described."""
+    """Return a call of the first known tool that is described, if any."""
     name = next((name for name in known if name in described), None)
     if name is None:
         return ""

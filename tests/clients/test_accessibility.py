@@ -1,4 +1,4 @@
-"""axe-core finds nothing on the pages, light and dark, wide and narrow; it comes from npm, once."""
+"""axe-core, installed from npm, finds no fault on the pages, light and dark, wide and narrow."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def transcript() -> PageData:
 
 @contextmanager
 def live(key: str) -> Iterator[str]:
-    """A page with an exchange that is over, one that comes, and one without an answer."""
+    """Return a page with a finished exchange, a running one, and one without an answer."""
     kept = LiveExchanges(Redactor({}))
     over(kept, DRAFTED + CALL)
     kept.listen(exchange()).end(None, "503: nobody there")

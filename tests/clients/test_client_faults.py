@@ -1,5 +1,6 @@
-"""Unmodified libraries, streamed and not, before a model server that fails in each way: an error that says why, or the
-right answer; never half a call, and none that does not end."""
+"""Unmodified libraries with a model server that fails in each way, streamed or not: the right answer or an error with
+the reason, never half a call, and always an end.
+"""
 
 from __future__ import annotations
 

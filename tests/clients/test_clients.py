@@ -1,4 +1,4 @@
-"""Unmodified clients before `adapter serve` and a model that knows only text: two calls at once, results, an answer.
+"""Unmodified clients with `adapter serve` and a text-only model: two calls at once, results, an answer.
 
 pytest -m clients tests/clients              installs what is missing, and runs all of them
 python -m tests.clients.test_clients         the same, and updates the table in docs/clients.md
@@ -43,7 +43,7 @@ PAIRS = [(client, way) for client in CLIENTS for way in client.ways]
 
 
 def outcome(client: Client, way: str) -> str:
-    """ "works", or what went wrong."""
+    """Return "works", or the fault."""
     with TextModel() as model, serving(model.url) as url:
         said = client.run(way, url.removesuffix("/v1"))
         if ANSWER not in said:

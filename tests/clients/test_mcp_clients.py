@@ -1,6 +1,6 @@
-"""MCP's own conformance suite and fastmcp's client before `adapter mcp`.
+"""MCP's own conformance suite and fastmcp's client with `adapter mcp`.
 
-Of the suite what holds for every server; its other checks are about tools and resources made for it.
+Only the checks of the suite that apply to every server; the others are for tools and resources of its own server.
 """
 
 from __future__ import annotations

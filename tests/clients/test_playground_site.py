@@ -1,4 +1,4 @@
-"""The playground without a server, in a real Chromium: the parser runs in the page, which asks nobody else."""
+"""The playground without a server, in a real Chromium: the parser runs in the page, without further requests."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def test_applied_part_of_a_line_is_found_despite_leading_spaces():
 
 
 def test_tab_for_spaces_is_applied_where_the_spaces_are():
-    """Also where diff marks have to come off first."""
+    """Also if diff markers have to be removed first."""
     text = '# note\nif [ "$1" = "x" ]; then\n\trun\nfi\nend of it\n'
     old = ' # note\n if [ "$1" = "x" ]; then\n-\trun\n fi\n'
     new = '# note\nif [ "$1" = "x" ]; then\n    run\nfi\n'
@@ -59,7 +59,7 @@ def test_deleted_lines_are_not_deleted_from_a_twin():
 
 
 def test_applied_patch_is_found_by_every_interpretation():
-    """A twin of the place, which the text without its line numbers fits roughly, stays."""
+    """A similar text, which the old text without its line numbers approximately matches, stays."""
     block = 'c = initialize()\nc.AddCommand(cmdPrint, cmdEcho)\nflagInit()\nc.SetArgs("echo -i13 here")\nc.Execute()\n'
     text = block + "check()\n" + block.replace("c = initialize", "c := initialise").replace("-i13", "-i 13")
     old = "".join(f"{number}|{line}\n" for number, line in enumerate(block.splitlines(), 1))
@@ -69,7 +69,7 @@ def test_applied_patch_is_found_by_every_interpretation():
 
 @pytest.mark.parametrize("first", ["}\n# a note\n", "},\n"])
 def test_adjacent_comment_or_comma_does_not_hide_an_applied_patch(first):
-    """The comment is the file's, which the patch does not show; the comma is one the model left out."""
+    """The comment is in the file but not in the patch; the model left out the comma."""
     old = "}\n{\n  name: second,\n"
     new = "}\n{\n  name: first,\n}\n{\n  name: second,\n"
     with pytest.raises(EditError, match="already applied"):
@@ -86,7 +86,7 @@ def test_line_hint_at_an_applied_patch_does_not_select_a_twin():
 
 
 def test_partial_line_match_is_rejected_if_the_new_text_is_present():
-    """Curly quotes of the model's own make it a rough fit."""
+    """Only the model's curly quotes differ."""
     block = 'name = "forge"\nversion = "0.8.2"\nlicense = "MIT"\n'
     text = f"{block}\nother{block}"
     old = 'name = ”forge”\nversion = "0.8.2"\nlicense = ”MIT”\n'

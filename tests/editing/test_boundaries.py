@@ -52,14 +52,13 @@ BLOCKS = [f"{BLOCK}{''.join(f'line {row} of block {number}{chr(10)}' for row in 
 
 @pytest.mark.parametrize("number", [0, 1, 2, 25, 47, 48, 49])
 def test_hint_selects_one_of_fifty_equal_matches(number):
-    """From the first to the last of them, also where a comment of the file is not in the old text."""
+    """From the first to the last, also if a comment in the file is missing in the old text."""
     line = 24 * number + 1
     wanted = [*BLOCKS[:number], BLOCKS[number].replace("finish_all", "finish_now"), *BLOCKS[number + 1 :]]
     assert patched("".join(BLOCKS), SHORT, SHORT.replace("finish_all", "finish_now"), line) == "".join(wanted)
 
 
 def test_fifty_equal_matches_without_hint_are_ambiguous():
-    """Fifty places are forty-nine too many."""
     assert "old_text" in refusal("".join(BLOCKS), SHORT, SHORT.replace("finish_all", "finish_now"))
 
 
@@ -67,7 +66,7 @@ def test_fifty_equal_matches_without_hint_are_ambiguous():
 
 
 def test_equal_lines_at_both_edges_of_a_change_are_counted_once():
-    """A line put in among equals, or taken out from them, leaves the others; the place is where the change is."""
+    """A line inserted between equal lines, or removed from them, leaves the others."""
     put_in = patch_text("a\nb\n", [Patch("a\n", "a\na\n")])
     assert (put_in.text, put_in.places) == ("a\na\nb\n", (2,))
     assert put_in.diff.splitlines()[3:] == [" a", "+a", " b"]

@@ -41,7 +41,7 @@ def true_edits(draw):
 
 @given(true_edits(), END, MARK, st.booleans(), st.randoms(use_true_random=False))
 def test_disjoint_edits_give_the_expected_text(edits, end, mark, is_closed, random):
-    """For every line end, byte order mark and final newline, in any order of the patches."""
+    """With any line end, byte order mark and final newline, in any order of the patches."""
     lines, changes = edits
     result = list(lines)
     for (start, stop), new in reversed(changes):
@@ -60,7 +60,7 @@ ACCENTED = ["déjà vu, café", "naïve façade über", "élève à l'école", "
 
 @given(true_edits(), st.lists(END, min_size=20, max_size=20), st.booleans(), st.sampled_from(sorted(ENCODINGS)))
 def test_bytes_of_every_encoding_and_line_end_are_as_expected(edits, ends, is_closed, encoding):
-    """Through a file, as ``adapter edit`` goes: each line keeps its own end, also where they are mixed."""
+    """Through a file, like ``adapter edit``: each line keeps its own end, even if they are mixed."""
     lines, changes = edits
     before, after = _bytes_of_truth(lines, changes, ends, is_closed, encoding)
     assert _edited_file(before, lines, changes) == after
@@ -69,7 +69,7 @@ def test_bytes_of_every_encoding_and_line_end_are_as_expected(edits, ends, is_cl
 @examples(40)
 @given(true_edits(), st.lists(END, min_size=20, max_size=20), st.sampled_from(["latin-1", "cp1252"]))
 def test_bytes_of_a_guessed_encoding_are_as_expected_or_unchanged(edits, ends, encoding):
-    """The guess may be another code page than it was: the bytes come back all the same."""
+    """Even if the guess is a different code page, the bytes are the same."""
     lines, changes = edits
     lines = [f"{ACCENTED[number % 4]} {number:02}" for number, _ in enumerate(lines)]
     changes = [(stretch, [f"{ACCENTED[len(line) % 4]} for {line!a}" for line in new]) for stretch, new in changes]
@@ -85,7 +85,7 @@ def test_bytes_of_a_guessed_encoding_are_as_expected_or_unchanged(edits, ends, e
 
 
 def _bytes_of_truth(lines, changes, ends, is_closed, encoding):
-    """The file before and after: a new line ends as the line whose place it takes, the last one as the last."""
+    """Return the file before and after: a new line ends like the line that it replaces, the last one like the last."""
     ends = [*ends[: len(lines) - 1], ends[len(lines) - 1] if is_closed else ""]
 
     def end_at(number):
@@ -118,7 +118,7 @@ def _edited_file(before, lines, changes):
 
 @given(true_edits(), st.lists(st.integers(0, 60), min_size=2, max_size=8), END)
 def test_the_diff_is_that_of_the_whole_texts(edits, cuts, end):
-    """Only the lines around the changes are compared: nothing else may differ, wherever in a line they start."""
+    """Only the lines around the changes are compared, wherever a change begins in a line."""
     lines, _ = edits
     text = end.join(lines)
     cuts = sorted({cut for cut in cuts if cut <= len(text)})
@@ -148,7 +148,7 @@ def _applied(text, diff):
 
 @given(true_edits())
 def test_one_failing_patch_prevents_all_changes(edits):
-    """An error, that patch alone in it, and word that the others fit."""
+    """The error names only that patch, and reports that the others match."""
     lines, changes = edits
     patches = [Patch("\n".join(lines[start:stop]), "\n".join(new)) for (start, stop), new in changes]
     with pytest.raises(EditError, match="correct only the others") as caught:
@@ -170,7 +170,7 @@ def test_repeated_call_is_already_applied(edits):
 
 @given(LINES, LINES, LINES, st.integers(0, 40), END)
 def test_text_outside_matches_never_changes(lines, old, new, at, end):
-    """Old text of any kind, mixed from lines that are there and lines that are not."""
+    """Old text of any kind, mixed from existing and other lines."""
     start = at % len(lines)
     written = "\n".join([*lines[start : start + 2], *old])
     text = end.join(lines)

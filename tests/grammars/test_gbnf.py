@@ -536,7 +536,7 @@ def test_tool_without_parameters_takes_none(random_engine):
 
 
 def test_only_texts_of_any_length_are_unbounded():
-    """A truncated file would look complete; an endless name is invalid."""
+    """A truncated file would look complete, and an endless name is invalid."""
     grammar = build_gbnf(ToolSet([WRITE]), max_string=40, max_text=None)
     assert "string-0-40" in grammar
     assert "char*" in grammar

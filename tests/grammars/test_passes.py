@@ -262,7 +262,7 @@ def test_real_llama_cpp_accepts_a_lazy_grammar(random_engine, stream):
 
 
 def test_impossible_grammar_leaves_the_model_unconstrained(monkeypatch):
-    """With `arguments` nothing is refused for our sake."""
+    """With `arguments`, no request is refused because of a grammar."""
     monkeypatch.setattr("adapter.grammars.gbnf.MAX_GRAMMAR", 100)
     options = TranslationOptions(
         constraints=ConstraintSettings(mode="arguments", enforce=enforce, waits_for_calls=True)

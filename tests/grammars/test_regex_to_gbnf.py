@@ -76,7 +76,7 @@ BARE = [pattern for pattern in (*PATTERNS, *MORE) if string_rule_for_pattern(pat
 
 @pytest.mark.parametrize("pattern", [*BARE, r"^a\t?$", "^(<|b)$"])
 def test_verbatim_text_matches_the_pattern(random_engine, pattern):
-    """Without line ends and tags, which are left out where the pattern does without."""
+    """Without line ends and tags, unless the pattern needs them."""
     tools = ToolSet([parameter({"type": "string", "pattern": pattern})])
     text = sample(random_engine, build_gbnf(tools, format="glm45", max_string=20))
     (call,) = parse(text, tools, "glm45").calls
@@ -84,6 +84,6 @@ def test_verbatim_text_matches_the_pattern(random_engine, pattern):
 
 
 def test_few_patterns_cannot_be_written_bare():
-    """Those that match only line ends or tabs."""
+    """Only those for nothing but line ends or tabs."""
     assert {*PATTERNS, *MORE} - {*BARE} <= {r"^[\s]$", r"^[^\S]$", ""}
     assert string_rule_for_pattern("^<$", is_bare=True) is None

@@ -30,7 +30,7 @@ def read(written: str, size: int | None = None, finish_reason: str = "stop") -> 
 @examples(50)
 @given(st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), max_size=60), st.integers(1, 9))
 def test_reply_is_text_in_any_chunks(text, size):
-    """Also one that speaks of calls: nothing in it is run."""
+    """Also a reply that mentions calls: nothing in it is run."""
     turn = read(in_markers(text), size)
     assert (turn.content, turn.calls, turn.invalid) == (text, (), ())
     assert "".join(event.raw for event in turn.events) == in_markers(text)

@@ -1,4 +1,4 @@
-"""The server within another program's event loop, as a Ray Serve deployment has it: begun, asked, left and ended."""
+"""The server within another program's event loop, as in a Ray Serve deployment."""
 
 from __future__ import annotations
 

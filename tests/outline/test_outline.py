@@ -262,7 +262,6 @@ def test_imports_are_expanded_and_merged():
 @pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.name)
 @given(text=st.text(alphabet="{}()[]<>:;,.=\"'#@*/ \n\r\tadefclstrun_é\x00", max_size=80))
 def test_no_text_makes_an_outline_fail(language, text):
-    """Whatever a file holds."""
     found = outline(text, "f", language)
     assert all(1 <= item.start_line <= item.end_line for item in all_items(found.items))
     format_outline(found)

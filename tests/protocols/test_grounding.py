@@ -27,7 +27,7 @@ def said(text, role="user", **fields):
 
 
 def test_a_conversation_grounds_a_clients_tools():
-    """A path is one that the user or else a result spells; what nobody speaks of is free."""
+    """A path must occur in a user message or a result. If none occurs, any value is allowed."""
     messages = [said("Which files are there?"), said("src/a.py\nsrc/b.py", "tool"), said("Delete src/a.py")]
     found = ground_conversation(ALL, messages)
     assert found["read_file", "path"] == ["src/a.py"]
@@ -64,7 +64,7 @@ def test_parameters_inside_lists_are_grounded_too():
 
 
 def test_what_nobody_named_is_not_deleted_whatever_somebody_knows():
-    """A hook opens what reads, never what destroys."""
+    """A hook permits values for tools that read, not for tools that delete."""
 
     def ground(tool, argument, messages):
         assert messages[0]["content"] == "Delete the old one"

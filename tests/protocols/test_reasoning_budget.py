@@ -1,4 +1,4 @@
-"""Reasoning ends at its budget or when it loops, and the model goes on with its answer."""
+"""Reasoning ends at its budget or when it loops, and the model continues with its answer."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_each_family_closes_in_its_own_words(format, begun, end):
 
 @pytest.mark.parametrize("field", ["content", "reasoning_content"])
 def test_reasoning_over_the_budget_is_closed_and_the_call_follows(field):
-    """Whether the server separates it or not. The client gets one answer."""
+    """Also if the server separates reasoning. The client gets one answer."""
     exchange = begin(20, max_tokens=500)
     opening = ["<think>\n"] if field == "content" else []
     written = feed(exchange, *opening, *[WORDS] * 9, field=field)
@@ -126,7 +126,7 @@ def test_reasoning_within_the_budget_is_left_alone():
 
 
 def test_it_is_closed_once():
-    """A model that goes on reasoning after that is not stopped again."""
+    """A model that continues to reason is not stopped again."""
     exchange = begin(5)
     feed(exchange, "<think>\n", *[WORDS] * 9)
     assert exchange.next_body() is not None

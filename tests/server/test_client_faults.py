@@ -32,7 +32,7 @@ def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @pytest.mark.parametrize(("script", "way", "package"), SDKS, ids=[way for _, way, _ in SDKS])
 def test_faults_reach_the_client(served, tmp_path, script, way, package):
-    """As an error of the SDK that says why, or as the right answer; never half a call, and never without an end."""
+    """As an error with the reason, or as the right answer; never half a call, and always with an end."""
     pytest.importorskip(package, reason="the SDK is a development dependency")
     engine, url = served
     program = tmp_path / "program.py"

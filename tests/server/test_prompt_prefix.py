@@ -153,7 +153,7 @@ class Responses:
 
 
 class Stored(Responses):
-    """It sends only what is new."""
+    """A client that sends only new messages."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,6 +1,6 @@
-"""The Ray Serve deployment, where Ray is installed, and asked for: pytest -m clients tests/server/test_ray_serve.py.
+"""The Ray Serve deployment: pytest -m clients tests/server/test_ray_serve.py, if Ray is installed.
 
-On a cluster it is tried by `python -m benchmarks.bench_ray`.
+`python -m benchmarks.bench_ray` tests a cluster.
 """
 
 from __future__ import annotations

@@ -514,7 +514,7 @@ def test_real_model_makes_valid_call(real_weights):
 
 @pytest.mark.parametrize("path", ["/v1/models", "/v1/chat/completions", "/v1/messages", "/api/tags"])
 def test_protocol_change_of_the_upstream_is_a_bad_gateway(path):
-    """Status 101 is about one connection: it is no answer for the client."""
+    """Status 101 belongs to one connection, and is not an answer for the client."""
     listener = socket.create_server(("127.0.0.1", 0))
 
     def change_protocol() -> None:

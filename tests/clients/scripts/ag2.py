@@ -9,7 +9,7 @@ from ag2.config import OpenAIConfig, OpenAIResponsesConfig
 
 
 def get_weather(city: str) -> str:
-    """Of a city."""
+    """Return the weather of a city."""
     return f"weather of {city}"
 
 

@@ -9,7 +9,7 @@ from agent_framework.openai import OpenAIChatClient, OpenAIChatCompletionClient
 
 
 def get_weather(city: str) -> str:
-    """Of a city."""
+    """Return the weather of a city."""
     return f"weather of {city}"
 
 

@@ -9,7 +9,7 @@ from agno.models.openai.like import OpenAILike
 
 
 def get_weather(city: str) -> str:
-    """Of a city."""
+    """Return the weather of a city."""
     return f"weather of {city}"
 
 

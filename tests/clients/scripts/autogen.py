@@ -8,7 +8,7 @@ from autogen_ext.models.openai import OpenAIChatCompletionClient
 
 
 async def get_weather(city: str) -> str:
-    """Of a city."""
+    """Return the weather of a city."""
     return f"weather of {city}"
 
 

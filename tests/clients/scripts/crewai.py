@@ -1,4 +1,4 @@
-"""An agent of CrewAI, by the client of its own that it has for chat completions."""
+"""An agent of CrewAI, with its own client for chat completions."""
 
 import os
 
@@ -9,7 +9,7 @@ from crewai.tools import tool
 
 @tool("get_weather")
 def get_weather(city: str) -> str:
-    """Of a city."""
+    """Return the weather of a city."""
     return f"weather of {city}"
 
 

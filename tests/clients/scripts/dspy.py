@@ -1,5 +1,5 @@
-"""DSPy with calls of its own kind, which it makes where litellm says that the model can; it has no loop for them, so
-the results go into a second question.
+"""DSPy with its own kind of calls, used if litellm reports support; it has no loop for them, so the results are sent in
+a second question.
 """
 
 import os
@@ -9,7 +9,7 @@ import dspy
 
 
 def get_weather(city: str) -> str:
-    """Of a city."""
+    """Return the weather of a city."""
     return f"weather of {city}"
 
 

@@ -1,4 +1,4 @@
-"""fastmcp's client before `adapter mcp`: a ping, the tools, a call."""
+"""fastmcp's client with `adapter mcp`: a ping, the tools, a call."""
 
 import asyncio
 import os

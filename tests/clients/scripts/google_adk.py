@@ -1,4 +1,4 @@
-"""An agent of Google's ADK, by its way to other models, litellm."""
+"""An agent of Google's ADK, with litellm as its interface to other models."""
 
 import asyncio
 import os
@@ -11,7 +11,7 @@ from google.genai import types
 
 
 def get_weather(city: str) -> str:
-    """Of a city."""
+    """Return the weather of a city."""
     return f"weather of {city}"
 
 

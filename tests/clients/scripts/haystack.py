@@ -11,7 +11,7 @@ from haystack.tools import tool
 
 @tool
 def get_weather(city: Annotated[str, "Its name."]) -> str:
-    """Of a city."""
+    """Return the weather of a city."""
     return f"weather of {city}"
 
 

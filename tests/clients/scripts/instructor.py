@@ -1,4 +1,4 @@
-"""Structured output by a tool that is demanded; then the answer in words."""
+"""Structured output by a required tool, then the answer as text."""
 
 import os
 from typing import Iterable  # noqa: UP035  # instructor knows this one
@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 
 class get_weather(BaseModel):  # what the model calls
-    """Of a city."""
+    """Return the weather of a city."""
 
     city: str
 

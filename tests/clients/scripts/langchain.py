@@ -1,4 +1,4 @@
-"""LangChain's agent, by each of its clients; by responses with what the server keeps."""
+"""LangChain's agent with each of its clients; with responses, the server keeps the conversation."""
 
 import os
 import sys
@@ -9,7 +9,7 @@ URL, way = os.environ["ADAPTER_URL"], sys.argv[1]
 
 
 def get_weather(city: str) -> str:
-    """Of a city."""
+    """Return the weather of a city."""
     return f"weather of {city}"
 
 

@@ -1,4 +1,4 @@
-"""A graph of LangGraph's own making: a node that asks the model, one that runs its tools, streamed."""
+"""A graph of LangGraph: one node queries the model, one runs its tools, streamed."""
 
 import os
 import sys
@@ -11,7 +11,7 @@ from langgraph.prebuilt import ToolNode, tools_condition
 
 @tool
 def get_weather(city: str) -> str:
-    """Of a city."""
+    """Return the weather of a city."""
     return f"weather of {city}"
 
 

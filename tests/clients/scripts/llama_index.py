@@ -8,7 +8,7 @@ from llama_index.llms.openai_like import OpenAILike
 
 
 def get_weather(city: str) -> str:
-    """Of a city."""
+    """Return the weather of a city."""
     return f"weather of {city}"
 
 

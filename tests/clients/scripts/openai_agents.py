@@ -1,4 +1,4 @@
-"""An agent of OpenAI's framework; by responses it sends only what is new, with previous_response_id."""
+"""An agent of OpenAI's framework; with responses, it sends only new items, with previous_response_id."""
 
 import os
 import sys
@@ -12,7 +12,7 @@ client = AsyncOpenAI(base_url=os.environ["ADAPTER_URL"] + "/v1")
 
 @function_tool
 def get_weather(city: str) -> str:
-    """Of a city."""
+    """Return the weather of a city."""
     return f"weather of {city}"
 
 

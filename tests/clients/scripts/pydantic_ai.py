@@ -23,7 +23,7 @@ agent = Agent(model, system_prompt="Be brief.")
 
 @agent.tool_plain
 def get_weather(city: str) -> str:
-    """Of a city."""
+    """Return the weather of a city."""
     return f"weather of {city}"
 
 

@@ -1,4 +1,4 @@
-"""An agent of Microsoft's Semantic Kernel, which calls its functions by itself."""
+"""An agent of Microsoft's Semantic Kernel, which calls its functions automatically."""
 
 import asyncio
 import os

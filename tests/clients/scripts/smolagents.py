@@ -7,7 +7,7 @@ from smolagents import OpenAIServerModel, ToolCallingAgent, tool
 
 @tool
 def get_weather(city: str) -> str:
-    """Of a city.
+    """Return the weather of a city.
 
     Args:
         city: Its name.

@@ -1,4 +1,4 @@
-"""Changes that are found by the lines around them, where these read differently by now."""
+"""Changes located by surrounding lines that differ from the file."""
 
 from dataclasses import replace
 from random import Random
@@ -110,7 +110,6 @@ OVERLOADS = f"""\
 
 
 def test_a_bracket_belongs_to_the_line_that_opens_it():
-    """The function was replaced by another one, which also has a bracket."""
     old = """\
     public Factory createFactory(int style) {
       return createFactory(new Adapter<>(this, style));
@@ -140,7 +139,7 @@ def test_a_function_with_another_parameter_is_the_same_function():
 
 
 def test_lines_outside_the_block_are_not_context():
-    """``path`` of one function is gone, that of the next is another one, however alike the parameters are."""
+    """``path`` of one function is gone, and that of the next is a different one, however similar the parameters are."""
     text = f"""\
 {FILLING}
 def set_cookie(
@@ -186,7 +185,7 @@ def back(x):
 
 
 def test_patch_of_text_from_another_patch_is_not_fuzzy_matched():
-    """Though the file has a twin that it would fit."""
+    """Although the file has a similar text that it would match."""
     old = TWINS.split("def back")[0]
     new = old.replace("old_level)", "new_level)")
     second = new.replace("    send", "    added = 1\n    send")
@@ -202,7 +201,7 @@ def applied_both(old, new, second):
 
 
 def test_long_text_with_many_matches_is_not_compared_with_all():
-    """The cost of a comparison is known before, and linear in the places."""
+    """The cost of a comparison is known in advance, and linear in the number of matches."""
     old = [f"line {number}" for number in range(60)]
     context = ContextScorer(DocumentIndex(TextDocument("\n".join(old))), old)
     assert context.cost(range(30, 31)) <= 2 * 40 * (40 + 15)
@@ -217,7 +216,7 @@ def test_change_far_from_the_hint_is_not_located():
 
 
 def test_change_is_not_located_above_the_cost_limit(monkeypatch):
-    """A change that is found is refused where fewer comparisons are allowed."""
+    """A change that would be found is refused if fewer comparisons are allowed."""
     monkeypatch.setattr(anchors, "MAX_COMPARISONS", 100)
     assert "not found" in refusal(STYLES, OLD, OLD.replace("*/", "*/ // rare"))
 
@@ -261,7 +260,6 @@ def test_line_more_frequent_in_old_text_than_in_file_is_not_located():
 
 @pytest.mark.parametrize(("line", "least", "most"), [("}", 2, 2), ("end", 4, 5), ("value_7 = compute(7)", 8, 9)])
 def test_rarer_and_longer_lines_have_more_bits(line, least, most):
-    """In bits."""
     text = FILLING + "}\nend\n"
     assert least <= ContextScorer(DocumentIndex(TextDocument(text)), [line]).bits([0]) <= most
 

@@ -69,7 +69,7 @@ FAILURES = [
 @pytest.mark.parametrize("place", ["compat", "formats", "engine"])
 @pytest.mark.parametrize("engine", ["vllm", "sglang"])
 def test_no_failure_of_a_registration_reaches_the_engine(monkeypatch, caplog, engine, place, failure):
-    """One warning for several calls, whatever fails: our code, a format or the engine's registry."""
+    """One warning for several calls, if our code, a format or the engine's registry fails."""
     module: Any = import_module(f"adapter.integrations.engines.{engine}")
 
     def fail(*_: Any, **__: Any) -> Any:

@@ -118,7 +118,7 @@ def test_tokenizer_determines_whether_the_prompt_opens_reasoning(monkeypatch):
 
 
 def test_reasoning_that_is_on_is_opened_by_the_model_in_gpt_oss(tells_more):
-    """No template of it opens a channel: an answer may begin with its last one."""
+    """Its template opens no channel: an answer may begin with its last one."""
     parsers = _parsers(tells_more, name="adapter_harmony", is_on=True)
     assert _whole(*parsers, "<|channel|>final<|message|>Sunny.") == ("", "Sunny.", [])
 

@@ -193,7 +193,7 @@ def test_marker_missing_from_the_text_does_not_end_the_response(release):
 
 
 def test_text_after_an_apparent_end_is_content(release):
-    """An answer may go on behind a token that ends others."""
+    """An answer may continue after a token that ends others."""
     (tool,) = (release.tool_parsers.parsers["adapter_hermes"](Tokenizer()),)
     request, end = _request(), Tokenizer().encode("<|im_end|>")
     tool.extract_tool_calls_streaming("", "", "", [], [], end, request)

@@ -232,7 +232,7 @@ def test_tool_list_of_a_server_is_bounded(monkeypatch, tmp_path, server, count, 
 
 @pytest.mark.parametrize("kind", ["message", "text"])
 def test_results_of_a_server_are_bounded(monkeypatch, tmp_path, kind):
-    """A long text is cut; a message without an end ends its server, and the others go on."""
+    """A long text is cut; a message without an end ends its server, and the other servers continue."""
     monkeypatch.setattr(tools, "MAX_MESSAGE", 100_000)
     monkeypatch.setattr(tools, "MAX_RESULT", 1_000)
     answers = listing(kind, 300_000 if kind == "message" else 50_000)
@@ -346,7 +346,7 @@ on_linux = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a daemo
 
 
 def forking(told: Path, *arguments: str) -> tuple[str, ...]:
-    """Command of a server that starts a process and a daemon, and writes all three ids to ``told``."""
+    """Return the command of a server that starts a process and a daemon, and writes all three ids to ``told``."""
     return (sys.executable, "-c", FORKING, str(told), *arguments)
 
 
@@ -357,7 +357,7 @@ def pids(told: Path) -> list[int]:
 @on_linux
 @pytest.mark.parametrize("arguments", [(), ("stubborn",)], ids=["obedient", "stubborn"])
 def test_server_leaves_no_processes(tmp_path, arguments):
-    """When its tools are not needed any more, also of one that does not mind."""
+    """When its tools are not needed any more, even if it ignores the request to end."""
     told = tmp_path / "pids"
     with McpTools([McpServer("example", forking(told, *arguments), cwd=str(ROOT))]):
         started = pids(told)
@@ -368,7 +368,6 @@ def test_server_leaves_no_processes(tmp_path, arguments):
 
 @on_linux
 def test_failed_server_leaves_no_processes(tmp_path, monkeypatch):
-    """It had its time."""
     monkeypatch.setattr("adapter.integrations.mcp.client.START_S", 3.0)
     told = tmp_path / "pids"
     silent = FORKING[: FORKING.index("from tests")] + "time.sleep(600)"

@@ -51,7 +51,7 @@ RESPONSE = {
     ids=["completion", "message", "calls", "dict", "pairs", "turn"],
 )
 def test_every_kind_of_answer_is_accepted(answer):
-    """Whatever a program has in hand, and its calls by name or whole."""
+    """Answers of any library, and calls by name or with arguments."""
     assert_calls(answer, [READ])
     assert_calls(answer, ["read_file"])
     assert_calls(answer, [("read_file", {"limit": ANY, "path": "a.py"})])
@@ -95,7 +95,7 @@ def test_calls_that_are_missing_and_too_many_are_shown():
 
 
 def test_invalid_answers_raise_type_error():
-    """Rather than taken for one without calls."""
+    """They must not pass for an answer without calls."""
     with pytest.raises(TypeError, match="expected a completion"):
         assert_calls("read_file", ["read_file"])
     with pytest.raises(TypeError, match="expected a call"):

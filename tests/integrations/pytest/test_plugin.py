@@ -246,7 +246,7 @@ def test_answers_are_for_tests_that_replay(run):
 
 
 def test_recording_with_xdist_is_rejected(pytester, scripted):
-    """Models that serve one at a time, and one file."""
+    """The model may serve one request at a time, and there is one file."""
     pytest.importorskip("xdist")
     pytester.makepyfile("def test_it(): pass")
     result = pytester.runpytest_inprocess("-p", "adapter.testing.plugin", "-n2", "--record-model", scripted.url)
@@ -254,7 +254,7 @@ def test_recording_with_xdist_is_rejected(pytester, scripted):
 
 
 def test_old_recordings_are_read(run, pytester, scripted):
-    """Their requests are known as they were sent only: in order they answer."""
+    """They contain only the requests as sent, so they are replayed in order."""
     said = pytester.path / "said.jsonl"
     record(scripted, said, ("Read a.py", call("a.py")))
     (line,) = map(json.loads, said.read_text(encoding="utf-8").splitlines())

@@ -1,4 +1,4 @@
-"""Appended to each Python script: asks for each case, and prints what the client made of it."""
+"""Appended to each Python script: ask for each case, and print the client's reaction."""
 
 import json
 import signal

@@ -7,7 +7,7 @@ URL, way = os.environ["ADAPTER_URL"], sys.argv[1]
 
 
 def get_weather(city: str) -> str:
-    """Of a city."""
+    """Return the weather of a city."""
     return f"weather of {city}"
 
 

@@ -16,7 +16,7 @@ def ask(question, stream):
 
     @function_tool
     def get_weather(city: str) -> str:
-        """Of a city."""
+        """Return the weather of a city."""
         calls.append(("get_weather", {"city": city}))
         return f"weather of {city}"
 
