@@ -31,7 +31,7 @@ OF_SIGNAL = """
 SIGALRM SIGCHLD SIGCONT SIGHUP SIGPIPE SIGQUIT SIGSTOP SIGTSTP SIGUSR1 SIGUSR2 SIGWINCH alarm pthread_kill
 pthread_sigmask setitimer sigwait
 """
-"""What docs.python.org has under "Availability: Unix", but for what `subprocess` is made of here."""
+"""Names under "Availability: Unix" on docs.python.org, except those that `subprocess` needs here."""
 
 
 def dress_up() -> None:
@@ -70,7 +70,7 @@ def _msvcrt() -> ModuleType:
 
 
 IN_ENGINES = {"adapter.integrations.ray_serve", "adapter.integrations.engines.adapter_vllm_plugin"}
-"""Are imported where Ray or vLLM is."""
+"""Modules that are imported only with Ray or vLLM."""
 
 
 def _failures() -> list[str]:

@@ -49,7 +49,7 @@ PRELOADED = [
 ]
 """The fork server skips a module that it cannot find, so `test_preloaded_modules_exist` checks them."""
 FORKED: ForkServerContext = multiprocessing.get_context("forkserver")
-"""Makes processes as copies of one that has imported that and nothing else."""
+"""Forks processes from one that has imported only these modules."""
 FORKED.set_forkserver_preload(PRELOADED)
 
 

@@ -37,7 +37,7 @@ urllib.request.install_opener(urllib.request.build_opener(urllib.request.ProxyHa
 pytest_plugins = ["pytester", "adapter.testing.plugin"]
 
 QUICK = {"core", "tools", "parsing", "editing"}
-"""Folders of tests that start no program and no server: `pytest -m quick`. Those of all formats take too long."""
+"""Folders of tests that start no program and no server: `pytest -m quick`. Tests of all formats take too long."""
 QUICK_FILE = "test_layers.py"
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent.parent / "docs" / "drawings"
 WIDTH, HEIGHT, ACROSS, DOWN, MARGIN = 180, 66, 70, 52, 24
-"""Of a box, between boxes, and around all of them, in pixels."""
+"""Sizes of a box, between boxes, and around all of them, in pixels."""
 FILLS = {"outside": "#eceff1", "reads": "#e3f2fd", "judges": "#fff8e1", "acts": "#e8f5e9"}
 INK, FAINT = "#263238", "#607d8b"
 

@@ -22,7 +22,7 @@ UINT32, INT32, FLOAT32, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
 UNKNOWN, CONTROL, USER_DEFINED, BYTE = 2, 3, 4, 6
 ALIGNMENT = 32
 SEED = 1
-"""With these weights strings are closed after some hundred bytes; with others hardly one is before the context ends."""
+"""With these weights, strings are closed after some hundred bytes; with others, hardly one before the context ends."""
 PACKED = {UINT32: "<I", INT32: "<i", FLOAT32: "<f", BOOL: "<?"}
 
 

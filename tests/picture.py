@@ -21,7 +21,7 @@ PICTURES = {
     "view_dark": ("dark", 1060, 560, 0.75),
     "view_narrow": ("light", 400, 800, 0.75),
 }
-"""By name: the colors, width and height in CSS pixels, and how many pixels one of those is."""
+"""The color scheme, width and height in CSS pixels, and device pixels per CSS pixel, by name."""
 CALL = "<tool_call>\n%s\n</tool_call>"
 SAID = [
     CALL % '{"name": "search", "arguments": {"pattern": "port"}}',

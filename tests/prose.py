@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Literal
 
 ROOT = Path(__file__).parent.parent
-Kind = Literal["code", "docs"]
+Kind = Literal["code", "docs", "tests"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +88,9 @@ def passages(kind: Kind) -> Iterator[Passage]:
             yield from _of_module(file)
         for file in sorted((ROOT / "prompts").rglob("*.md")):
             yield from _of_page(file)
+    elif kind == "tests":
+        for file in sorted((ROOT / "tests").rglob("*.py")):
+            yield from (passage for passage in _of_module(file) if passage.is_docstring)
     else:
         for page in _PAGES:
             path = ROOT / page
@@ -165,7 +168,7 @@ def report(kind: Kind) -> tuple[list[str], list[str]]:
     words = sum(len(_WORD.findall(_CODE.sub(" ", passage.text))) for passage in found)
     rows, above = [f"{kind}: {words} words"], []
     for habit in HABITS:
-        number, limit = len(hits(habit, found)), habit.code if kind == "code" else habit.docs
+        number, limit = len(hits(habit, found)), habit.docs if kind == "docs" else habit.code
         rate = 1000 * number / max(words, 1)
         rows.append(f"  {habit.name:12} {number:5}  {rate:6.2f}  limit {limit:.2f}")
         if rate > limit:
@@ -178,7 +181,7 @@ def report(kind: Kind) -> tuple[list[str], list[str]]:
 
 
 def main() -> int:
-    kinds: tuple[Kind, ...] = ("code", "docs")
+    kinds: tuple[Kind, ...] = ("code", "docs", "tests")
     failed = []
     for kind in kinds:
         if "--list" in sys.argv:

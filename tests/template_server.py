@@ -35,7 +35,7 @@ CHATML = """\
 {%- endfor %}
 {%- if add_generation_prompt %}<|im_start|>assistant
 {% endif %}"""
-"""As Qwen's: everything is taken."""
+"""A template like Qwen's, which accepts everything."""
 
 TOOLLESS = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}assistant:"
 

@@ -30,9 +30,9 @@ SAID = (
 )
 
 SANDBOX = "sandbox: bubblewrap; changes only in the workspace; no network"
-"""Drawn on every machine, also where the sandbox is another one, and its line longer."""
+"""The line about the sandbox, drawn on every machine, whichever sandbox it has."""
 WIDTH, HEIGHT, MARGIN = 8.4, 19, 18
-"""Of a character, of a line, and around them, in pixels at a size of 14."""
+"""Sizes of a character, of a line, and of the margin, in pixels at font size 14."""
 BACKGROUND, FOREGROUND = "#1e1e2e", "#cdd6f4"
 COLORS = {
     "red": "#f38ba8",
@@ -45,7 +45,7 @@ COLORS = {
 }
 
 Run = tuple[int, str, str]
-"""The column where it begins, its text, and how it is drawn."""
+"""The first column, the text and the style."""
 
 
 def lines() -> list[list[Run]]:

@@ -25,7 +25,7 @@ COMMANDS = [
     for command in block.replace("\\\n", " ").splitlines()
 ]
 WRITTEN = "http://127.0.0.1:8080"
-"""The address in the examples: the scripted server has another port."""
+"""The address in the examples, which is replaced by that of the scripted server."""
 
 
 def call(name: str, arguments: str) -> str:
@@ -67,7 +67,7 @@ def run(command: str, folder: Path, server: ScriptedServer, **environment: str) 
 
 
 def test_a_program_joins_and_is_used(folder, server):
-    """It is added, listed and offered. A call asks for approval, which nobody can give."""
+    """It is added, listed and offered. A call asks for approval, but there is no user."""
     add, listed, use = (
         command for command in COMMANDS if "CountWords" in command or "promptly" in command or "tool list" in command
     )

@@ -93,7 +93,7 @@ OF_CLAIMS = {
         " page-without-a-result file-outside setuid-file",
     },
 }
-"""Attacks by a claim of SECURITY.md, of which a slice of the suite may have none."""
+"""Attacks by the claim of SECURITY.md; a part of the suite may have none for a claim."""
 
 
 @pytest.mark.timeout(400)

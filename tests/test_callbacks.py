@@ -301,7 +301,7 @@ USES = [
     Use(("wrap.ground",), grounding, accepts=(None,)),
     Use(("Guardrails.encode",), encoding, accepts=("no",), raises=RuntimeError),
 ]  # fmt: skip
-"""What each does with None, "no", a coroutine and an exception."""
+"""The reaction of each to None, "no", a coroutine and an exception."""
 
 NOT_CALLBACKS = {
     "ChatClient.endpoint": "a place, whose name a module's callable type shares",

@@ -200,7 +200,7 @@ def test_a_campaign_that_is_ended_shows_its_table():
 
 
 def test_the_server_keeps_no_task_of_a_chat_that_is_over(monkeypatch):
-    """Whether it ended normally, the client left, or the model server died."""
+    """After a normal end, a disconnect of the client, or a crash of the model server."""
     pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
     monkeypatch.setattr(soak, "HANGS_UP", 0.3)
     monkeypatch.setattr(soak, "DIES", 0.3)

@@ -28,10 +28,10 @@ from adapter.core.events import Event  # noqa: E402
 from adapter.core.turn import Turn  # noqa: E402
 
 TOLD = {"qwen3-hermes": "hermes", "qwen3-xml": "qwen3_coder"}
-"""What the fixtures of these families mean; of the others the model's name tells."""
+"""The formats of these families; for the others, the model's name shows it."""
 
 WHITE_SPACE_ONLY = {"gemma4/vllm-text-before-call"}
-"""Right but for a blank before the call, which Gemma's template never writes and we keep."""
+"""Right except for a space before the call, which Gemma's template never writes and we keep."""
 
 NEEDS_THE_PROMPT = {
     "glm/glm47-truncated-in-reasoning",
@@ -39,7 +39,7 @@ NEEDS_THE_PROMPT = {
     "kimi/k3-bug-truncated-reasoning-recorded",
     "kimi/k3-truncated-in-reasoning",
 }
-"""Reasoning without any marker: only the told format, or the prompt, says that it is reasoning."""
+"""Reasoning without any marker: only the given format or the prompt shows that it is reasoning."""
 
 FIXTURES = list(load_fixtures())
 

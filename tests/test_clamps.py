@@ -218,7 +218,7 @@ TOLD: dict[str, Case | str] = {
         "blade", "list_directory", {"path": "deep", "max_depth": 90}, "the search stopped at its limit of 64 levels"
     ),
 }
-"""By clamp, a call whose text says it, or why nothing has to be said, or where it is."""
+"""By clamp: a call whose text reports it, the reason why no report is needed, or the place of the report."""
 
 SHARED = [
     Case("maki", "code_execution", {"code": "1", "timeout": 301}, "the timeout was reduced to 300 s"),

@@ -20,7 +20,7 @@ NAME = re.compile(
     r"(?:MAX|LONGEST)_\w+|\w+_(?:LIMIT|TIMEOUT|S|MS|SECONDS|BYTES|LINES|CHARACTERS)|(?:max_\w+|\w+_s|seconds|entries|depth)"
 )
 NO_LIMIT = re.compile(r"MIN_\w+|CONTEXT_LINES|TELLING_\w+|SURE_\w+|NEAR_LINES|(?:\w+Output|Done|Tree|Array)\..*")
-"""Constants whose names only look like limits: thresholds of a judgement, and what a result counts."""
+"""Constants whose names only look like limits: thresholds and counts."""
 MAKES_FIELDS = re.compile(r"dataclass|frozen|mutable")
 ARITHMETIC = (ast.Constant, ast.BinOp, ast.operator, ast.UnaryOp, ast.unaryop, ast.Name, ast.expr_context)
 HEAD = """# Limits

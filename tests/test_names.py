@@ -17,7 +17,7 @@ PARTICIPLES = re.compile(
     r"_?(?:said|told|heard|asked|made|given|kept|seen|chosen|placed|named|written|shown|meant|described|joined|marked"
     r"|standing|beside|around|found|wanted|held|left|taken|settled|offered|sought|drawn|checked|fitted|of|at)"
 )
-"""Words that are no verb in the imperative and no noun: a function of such a name does not say what it returns."""
+"""Words that are neither imperatives nor nouns: a function with such a name does not show its result."""
 
 
 def modules() -> Iterator[tuple[str, ast.Module]]:

@@ -7,7 +7,7 @@ import pytest
 from tests.prose import HABITS, Kind, Passage, headless, hits, report
 
 
-@pytest.mark.parametrize("kind", ["code", "docs"])
+@pytest.mark.parametrize("kind", ["code", "docs", "tests"])
 def test_habits_are_within_their_limits(kind: Kind):
     _, above = report(kind)
     assert above == [], "python -m tests.prose --list names the lines"

@@ -51,7 +51,7 @@ def add(a: int, b: int) -> int:
 VALUES = [
     None, True, -1, 10**30, float("nan"), "nonsense", "a\0b", "\udcff", b"x", [3], [None], {"a": 1}, object(), add,
 ]  # fmt: skip
-"""Each of them is wrong for most arguments; what is right for one is accepted."""
+"""Values that are wrong for most arguments."""
 
 EDIT = {"old_text": "hello", "new_text": "bye"}
 ENDPOINT = Endpoint("http://127.0.0.1:9/v1")

@@ -133,7 +133,7 @@ def test_flood_of_calls_is_not_run(tmp_path):
 
 
 def test_repeating_model_ends_with_the_result(tmp_path):
-    """It is asked for an answer once. Its own answer is preferred."""
+    """It gets one retry. Its own answer is preferred."""
     again = call("look_up", word="foo")
     assert run(tmp_path, Script(again, again, again)) == Finished("repetition", "foo means something")
     assert run(tmp_path, Script(again, again, "It means something.")) == Finished("answered", "It means something.")

@@ -97,7 +97,7 @@ def test_unknown_profile_error_lists_existing_ones():
 
 
 def test_setup_lookup_selects_by_model(scripted):
-    """Ollama serves many; llama.cpp one, whatever requests call it."""
+    """Ollama serves several models; llama.cpp serves one, under any name."""
     profiles.save(PROFILE.model_copy(update={"model": Model(name="a", server="ollama")}), profiles.path_of("a"))
     scripted.on(MODELS, as_json(200, {"data": [{"id": "a"}, {"id": "b"}]}))
     setup_of, (told,) = setup_lookup("auto", Endpoint(f"{scripted.url}/v1", "ollama"))

@@ -18,7 +18,7 @@ from pyte.screens import Char
 from tests.command_line import forked
 
 LINES = 200
-"""Enough for nothing to scroll away."""
+"""Enough that nothing scrolls out of sight."""
 PATIENCE_S = 60.0
 
 

@@ -16,7 +16,7 @@ RAW_WORDING = re.compile(
     r"Traceback|NoneType|discriminator|pydantic|Errno|has no attribute|JSONDecodeError|codec can't|embedded null|"
     r"Field required|validation error|recursion depth"
 )
-"""Terms of Python and of libraries, which say nothing to the user of a command."""
+"""Terms of Python and of libraries, which do not help the user of a command."""
 
 LONG = "x" * 300
 
@@ -64,7 +64,7 @@ RUN = ["run", "hi", "--base-url", DEAD]
 SERVE = ["serve", "--upstream", DEAD, "--host", "256.1.1.1"]
 EVAL = ["eval", "--base-url", DEAD]
 FILES = ["missing", "dir", "binary.bin", "deep.json", LONG, "a.txt/b", "\udcff.txt", "latin1.txt"]
-"""What is given where a command reads a file of text or JSON."""
+"""Files given to commands that read text or JSON."""
 NUMBERS = ["-1", "nan", ""]
 
 CASES = {
@@ -254,7 +254,7 @@ def test_non_http_server_is_not_a_model_server(words, tmp_path):
 
 
 HOMES = ["/dev/null", "/sys"]
-"""Where no folder can be made, by root either: below a device, and in a read-only file system."""
+"""Places where not even root can create a folder: below a device, and in a read-only file system."""
 
 
 @pytest.mark.parametrize("home", HOMES)

@@ -20,7 +20,7 @@ from pathlib import Path
 SCRIPTS = Path(__file__).parent / "scripts"
 PAGE = Path(__file__).parents[2] / "docs" / "clients.md"
 WRITTEN = "http://127.0.0.1:8090"
-"""The server's address in recipes, and in what a command is given."""
+"""The server's address in recipes and in a command's configuration."""
 
 
 def settings(name: str) -> str:

@@ -26,7 +26,7 @@ RESULT, ANSWER = "weather of Bern", "Rain in Bern."
 Part: TypeAlias = str | tuple[str, str]
 """Text of the model, or the name and a piece of the arguments of a native call."""
 Check: TypeAlias = Callable[[Any], str | None]
-"""Takes what a client made of an answer, and returns what is wrong with it."""
+"""Checks a client's reaction to an answer, and returns the fault."""
 
 
 def _in_pieces(text: str) -> list[Part]:

@@ -22,11 +22,11 @@ TOOLS: dict[str, dict[str, Any]] = {
     "terminal": {"command": "{command}"},
     "shell": {"command": "{command}"},
 }
-"""What it calls, the first that there is: coding agents have a shell alone."""
+"""The tools that it calls; the first that exists is used, because coding agents have only a shell."""
 ENDS: dict[str, dict[str, Any]] = {"final_answer": {"answer": "{answer}"}}
-"""What it answers with where an agent goes on until that is called."""
+"""The tools that end agents which continue until one is called."""
 SUBMIT = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
-"""What ends mini-swe-agent, as the first line of a command's output; it asks for that in its prompt."""
+"""The first line of a command's output that ends mini-swe-agent, as its prompt states."""
 
 
 class TextModel(LoopbackServer):

@@ -75,7 +75,7 @@ def test_consecutive_invalid_calls_end_the_conversation():
 
 
 def test_repeated_call_is_refused_then_ends_the_conversation():
-    """The model is asked for an answer once. The result is the answer of a model that still gives none."""
+    """The model gets one retry. If it still gives no answer, the result is the answer."""
     session = new_session()
     session.start("Read")
     step = session.on_answer(turn(CALL))

@@ -153,7 +153,7 @@ WAYS = [
     ("container.exec", {"cmd": ["bash", "-lc", LINE]}),
     ("bash", {"command": LINE}),
 ]
-"""As models that were trained with codex write it."""
+"""A patch as models trained with codex write it."""
 EDITORS = {
     "blade": ("apply_edit", "write_file"),
     "maki": ("edit", "write"),
@@ -161,7 +161,7 @@ EDITORS = {
     "proxyai": ("Edit", "Write"),
     "promptly": ("SearchAndReplace", "WriteToFile"),
 }
-"""By dialect the tools that change a file and that make one."""
+"""The tools of each dialect that change a file and create one."""
 
 
 @pytest.mark.parametrize("dialect", EDITORS)

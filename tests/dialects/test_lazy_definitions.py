@@ -10,7 +10,7 @@ from adapter.dialects.lazy_definitions import FIELDS, load_tools
 
 FILE = Path(__file__).parent.parent.parent / "adapter" / "dialects" / "definitions.json"
 KEPT = [name for name in dialect_names() if name != "promptly"]
-"""Promptly's tools are files of the user's."""
+"""Promptly's tools are the user's files."""
 
 
 def written() -> str:

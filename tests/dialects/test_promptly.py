@@ -28,7 +28,7 @@ SHOW_FILE_TREE = {
         "description": "Parameters for tree command",
     },
 }
-"""The example of the document, word for word."""
+"""The document's example, verbatim."""
 
 
 def entry(template=(), properties=(), **fields):

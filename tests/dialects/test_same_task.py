@@ -26,7 +26,7 @@ from tests.agent.test_subagents import Script
 from tests.model_text import call
 
 Step: TypeAlias = tuple[str, JsonObject, str]
-"""A tool, its arguments, and a part of what it must answer."""
+"""A tool, its arguments, and a part of its expected result."""
 
 FILES = {
     "shop/prices.py": "RATE = 0.19\n\n\ndef with_tax(net):\n    return net * RATE\n\n\ndef label(net):\n"

@@ -14,7 +14,7 @@ FILLING = [f"filling {number} of the document" for number in range(SIZE)]
 AT = 500
 RARE = "a line that stands nowhere else"
 ONCE = log2(SIZE + 1)
-"""Bits of a long line that stands once among so many."""
+"""Bits of a long line that occurs once among so many."""
 
 
 def around(lines, old, first=AT):

@@ -50,7 +50,7 @@ TYPOGRAPHIC = str.maketrans({"'": "\u2019", '"': "\u201d", "-": "\u2013"})
 
 seeds = st.integers(0, 100_000)
 fixed = examples(30)
-"""The same cases each time: the claim is of these, the shares are the benchmark's to count."""
+"""The same cases each time. The benchmark counts the rates."""
 
 
 def made(seed):

@@ -1,4 +1,4 @@
-"""`adapter eval` measures what happened, loses nothing when it is stopped, and shows it as it is."""
+"""`adapter eval` measures correctly, loses no results when it is stopped, and shows all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The simulated model errs as it says, the same each time, and mends by what it is told."""
+"""The simulated model makes the requested mistakes reproducibly, and corrects them after a message."""
 
 from __future__ import annotations
 

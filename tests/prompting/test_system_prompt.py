@@ -28,7 +28,7 @@ COUNTED = [
     ),
     ("- run_command(command, cwd) - Execute a shell command\n", 13),
 ]
-"""Texts, and what Qwen's tokenizer makes of them."""
+"""Texts, and their number of Qwen's tokens."""
 
 
 @pytest.mark.parametrize("style", ["compact", "args", "full", "trained", "small"])
@@ -71,13 +71,13 @@ def test_compact_prompt_marks_optional_parameters():
 
 
 LABELS = {("bash", "description"), ("task", "description"), ("AskUserQuestion", "questions.header")}
-"""Parameters that only people read: how long they should be is no matter of a right call."""
+"""Parameters that only people read, whose length does not affect the call."""
 WORDS = {"1-indexed": "count from 1", "0-based": "from 0", "3+": "three or more", "milliseconds": "milliseconds"}
-"""What explains a parameter, and how a compact prompt says it."""
+"""Explanations of parameters, and their wording in a compact prompt."""
 
 
 def needed(tool):
-    """What must be known to call the tool right: (where it is said, how a compact prompt says it)."""
+    """Facts needed to call a tool: (their place, and their wording in a compact prompt)."""
     for place, text in explanations(tool.properties):
         if (tool.name, place) in LABELS:
             continue
@@ -138,7 +138,7 @@ def _signatures(lines):
 
 
 def _shape(properties, required):
-    """What the compact form has to tell of each parameter: type, whether it is required, default."""
+    """Return the type, requirement and default of each parameter in the compact form."""
     return {
         name: (_type_of(schema), name in required, schema.get("default")) for name, schema in (properties or {}).items()
     }

@@ -283,7 +283,7 @@ def test_record_contains_guardrail():
 
 
 def test_several_choices_are_not_retried():
-    """There is no way to tell which of ``n`` is better."""
+    """It is unknown which of ``n`` is better."""
     guard = request(n=2).follow_up.guard
     assert guard is not None
     assert guard.judge(CandidateAnswer(""), "stop", str) is None
@@ -319,7 +319,7 @@ FLOODS = [
 @pytest.mark.parametrize("stream_arguments", [False, True])
 @pytest.mark.parametrize(("text", "dropped"), FLOODS)
 def test_flood_after_a_call_does_not_reach_the_client(exchanged, stream_arguments, text, dropped):
-    """Nor any part of it; what was dropped is reported. The rest of a streamed flood is not received."""
+    """Nor any part of it. Dropped calls are reported. The rest of a streamed flood is not received."""
     if exchanged is streamed:
         dropped = {**dropped, "count": min(dropped["count"], MAX_DROPPED + 1)}
     options = TranslationOptions(stream_arguments=stream_arguments)

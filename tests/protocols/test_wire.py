@@ -625,7 +625,7 @@ def test_schema_const_can_be_null():
 
 
 def test_referenced_type_is_copied():
-    """Bare text becomes an object if the definition says so by reference."""
+    """Bare text becomes an object if the definition refers to an object type."""
     properties = {"p": {"$ref": "#/$defs/node"}, "q": {"anyOf": [{"$ref": "#/$defs/node"}, {"type": "null"}]}}
     schema = {"type": "object", "properties": properties, "$defs": {"node": {"type": "object", "properties": {}}}}
     made = request(tools=[{"type": "function", "function": {"name": "f", "parameters": schema}}])

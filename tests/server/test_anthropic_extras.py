@@ -240,7 +240,7 @@ def test_stream_starts_with_prompt_tokens(client, upstream):
 
 
 def test_llama_cpp_reports_prompt_tokens(anthropic):
-    """The template, then the tokenizer; and before an answer it says how long the prompt is."""
+    """With the template, then the tokenizer; and the length of the prompt before an answer."""
     progress = {**delta(), "prompt_progress": {"total": 77, "cache": 0, "processed": 7}}
     stream = as_stream(progress, delta("Ok."), delta(finish_reason="stop"))
     server = ScriptedServer().on("/props", as_json(200, {"model_path": "/m/qwen3.gguf"}, server="llama.cpp"))

@@ -165,7 +165,7 @@ def test_user_settings_disable_assistance(scripted, chosen):
 
 
 def test_equal_requests_send_equal_bytes():
-    """Whether or not the model is known to be large."""
+    """Also if the model is known to be large."""
     body = {"model": "m", "messages": [{"role": "user", "content": "Show a.py"}], "tools": TOOLS}
     enforce = partial(constraint_fields, "llama.cpp")
     plain = translate_chat_request(body, TranslationOptions(constraints=ConstraintSettings(enforce=enforce)))

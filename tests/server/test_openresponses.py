@@ -41,7 +41,7 @@ TEXTS: dict[str, list[Any]] = {
     "file": [message("user", [{"type": "input_file", "filename": "a.pdf", "file_data": PDF}])],
     "turns": [message("user", "I am Ann."), message("assistant", "Hello Ann."), message("user", "Who am I?")],
 }
-"""The input of requests that are answered by text."""
+"""Inputs of requests that get a text."""
 
 
 @pytest.fixture(scope="module", params=UPSTREAMS)

@@ -41,7 +41,7 @@ TURNS = [
     "Done,  with two spaces. \n",
     "Bye.",
 ]
-"""What the model writes: calls in spellings that no encoder has, reasoning, and whitespace."""
+"""The model's answers: calls in spellings that no encoder produces, reasoning, and whitespace."""
 SYSTEM = "You are a coding agent."
 
 

@@ -129,7 +129,7 @@ def test_full_disk_is_logged(tmp_path, caplog):
 
 
 def test_database_of_another_program_is_left_alone(tmp_path):
-    """It gets no tables, whatever its version is."""
+    """It gets no tables, even with our version number."""
     for number, script in enumerate(
         (
             "CREATE TABLE mine (x)",

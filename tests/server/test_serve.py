@@ -180,7 +180,7 @@ def test_tool_choice_none_leaves_text(client, upstream, stream):
 
 @streamed_and_whole
 def test_named_tool_choice_allows_only_it(client, upstream, stream):
-    """The prompt says so, and calls of other tools are text."""
+    """The prompt names it, and calls of other tools are text."""
     other = {"type": "function", "function": {"name": "list_directory", "parameters": {"type": "object"}}}
     wrong = '<tool_call>\n{"name": "list_directory", "arguments": {}}\n</tool_call>'
     upstream.on(CHAT, scripted_answer(f"{wrong}\n{CALL}", "stop", stream))

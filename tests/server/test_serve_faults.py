@@ -173,7 +173,7 @@ def test_invalid_stream_data_is_an_error(client, upstream, garbage):
     "garbage", [b"", b"<html>", b"[" * 100_000, b"[]", b'{"choices": 7}', b'{"choices": [7]}', b"\xff"]
 )
 def test_invalid_buffered_data_is_an_error(client, upstream, garbage):
-    """A 502, or an empty choice if the server says so."""
+    """A 502, or an empty choice if the server sent one."""
     upstream.on(CHAT, Reply(200, garbage))
     if garbage == b'{"choices": [7]}':
         assert client.chat.completions.create(model="m", messages=ASK, tools=TOOLS).choices == []

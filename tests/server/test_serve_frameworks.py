@@ -45,7 +45,7 @@ def get_weather(city: str, days: int = 1) -> str:
 
 
 class Forecast(BaseModel):
-    """What the weather will be."""
+    """Return the weather forecast."""
 
     city: str
     rain: bool

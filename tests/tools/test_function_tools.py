@@ -131,7 +131,7 @@ def test_async_functions_share_a_loop(tmp_path):
 
     @tool
     async def where() -> str:
-        """Where."""
+        """Return the place."""
         await asyncio.sleep(0)
         loops.append(asyncio.get_running_loop())
         return "here"
@@ -314,7 +314,7 @@ def test_a_model_may_hold_itself(call):
 
     @tool
     def depth(tree: Tree) -> int:
-        """How deep it is."""
+        """Return the depth."""
         return len(tree.branches) and 1 + len(tree.branches[0].branches)
 
     inner = {"type": "array", "items": {"type": "object"}, "default": []}

@@ -109,7 +109,7 @@ WRITTEN = [
     ("texts", "[a]", "[a]"),
     ("texts", "5", "5"),
 ]
-"""The table of what bare text is, where references, choices, null and several types are declared."""
+"""The types of bare text for declared references, choices, null and several types."""
 
 
 @pytest.mark.parametrize(("name", "text", "value"), WRITTEN)

@@ -215,7 +215,7 @@ def test_message_example_reuses_valid_arguments():
 
 
 def test_unknown_tool_that_resembles_none_gets_a_list():
-    """Nothing in the request tells either which tool is meant."""
+    """The request does not show which tool is meant."""
     assert "Available tools: read_file, " in judged(call("zzz", q="1")).message
 
 

@@ -1,4 +1,4 @@
-"""`load_json` returns and raises what `json.loads` does."""
+"""`load_json` returns and raises the same as `json.loads`."""
 
 from __future__ import annotations
 

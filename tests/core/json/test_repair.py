@@ -1,4 +1,4 @@
-"""JSON repairs: what is repaired, under which name, and what is left alone."""
+"""JSON repairs, their names, and text that is left alone."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ UNTOUCHED = {
 
 @pytest.mark.parametrize("fix", UNTOUCHED)
 def test_valid_json_is_never_touched(fix):
-    """Valid JSON that resembles the fault is parsed as the standard says, alone and next to a real fault."""
+    """Valid JSON that resembles the fault is parsed according to the standard, alone and next to a real fault."""
     text = UNTOUCHED[fix]
     assert decode_json(text).value == json.loads(text)
     assert decode_json(text).fixes == ()

@@ -1,4 +1,4 @@
-"""A probe finds what a model does best on a server, whatever happens on the way."""
+"""A probe finds a model's best setup on a server, despite failures."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def right_calls(task: Any) -> list[tuple[str, Any]]:
 
 
 def needless(body: Any) -> tuple[str, Any]:
-    """A call that nobody asked for."""
+    """A call that was not requested."""
     made = {"find_order": {"order_number": 1}, "switch_light": {"room": "x", "on": True}}
     tool = task_of(body).tools[0]["function"]["name"]
     return tool, made.get(tool, {"city": "Rome"})
@@ -76,7 +76,7 @@ def clever(body: Any) -> Iterator[dict[str, Any]]:
 
 
 def native(body: Any) -> Iterator[dict[str, Any]]:
-    """A server that reads calls by itself, in pieces, and one of them it leaves in the text."""
+    """A server that parses calls in pieces, and leaves one of them in the text."""
     task = task_of(body)
     if "tools" not in body:
         yield delta("Well.", "stop")
@@ -119,7 +119,7 @@ def test_probe_finds_the_prompt_that_works():
 
 
 def test_weaker_setups_get_fewer_tasks():
-    """After two tasks each the best go on; the whole takes less than half of trying everything."""
+    """After two tasks each, only the best continue, which takes less than half of all tasks."""
     setups = candidates("hermes", can_constrain=True)
     found = tried(clever, setups)
     counts = [trial.score.tasks for trial in found.trials]
@@ -231,7 +231,7 @@ def test_task_accepts_only_its_expected_calls(task):
 
 
 def test_tasks_cover_all_kinds_of_calls():
-    """Calls and none, nested values, edits, several calls, going on after a result; several sets of tools."""
+    """One call, no call, nested values, edits, several calls, results; several sets of tools."""
     assert len({task.name for task in TASKS}) == len(TASKS) == 24
     assert sum(not task.expected for task in TASKS) == 8
     assert any(len(task.expected) > 1 for task in TASKS)

@@ -120,7 +120,7 @@ def test_native_calling_can_be_the_best(tmp_path, monkeypatch):
 
 
 def test_result_without_a_correct_call_is_shared(tmp_path, monkeypatch):
-    """A table only of good models would mislead. The exit code says that there is no profile."""
+    """A table only of good models would mislead. The exit code reports the missing profile."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     file = tmp_path / "result.json"
     with LiveUpstream(lambda _: iter([delta("Well.", "stop")])) as upstream:

@@ -126,7 +126,7 @@ def test_too_many_columns_are_refused(tmp_path, monkeypatch):
 
 
 def test_deep_and_invalid_lines_are_kept(tmp_path):
-    """Deep lists become JSON strings; a line that is no JSON object is in the column `line`, as in JSON lines."""
+    """Deep lists become JSON strings; a line that is not a JSON object is in the column `line`, as in JSON lines."""
     lines = [*(f'{{"text": "a", "x": {"[" * depth}{"]" * depth}}}' for depth in (5, 50, 900, 100_000)), "[1]", "nope"]
     (tmp_path / "in.jsonl").write_text("\n".join(lines), encoding="utf-8")
     run(tmp_path / "in.jsonl", tmp_path / "out.parquet")

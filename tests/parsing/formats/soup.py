@@ -55,7 +55,7 @@ soup = st.lists(st.sampled_from(PIECES), max_size=25).map("".join)
 """Markers, quotes, brackets and names in any order."""
 
 any_text = st.text(alphabet=st.characters(), max_size=60)
-"""Any characters, lone surrogates too."""
+"""Any characters, including lone surrogates."""
 
 strings = st.one_of(
     st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=20),

@@ -12,7 +12,7 @@ A file in fixtures/catalogue holds one part of it, an entry for each number::
     text = '''...'''               one exact spelling of it
     content = "..."                the text shown to the user; default ""
 
-No format is told. The table of policies in fixtures/catalogue/README.md is written by
+No format is given. The table of policies in fixtures/catalogue/README.md is written by
 ``python -m tests.generate``.
 """
 

@@ -32,7 +32,7 @@ def test_aliases_are_unique():
 
 
 NEEDS_EXPLICIT_NAME = {"tool_request", "tool_elements", "react", "qwen_agent"}
-"""Formats that programs ask any model for."""
+"""Formats that programs teach to any model."""
 
 
 @pytest.mark.parametrize("name", FORMATS)

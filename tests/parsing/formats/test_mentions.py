@@ -21,7 +21,7 @@ SENTENCES = (
     'It means {}: a call. {{"a": 1}} is JSON.',
 )
 TURN_TOKENS = ("<|message_model|>",)
-"""Markers of a turn's own header, which is no text wherever it stands."""
+"""Markers of a turn's own header, which is never text."""
 
 
 def markers(format: str) -> list[str]:

@@ -229,7 +229,7 @@ LATER_NAMES = {
 
 @pytest.mark.parametrize("written", LATER_NAMES, ids=list(LATER_NAMES))
 def test_argument_that_an_alias_may_replace_is_not_streamed_early(written):
-    """Of a parameter under two names the last one counts."""
+    """The last value of a parameter with two names is used."""
     body, arguments = LATER_NAMES[written]
     text = f'<tool_call>\n{{"name": "write_file", "arguments": {body}}}\n</tool_call>'
     for size in (1, 3, 1000):

@@ -29,7 +29,7 @@ INLINE = ("tool_elements", "seed_oss", "mimo")
 own there, as Qwen writes, and is not the value's."""
 
 SAMPLE = 3 * EFFORT
-"""Markers of other formats that are tried in a format; all take minutes."""
+"""A sample of other formats' markers, because all would take minutes."""
 
 
 def own_markers(format: str) -> list[str]:

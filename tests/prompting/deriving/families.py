@@ -19,7 +19,7 @@ _TALK = """\
 
 
 def family(calls: str) -> str:
-    """``calls``: what a message's ``tool_calls`` become."""
+    """``calls``: the text of a message's ``tool_calls``."""
     return _TALK.replace("[:", "<|").replace(":]", "|>").replace("CALLS", calls)
 
 
@@ -97,7 +97,7 @@ KNOWN_FORMS = {
         ) + "]<|/run|>"
     ),
 }  # fmt: skip
-"""In words of their own; what a reader of ours can be made for."""
+"""Layouts for which a parser can be derived."""
 
 NESTED_BRACKETS = family(
     each("[[call {{ f.name }}{% for k, v in f.arguments.items() %} [[{{ k }} = " + _VALUE + "]]{% endfor %}]]")
@@ -109,7 +109,7 @@ YAML = family(
     LINE + each("---\ntool: {{ f.name }}\nwith:\n" + _EACH + "  {{ k }}: " + _VALUE + "\n{% endfor %}...\n")
 )  # fmt: skip
 ODD = {"nested brackets": NESTED_BRACKETS, "attributes": ATTRIBUTES, "YAML": YAML}
-"""For which no reader is known."""
+"""Layouts for which no parser can be derived."""
 
 
 def fill_of(source: str):

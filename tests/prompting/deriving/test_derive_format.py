@@ -41,7 +41,7 @@ def derived(source):
 
 
 def written_by(source, calls, content=""):
-    """What the template makes of an answer, as a model would write it."""
+    """Return the answer as the template renders it."""
     answer = {
         "role": "assistant",
         "content": content,
@@ -161,7 +161,7 @@ def test_known_format_has_priority_over_the_derived_one():
 
 
 def test_derived_format_is_registered_by_name_only():
-    """`get_format` finds it; what recognises formats does not read by it."""
+    """`get_format` finds it, but it is never detected."""
     format = derived(KNOWN_FORMS["elements"])
     register_format(format)
     assert get_format("template_test") is format

@@ -172,7 +172,7 @@ def test_tokenizer_config_without_a_chat_template(tmp_path):
 
 
 def test_a_chat_template_that_writes_calls_comes_first(tmp_path):
-    """It shows past calls exactly; the response template only says how to parse new ones."""
+    """It shows past calls exactly; the response template only defines the parsing of new ones."""
     source = (
         "{% for m in messages %}<|{{ m.role }}|>{{ m.content or '' }}{% for c in m.tool_calls or [] %}"
         "[CALL]{{ {'name': c.function.name, 'arguments': c.function.arguments} | tojson }}[/CALL]{% endfor %}"

@@ -22,7 +22,7 @@ REFUSED = {
     "fireworks-ai-llama-3-firefunction-v2": "cannot be rendered",
     "meetkai-functionary-medium-v3.2": "no parser supports",
 }
-"""Why there is none; FireFunction's wants variables, which only `adapter.backends.template_detection` finds out."""
+"""The reason why no format is derived. FireFunction's needs variables, which only `template_detection` finds."""
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)

@@ -240,7 +240,7 @@ def test_a_page_that_looks_now_and_then_knows_all_in_the_end(seed):
 
 
 def test_rows_come_so_many_at_a_time_and_the_oldest_go():
-    """Those that changed longest ago, by number and by bytes. A change brings one back."""
+    """By the time of the last change, limited by number and bytes. A change brings one back."""
     live = LiveExchanges(Redactor({}), max_bytes=60_000)
     waiting = live.listen(exchange(said="the first"))
     for number in range(MAX_ROWS + 20):

@@ -39,7 +39,7 @@ CALLS = (
 )
 """The functions of `os` that the file tools use; each is one system call or a few."""
 ALL_CALLS = (*CALLS, "close", "dup", "pread", "lseek", "fchown", "lstat", "access", "listdir")
-"""With those whose failures nothing on a disk depends on."""
+"""Including calls whose failure does not affect the disk."""
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES, errno.EMFILE)
 
 SCENARIOS: dict[str, Operation] = {
@@ -185,7 +185,7 @@ def write_forever(directory: Path, pause_s: float) -> None:
 # ------------------------------------------------------------ one file at a time
 
 LINES, MARKED = 2_000, 20
-"""Of the file that is changed, and how many of its lines say which version it is."""
+"""The number of lines of the changed file, and of those that show its version."""
 
 
 def version_text(version: int) -> str:
@@ -226,7 +226,7 @@ SINGLE: dict[str, Callable[[int], Operation]] = {
     "copy": next_copy,
     "move": next_move,
 }
-"""By name the change that brings the file to a version."""
+"""The change that brings the file to a version, by name."""
 
 
 @dataclass(slots=True)
@@ -237,10 +237,10 @@ class Kills:
     changes: int = 0
     torn: int = 0
     interrupted: int = 0
-    """Kills that left something to put right."""
+    """The number of kills that left something to repair."""
     strays: int = 0
     stay: int = 0
-    """Strays that were still there after the next change."""
+    """The number of temporary files that remained after the next change."""
 
 
 def change_forever(directory: Path, next_change: Callable[[int], Operation], version: int, begun: int) -> None:

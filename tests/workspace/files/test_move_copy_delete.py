@@ -150,7 +150,7 @@ FULL_DISK = """
 
 
 def test_delete_works_on_a_full_disk(tmp_path):
-    """Nothing can be stored for undo, which the user approves and the model is told. Other changes then work."""
+    """Nothing can be stored for undo, so the user must approve, and the result has a note. Other changes work."""
     script = textwrap.dedent(FULL_DISK)
     mount = 'mount -t tmpfs -o size=10m none "$2" && exec "$0" -c "$1" "$2"'
     words = ["unshare", "-rm", "sh", "-c", mount, sys.executable, script, str(tmp_path)]
