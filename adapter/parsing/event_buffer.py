@@ -81,16 +81,14 @@ class EventBuffer:
 
     def flush_whitespace(self, *, as_text: bool, tags_as_text: bool = False) -> None:
         """Emit the buffered whitespace, and the wrapper tags that follow it."""
-        buffered = "".join(self.state.space)
+        space, bracket, tags = "".join(self.state.space).partition("<")
         self.state.space.clear()
-        space, tags = buffered, ""
-        if "<" in buffered:
-            start = buffered.index("<")
-            space, tags = buffered[:start], buffered[start:]
+        if space:
+            self.events.append(TextDelta(space, space) if as_text else MarkupDelta(space))
+        if bracket:
+            tags = bracket + tags
             self.state.open_tags |= set() if tags_as_text else tag_names(tags)
-        for text, is_text in ((space, as_text), (tags, tags_as_text)):
-            if text:
-                self.events.append(TextDelta(text, text) if is_text else MarkupDelta(text))
+            self.events.append(TextDelta(tags, tags) if tags_as_text else MarkupDelta(tags))
 
     def close_tag(self, raw: str) -> None:
         """Add the closing tag ``raw`` of an open wrapper. It follows calls, which may still be buffered."""

@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 import sys
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
 from functools import cached_property, lru_cache
-from itertools import pairwise, starmap
+from itertools import chain, pairwise, starmap
 from typing import TypeAlias
 
 _NEVER = "(?!)"
@@ -21,6 +23,7 @@ pattern for every family's markers takes longer than parsing most answers."""
 ROUGH_SEARCH_LIMIT = 4_000
 """Number of characters that a set searches with the simple pattern for anchors. After that, it compiles the pattern for
 the characters around anchors, which takes longer than parsing a short answer."""
+_sign = re.compile(r"[^\w\s]")
 _KELVIN = "\u212a"
 """KELVIN SIGN, the only character outside ASCII whose lower case is an ASCII letter."""
 
@@ -31,11 +34,14 @@ MarkerSpan: TypeAlias = tuple[int, int]
 class MarkerSet:
     """A set of literal markers to search for, in any letter case.
 
-    Each marker has an *anchor*: the first character that is not a letter, digit or space, if the marker has such a
-    character. A regular expression finds anchors, at first alone and later together with the characters around them.
-    The longest marker at an anchor is then looked up in a sorted list. Patterns and lists are built on first use,
-    because parsing an answer needs few of a parser's sets.
+    Each marker has an *anchor*: its first character of a few that suffice for all markers of the set, and are not
+    letters, digits or spaces if possible. A regular expression finds anchors, at first alone and later together with
+    the characters around them. The longest marker at an anchor is then looked up in a sorted list. Patterns and lists
+    are built on first use, because parsing an answer needs few of a parser's sets.
     """
+
+    weak: Mapping[str, str] = {}
+    """Patterns for the text after some markers, which are ignored if it matches (`WeakMarkerSet`)."""
 
     def __init__(self, *literals: str) -> None:
         lowered = {sys.intern(literal.lower()) for literal in literals}  # shared by the sets of all sessions
@@ -51,14 +57,36 @@ class MarkerSet:
         return some
 
     @cached_property
-    def _offsets(self) -> dict[str, list[int]]:
+    def _offsets(self) -> dict[str, list[tuple[int, str]]]:
+        """Map each anchor to its indexes in markers that are not weak, and the first characters of these markers."""
         if self._parent is not None:
             return self._parent._offsets
+        strong = self._by_anchor(self._strong)
         return {
-            spelling: sorted(offsets, reverse=True)
-            for char, offsets in _by_anchor(self.literals).items()
+            spelling: [(at, _first_characters(some)) for at, some in sorted(strong.get(char, {}).items(), reverse=True)]
+            for char in self._anchors
             for spelling in (char, char.upper())
         }
+
+    @property
+    def _strong(self) -> Iterator[str]:
+        """The markers that are not weak."""
+        return (literal for literal in self.literals if literal not in self.weak)
+
+    @cached_property
+    def _anchors(self) -> frozenset[str]:
+        return _choose_anchors(self.literals)
+
+    def _by_anchor(self, literals: Iterable[str]) -> dict[str, dict[int, list[str]]]:
+        """Group ``literals`` by their anchor, and then by the anchor's index."""
+        anchored: dict[str, dict[int, list[str]]] = {}
+        for literal in literals:
+            offset = self._anchor_of(literal)
+            anchored.setdefault(literal[offset], {}).setdefault(offset, []).append(literal)
+        return anchored
+
+    def _anchor_of(self, literal: str) -> int:
+        return next(at for at, char in enumerate(literal) if char in self._anchors)
 
     @cached_property
     def _sorted(self) -> list[str]:
@@ -115,11 +143,10 @@ class MarkerSet:
 
     @cached_property
     def _at_anchor(self) -> re.Pattern[str]:
-        return re.compile("|".join(self._exact_branches()) or _NEVER)
-
-    def _exact_branches(self) -> list[str]:
-        """Return one pattern per anchor, which includes the characters that may surround it."""
-        return list(starmap(_at_anchor, _by_anchor(self.literals).items()))
+        """Pattern with one branch per anchor, which includes the characters that may surround it."""
+        strong = starmap(_anchor_branch, self._by_anchor(self._strong).items())
+        weak = (_unless_followed(literal, self._anchor_of(literal), idle) for literal, idle in self.weak.items())
+        return re.compile("|".join([*strong, *weak]) or _NEVER)
 
     @cached_property
     def _hint_pattern(self) -> re.Pattern[str]:
@@ -128,10 +155,8 @@ class MarkerSet:
         It matches an anchor next to a character of one of its markers, with an empty group. At the end of the text, it
         matches the beginning of a marker whose anchor has not arrived, without a group.
         """
-        by_anchor = _by_anchor(self.literals)
-        begun = {literal[: _anchor_of(literal)] for literal in self.literals} - {""}
-        if not by_anchor.keys().isdisjoint("".join(begun)):
-            return re.compile("()")
+        by_anchor = self._by_anchor(self.literals)
+        begun = {literal[: self._anchor_of(literal)] for literal in self.literals} - {""}
         beginnings: dict[str, list[str]] = {}
         for text in sorted(begun):
             beginnings.setdefault(text[0], []).append(text[1:])
@@ -164,8 +189,9 @@ class MarkerSet:
 
     def _match_anchor(self, text: str, index: int, start: int, end: int) -> MarkerSpan | None:
         """Return the first marker whose anchor is at ``index``."""
-        for offset in self._offsets[text[index]]:
-            if index - offset >= start and (marker := self.match(text, index - offset, end)) is not None:
+        for offset, firsts in self._offsets[text[index]]:
+            begin = index - offset
+            if begin >= start and text[begin] in firsts and (marker := self.match(text, begin, end)) is not None:
                 return marker
         return None
 
@@ -201,28 +227,45 @@ class MarkerSet:
 
 
 class WeakMarkerSet(MarkerSet):
-    """A `MarkerSet` that ignores a marker of ``weak`` if the marker's pattern matches the text after it."""
+    """A `MarkerSet` that ignores a marker of ``weak`` if the marker's pattern matches the text after it.
+
+    No two markers of ``weak`` have the same anchor.
+    """
 
     def __init__(self, weak: Mapping[str, str], *literals: str) -> None:
         super().__init__(*literals, *weak)
-        self._weak = weak
+        self.weak = weak
         self._idle = {literal: re.compile(idle) for literal, idle in weak.items()}
         self.overlap = self.nests = True  # likely with so many markers, and a check costs more than it saves
 
-    def _exact_branches(self) -> list[str]:
-        strong = _by_anchor(literal for literal in self.literals if literal not in self._weak)
-        return [*starmap(_at_anchor, strong.items()), *starmap(_unless_followed, self._weak.items())]
+    def with_idle(self, literal: str, idle: str) -> WeakMarkerSet:
+        """Return a set of the same markers that ignores the marker ``literal`` of ``weak`` before ``idle`` text."""
+        changed = copy(self)  # most of the search is the same
+        changed.__dict__.pop("_at_anchor", None)
+        changed.weak = {**self.weak, literal: idle}
+        changed._idle = {**self._idle, literal: re.compile(idle)}
+        return changed
+
+    @cached_property
+    def _weak_at(self) -> dict[str, tuple[str, int]]:
+        """Map anchors to the weak marker with this anchor, and the anchor's index in it."""
+        offsets = [(literal, self._anchor_of(literal)) for literal in self.weak]
+        return {literal[offset]: (literal, offset) for literal, offset in offsets}
+
+    def is_ignored(self, literal: str, text: str, end: int) -> bool:
+        """Return whether the marker ``literal`` of ``weak`` is ignored if it ends at ``end``."""
+        return self._idle[literal].match(text, end) is not None
 
     def _match_anchor(self, text: str, index: int, start: int, end: int) -> MarkerSpan | None:
-        """Return the first marker that is not weak, or else the first weak one that is not ignored."""
-        weak = None
-        for offset in self._offsets[text[index]]:
-            if index - offset >= start and (marker := self.match(text, index - offset, end)) is not None:
-                idle = self._idle.get(text[marker[0] : marker[1]].lower())
-                if idle is None:
-                    return marker
-                weak = weak or (None if idle.match(text, marker[1], end) else marker)
-        return weak
+        """Return the first marker that is not weak, or else the weak one unless it is ignored."""
+        marker, weak = super()._match_anchor(text, index, start, end), self._weak_at.get(text[index])
+        if weak is None or (marker is not None and marker[0] != index - weak[1]):
+            return marker
+        literal, offset = weak
+        begin, stop = index - offset, index - offset + len(literal)
+        if marker is None and begin >= start and text.startswith(literal, begin, end):
+            marker = begin, stop
+        return None if marker == (begin, stop) and self.is_ignored(literal, text, stop) else marker
 
 
 def _is_spelled(literal: str, text: str) -> bool:
@@ -230,29 +273,29 @@ def _is_spelled(literal: str, text: str) -> bool:
     return text.lower() == literal and _KELVIN not in text
 
 
-def _anchor_of(literal: str) -> int:
-    """Return the index of the first character that is not a letter, digit, underscore or space; 0 by default."""
-    return next((at for at, char in enumerate(literal) if not (char.isalnum() or char.isspace() or char == "_")), 0)
+def _choose_anchors(literals: Iterable[str]) -> frozenset[str]:
+    """Return a few characters of which each literal contains one.
+
+    Only literals without any other character are found by a letter, digit, underscore or space, which is their first.
+    """
+    candidates = [dict.fromkeys(_sign.findall(literal) or literal[0]) for literal in literals]
+    anchors = set[str]()
+    while candidates:
+        [(anchor, _)] = Counter(chain.from_iterable(candidates)).most_common(1)
+        anchors.add(anchor)
+        candidates = [each for each in candidates if anchor not in each]
+    return frozenset(anchors)
 
 
-def _by_anchor(literals: Iterable[str]) -> dict[str, dict[int, list[str]]]:
-    """Group the literals by their anchor, and then by the anchor's index."""
-    anchored: dict[str, dict[int, list[str]]] = {}
-    for literal in literals:
-        offset = _anchor_of(literal)
-        anchored.setdefault(literal[offset], {}).setdefault(offset, []).append(literal)
-    return anchored
-
-
-def _at_anchor(char: str, by_offset: Mapping[int, list[str]]) -> str:
+def _anchor_branch(char: str, by_offset: Mapping[int, list[str]]) -> str:
     """Return a pattern for the anchor ``char`` and its surroundings. A lookbehind matches the text before it."""
-    branches = []
+    rests: dict[str, list[str]] = {}
     for offset, literals in sorted(by_offset.items(), reverse=True):
-        behind = {literal[:offset] + char for literal in literals}
-        branches += [f"(?<={_any_case(text)})" for text in sorted(behind)] if offset else []
-    branches += (
-        [_rest_pattern([literal[1 : 1 + _AFTER_ANCHOR] for literal in by_offset.get(0, [])])] if 0 in by_offset else []
-    )
+        for literal in literals:
+            before = literal[: offset + 1] if offset else ""
+            rests.setdefault(before, []).append(literal[offset + 1 : offset + 1 + _AFTER_ANCHOR])
+    branches = [f"(?<={_any_case(before)}){_rest_pattern(after)}" for before, after in rests.items() if before]
+    branches += [_rest_pattern(rests[""])] if "" in rests else []
     return f"{_any_case(char)}(?:{'|'.join(branches)})"
 
 
@@ -274,6 +317,10 @@ def _spellings(char: str) -> Iterable[str]:
     return dict.fromkeys((char, char.upper() if len(char.upper()) == 1 else char))
 
 
+def _first_characters(literals: Iterable[str]) -> str:
+    return "".join({spelling for literal in literals for spelling in _spellings(literal[0])})
+
+
 def _any_beginning(literals: Iterable[str]) -> str:
     """Return a pattern for every prefix of every literal."""
     rests: dict[str, list[str]] = {}
@@ -282,9 +329,8 @@ def _any_beginning(literals: Iterable[str]) -> str:
     return "|".join(f"{_any_case(first)}(?:{_any_beginning(rest)})?" for first, rest in rests.items())
 
 
-def _unless_followed(literal: str, idle: str) -> str:
-    """Return a pattern for the anchor of ``literal``, unless ``idle`` matches the text after the literal."""
-    offset = _anchor_of(literal)
+def _unless_followed(literal: str, offset: int, idle: str) -> str:
+    """Return a pattern for the anchor of ``literal``, at ``offset``, unless ``idle`` matches the text after it."""
     before, char, after = map(re.escape, (literal[:offset], literal[offset], literal[offset + 1 :]))
     return f"{char}{f'(?<={before}{char})' if offset else ''}(?={after}(?!{idle}))"
 

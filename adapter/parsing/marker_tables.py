@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -34,8 +35,8 @@ NEXT_TURN = ("<|im_start|>", "<|start_header_id|>")
 INVENTED_RESULT = ("<tool_response>",)
 """Tags of a tool result that the model invents. The rest of the text is then not part of its turn."""
 
-BARE_STARTS = ("\n{", "\n[")
-"""Possible beginnings of JSON without markers."""
+LINE_STARTS = ("\n{", "\n[", TAG_START)
+"""Possible beginnings of JSON without markers, and of a tag around a call."""
 
 CALL_FENCES = ("", "json", "json5", "jsonc", "tool_call", "tool_calls", "tool", "xml")
 """Languages of code fences that may contain a call."""
@@ -115,7 +116,7 @@ def _with_any_call(opener: CallOpener) -> CallOpener:
 
 def _openers(formats: tuple[Format, ...], names: tuple[str, ...]) -> dict[str, CallOpener]:
     return {
-        opener.marker.lower(): opener
+        sys.intern(opener.marker.lower()): opener  # shared by the tables of all sessions
         for entry in reversed(formats)
         for opener in reversed((*entry.openers, *(entry.openers_for(names) if entry.openers_for else ())))
     }

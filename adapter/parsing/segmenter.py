@@ -25,8 +25,8 @@ from adapter.parsing.event_buffer import EventBuffer
 from adapter.parsing.fallback_readers import MAX_GIVEN_BACK
 from adapter.parsing.format import TEXT, BodyReader, BodyResult, CallOpener, Format, ReadContext
 from adapter.parsing.markdown_context import FENCE, FENCE_KIND
-from adapter.parsing.marker_set import markers_for
-from adapter.parsing.marker_tables import BARE_STARTS, CALL_FENCES, INVENTED_RESULT, build_marker_tables
+from adapter.parsing.marker_set import WeakMarkerSet, markers_for
+from adapter.parsing.marker_tables import CALL_FENCES, INVENTED_RESULT, LINE_STARTS, build_marker_tables
 from adapter.parsing.mention_detection import begins_block, is_mere_mention, is_stray_closer
 from adapter.parsing.opaque_sections import discard_rest, read_echoed_result, read_opaque_section
 from adapter.parsing.parse_policy import ParsePolicy
@@ -52,7 +52,15 @@ from adapter.parsing.stream_buffer import (
     take_marker,
     take_until,
 )
-from adapter.parsing.wrapper_tags import MAX_DEPTH, TAG_START, is_tag, peek_announcing_tag, peek_namespace, take_wrapper
+from adapter.parsing.wrapper_tags import (
+    MAX_DEPTH,
+    TAG_START,
+    is_tag,
+    peek_announcing_tag,
+    peek_namespace,
+    take_wrapper,
+    with_closing_tags,
+)
 from adapter.tools.call_shapes import Normalizer
 from adapter.tools.tool import ToolSet
 
@@ -61,7 +69,7 @@ MAX_PIECE = 1 << 17
 longer text is split to keep the total cost linear."""
 
 _closing_fence = markers_for(FENCE)
-_BEGINS_MARKERLESS = re.compile(r"\s*+(?:[\w.-]*+(?:[:\[=]|\s*+(?:[<{]|\Z))|analysis[^a-z\s]|assistant[cf])")
+_BEGINS_MARKERLESS = re.compile(r"\s*+(?:\Z|[\w.-]*+[:\[=]|[\w.-]++\s*+(?:[<{]|\Z)|analysis[^a-z\s]|assistant[cf])")
 """The beginning of an answer whose opening markers were stripped: a word and a colon, bracket, equals sign or tag (or a
 prefix of these), or the words of Harmony's headers."""
 
@@ -161,18 +169,24 @@ class Segmenter:
         if in_reasoning:
             yield from self._read_unopened_reasoning()
         yield from self._read_head()
-        source, state, output, markers = self._source, self._state, self._output, self._tables.text_markers
+        source, state, output = self._source, self._state, self._output
         while True:
-            plain, marker = source.scan(markers)
+            plain, marker = source.scan(self._text_markers)
             output.add_text(plain)
             if marker:
                 yield from self._handle_marker(marker)
             elif source.final:
                 break
             else:
-                yield from self._wait(IN_CONTENT if state.last is CONTENT and not state.held else UNDECIDED)
+                is_plain = state.last is CONTENT and not (state.held or state.open_tags)
+                yield from self._wait(IN_CONTENT if is_plain else UNDECIDED)
         output.commit_held()
         output.flush_whitespace(as_text=state.last in (NOTHING, CONTENT))
+
+    @property
+    def _text_markers(self) -> WeakMarkerSet:
+        markers = self._tables.text_markers
+        return with_closing_tags(markers) if self._state.open_tags else markers
 
     def _read_head(self) -> Reader[None]:
         """Parse markup that is only valid at the beginning of an answer."""
@@ -185,16 +199,11 @@ class Segmenter:
 
     def _handle_marker(self, marker: str) -> Reader[None]:
         kind, state, output, openers = marker.lower(), self._state, self._output, self._tables.openers
-        if kind in BARE_STARTS:
+        if kind in LINE_STARTS:
             output.add_text("\n")
             self._source.push_back(marker[1])
             if not state.line.quote_reason:
-                yield from self._read_bare()
-        elif kind == TAG_START:
-            output.add_text("\n")
-            self._source.push_back(marker[1])
-            if not state.line.quote_reason:
-                yield from self._read_tags()
+                yield from self._read_tags() if kind == TAG_START else self._read_bare()
         elif kind == FENCE and state.line.is_blank and not state.line.is_fenced:
             yield from self._read_fence()
         elif reason := self._find_quote_reason(kind):
@@ -359,8 +368,8 @@ class Segmenter:
         events = self._call_events.events_for(result, raw)
         if result.calls or result.error is not None:
             self._output.add_calls(progress.finish(events), keeps_space=opener.keeps_space)
-            closing = self._tables.closing_tags.get(marker.lower())
-            if closing and not raw[-2 * len(closing) :].lower().rstrip(SPACE).endswith(closing):
+            closing = self._tables.closing_tags.get(marker.lower(), "")
+            if not (raw.endswith(closing) or raw.lower().rstrip(SPACE).endswith(closing)):
                 self._state.open_tags.add(closing[2:-1])
             if self._state.open_tags:
                 yield from self._close_tags()
@@ -380,7 +389,7 @@ class Segmenter:
         self._state.line.add("".join(space))
         if char and char in "{[":
             yield from self._read_bare()
-        elif char == "<":
+        elif char == "<" and not self._text_markers.is_ignored(TAG_START, self._source.text, self._source.position + 1):
             yield from self._read_tags()
 
     def _read_markerless(self) -> Reader[None]:

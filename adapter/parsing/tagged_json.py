@@ -126,7 +126,7 @@ class TaggedJson:
         if not context.close_at_first_marker:
             complete, marker = yield from self._take_values(source, span)
             if complete or marker:
-                values = [*span[:start], self._without_cut_marker("".join(span[start:]))] if complete else span
+                values = span if marker else [*span[:start], self._without_cut_marker("".join(span[start:]))]
                 result = self._decode(values, start, complete or self._is_close(marker), context)
                 if self._swallows_a_call(span, start, result):
                     source.push_back(marker)

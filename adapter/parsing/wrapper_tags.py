@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
-from adapter.parsing.marker_set import MarkerSet, first_two
+from adapter.parsing.marker_set import MarkerSet, WeakMarkerSet, first_two
 from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer, peek_after_space, peek_match, skip_space
 
 TAG_START = "\n<"
@@ -35,10 +36,16 @@ MAX_DEPTH = 3
 
 
 def idle_after_tag_start(openers: Iterable[str]) -> str:
-    """Return a pattern of text after `TAG_START` that is neither a tag before a call nor a closing tag."""
+    """Return a pattern of text after `TAG_START` that is not a tag before a call."""
     call = rf"{first_two(openers)}|<[A-Za-z_]|\Z"
     tag = rf"{_NAME}(?:\Z|>[{SPACE}]*+(?:{call}))|(?i:{_CALLS.pattern})[\w:.-]*+>"
-    return rf"(?!/?\Z|{tag}|/{_NAME}(?:\Z|>)|{_NAMESPACED})"
+    return rf"(?!\Z|{tag}|{_NAMESPACED})"
+
+
+@lru_cache(maxsize=64)
+def with_closing_tags(markers: WeakMarkerSet) -> WeakMarkerSet:
+    """Return ``markers`` for text after a call in wrapper tags: `TAG_START` also marks a closing tag."""
+    return markers.with_idle(TAG_START, rf"(?!/(?:\Z|{_NAME}(?:\Z|>))){markers.weak[TAG_START]}")
 
 
 def take_wrapper(source: StreamBuffer, openers: MarkerSet, has_namespaces: bool) -> Reader[str]:

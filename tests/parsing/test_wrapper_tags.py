@@ -108,6 +108,13 @@ def test_closing_tag_is_markup_only_once():
     assert MarkupDelta("\n</actions>") in turn.events
 
 
+def test_closing_tag_is_markup_after_a_sentence():
+    events = read(f"<actions>\n{MARKED['json in tags']}\nI wait.\n</actions>\n</div>\nDone.", tools=TOOLS)
+    assert _cities(events) == ["Bern"]
+    assert MarkupDelta("\n</actions>") in events
+    assert _content(events) == "\nI wait.\n</div>\nDone."
+
+
 def test_list_with_one_call_keeps_it():
     text = '<tool_calls>[{"n": 1}, {"name": "get_weather", "arguments": {"city": "Bern"}}]</tool_calls>'
     assert _cities(read(text, tools=TOOLS)) == ["Bern"]
