@@ -203,13 +203,7 @@ def serve(
         stream_arguments=stream_arguments,
         guide=guide,
         retry_policy=RetryPolicy(
-            parse_guardrails(guardrails),
-            retries,
-            retry_tokens,
-            retry_seconds,
-            time.monotonic,
-            max_calls,
-            continues_calls=True,
+            parse_guardrails(guardrails), retries, retry_tokens, retry_seconds, time.monotonic, max_calls
         ),
     )
     validate_profile_name(profile)

@@ -53,8 +53,6 @@ class RetryPolicy:
     """Returns the time in seconds. The default always returns 0."""
     max_calls: int = MAX_CALLS
     """Maximum number of calls that the client gets in one answer."""
-    continues_calls: bool = False
-    """Let the model continue a call that was cut off by a limit that is not the client's, once."""
 
     def make_guard(
         self, body: JsonObject, tools: ToolSet, described: ToolSet, encode: Encode, *, is_enforced: bool = False,
@@ -74,7 +72,7 @@ class RetryPolicy:
         guardrails = Guardrails(tools, on=on, steps=steps, retries=retries, encode=encode, max_calls=self.max_calls)
         return ResponseGuard(
             guardrails, body.get("messages"), self.tokens, self.clock() + self.seconds, self.clock, may_enforce,
-            may_continue=self.continues_calls and retries > 0, _past=past,
+            may_continue=retries > 0, _past=past,
         )  # fmt: skip
 
 
@@ -89,6 +87,7 @@ class ResponseGuard:
     _clock: Callable[[], float]
     may_enforce: bool
     may_continue: bool = False
+    """The model may continue a call that was cut off by a limit that is not the client's, once."""
     _past: CallHistory | None = None
     asked_again: list[str] = field(default_factory=list)
     """The guardrails that caused retries, in order."""

@@ -147,7 +147,7 @@ def test_empty_finish_reason_is_none():
 
 def continued(text: str, *rest: str, buffered: bool = False, reason: str = "length", **fields: Any) -> Any:
     """Return content, calls, finish reason and the requests of an answer that was cut off, and its continuations."""
-    options = TranslationOptions(retry_policy=RetryPolicy(continues_calls=True))
+    options = TranslationOptions()
     asked = translate_chat_request({"model": "m", "messages": ASK, "tools": TOOLS, **fields}, options)
     answer = (BufferedCompletion if buffered else StreamedCompletion)(asked)
     pieces, chunks, requests = [(text, reason), *((each, "stop") for each in rest)], [], [asked]
@@ -234,7 +234,7 @@ def test_a_clients_limit_that_was_not_reached_does_not_count():
 
 def test_sent_arguments_are_not_continued():
     """Only a whole call can be read again."""
-    options = TranslationOptions(stream_arguments=True, retry_policy=RetryPolicy(continues_calls=True))
+    options = TranslationOptions(stream_arguments=True)
     answer = StreamedCompletion(translate_chat_request({"model": "m", "messages": ASK, "tools": TOOLS}, options))
     for each in (*map(delta, CALL[:58]), delta(finish_reason="length")):
         answer.feed(each)
