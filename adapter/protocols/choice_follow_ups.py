@@ -48,10 +48,10 @@ class FollowedChoice(ChoiceOutput):
             else:
                 self._record(None)
                 self._request.stats.count_retry(self.attempt.guardrail)
-                is_retry = bool(self.attempt.guardrail) and not request.is_continuation
-                self._hides_reasoning = is_retry and self.reasoned > 0 and not self._is_whole
             self.attempt.close()
             _, reasoning = self.attempt.unfinished_text()
+            shown = f"{reasoning}{self.attempt.reasoned}".strip() or self._last_reasoning
+            self._last_reasoning, self._repeated = "" if request.is_continuation else shown, ""
             self._begin(HeldAnswer(request, self.attempt.retry + 1))
             if request.begun_call:  # its events were already sent, except those of the call
                 self.attempt.record_text(request.begun_call)

@@ -49,7 +49,8 @@ class ChoiceOutput:
         self._has_role = False
         self.reasoned = 0
         """Number of characters of reasoning."""
-        self._hides_reasoning = False  # the client has that of a rejected answer, which the model repeats
+        self._last_reasoning = ""  # of the rejected answer
+        self._repeated = ""  # the beginning of this answer's reasoning, as long as it is the same
         self._size = self._separate = 0  # characters in the text, and outside of it
         self._content, self._verbatim = StringBuilder(), VerbatimText()  # for the client, and as the model wrote it
         self._calls = ToolCallDeltas(attempt.request.client.kinds, attempt.request.turn)
@@ -87,6 +88,18 @@ class ChoiceOutput:
         notice |= {"cut_call": find_tool(self._cut_text, self._request.tools)} if self._cut_text is not None else {}
         notice |= {"reasoning": self.reasoning_end} if self.reasoning_end else {}
         return {EXTENSION: notice} if notice else {}
+
+    def _reasoning(self, text: str) -> list[JsonObject | str]:
+        """Return the deltas for reasoning. That of a retry is held back while it repeats what the client has."""
+        shown, repeated = self._last_reasoning, self._repeated
+        if not shown:
+            return [{"reasoning_content": text}]
+        text = text if repeated else text.lstrip()
+        if shown.startswith(text, len(repeated)) or (len(repeated) >= len(shown) and text.isspace()):
+            self._repeated += text
+            return []
+        self._last_reasoning = ""
+        return [{"reasoning_content": f"\n\n{repeated}{text}"}]
 
     def _text(self, text: str) -> list[JsonObject | str]:
         if self.attempt.holds_text:

@@ -60,7 +60,7 @@ class ChoiceStream(FollowedChoice):
             self._parser("")  # parse the following text as the answer
             self._separate += len(reasoning)
             self.reasoned += len(reasoning)
-            deltas += [] if self._hides_reasoning else [{"reasoning_content": reasoning}]
+            deltas += self._reasoning(reasoning)
             self.attempt.record_reasoning(reasoning)
             self._watch_reasoning(reasoning)
             if self.follow_up:
@@ -239,7 +239,7 @@ class ChoiceStream(FollowedChoice):
                 self.attempt.reasoned.add(text)
                 self.reasoned += len(text)
                 self._watch_reasoning(text)
-                return [] if self._hides_reasoning else [{"reasoning_content": text}]
+                return self._reasoning(text)
             case ContentReclassified():
                 self.reasoned = self.was_reasoning = self._content.size
             case ReasoningReclassified():

@@ -440,20 +440,43 @@ def test_first_whole_call_of_a_truncated_answer_is_kept():
 
 
 @pytest.mark.parametrize("split", [True, False], ids=["split by the server", "in the text"])
-def test_reasoning_of_a_retry_is_not_streamed_again(split):
+@pytest.mark.parametrize(
+    ("again", "shown"),
+    [
+        ("Where is a.py?", ""),
+        ("\nWhere is a.py?\n", ""),
+        ("Where is", ""),
+        ("Where is b.py?", "Where is b.py?"),
+        ("Where is a.py? Here.", "Where is a.py? Here."),
+        ("Here.", "Here."),
+    ],
+)
+def test_reasoning_of_a_retry_is_shown_if_it_is_new(split, again, shown):
     """A second thinking block would repeat the first one."""
 
-    def thinking(text: str) -> bytes:
+    def thinking(reasoning: str, text: str) -> bytes:
         if not split:
-            return stream_of(f"<think>Where is a.py?</think>{text}")
-        return encode_event(delta(None, reasoning_content="Where is a.py?")) + stream_of(text)
+            return stream_of(f"<think>{reasoning}</think>{text}")
+        return b"".join(encode_event(delta(None, reasoning_content=each)) for each in reasoning) + stream_of(text)
 
     exchange = StreamedExchange(request(), 0, AnthropicWriter("m", "id"))
-    sent = exchange.feed(thinking("I will read it now."))
+    sent = exchange.feed(thinking("Where is a.py?", "I will read it now."))
     assert exchange.next_body() is not None
-    sent += exchange.feed(thinking(CALL)) + exchange.close()
+    sent += exchange.feed(thinking(again, CALL)) + exchange.close()
     starts = [event["content_block"]["type"] for event in events(sent) if event["type"] == "content_block_start"]
-    assert starts == ["thinking", "text", "tool_use"]
+    assert starts == ["thinking", "text", *(["thinking"] if shown else []), "tool_use"]
+    deltas = [event["delta"] for event in events(sent) if event["type"] == "content_block_delta"]
+    thought = "".join(each.get("thinking", "") for each in deltas)
+    assert thought == "Where is a.py?" + (f"\n\n{shown}" if shown else "")
+
+
+@pytest.mark.parametrize(("again", "shown"), [("Where?", "Where?"), ("Here.", "Where?\n\nHere.")])
+def test_whole_answers_have_the_reasoning_of_all_attempts(again, shown):
+    exchange = BufferedExchange(request())
+    assert isinstance(exchange.feed(json.dumps(completion("<think>Where?</think>I will read it now.")).encode()), dict)
+    answer = exchange.feed(json.dumps(completion(f"<think>{again}</think>{CALL}")).encode())
+    assert isinstance(answer, tuple)
+    assert answer[1]["choices"][0]["message"]["reasoning_content"] == shown
 
 
 def events(sent: bytes) -> list[Any]:
