@@ -1,7 +1,9 @@
 """Translate a chat completion to an OpenAI response: a list of items, which a stream opens, fills and closes in turn.
 
 Source: https://platform.openai.com/docs/api-reference/responses-streaming. After an error, the stream contains both an
-``error`` event, which the openai SDK raises, and ``response.failed``, which codex waits for.
+``error`` event, which the openai SDK raises, and ``response.failed``, which codex waits for. Reasoning has OpenAI's
+events (``response.reasoning_text.delta``), which clients show. Open Responses (https://www.openresponses.org) names
+them ``response.reasoning.delta``; its compliance tests reject all events of other names, so that no stream suits both.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The kinds of requests of openresponses' compliance suite, except those for searches that OpenAI's servers run.
 
 Source: https://github.com/openresponses/openresponses, ``src/lib/compliance-tests.ts``. There, each answer must also be
-valid by the published schema; here `tests.answer_shapes` checks its fields.
+valid by the published schema; here `tests.answer_shapes` checks its fields. Streamed reasoning is invalid there, as its
+events have other names than OpenAI's.
 """
 
 from __future__ import annotations
