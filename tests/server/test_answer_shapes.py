@@ -49,12 +49,14 @@ def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 @contextmanager
-def serving_template(kind: str, options: list[str], folder: Path) -> Iterator[tuple[TemplateServer, str]]:
+def serving_template(
+    kind: str, options: list[str], folder: Path, template: str = CHATML
+) -> Iterator[tuple[TemplateServer, str]]:
     """Yield a model server of ``kind``, and the URL of our server before it. ``TEMPLATE`` in ``options`` is a file."""
     file = folder / "chat.jinja"
-    file.write_text(CHATML)
+    file.write_text(template)
     options = [str(file) if each == "TEMPLATE" else each for each in options]
-    with TemplateServer(kind, CHATML) as upstream, serving(f"{upstream.url}/v1", *options) as url:
+    with TemplateServer(kind, template) as upstream, serving(f"{upstream.url}/v1", *options) as url:
         yield upstream, url.removesuffix("/v1")
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.server.test_answer_shapes import send, serving_template
-from tests.template_server import TemplateServer
+from tests.template_server import CHATML, TemplateServer
 
 pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
 
@@ -180,6 +180,10 @@ SERVERS: dict[str, tuple[str, list[str]]] = {
 }
 
 
+THINKING = CHATML.replace("assistant\n{% endif %}", "assistant\n<think>\n{% endif %}")
+"""It opens reasoning in the prompt, and shows none of earlier turns."""
+
+
 @pytest.fixture(scope="module", params=SERVERS)
 def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, str]]:
     with serving_template(*SERVERS[request.param], tmp_path_factory.mktemp("template")) as both:
@@ -201,9 +205,21 @@ def test_each_prompt_begins_with_the_one_before(served, api, stream, with_tools)
         assert after[: len(before)] == before
 
 
-def converse(client: Any, upstream: TemplateServer, url: str, fields: dict[str, Any]) -> None:
+@pytest.mark.parametrize("api", CLIENTS)
+def test_only_the_beginning_of_reasoning_is_read_again(tmp_path, api):
+    """Templates such as Qwen's end with ``<think>``, which they leave out of earlier answers."""
+    with serving_template("llama.cpp", [], tmp_path, THINKING) as (upstream, url):
+        turns = [f"Hm.\n</think>\n\n{text.rpartition('</think>')[2].lstrip()}" for text in TURNS]
+        converse(CLIENTS[api](), upstream, url, {"stream": True}, turns)
+        assert len(upstream.prompts) == len(TURNS)
+        for before, after in pairwise(upstream.prompts):
+            assert before.endswith("<think>\n")
+            assert after.startswith(before.removesuffix("<think>\n"))
+
+
+def converse(client: Any, upstream: TemplateServer, url: str, fields: dict[str, Any], turns: list[str] = TURNS) -> None:
     calls: list[str] = []
-    for number, text in enumerate(TURNS):
+    for number, text in enumerate(turns):
         if calls:
             client.give({key: f"result of {key}" if client.path == "/api/chat" else "1: x = 1" for key in calls})
         else:
