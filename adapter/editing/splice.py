@@ -197,7 +197,7 @@ class _Merge:
             self.output.append(OutputLine(line, replaced_line))
 
     def _check_enclosed(self, line: str) -> None:
-        """Reject a reindented line that leaves the enclosing block but is not indented like a block around that."""
+        """Reject a reindented line that is outside the enclosing block, unless it is indented like an outer block."""
         if not self.is_indented_otherwise or not line.strip():
             return
         width = indent_width(line)

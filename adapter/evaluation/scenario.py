@@ -205,8 +205,8 @@ def missing_fact(answer: str, facts: Sequence[str]) -> str:
     for fact in facts:
         target, start = _plain(fact), 0
         while (start := plain.find(target, start)) >= 0:
-            neighbours = plain[start - 1 : start] + plain[start + len(target) : start + len(target) + 1]
-            if not any(each.isalnum() for each in neighbours):
+            neighbors = plain[start - 1 : start] + plain[start + len(target) : start + len(target) + 1]
+            if not any(each.isalnum() for each in neighbors):
                 break
             start += 1
         else:

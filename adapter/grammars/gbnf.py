@@ -61,7 +61,6 @@ def build_gbnf(
     choices: Choices | None = None,
     max_string: int | None = MAX_STRING,
     max_text: int | None = MAX_STRING,
-    allow_text: bool = False,
     reply: Tool | None = None,
     several: bool = False,
     allow_bare: bool = False,
@@ -70,12 +69,11 @@ def build_gbnf(
 
     ``format``: the call's format; Hermes replaces a format whose arguments are neither JSON nor key-value pairs.
     ``max_string``: maximum characters per string; unbounded if None or more than `LONGEST_REPETITION`. ``max_text``:
-    the same limit for the parameters in `schema_lowering.TEXTS`, whose text is useless if truncated. ``allow_text``:
-    whether to also admit text that does not look like the start of a call. ``reply``: a tool to which the grammar also
-    admits a single call; all calls are then written as JSON. ``several``: whether to admit up to `MAX_CALLS` calls;
-    with ``reply``, the start of a reply can end them, because models continue with text after their calls.
-    ``allow_bare``: whether to also admit bare or fenced JSON in a format with markers. Raises UsageError if no tool
-    can be called, or if the grammar is longer than `MAX_GRAMMAR`.
+    the same limit for the parameters in `schema_lowering.TEXTS`, whose text is useless if truncated. ``reply``: a tool
+    to which the grammar also admits a single call; all calls are then written as JSON. ``several``: whether to admit up
+    to `MAX_CALLS` calls; with ``reply``, the start of a reply can end them, because models continue with text after
+    their calls. ``allow_bare``: whether to also admit bare or fenced JSON in a format with markers. Raises UsageError
+    if no tool can be called, or if the grammar is longer than `MAX_GRAMMAR`.
     """
     options = LoweringOptions(choices or {}, max_string, max_text)
     # A reply is streamed while it is generated, which `ReplyParser` supports only for JSON.
@@ -88,7 +86,7 @@ def build_gbnf(
         (layout, options_tried) for options_tried in (options, shallow) for layout in layouts
     ):
         try:
-            grammar = _gbnf(tools, layout, options_tried, allow_text, reply, several, allow_bare)
+            grammar = _gbnf(tools, layout, options_tried, reply, several, allow_bare)
         except UnrepresentableValue:  # only for key-value pairs; JSON can represent every value
             continue
         if len(grammar) <= MAX_GRAMMAR:
@@ -103,7 +101,6 @@ def _gbnf(
     tools: ToolSet,
     layout: JsonCallLayout | KeyValueCallLayout,
     options: LoweringOptions,
-    allow_text: bool,
     reply: Tool | None,
     several: bool,
     allow_bare: bool,
@@ -124,8 +121,6 @@ def _gbnf(
         root = f"{root} ({gbnf_literal(layout.between)} {root}){{0,{MAX_CALLS - 1}}} {end}"
     if reply is not None:
         root = f"{call_of(ToolSet([reply]))} | {root}"
-    if allow_text:
-        root = f"{root} | text"
     if allow_bare and isinstance(rules, GrammarBuilder) and isinstance(layout, JsonCallLayout):
         calls = [
             rules.add(f"bare-{name}", rules.bare_call(name, shape))

@@ -52,7 +52,6 @@ _SHARED = {
     "null": '"null"',
     "key": r'"\"" [a-zA-Z0-9_.-]{1,40} "\""',
     "spaces": r"[ \t\r\n]{0,20}",
-    "text": rf"[^<{{\x00-\x20] [^\x00]{{0,{LONGEST_REPETITION}}}",
     "scalar": r'"\"" char{0,400} "\"" | number | boolean | null',
     "flat": 'scalar | "[" (scalar (", " scalar){0,15})? "]" | "{" (key ": " scalar (", " key ": " scalar){0,15})? "}"',
     "anything": 'flat | "[" (flat (", " flat){0,15})? "]" | "{" (key ": " flat (", " key ": " flat){0,15})? "}"',

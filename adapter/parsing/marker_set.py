@@ -160,7 +160,7 @@ class MarkerSet:
         beginnings: dict[str, list[str]] = {}
         for text in sorted(begun):
             beginnings.setdefault(text[0], []).append(text[1:])
-        behind = {char: f"(?:{_neighbour_pattern(char, by_offset)})()" for char, by_offset in by_anchor.items()}
+        behind = {char: f"(?:{_neighbor_pattern(char, by_offset)})()" for char, by_offset in by_anchor.items()}
         behind |= {first: rf"(?:{_any_beginning(rests)})?\Z" for first, rests in beginnings.items()}
         branches = [re.escape(one) + rest for char, rest in behind.items() for one in _spellings(char)]
         return re.compile("|".join(branches) or _NEVER)
@@ -299,8 +299,8 @@ def _anchor_branch(char: str, by_offset: Mapping[int, list[str]]) -> str:
     return f"{_any_case(char)}(?:{'|'.join(branches)})"
 
 
-def _neighbour_pattern(char: str, by_offset: Mapping[int, list[str]]) -> str:
-    """Return a pattern to match right after ``char``. It requires a neighbour that ``char`` has in some marker."""
+def _neighbor_pattern(char: str, by_offset: Mapping[int, list[str]]) -> str:
+    """Return a pattern to match right after ``char``. It requires a neighbor that ``char`` has in some marker."""
     after = {literal[1:2] for literal in by_offset.get(0, [])}
     before = {literal[offset - 1] for offset, literals in by_offset.items() for literal in literals if offset}
     sides = [f"(?<={_one_of(before)}{_any_case(char)})"] if before else []

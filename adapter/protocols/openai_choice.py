@@ -150,7 +150,7 @@ class ChoiceStream(FollowedChoice):
         return deltas
 
     def _end_flood(self) -> list[JsonObject | str]:
-        """End a streamed answer that has calls for the client after too many dropped ones, as more would be dropped."""
+        """End a streamed answer with calls for the client once too many further calls were dropped."""
         guard = self._request.follow_up.guard
         dropped = len(guard.dropped) - self._dropped_before if guard is not None else 0
         if self._is_whole or dropped <= MAX_DROPPED or not self._calls.whole[self._calls_before :]:

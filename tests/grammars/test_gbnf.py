@@ -384,13 +384,6 @@ def test_keys_survive_the_sorting_of_ollama():
         assert call["properties"]["name"]["const"] in ("read_file", "reply")
 
 
-def test_allowed_text_must_not_look_like_a_call(random_engine):
-    grammar = build_gbnf(ToolSet([READ]), max_string=9, allow_text=True)
-    for seed in range(6):
-        text = sample(random_engine, grammar, seed, max_tokens=40)
-        assert text.startswith("<tool_call>\n{") or not text.lstrip().startswith(("<", "{"))
-
-
 FRAMED = [name for name in FORMATS if json_call_layout(name) != json_call_layout("hermes")]
 
 

@@ -124,7 +124,7 @@ def asks_for_change(request: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ReadMessages:
-    """The ``history`` of the first ``count`` messages of a conversation, and what its continuation needs.
+    """The ``history`` of the first ``count`` messages of a conversation, which `read_history` can continue.
 
     ``calls``: id, name and arguments of each call. ``results``: by the ids of their calls.
     """

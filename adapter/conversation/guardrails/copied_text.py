@@ -129,13 +129,13 @@ class SentMessages:
         quotable = "\n".join([past.text, answer, *definitions, *examples])
         self._runs |= set(_runs_of(message)) - set(_runs_of(quotable))
 
-    def are_in_argument(self, arguments: Json) -> str:
+    def find_in_arguments(self, arguments: Json) -> str:
         """Return the copied text if a string in ``arguments`` contains any; otherwise return ""."""
         if not self._runs:
             return ""
         return next((text for text in strings_in(arguments) if not self._runs.isdisjoint(_runs_of(text))), "")
 
-    def are_answer(self, content: str) -> bool:
+    def make_up_answer(self, content: str) -> bool:
         """Return whether a large part of ``content`` is copied."""
         if not self._runs:
             return False

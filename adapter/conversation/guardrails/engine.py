@@ -265,7 +265,7 @@ class Guardrails:
     def drops_answer(self, past: CallHistory, answer: CandidateAnswer) -> bool:
         """Return whether to drop the text of an answer, because it is a call or a copy of one of our messages."""
         is_call = "call_as_answer" in self.on and is_call_shaped(answer.content, past.request)
-        return is_call or self._sent.are_answer(answer.content)
+        return is_call or self._sent.make_up_answer(answer.content)
 
     def verdict(self, fault: Violation) -> Verdict:
         tries = self._tries[fault.guardrail]
@@ -362,13 +362,13 @@ class Guardrails:
         if "placeholder" in self.on and tool and (name := find_placeholder(tool, call.arguments, past, self.tools)):
             known, value = known_values(name, past), str(call.arguments[name])
             yield Violation("placeholder", retry_messages.placeholder_message(call.name, name, value, known))
-        if self._sent.are_in_argument(call.arguments):
+        if self._sent.find_in_arguments(call.arguments):
             yield Violation("own_words", retry_messages.copied_text_message())
 
     def _check_content(self, past: CallHistory, answer: CandidateAnswer) -> Iterator[Violation]:
         tools, steps, examples = self.tools, self.steps, Examples(self.encode, past.request)
         content = answer.content[: find_answer_end(answer.content, past.request)]
-        if self._sent.are_answer(answer.content):
+        if self._sent.make_up_answer(answer.content):
             yield Violation("own_words", retry_messages.copied_text_message())
         if answer.invalid:
             yield self._describe_invalid(past, answer.invalid[0], examples)

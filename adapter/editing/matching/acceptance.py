@@ -32,7 +32,7 @@ from adapter.editing.repairs.reindent import indent_width
 MIN_SCORES = ((4, 0.72), (2, 0.80), (1, 0.86), (0, 0.96))
 """Minimum score of a match, by the number of distinctive lines that were found."""
 SURE_LETTERS = 16
-"""Minimum number of letters of a changed line that is located even if its neighbours differ; ``address_family:`` is too
+"""Minimum number of letters of a changed line that is located even if its neighbors differ; ``address_family:`` is too
 short."""
 MIN_DISTINCTIVE_SIMILARITY = 0.85
 MAX_DISTINCTIVE_PLACES = 2
@@ -167,7 +167,7 @@ class _Features:
     def is_moved(self, row: int) -> bool:
         return indent_width(self.old[row]) != indent_width(self.search.document.lines[self.lines[row]])
 
-    def neighbours(self, hunk: LineChange) -> tuple[int | None, int | None]:
+    def neighbors(self, hunk: LineChange) -> tuple[int | None, int | None]:
         """Return the nearest non-blank rows above and below a hunk."""
         above = next((row for row in range(hunk.start - 1, -1, -1) if self.keys[row]), None)
         return above, next((row for row in range(hunk.end, len(self.old)) if self.keys[row]), None)
@@ -201,7 +201,7 @@ class _Features:
         return self.count_unique() >= MIN_UNIQUE and bool(self.hunks) and all(map(self.is_beyond_doubt, self.hunks))
 
     def is_beyond_doubt(self, hunk: LineChange, letters: int = DISTINCTIVE_LETTERS) -> bool:
-        rows: Iterable[int | None] = range(hunk.start, hunk.end) if hunk.start < hunk.end else self.neighbours(hunk)
+        rows: Iterable[int | None] = range(hunk.start, hunk.end) if hunk.start < hunk.end else self.neighbors(hunk)
         block = [row for row in rows if row is not None and self.keys[row]]
         if any(row not in self.compared or self.compared[row].similarity < LOOSE_SIMILARITY for row in block):
             return False
@@ -320,7 +320,7 @@ def _check_twin(match: _Features) -> str:
     if not match.unmentioned_code and not match.best.missing:
         return ""
     for hunk in match.hunks:
-        above, below = match.neighbours(hunk)
+        above, below = match.neighbors(hunk)
         rows = range(hunk.start if above is None else above, hunk.end if below is None else below + 1)
         shown = (row for row in rows if match.keys[row] and not is_elision(match.old[row]))
         places = match.search.find_lines([match.keys[row] for row in shown])
@@ -342,10 +342,10 @@ def _check_scope(match: _Features) -> str:
     return ""
 
 
-def _check_neighbours(match: _Features) -> str:
+def _check_neighbors(match: _Features) -> str:
     """Require the lines next to the change to match, unless the change is beyond doubt."""
     for hunk in match.hunks:
-        for row in match.neighbours(hunk):
+        for row in match.neighbors(hunk):
             difference = "" if row is None else match.difference(row)
             if row is not None and difference and not match.is_beyond_doubt(hunk, SURE_LETTERS):
                 return f"line {row + 1} of the old text, next to the change, {difference}"
@@ -430,7 +430,7 @@ VETOES: dict[str, Veto] = {
     "detached": _check_detached,
     "twin": _check_twin,
     "other scope": _check_scope,
-    "other neighbour": _check_neighbours,
+    "other neighbor": _check_neighbors,
     "conflict": _check_conflicts,
     "nothing exact": _check_any_exact,
     LOW_SCORE: _check_score,

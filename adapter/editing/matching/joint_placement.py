@@ -66,7 +66,7 @@ def _possible_places(patch: Patch, resolution: Resolution) -> Sequence[int]:
 
 
 def _chains(patches: Sequence[Patch], places: _Places) -> Iterator[list[int]]:
-    """Yield the patches whose places ascend: the hunks of a diff, and patches that differ only in their line number."""
+    """Yield groups of patches that belong in the order of the file: a diff's hunks, and equal patches."""
     equal: dict[tuple[str, str], list[int]] = defaultdict(list)
     for index in places:
         equal[patches[index].old_text, patches[index].new_text].append(index)

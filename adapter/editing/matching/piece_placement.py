@@ -265,11 +265,11 @@ class PiecePlacer:
         starts = [*(span.start for span in spans[1:]), len(self._old)]
         for piece, span, previous, following in zip(self._pieces, spans, ends, starts, strict=False):
             lines = [line.rstrip() for line in piece.lines]
-            neighbours = (
+            neighbors = (
                 *self._old[max(previous, span.start - NEXT_TO) : span.start],
                 *self._old[span.end : min(following, span.end + NEXT_TO)],
             )
-            kept = {key for key in map(_key_of, neighbours) if key and counts[key] == 1}
+            kept = {key for key in map(_key_of, neighbors) if key and counts[key] == 1}
             depth = min(indent_width(line) for line in lines if line)
             for change in changes(self._old[span.start : span.end], lines):
                 for line in lines[change.new_start : change.new_end]:

@@ -89,7 +89,7 @@ def _lookup_steps(path: str) -> Iterator[str]:
 
 
 def bwrap_argv(binary: str, view: MountView, argv: Sequence[str], directory: str) -> list[str]:
-    """Return the command line with which the bwrap ``binary`` runs ``argv`` in ``directory`` and shows it ``view``."""
+    """Return a command line of the bwrap ``binary`` that runs ``argv`` in ``directory`` with the mounts ``view``."""
     read = [path for path in view.read if not _is_covered_by_read(path, view)]
     sources = {path: ["--ro-bind-try", path, path] for path in read}
     sources |= {path: ["--symlink", os.readlink(path), path] for path in read if os.path.islink(path)}  # noqa: PTH114, PTH115

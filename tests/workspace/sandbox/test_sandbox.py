@@ -117,9 +117,9 @@ DAEMON = """
         os._exit(0)
 """
 READS = {
-    "a neighbour by name": "cat ../secret/key ../ws-evil/file",
-    "a neighbour by its path": "cat {base}/secret/key",
-    "the list of neighbours": "ls {base} && cat {base}/*/key",
+    "a neighbor by name": "cat ../secret/key ../ws-evil/file",
+    "a neighbor by its path": "cat {base}/secret/key",
+    "the list of neighbors": "ls {base} && cat {base}/*/key",
     "a key at home": "cat ~/.ssh/id_rsa {home}/.ssh/id_rsa {home}/.netrc {home}/.config/token",
     "credentials beside tools": "cat {home}/.cargo/credentials.toml {home}/.local/share/keyrings/login",
     "a header in .gitconfig": "cat ~/.gitconfig {home}/.gitconfig; git config --get http.extraHeader",
