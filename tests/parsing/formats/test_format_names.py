@@ -1,50 +1,39 @@
-"""`guess_format` by model name and chat template; `get_format` by name."""
+"""A format is detected by a model's name or chat template, and has the parser names of engines as aliases.
+
+The names are in fixtures/format_names.toml.
+"""
 
 from __future__ import annotations
+
+import tomllib
+from pathlib import Path
 
 import pytest
 
 from adapter.core.errors import UsageError
 from adapter.parsing.formats import FORMATS, get_format, guess_format
 
+NAMES = tomllib.loads((Path(__file__).parents[3] / "fixtures" / "format_names.toml").read_text(encoding="utf-8"))
+ENGINE_NAMES = sorted({name for names in NAMES["engines"].values() for name in names.split()})
 
-@pytest.mark.parametrize(
-    ("model", "format"),
-    [
-        ("qwen2.5-coder:7b", "hermes"),
-        ("Qwen/Qwen2.5-7B-Instruct", "hermes"),
-        ("qwen2.5:0.5b", "hermes"),
-        ("qwen3:4b", "hermes"),
-        ("Qwen3-30B-A3B-Instruct-2507-UD-Q4_K_XL.gguf", "hermes"),
-        ("unsloth/Qwen3-4B-Thinking-2507", "hermes"),
-        ("QwQ-32B", "hermes"),
-        ("NousResearch/Hermes-3-Llama-3.1-8B", "hermes"),
-        ("hermes3:8b", "hermes"),
-        ("qwen3-coder:30b", "qwen3_coder"),
-        ("Qwen/Qwen3-Coder-480B-A35B-Instruct", "qwen3_coder"),
-        ("Qwen3-Coder-Next-Q4_K_M.gguf", "qwen3_coder"),
-        ("qwen3.5:9b", "qwen3_coder"),
-        ("Qwen/Qwen3.6-27B", "qwen3_coder"),
-        ("Meta-Llama-3.1-8B-Instruct-Q4_K_M.gguf", "llama3_json"),
-        ("meta-llama/Llama-3.3-70B-Instruct", "llama3_json"),
-        ("llama3.2:3b", "llama3_json"),
-        ("llama3:8b", "llama3_json"),
-        ("speakleash/Bielik-11B-v3.0-Instruct", "hermes"),
-        ("LGAI-EXAONE/EXAONE-4.0.1-32B", "hermes"),
-        ("naver-hyperclovax/HyperCLOVAX-SEED-Think-14B", "hyperclovax"),
-        ("naver-hyperclovax/HyperCLOVAX-SEED-Think-32B", "glm45"),
-        ("North-Mini-Code-1.0-Q4_K_M.gguf", "cohere"),
-        ("my-model", None),
-        ("gpt-oss:20b", "harmony"),
-        ("mistral-small", "mistral"),
-        ("llama2:7b", None),
-        ("", None),
-        (None, None),
-    ],
-)
-def test_guess_format_by_model_name(model, format):
-    """An unknown name gives None."""
-    assert guess_format(model) == format
+
+@pytest.mark.parametrize("name", ENGINE_NAMES)
+def test_engine_parser_name_is_a_format_or_alias(name):
+    assert get_format(name).encode_calls([("read_file", {"path": "a.py"})])
+
+
+@pytest.mark.parametrize("model", NAMES["models"])
+def test_model_name_detects_format(model):
+    assert guess_format(model) == (NAMES["models"][model] or None)
+
+
+def test_missing_model_name_detects_no_format():
+    assert guess_format("") is guess_format(None) is None
+
+
+@pytest.mark.parametrize("template", NAMES["templates"])
+def test_template_detects_format_despite_the_model_name(template):
+    assert guess_format(model="llama3", template=template) == NAMES["templates"][template]
 
 
 HERMES = """{{- "You are provided with function signatures within <tools></tools> XML tags:\\n<tools>" }}
