@@ -1,8 +1,11 @@
 """Published facts about the formats of codex and aider, applied to our own texts.
 
 The facts are those of codex's apply-patch scenarios and command-line tests and of aider's tests of edit blocks and
-whole files (both read in 2026); the texts are not theirs. Where we do otherwise on purpose, the case says why.
+whole files (both read in 2026); the texts are our own. Names of intended differences give the reason.
 """
+
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -11,134 +14,43 @@ from adapter.core.errors import FormatError
 from adapter.editing.notations.filename_detection import find_path
 from adapter.editing.notations.registry import parse_notation
 
-TRUE_TO_CODEX = {
-    "add": ({}, "*** Add File: notes.md\n+one\n+two\n", {"notes.md": "one\ntwo\n"}),
-    "add-with-parents": ({}, "*** Add File: a/b/c.md\n+one\n", {"a/b/c.md": "one\n"}),
-    "several-operations": (
-        {"keep": "1\n2\n", "gone": "x\n"},
-        "*** Add File: n/new\n+made\n*** Delete File: gone\n*** Update File: keep\n@@\n-2\n+two\n",
-        {"keep": "1\ntwo\n", "n/new": "made\n"},
-    ),
-    "two-chunks": (
-        {"f": "red\ngreen\nblue\ngrey\n"},
-        "*** Update File: f\n@@\n-green\n+GREEN\n@@\n-grey\n+GREY\n",
-        {"f": "red\nGREEN\nblue\nGREY\n"},
-    ),
-    "interleaved-chunks": (
-        {"f": "p\nq\nr\ns\nt\nu\n"},
-        "*** Update File: f\n@@\n p\n-q\n+Q\n@@\n r\n s\n-t\n+T\n@@\n u\n+v\n*** End of File\n",
-        {"f": "p\nQ\nr\ns\nT\nu\nv\n"},
-    ),
-    "move": (
-        {"old/n": "was\n", "old/other": "o\n"},
-        "*** Update File: old/n\n*** Move to: new/deep/n\n@@\n-was\n+is\n",
-        {"new/deep/n": "is\n", "old/other": "o\n"},
-    ),
-    "move-alone": ({"a": "1\n"}, "*** Update File: a\n*** Move to: b\n", {"b": "1\n"}),
-    "delete": ({"a": "1\n", "b": "2\n"}, "*** Delete File: a\n", {"b": "2\n"}),
-    "deletion-only": ({"f": "1\n2\n3\n"}, "*** Update File: f\n@@\n 1\n-2\n 3\n", {"f": "1\n3\n"}),
-    "pure-addition": ({"f": "1\n2\n"}, "*** Update File: f\n@@\n+3\n+4\n", {"f": "1\n2\n3\n4\n"}),
-    "end-of-file-marker": (
-        {"f": "1\n2\n"},
-        "*** Update File: f\n@@\n 1\n-2\n+zwei\n*** End of File\n",
-        {"f": "1\nzwei\n"},
-    ),
-    "padded-headers": ({"f": "old\n"}, "  *** Update File: f  \n@@\n-old\n+new\n", {"f": "new\n"}),
-    "unicode": (
-        {"f": "eins\n\u00e9t\u00e9\n"},
-        "*** Update File: f\n@@\n eins\n-\u00e9t\u00e9\n+\u00e9t\u00e9 \u2600\n",
-        {"f": "eins\n\u00e9t\u00e9 \u2600\n"},
-    ),
-    "dashes-and-spaces": ({"f": "x \u2013 y\u00a0z\n"}, "*** Update File: f\n@@\n-x - y z\n+done\n", {"f": "done\n"}),
-    "no-first-at": ({"f": "1\n2\n"}, "*** Update File: f\n-2\n+zwei\n", {"f": "1\nzwei\n"}),
-    "crlf": (
-        {"f": "1\r\n2\r\n3\r\n"},
-        "*** Update File: f\n@@\n-1\n+uno\n@@\n 2\n+\n+between\n 3\n",
-        {"f": "uno\r\n2\r\n\r\nbetween\r\n3\r\n"},
-    ),
-    "mixed-line-ends": (
-        {"f": "1\r\n2\n3\r\n4\n"},
-        "*** Update File: f\n@@\n 1\n 2\n-3\n+drei\n 4\n",
-        {"f": "1\r\n2\ndrei\r\n4\n"},
-    ),
-    "repeated-lines-in-order": ({"f": "a\nb\n"}, "*** Update File: f\n@@\n-a\n-b\n+b\n+b\n+a\n", {"f": "b\nb\na\n"}),
-    "named-line": (
-        {"f": "def a():\n    pass\n\ndef b():\n    pass\n"},
-        "*** Update File: f\n@@ def b():\n-    pass\n+    return 1\n",
-        {"f": "def a():\n    pass\n\ndef b():\n    return 1\n"},
-    ),
-}
-REFUSED_AS_BY_CODEX = {
-    "empty": ({"f": "1\n"}, "", "has no changes"),
-    "missing-context": ({"f": "1\n2\n"}, "*** Update File: f\n@@\n-other words\n+x\n", "was not found"),
-    "delete-what-is-not-there": ({"f": "1\n"}, "*** Delete File: g\n", "does not exist"),
-    "update-of-nothing": ({"f": "1\n"}, "*** Update File: f\n", "f has no changes"),
-    "update-what-is-not-there": ({"f": "1\n"}, "*** Update File: g\n@@\n-1\n+2\n", "does not exist"),
-    "unknown-header": ({"f": "1\n"}, "*** Frob File: f\n", "unknown marker"),
-    "delete-a-directory": ({"d/f": "1\n"}, "*** Delete File: d\n", "is a directory"),
-}
-OTHERWISE = {
-    "add-over-a-file: nothing is overwritten unasked": ({"f": "1\n"}, "*** Add File: f\n+2\n", {"f": "1\n"}),
-    "move-over-a-file: nothing is overwritten unasked": (
-        {"a": "1\n", "b": "2\n"},
-        "*** Update File: a\n*** Move to: b\n@@\n-1\n+3\n",
-        {"a": "1\n", "b": "2\n"},
-    ),
-    "half-done: nothing is written when one part fails": (
-        {},
-        "*** Add File: n\n+1\n*** Update File: m\n@@\n-1\n+2\n",
-        {},
-    ),
-    "final-line-end: a file without one stays so": (
-        {"f": "open"},
-        "*** Update File: f\n@@\n-open\n+1\n+2\n",
-        {"f": "1\n2"},
-    ),
-    "final-line-end-of-crlf: the same": ({"f": "1\r\n2"}, "*** Update File: f\n@@\n-1\n+eins\n", {"f": "eins\r\n2"}),
-    "removed-of-two-equal-lines: which one it is shows only where their line ends differ, and is not read": (
-        {"f": "x\r\nx\n"},
-        "*** Update File: f\n@@\n-x\n x\n",
-        {"f": "x\r\n"},
-    ),
-}
+PATCHES = tomllib.loads((Path(__file__).parents[2] / "fixtures" / "published_patches.toml").read_text(encoding="utf-8"))
 
 
-def outcome(folder, before, body):
-    """The files after the envelope, and its result."""
-    for name, text in before.items():
+def outcome(folder, case):
+    """Return the files after the patch, and its result."""
+    for name, text in case["before"].items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text.encode())
     with Workspace(folder, approve="yolo") as workspace:
-        result = workspace.run("apply_patch", {"patches": f"*** Begin Patch\n{body}*** End Patch\n"})
+        result = workspace.run("apply_patch", {"patches": f"*** Begin Patch\n{case['patch']}*** End Patch\n"})
     files = (path for path in folder.rglob("*") if path.is_file())
     return {str(path.relative_to(folder)): path.read_bytes().decode() for path in files}, result
 
 
-@pytest.mark.parametrize("name", TRUE_TO_CODEX)
+@pytest.mark.parametrize("name", PATCHES["same_as_codex"])
 def test_result_equals_that_of_codex(tmp_path, name):
-    """The same files as there."""
-    before, body, after = TRUE_TO_CODEX[name]
-    files, result = outcome(tmp_path, before, body)
+    case = PATCHES["same_as_codex"][name]
+    files, result = outcome(tmp_path, case)
     assert result.ok, result.content
-    assert files == after
+    assert files == case["after"]
 
 
-@pytest.mark.parametrize("name", REFUSED_AS_BY_CODEX)
+@pytest.mark.parametrize("name", PATCHES["refused_as_by_codex"])
 def test_patches_rejected_by_codex_are_rejected(tmp_path, name):
-    """And nothing is changed."""
-    before, body, said = REFUSED_AS_BY_CODEX[name]
-    files, result = outcome(tmp_path, before, body)
+    case = PATCHES["refused_as_by_codex"][name]
+    files, result = outcome(tmp_path, case)
     assert not result.ok
-    assert said in result.content
-    assert files == before
+    assert case["error"] in result.content
+    assert files == case["before"]
 
 
-@pytest.mark.parametrize("name", OTHERWISE)
+@pytest.mark.parametrize("name", PATCHES["different_from_codex"])
 def test_intended_differences_from_codex(tmp_path, name):
     """The name gives the reason."""
-    before, body, after = OTHERWISE[name]
-    assert outcome(tmp_path, before, body)[0] == after
+    case = PATCHES["different_from_codex"][name]
+    assert outcome(tmp_path, case)[0] == case["after"]
 
 
 # ---------------------------------------------------------------------------- aider

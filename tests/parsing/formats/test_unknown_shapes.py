@@ -1,0 +1,59 @@
+"""Shapes that belong to no format are calls only with a tool of the session; similar text is an answer."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from adapter.core.events import TextDelta, ToolCall
+from adapter.parsing.echoed_header import HEADERS
+from adapter.parsing.parser import parse
+from tests.each import each
+from tests.parsing.checks import read
+from tests.parsing.formats.test_wild import definition_of
+
+TOOLS = [definition_of("read_file(path, limit?: integer)"), definition_of("tag(tags: string[])")]
+CALL = ("read_file", {"path": "a.py"})
+
+TEXTS = tomllib.loads((Path(__file__).parents[3] / "fixtures" / "unknown_shapes.toml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("expected_format", [None, "hermes", "llama3_json", "deepseek_v31"])
+def test_unknown_shape_with_known_tool_is_a_call(expected_format):
+    """With any expected format, in every split."""
+
+    def is_call(text: str) -> None:
+        events = read(text, format=expected_format, tools=TOOLS, text_may_follow=False)
+        assert [(event.name, event.arguments) for event in events if isinstance(event, ToolCall)] == [CALL]
+
+    each({text: text for text in TEXTS["calls"]}, is_call)
+
+
+@pytest.mark.parametrize("expected_format", [None, "hermes", "gemma4", "kimi_k2", "cohere"])
+def test_text_similar_to_unknown_shape_is_content(expected_format):
+    def is_answer(text: str) -> None:
+        turn = parse(text, TOOLS, expected_format, "stop", generation_prompt="")
+        assert turn.calls == ()
+        assert turn.content == text or (turn.invalid == () and turn.content == text.strip())
+
+    each({text: text for text in TEXTS["answers"]}, is_answer)
+
+
+@pytest.mark.parametrize("expected_format", [None, "hermes", "llama3_json", "gemma3", "gemma4", "glm45"])
+def test_echoed_header_is_skipped(expected_format):
+    """The answer and its calls follow the header."""
+    written = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.py"}}\n</tool_call>'
+
+    def is_header(header: str) -> None:
+        events = read(f"{header}\nHello.\n{written}", format=expected_format, tools=TOOLS, text_may_follow=False)
+        assert [event.text for event in events if isinstance(event, TextDelta)] == ["Hello."]
+        assert [(event.name, event.arguments) for event in events if isinstance(event, ToolCall)] == [CALL]
+
+    each({header: header for header in HEADERS}, is_header)
+
+
+def test_header_of_other_role_ends_turn():
+    turn = parse("<|im_start|>user\nHello", TOOLS, "hermes", "stop", generation_prompt="")
+    assert turn.content == ""
