@@ -87,10 +87,10 @@ CLAIMS: dict[str, tuple[str, ...]] = {
     ),
     "A pattern, a document or an answer uses all memory or time": (
         "tests/workspace/test_workspace.py::test_running_out_of_memory_is_a_failed_call",
-        "tests/test_mutated_files.py::test_damaged_files_are_read_or_give_one_error",
-        "tests/test_mutated_files.py::test_jobs_end_within_their_limits",
-        "tests/test_mutated_files.py::test_streamed_jobs_end_within_their_limits",
-        "tests/test_mutated_files.py::test_tables_that_stand_for_gigabytes_give_one_error",
+        "tests/test_hostile_files.py::test_damaged_files_are_read_or_give_one_error",
+        "tests/test_hostile_files.py::test_jobs_end_within_their_limits",
+        "tests/test_hostile_files.py::test_streamed_jobs_end_within_their_limits",
+        "tests/test_hostile_files.py::test_tables_that_stand_for_gigabytes_give_one_error",
     ),
     "A page reaches your network": (
         f"{WEB}::test_is_public_rejects_private_addresses",

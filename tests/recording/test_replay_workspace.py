@@ -27,7 +27,7 @@ from adapter.protocols.translate import translate_chat_request
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.translation_options import ConstraintSettings, TranslationOptions
 from adapter.recording.exchange_log import SYNC_CHARACTERS, ExchangeLog, difference, reparsed_calls
-from tests.grammars.test_passes import BROKEN, GOOD, enforce
+from tests.grammars.test_constrained_retries import BROKEN, GOOD, enforce
 from tests.live_upstream import LiveUpstream
 from tests.scripted_server import CHAT, ScriptedServer, as_json, as_stream, delta
 from tests.server.test_wrap import ASK, CALL, TOOLS, completion

@@ -202,7 +202,7 @@ def test_hostile_answers_are_checked_in_linear_time(text):
 
 
 def test_every_guardrail_has_a_case():
-    """Here, in the cases of steps, or in `tests.conversation.guardrails.test_second_turn`."""
+    """Here, in the cases of steps, or in `tests.conversation.guardrails.test_dropped_calls`."""
     elsewhere = {"own_words", "unmade_change", "unread_file"}
     assert {each[0] for each in FAULTS} | BY_STEPS | WITHIN_ANSWER | elsewhere == set(GUARDRAILS)
 

@@ -21,7 +21,7 @@ from adapter.protocols.translation_options import ConstraintSettings, Translatio
 from adapter.recording.view.live_answer import MAX_TAIL, MAX_TAIL_EVENTS
 from adapter.recording.view.live_feed import MAX_ROWS, LiveExchanges
 from adapter.recording.view.page_data import ReparseOptions, view_exchanges
-from tests.grammars.test_passes import BROKEN, GOOD, enforce
+from tests.grammars.test_constrained_retries import BROKEN, GOOD, enforce
 from tests.recording.view.test_page_data import BARE, CALL, DRAFTED, exchange, hostile
 from tests.server.test_wrap import ASK, TOOLS
 
