@@ -9,7 +9,7 @@ from contextlib import aclosing
 from functools import cached_property, partial
 from typing import Protocol, Self, TypeAlias
 
-from adapter.agent.async_callbacks import AsyncCallbacks, awaited
+from adapter.agent.async_callbacks import AsyncCallbacks, call_and_await
 from adapter.agent.base_agent import BaseAgent
 from adapter.agent.response_reader import AgentEvent, ResponseReader, chunks_of
 from adapter.backends.async_chat_client import AsyncChatClient
@@ -143,7 +143,7 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
         for event in events:
             self._observe(event)
         while self._unreported and self._async_observer is not None:
-            await awaited(partial(self._async_observer, self._unreported.popleft()), "the observer")
+            await call_and_await(partial(self._async_observer, self._unreported.popleft()), "the observer")
 
     def _run_into(self, results: list[ToolResult], call: ToolCall) -> None:
         results.append(self._run_call(call))

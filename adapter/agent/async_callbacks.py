@@ -84,7 +84,7 @@ class AsyncCallbacks:
         with self._lock:
             if self._is_cancelled and is_cancelled:
                 raise _cancelled_error()
-            future = asyncio.run_coroutine_threadsafe(awaited(call, role), self._loop)
+            future = asyncio.run_coroutine_threadsafe(call_and_await(call, role), self._loop)
             if is_cancelled:
                 self._open.add(future)
         try:
@@ -105,7 +105,7 @@ class _PlainMethods:
         return self._plain(value, self._role) if is_async(value) else value
 
 
-async def awaited(call: Callable[[], Awaitable[T] | None], role: str) -> T:
+async def call_and_await(call: Callable[[], Awaitable[T] | None], role: str) -> T:
     """Call and await ``call``, and return its result. Raises UsageError for an async generator, which cannot be
     awaited."""
     answer = call()

@@ -27,7 +27,7 @@ from adapter.core.text.redaction import Redactor
 from adapter.evaluation.probe.report_page import page
 from adapter.evaluation.probe.server_faults import find_server_faults
 from adapter.evaluation.probe.shared_result import check_shareable, shared_result
-from adapter.evaluation.probe.successive_halving import RUNGS, STOPPED, Probe, SetupTrial, candidates, probe_model
+from adapter.evaluation.probe.successive_halving import RUNGS, STOPPED, Probe, SetupTrial, list_candidates, probe_model
 from adapter.evaluation.probe.task_runner import TaskRunner
 from adapter.evaluation.probe.tasks import TASKS, TOOLS
 from adapter.parsing.formats import DEFAULT_FORMAT, get_format, guess_format, is_format_file
@@ -56,7 +56,7 @@ def run_probe(settings: ProbeSettings) -> int:
         can_constrain = bool(constraint_fields(chat.endpoint.kind, ToolSet(TOOLS)))
         prompt = chat.own_prompt()
         console.note(f"prompt: {prompt.explanation}")
-        setups = candidates(format, can_constrain=can_constrain, can_own=prompt.own is not None)
+        setups = list_candidates(format, can_constrain=can_constrain, can_own=prompt.own is not None)
         limit = _format_duration(settings.time_limit)
         console.note(f"trying {len(setups)} setups with up to {len(TASKS)} tasks each, for at most {limit}")
         with _ProbeProgress(len(setups)) as display:

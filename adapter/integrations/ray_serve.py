@@ -42,7 +42,7 @@ from adapter.grammars.constraint_mode import parse_constraint_mode
 from adapter.integrations.asgi_host import Head, call_app, run_lifespan
 from adapter.protocols.budgets import Budgets
 from adapter.protocols.guarded_exchange import RetryPolicy
-from adapter.protocols.openai_errors import RequestError, error_object, refusal
+from adapter.protocols.openai_errors import RequestError, error_body, error_object
 from adapter.protocols.translation_options import (
     ConstraintSettings,
     PromptSettings,
@@ -193,7 +193,7 @@ class Ingress:
         try:
             body = await read_content(http)
         except RequestError as error:
-            return JSONResponse(refusal(error), error.status)
+            return JSONResponse(error_body(error), error.status)
         except ClientDisconnect:
             return Response(status_code=499)
         conversation = conversation_key(http.headers, body)

@@ -18,7 +18,7 @@ from adapter.parsing.parser import Parser
 from adapter.prompting.tool_shortlist import LOOKUPS
 from adapter.protocols.choice_output import ChoiceOutput
 from adapter.protocols.held_answer import HeldAnswer
-from adapter.protocols.reasoning_budget import loops
+from adapter.protocols.reasoning_budget import ends_in_loop
 from adapter.protocols.translated_request import TranslatedRequest
 
 Rest: TypeAlias = tuple[Sequence[Event], int]
@@ -127,7 +127,7 @@ class FollowedChoice(ChoiceOutput):
             return None
         whole, (raw, reasoning) = find_leading_call(cut_text), self.attempt.unfinished_text()
         has_whole = len(self._calls) > 0 or (whole and not cut_text.endswith(whole))
-        if has_whole or self.attempt.holds_text or loops(raw):
+        if has_whole or self.attempt.holds_text or ends_in_loop(raw):
             return None
         request = self._request.with_continued_call(raw, reasoning)
         if request is not None:

@@ -50,7 +50,7 @@ def error_object(message: str, kind: str, param: str | None = None, code: str | 
     return {"error": {"message": message, "type": kind, "param": param, "code": code}}
 
 
-def refusal(error: RequestError) -> JsonObject:
+def error_body(error: RequestError) -> JsonObject:
     """Return the response body for an invalid request."""
     kind = {401: "authentication_error", 403: "permission_error"}.get(error.status, "invalid_request_error")
     return error_object(str(error), kind, error.param, error.code)

@@ -100,10 +100,10 @@ class ReasoningWatch:
         if self._unchecked < STEP:
             return ""
         self._unchecked, self._tail = 0, self._tail[-LOOP:]
-        return "loop" if loops(self._tail) else ""
+        return "loop" if ends_in_loop(self._tail) else ""
 
 
-def loops(text: str) -> bool:
+def ends_in_loop(text: str) -> bool:
     """Return whether ``text`` ends in at least eight repetitions of the same characters."""
     tail = text[-LOOP:]
     if len(tail) < LOOP:

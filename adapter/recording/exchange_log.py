@@ -97,19 +97,19 @@ def _is_larger(value: Json, size: int) -> bool:
     return size < 0
 
 
-def difference(exchange: RecordedExchange) -> str:
+def describe_difference(exchange: RecordedExchange) -> str:
     """Parse the recorded text again, and describe how its calls differ from the recorded ones; "" if they do not
     differ."""
-    return _compare_calls(exchange, reparsed_calls(exchange))
+    return _compare_calls(exchange, reparse_calls(exchange))
 
 
-def reparsed_calls(exchange: RecordedExchange) -> tuple[RecordedCall, ...]:
+def reparse_calls(exchange: RecordedExchange) -> tuple[RecordedCall, ...]:
     """Return the calls that a client would get if the recorded text were parsed now."""
     return _reparse_exchange(exchange)[0]
 
 
 def reparse(exchange: RecordedExchange) -> tuple[Turn, str]:
-    """Parse the recorded text with the current parser, and return the turn and its `difference`."""
+    """Parse the recorded text with the current parser. Return the turn, and its difference from the record."""
     calls, events = _reparse_exchange(exchange)
     turn = Turn.from_events(events)
     is_whole = sum(len(event.raw) for event in turn.events) == len(exchange.text)

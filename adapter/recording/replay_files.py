@@ -38,10 +38,12 @@ def replay_file(path: Path, commands: CommandReplayPolicy | None = None) -> Repl
 
 def replay_exchanges(exchanges: Sequence[RecordedExchange], name: str) -> ReplayResult:
     """Parse recorded exchanges again, and compare the calls with the recorded calls."""
-    from adapter.recording.exchange_log import difference
+    from adapter.recording.exchange_log import describe_difference
 
-    found = (f"exchange {number}: {difference(each)}" for number, each in enumerate(exchanges, 1) if difference(each))
-    return ReplayResult(name, len(exchanges), sum(len(each.calls) for each in exchanges), 0, next(found, ""))
+    differences = (
+        f"exchange {number}: {text}" for number, each in enumerate(exchanges, 1) if (text := describe_difference(each))
+    )
+    return ReplayResult(name, len(exchanges), sum(len(each.calls) for each in exchanges), 0, next(differences, ""))
 
 
 def transcripts_in(paths: Sequence[Path]) -> list[Path]:

@@ -14,7 +14,7 @@ from collections.abc import Collection
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from adapter.protocols.openai_errors import RequestError, refusal
+from adapter.protocols.openai_errors import RequestError, error_body
 from adapter.server.error_formats import error_format_for
 from adapter.server.streaming_responses import send_json, send_start
 
@@ -65,7 +65,7 @@ class AccessControl:
                 return
             self._check_key(scope["path"], headers)
         except RequestError as error:
-            await send_json(send, error.status, error_format_for(scope["path"])(refusal(error), error.status))
+            await send_json(send, error.status, error_format_for(scope["path"])(error_body(error), error.status))
             return
         await self._app(scope, receive, send)
 

@@ -45,7 +45,7 @@ from adapter.server.passthrough import PassthroughResponse
 from adapter.server.passthrough_rules import check_passing, without_keys
 from adapter.server.request_body import TranslatingEndpoint, read_content, read_json_body
 from adapter.server.response_store import ResponseStore
-from adapter.server.streaming_responses import CHAT, identity, respond
+from adapter.server.streaming_responses import CHAT, keep_unchanged, respond
 from adapter.server.telemetry.logs import RequestLogger, log_message, use_json_logs
 from adapter.server.telemetry.middleware import TelemetryMiddleware
 from adapter.server.telemetry.request_info import RequestObserver
@@ -325,7 +325,7 @@ async def _chat(upstream: ModelServer, keep_alive_s: float, http: HttpRequest) -
         writer = OpenAIWriter() if body.get("stream") is True else None
         content, shortened = await upstream.fit(content, body)
         return PassthroughResponse(
-            upstream, "POST", CHAT, content, http.headers, identity, keep_alive_s, writer, shortened=shortened
+            upstream, "POST", CHAT, content, http.headers, keep_unchanged, keep_alive_s, writer, shortened=shortened
         )
     return respond(upstream, request, keep_alive_s)
 

@@ -8,7 +8,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from adapter.core.events import JsonObject
-from adapter.protocols.openai_errors import RequestError, error_object, refusal
+from adapter.protocols.openai_errors import RequestError, error_body, error_object
 from adapter.server.concurrency_limit import RETRY_AFTER_S, QueueFullError
 from adapter.server.error_formats import error_format_for
 from adapter.server.passthrough_rules import METHOD_NOT_ALLOWED
@@ -42,7 +42,7 @@ def _describe(error: _Failure) -> tuple[int, JsonObject, dict[str, str]]:
     """Return the status, the error in OpenAI's format, and the headers."""
     match error:
         case RequestError():
-            return error.status, refusal(error), {"Allow": "POST"} if error.status == METHOD_NOT_ALLOWED else {}
+            return error.status, error_body(error), {"Allow": "POST"} if error.status == METHOD_NOT_ALLOWED else {}
         case UpstreamError():
             return error.status, error_object(str(error), "upstream_error"), {}
         case QueueFullError():

@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from adapter.core.errors import UsageError
 from adapter.core.events import JsonObject
 from adapter.parsing.formats import is_format_file
-from adapter.protocols.openai_errors import RequestError, refusal
+from adapter.protocols.openai_errors import RequestError, error_body
 from adapter.protocols.sse import PING, encode_json
 from adapter.recording.html import render_page
 from adapter.recording.view.live_feed import LiveExchanges
@@ -103,7 +103,7 @@ class LiveView:
                 case _:
                     raise RequestError(f"{path[:80]!r} not found", status=404)
         except RequestError as error:
-            return _json(refusal(error), error.status)
+            return _json(error_body(error), error.status)
 
     # ------------------------------------------------------------ the key
 

@@ -33,7 +33,7 @@ AsError: TypeAlias = Callable[[JsonObject, int], JsonObject]
 """Converts an OpenAI error and its HTTP status to the format of the client's API."""
 
 
-def identity(value: JsonObject, _status: int = 200) -> JsonObject:
+def keep_unchanged(value: JsonObject, _status: int = 200) -> JsonObject:
     """Return ``value`` unchanged. Used for clients of OpenAI's API."""
     return value
 
@@ -339,7 +339,7 @@ class TranslatedResponse(_Translated):
 
 def respond(
     upstream: ModelServer, request: TranslatedRequest, keep_alive_s: float, writer: AnswerWriter | None = None,
-    as_error: AsError = identity,
+    as_error: AsError = keep_unchanged,
 ) -> ProxiedResponse:  # fmt: skip
     """Return the response to a chat completion request. It is streamed if the client requested a stream."""
     created, writer = int(time.time()), writer or OpenAIWriter()

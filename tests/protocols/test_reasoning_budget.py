@@ -10,7 +10,7 @@ from adapter.parsing.formats import get_format
 from adapter.protocols.budgets import Budgets
 from adapter.protocols.continuation import CONTINUED
 from adapter.protocols.exchange import StreamedExchange
-from adapter.protocols.reasoning_budget import ReasoningWatch, closing_words, loops, requested_budget
+from adapter.protocols.reasoning_budget import ReasoningWatch, closing_words, ends_in_loop, requested_budget
 from adapter.protocols.template_prompt import prompt_steps
 from adapter.protocols.translate import translate_chat_request
 from adapter.protocols.translation_options import TranslationOptions
@@ -70,7 +70,7 @@ def test_loops_are_noticed(unit, size):
 def test_a_list_of_similar_steps_is_no_loop():
     watch = ReasoningWatch(None)
     assert not any(watch.add(NUMBERED[index : index + 9]) for index in range(0, len(NUMBERED), 9))
-    assert not loops("- [ ] one\n" * 20)
+    assert not ends_in_loop("- [ ] one\n" * 20)
 
 
 @pytest.mark.parametrize(

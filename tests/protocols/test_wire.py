@@ -20,7 +20,7 @@ from adapter.protocols.exchange import BufferedExchange, StreamedExchange
 from adapter.protocols.guarded_exchange import RetryPolicy
 from adapter.protocols.ollama import as_openai, to_ollama_request
 from adapter.protocols.openai_chat_response import BufferedCompletion, StreamedCompletion
-from adapter.protocols.openai_errors import RequestError, refusal, relay_error
+from adapter.protocols.openai_errors import RequestError, error_body, relay_error
 from adapter.protocols.sse import EventReader, LineReader, encode_event
 from adapter.protocols.translate import needs_translation, translate_chat_request
 from adapter.protocols.translated_request import TranslatedRequest
@@ -586,7 +586,7 @@ def test_any_request_is_accepted_or_rejected(body, dialect):
     try:
         translate_chat_request(READERS[dialect](body), TranslationOptions())
     except RequestError as error:
-        refusal(error)
+        error_body(error)
 
 
 @given(

@@ -26,7 +26,7 @@ from adapter.protocols.recorded_exchange import Observation, RecordedCall, Recor
 from adapter.protocols.translate import translate_chat_request
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.translation_options import ConstraintSettings, TranslationOptions
-from adapter.recording.exchange_log import SYNC_CHARACTERS, ExchangeLog, difference, reparsed_calls
+from adapter.recording.exchange_log import SYNC_CHARACTERS, ExchangeLog, describe_difference, reparse_calls
 from tests.grammars.test_constrained_retries import BROKEN, GOOD, enforce
 from tests.live_upstream import LiveUpstream
 from tests.scripted_server import CHAT, ScriptedServer, as_json, as_stream, delta
@@ -247,7 +247,7 @@ def test_an_answer_that_broke_off_is_recorded_as_such():
     request, heard = asked()
     streamed_in(request, {"content": CALL[:40]}, reason=None)
     assert [(each.text, each.finish_reason, each.calls) for each in heard] == [(CALL[:40], "incomplete", ())]
-    assert reparsed_calls(heard[0]) == ()
+    assert reparse_calls(heard[0]) == ()
     assert not heard[0].turn().calls
 
 
@@ -274,7 +274,7 @@ def test_an_answer_that_the_client_left_is_recorded_as_such(tmp_path, by):
         eventually(lambda: file.exists() and written(file))  # the server records it after that
     (exchange,) = written(file)
     assert (exchange.text, exchange.finish_reason, exchange.calls) == ("I look.", "abandoned", ())
-    assert difference(exchange) == ""
+    assert describe_difference(exchange) == ""
 
 
 def test_an_answer_that_was_asked_for_again_is_a_line_of_its_own():
@@ -287,7 +287,7 @@ def test_an_answer_that_was_asked_for_again_is_a_line_of_its_own():
         (BROKEN["no JSON"], True, 0),
         (GOOD, False, 1),
     ]
-    assert [difference(each) for each in heard] == ["", ""]
+    assert [describe_difference(each) for each in heard] == ["", ""]
 
 
 @pytest.mark.parametrize(
@@ -300,7 +300,7 @@ def test_the_same_text_gives_the_same_calls_again(text, reason, constraint):
     request, heard = asked(constraints=ConstraintSettings(mode=constraint, enforce=enforce))
     streamed_in(request, {"content": text}, reason=reason)
     (exchange,) = (RecordedExchange.model_validate_json(each.model_dump_json()) for each in heard)
-    assert difference(exchange) == ""
+    assert describe_difference(exchange) == ""
     assert bool(exchange.calls) == (CALL in text)
 
 

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from adapter import wrap
 from adapter.protocols import openai_responses_request
 from adapter.protocols.exchange import StreamedExchange
-from adapter.protocols.openai_errors import RequestError, refusal
+from adapter.protocols.openai_errors import RequestError, error_body
 from adapter.protocols.openai_responses_stream import ResponsesWriter, answer_head
 from adapter.protocols.sse import encode_event
 from adapter.protocols.translate import translate_chat_request
@@ -237,7 +237,7 @@ def test_any_body_is_accepted_or_rejected(body):
     try:
         translate_chat_request(openai_responses_request.as_openai(body), TranslationOptions())
     except RequestError as error:
-        refusal(error)
+        error_body(error)
 
 
 def test_failed_stream_sends_both_error_events():

@@ -106,7 +106,7 @@ class Probe:
         return max(finalists, key=lambda trial: (trial.rank(tasks), not trial.setup.native), default=None)
 
 
-def candidates(format: str, *, can_constrain: bool, can_own: bool = False) -> list[CallingSetup]:
+def list_candidates(format: str, *, can_constrain: bool, can_own: bool = False) -> list[CallingSetup]:
     """Return the setups that are worth trying for a model that probably writes ``format``, most promising first. The
     constraint ``required`` is not tried, because ``prefer`` allows the same calls and also an answer.
     ``can_constrain``: whether the server can constrain output. ``can_own``: whether the model's chat template can

@@ -13,7 +13,7 @@ from adapter.protocols.budgets import shortened_header
 from adapter.protocols.dropped_fields import HEADER, as_header
 from adapter.protocols.exchange import BufferedExchange, StreamedExchange
 from adapter.protocols.guarded_exchange import guard_headers
-from adapter.protocols.openai_errors import RequestError, refusal
+from adapter.protocols.openai_errors import RequestError, error_body
 from adapter.protocols.sse import encode_json
 from adapter.protocols.template_prompt import HttpPost, TemplatePromptError
 from adapter.protocols.translate import needs_reading, needs_translation, passthrough_request, translate_chat_request
@@ -72,7 +72,7 @@ class OpenAIExchange:
                 if self._shortened:
                     self.http_request = self._with_body(url, fitted)
         except RequestError as error:
-            self.error_response = http.Response(error.status, json=refusal(error), request=http_request)
+            self.error_response = http.Response(error.status, json=error_body(error), request=http_request)
         if self.request is not None:
             self._completed = BufferedExchange(self.request, int(time.time()))
             self.http_request = self._with_body(url, self.request.body)
@@ -96,7 +96,7 @@ class OpenAIExchange:
         error_response = RequestError(
             f"the model's chat template does not accept this conversation: {error}", "messages"
         )
-        return self._http.Response(error_response.status, json=refusal(error_response), request=self.http_request)
+        return self._http.Response(error_response.status, json=error_body(error_response), request=self.http_request)
 
     def abandoned_response(self, response: Any) -> Any:
         """Return the response to use if a retry after ``response`` failed; None if the first answer cannot be used."""

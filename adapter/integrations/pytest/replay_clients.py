@@ -16,7 +16,7 @@ from adapter.integrations.pytest.replay_matching import NotRecordedError, Replay
 from adapter.protocols.exchange import BufferedExchange, StreamedExchange
 from adapter.protocols.guarded_exchange import RetryPolicy
 from adapter.protocols.openai_choice import ABANDONED, INCOMPLETE
-from adapter.protocols.openai_errors import RequestError, refusal
+from adapter.protocols.openai_errors import RequestError, error_body
 from adapter.protocols.recorded_exchange import RecordedExchange
 from adapter.protocols.sse import DONE, encode_event, encode_json
 from adapter.protocols.translate import translate_chat_request
@@ -56,7 +56,7 @@ def replay_client(
             request = translate_chat_request(response.to_chat_request([]) if response else body, options)
             exchange = recorded.answer(request.client.messages, (tool.to_openai() for tool in request.tools.values()))
         except RequestError as error:
-            return http.Response(error.status, json=refusal(error))
+            return http.Response(error.status, json=error_body(error))
         except NotRecordedError as error:
             return fail(str(error))
         request = _with_recorded_parsing(request, exchange)

@@ -102,12 +102,12 @@ def spans_of(turn: Turn) -> list[JsonObject]:
             [_quote_rejected(text, each), REJECTION_REASONS[each.reason]] for each in piece.rejected[:remaining]
         ]
         remaining -= len(rejected)
-        spans.append(span(piece.kind, piece.text, piece.call, piece.error, rejected))
+        spans.append(span_row(piece.kind, piece.text, piece.call, piece.error, rejected))
     if len(pieces) > MAX_PIECES:
         rest = pieces[MAX_PIECES:]
         calls = sum(piece.call is not None for piece in rest)
         rows = f"{len(rest):,} more pieces with {calls:,} calls, shown as one"
-        spans.append(span("markup", text[rest[0].start :]) | {"error": rows})
+        spans.append(span_row("markup", text[rest[0].start :]) | {"error": rows})
     return spans
 
 
@@ -116,7 +116,7 @@ def _quote_rejected(text: str, rejected: RejectedCall) -> str:
     return truncate_for_page(text[rejected.start : end]) + ("…" if end < rejected.end else "")
 
 
-def span(
+def span_row(
     kind: str, text: str, call: ToolCall | None = None, error: str | None = None, rejected: Sequence[Json] = ()
 ) -> JsonObject:
     return {

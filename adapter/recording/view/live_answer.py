@@ -23,7 +23,7 @@ from adapter.core.events import (
 )
 from adapter.core.text.redaction import MAX_BLOCK, MAX_BUFFERED, Redactor
 from adapter.core.turn import Span, Turn
-from adapter.recording.view.answer_rows import exchange_badges, span, title_of_call
+from adapter.recording.view.answer_rows import exchange_badges, span_row, title_of_call
 
 MAX_TAIL = 8_000
 """Maximum number of characters, from the end of a response, that are shown during the stream."""
@@ -162,5 +162,5 @@ def _truncate_all(texts: Sequence[str], size: int) -> list[str]:
 
 
 def _span(kind: str, text: str, piece: Span | None, secrets: Redactor) -> JsonObject:
-    row = span(kind, text, piece.call if piece else None, piece.error if piece else None)
+    row = span_row(kind, text, piece.call if piece else None, piece.error if piece else None)
     return row | {name: secrets.redact(row[name][:MAX_TAIL]) for name in ("call", "error")}

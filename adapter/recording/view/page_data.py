@@ -55,7 +55,7 @@ from adapter.recording.view.answer_rows import (
     ExchangeStats,
     exchange_row,
     pretty_json,
-    span,
+    span_row,
     spans_of,
     title_of,
     truncate_for_page,
@@ -300,7 +300,7 @@ def _describe_changed_calls(recorded_calls: Iterable[CallLine], turn: Turn, line
 
 def _readings(turns: Sequence[Turn], reasoning: str, again: ReparseOptions | None) -> list[JsonObject]:
     """Return the parsed spans of a response. ``reasoning``: text that the server had separated from the response."""
-    apart = [span("reasoning", reasoning)] if reasoning else []
+    apart = [span_row("reasoning", reasoning)] if reasoning else []
     names = ["The parsed answer"] if again is None else ["As recorded", again.name]
     return [{"name": name, "spans": apart + spans_of(turn)} for name, turn in zip(names, turns, strict=True)]
 

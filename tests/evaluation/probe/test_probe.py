@@ -25,8 +25,8 @@ from adapter.evaluation.probe.successive_halving import (
     STOPPED,
     Probe,
     SetupTrial,
-    candidates,
     largest_fitting_rung,
+    list_candidates,
     probe_model,
 )
 from adapter.evaluation.probe.task_runner import TaskOutcome, TaskRunner
@@ -120,7 +120,7 @@ def test_probe_finds_the_prompt_that_works():
 
 def test_weaker_setups_get_fewer_tasks():
     """After two tasks each, only the best continue, which takes less than half of all tasks."""
-    setups = candidates("hermes", can_constrain=True)
+    setups = list_candidates("hermes", can_constrain=True)
     found = tried(clever, setups)
     counts = [trial.score.tasks for trial in found.trials]
     assert min(counts) == 2
