@@ -22,6 +22,7 @@ __all__ = [
     "anthropic_request",
     "anthropic_response",
     "budgets",
+    "conversation_cache",
     "dropped_fields",
     "exchange",
     "grounding",

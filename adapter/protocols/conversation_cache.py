@@ -88,9 +88,10 @@ class ConversationCache(Generic[Built]):
         """The cached conversations, and the total length of their messages."""
         self._max_bytes = max_bytes
 
-    def find(self, encoded: bytes, key: Hashable) -> CachedConversation[Built] | None:
-        """Return the longest conversation with which the ``encoded`` messages begin."""
-        found = [each for each in self._conversations[0] if encoded.startswith(each.encoded) and each.key == key]
+    def find(self, encoded: bytes, key: Hashable = None) -> CachedConversation[Built] | None:
+        """Return the longest conversation with which the ``encoded`` messages begin. ``key``: None for any."""
+        conversations, _ = self._conversations
+        found = [each for each in conversations if encoded.startswith(each.encoded) and key in (None, each.key)]
         return max(found, key=lambda each: len(each.encoded), default=None)
 
     def store(self, conversation: CachedConversation[Built], instead_of: CachedConversation[Built] | None) -> None:

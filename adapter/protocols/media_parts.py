@@ -17,14 +17,14 @@ _LEFT_OUT = {
 
 
 def adapt_media(messages: Json, unsupported: Collection[str]) -> Json:
-    """Return the messages with media in OpenAI's format. ``unsupported``: media that the model cannot take; text
-    replaces them."""
+    """Return the messages with media in OpenAI's format; the same list if no content is a list of parts.
+    ``unsupported``: media that the model cannot take; text replaces them."""
     if not isinstance(messages, list):
         return messages
-    return [
-        _message(each, unsupported) if isinstance(each, dict) and isinstance(each.get("content"), list) else each
-        for each in messages
-    ]
+    has_parts = [isinstance(each, dict) and isinstance(each.get("content"), list) for each in messages]
+    if not any(has_parts):
+        return messages
+    return [_message(each, unsupported) if parts else each for each, parts in zip(messages, has_parts, strict=True)]
 
 
 def _message(message: JsonObject, unsupported: Collection[str]) -> JsonObject:

@@ -66,13 +66,16 @@ class ToolRequest:
         return len(self.allowed) < len(self.described)
 
 
-def parse_tool_request(body: JsonObject, kinds: ToolTypes, options: TranslationOptions) -> ToolRequest:
+def parse_tool_request(
+    body: JsonObject, kinds: ToolTypes, options: TranslationOptions, encoded: bytes = b""
+) -> ToolRequest:
+    """Parse a chat request. ``encoded``: the messages by `encode_messages`, if they are known."""
     described = parse_tool_set(body.get("tools"))
     allowed, must_call = _choice(body.get("tool_choice"), described)
     format = with_control_tokens(
         get_format(request_format(body, options) or DEFAULT_FORMAT), options.prompt.control_tokens
     )
-    encoded = encode_messages(body.get("messages"))
+    encoded = encoded or encode_messages(body.get("messages"))
     return ToolRequest(body, kinds, described, allowed, must_call, format, encoded=encoded)
 
 

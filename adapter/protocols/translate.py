@@ -78,21 +78,23 @@ def passthrough_request(body: JsonObject, options: TranslationOptions) -> Transl
 
 
 def translate_chat_request(
-    body: JsonObject, options: TranslationOptions, json_bytes: int | None = None
+    body: JsonObject, options: TranslationOptions, json_bytes: int | None = None, encoded: bytes = b""
 ) -> TranslatedRequest:
     """Translate a chat request. Raises RequestError if it is invalid, as OpenAI's API would also report.
 
-    ``json_bytes``: the length of ``body`` as JSON, if it is known. Its text is not longer.
+    ``json_bytes``: the length of ``body`` as JSON, if it is known. Its text is not longer. ``encoded``: the messages by
+    `encode_messages`, if they are known.
     """
     if json_bytes is None or json_bytes > MAX_TEXT:
         check_size(body)
     require_type(bool, body.get("stream"), "stream")
-    body = {**body, "messages": adapt_media(body.get("messages"), options.unsupported_media)}
-    functions, kinds = tools_as_functions(body)
+    messages = adapt_media(body.get("messages"), options.unsupported_media)
+    functions, kinds = tools_as_functions({**body, "messages": messages})
+    encoded = encoded if functions["messages"] is body.get("messages") else b""
     options = options.for_model(str(body.get("model") or ""))
     if kinds is not FUNCTIONS:
         options = replace(options, native=False, stream_arguments=False)
-    return _translate(_with_reasoning_budget(parse_tool_request(functions, kinds, options), options), options)
+    return _translate(_with_reasoning_budget(parse_tool_request(functions, kinds, options, encoded), options), options)
 
 
 def _translate(request: ToolRequest, options: TranslationOptions) -> TranslatedRequest:

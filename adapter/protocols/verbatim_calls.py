@@ -31,6 +31,12 @@ class VerbatimCallCache:
         self.template_messages = ConversationCache[ReadTemplateMessages]()
         self.histories = ConversationCache[ReadMessages]()
 
+    def new_bytes(self, encoded: bytes) -> int | None:
+        """Return the size of the ``encoded`` messages that follow those of an earlier request; None if they do not
+        begin with such."""
+        found = self.histories.find(encoded)
+        return len(encoded) - len(found.encoded) if found is not None else None
+
     def remember(self, format: str, content: str, calls: Sequence[Call], text: str) -> None:
         """Store ``text``, which the model wrote, for the ``content`` and ``calls`` that the client got."""
         for key in _keys(format, content, calls):

@@ -30,6 +30,7 @@ from adapter.core.callbacks import require_sync
 from adapter.core.errors import TransportError, UsageError
 from adapter.core.text.redaction import Redactor
 from adapter.prompting.chat_template import ChatTemplate
+from adapter.protocols.conversation_cache import encode_messages
 from adapter.protocols.exchange import OpenAIWriter
 from adapter.protocols.openai_errors import error_object
 from adapter.protocols.translate import needs_translation, passthrough_request, translate_chat_request
@@ -316,8 +317,10 @@ async def _chat(upstream: ModelServer, keep_alive_s: float, http: HttpRequest) -
     content, body = await read_json_body(http, upstream.work)
     if needs_translation(body) or upstream.options.budgets_for(body).reasoning is not None:
         options = await upstream.options_for(body)
-        size = len(content)
-        request = await upstream.work.run(size, partial(translate_chat_request, body, options, json_bytes=size))
+        encoded = encode_messages(body.get("messages"))
+        new_bytes = options.memory.new_bytes(encoded)  # the rest of a conversation was translated before
+        translate = partial(translate_chat_request, body, options, len(content), encoded)
+        request = await upstream.work.run(len(content) if new_bytes is None else new_bytes, translate)
     elif await upstream.leaves_markup(body):
         options = await upstream.with_budgets(upstream.options)
         request = await upstream.work.run(len(content), partial(passthrough_request, body, options))

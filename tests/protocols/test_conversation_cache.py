@@ -43,7 +43,9 @@ MESSAGES = st.one_of(
 
 
 def translated(body: dict[str, Any], memory: VerbatimCallCache) -> tuple[str, str, CallHistory]:
-    request = translate_chat_request(body, replace(TranslationOptions(), memory=memory))
+    encoded = encode_messages(body["messages"])
+    request = translate_chat_request(body, replace(TranslationOptions(), memory=memory), encoded=encoded)
+    assert translate_chat_request(body, TranslationOptions()).body == request.body
     assert request.follow_up.guard is not None
     past = request.follow_up.guard.past
     assert past == call_history_of(body["messages"], request.tools)
@@ -77,6 +79,14 @@ def test_a_further_turn_of_a_long_conversation_takes_few_steps():
         steps(conversation(201), replace(TranslationOptions(), memory=each)) for each in (VerbatimCallCache(), memory)
     )
     assert further < whole / 6
+
+
+def test_the_size_of_what_is_new_is_known():
+    memory = VerbatimCallCache()
+    first, further = (encode_messages(conversation(turns)["messages"]) for turns in (20, 21))
+    assert memory.new_bytes(first) is None
+    translated(conversation(20), memory)
+    assert (memory.new_bytes(first), memory.new_bytes(further)) == (0, len(further) - len(first))
 
 
 def test_the_error_for_a_later_message_names_its_index():
