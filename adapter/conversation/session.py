@@ -280,8 +280,12 @@ class Session:
         limit, total = MOST_CALLS, len(turn.calls)
         if not dropped and total <= limit:
             return turn, ()
-        which = f"the first {len(kept)}" if turn.calls[: len(kept)] == (*kept,) else str(len(kept))
-        error = f"the answer has {total:,} calls, and only {which} were run. Check their results before you call more"
+        are_first = turn.calls[: len(kept)] == (*kept,)
+        which = f"the first {len(kept)}" if are_first else str(len(kept))
+        which, results = (f"{which} were", "their results") if len(kept) > 1 else ("the first was", "its result")
+        error = f"the answer has {total:,} calls, and only {which} run. Check {results} before you call more"
+        if len(dropped) > MAX_DROPPED and are_first:  # the model would continue a flood that it reads in the conversation
+            turn = Turn.from_events(turn.events[: turn.events.index(turn.calls[len(kept)])])
         invalid = (*turn.invalid[:limit], InvalidToolCall("", error))
         return replace(turn, calls=tuple(kept[:limit]), invalid=invalid), tuple(dropped)
 

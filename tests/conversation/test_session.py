@@ -190,7 +190,7 @@ def test_lone_surrogate_is_replaced_before_sending():
 
 
 def test_number_of_calls_per_answer_is_limited():
-    """The first ones are run and the model is informed; its text is unchanged."""
+    """The first ones are run, and the model is informed."""
     format = get_format("hermes")
     tools = ToolSet([{"name": "look", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}}}])
     session = Session("system", format, tools, SessionLimits(calls=5))
@@ -229,3 +229,23 @@ def test_tools_are_not_withdrawn_before_a_requested_change():
         step = session.on_tool_results(results(step)) if isinstance(step, RunTools) else step
     assert isinstance(step, AskModel)
     assert (step.in_words, step.held_to) == (False, ("edit_file", "apply_edit"))
+
+
+def test_flood_of_calls_is_cut_at_the_first_needless_one():
+    """Made by Qwen2.5-Coder-0.5B, which lists its tools. It does not see the flood again, and would continue it."""
+    format, tools = get_format("hermes"), get_dialect("blade").tools
+    session = Session("system", format, tools, SessionLimits())
+    session.start("Rename the function greet to hello in b.py and in a.py.")
+    path = {"path": "a.py"}
+    move = {"source": "a.py", "destination": "b.py"}
+    edit = {**path, "old_text": "hi", "new_text": "hello"}
+    written = [("read_file", path), ("write_file", path), ("apply_edit", edit), ("delete_file", path)]
+    written += [("move_file", move), ("write_file", path), ("write_file", path), ("copy_file", move)]
+    step = session.on_answer(parse("\n".join(format.encode_calls([each]) for each in written), tools, "hermes"))
+    assert isinstance(step, RunTools)
+    assert [call.name for call in step.calls] == ["read_file"]
+    assert len(step.dropped) == 7
+    query = session.on_tool_results(results(step))
+    assert isinstance(query, AskModel)
+    assert "move_file" not in str(query.messages[1:])
+    assert "the answer has 8 calls, and only the first was run" in str(query.messages[-1])

@@ -85,7 +85,8 @@ MAX_CALLS = 8
 """Maximum number of calls of one answer that are used."""
 
 MAX_DROPPED = 3
-"""Maximum number of dropped calls of an answer. With more, the rest of it is not received."""
+"""Maximum number of dropped calls of an answer. With more, it is a flood: the rest of it is not received, and no call
+after the first dropped one is used, because such a model lists all tools one after another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,16 +220,16 @@ class Guardrails:
     def screen_calls(self, past: CallHistory, calls: Sequence[ToolCall]) -> tuple[list[ToolCall], list[DroppedCall]]:
         """Screen calls like `screen`, but with a conversation that is already parsed."""
         kept: list[ToolCall] = []
-        dropped: list[DroppedCall] = []
+        reasons: list[str] = []
         for call in calls:
-            reason = (
-                self.drop_reason(past, call, [PastCall(each.name, each.arguments) for each in kept]) if kept else ""
-            )
-            if reason:
-                dropped.append(DroppedCall(call.name, reason))
-            else:
-                kept.append(call)
-        return kept, dropped
+            earlier = [PastCall(each.name, each.arguments) for each in kept]
+            reasons.append(self.drop_reason(past, call, earlier) if kept else "")
+            kept += [] if reasons[-1] else [call]
+        if len(calls) - len(kept) > MAX_DROPPED and "too_many_calls" in self.on:
+            first = next(index for index, reason in enumerate(reasons) if reason)
+            kept = [*calls[:first]]
+            reasons[first:] = [reason or "too_many_calls" for reason in reasons[first:]]
+        return kept, [DroppedCall(call.name, reason) for call, reason in zip(calls, reasons, strict=True) if reason]
 
     def drop_reason(self, past: CallHistory, call: ToolCall, earlier: Sequence[PastCall]) -> str:
         """Return the guardrail that drops a call of the current answer; "" if the call is used.
