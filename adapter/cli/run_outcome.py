@@ -11,6 +11,7 @@ from adapter.conversation.guardrails.call_history import asks_for_change
 from adapter.conversation.guardrails.file_requests import requests_file_change
 from adapter.conversation.session import REASONS, Finished, Reason
 from adapter.core.events import InvalidToolCall, ToolResult
+from adapter.editing.rejection import NEEDLESS
 from adapter.tools.tool import ToolSet
 
 HINTS: dict[Reason, str] = {
@@ -58,7 +59,7 @@ class CallTally:
     stopped: int = 0
     """Number of refused or failed calls with an effect in `ACTING`."""
     last_failed: bool = False
-    """True if the last call with such an effect failed or was refused."""
+    """True if the last call with such an effect failed or was refused, unless it would not have changed anything."""
 
     def __call__(self, event: AgentEvent) -> None:
         match event:
@@ -78,7 +79,7 @@ class CallTally:
             self.acted += result.ok
             self.changed += result.ok and tool.effect != "execute"
             self.stopped += not result.ok
-            self.last_failed = not result.ok
+            self.last_failed = not result.ok and not any(f": {kind}: " in (result.error or "") for kind in NEEDLESS)
 
 
 def run_outcome(done: Finished, tally: CallTally, task: str = "") -> tuple[int, str]:

@@ -9,6 +9,8 @@ from adapter.dialects import get_dialect
 
 OK, FAILED = {"ok": True}, {"ok": False}
 REFUSED = {"ok": False, "denied": True}
+APPLIED = {"ok": False, "error": "a.md: already applied: new_text is already present at line 1"}
+EQUAL = {"ok": False, "error": "a.md: no change: old_text and new_text are the same"}
 
 
 def told(*results, reason="answered"):
@@ -99,6 +101,9 @@ def test_run_with_only_invalid_calls_fails():
         ("stuck", [("write_file", OK)], 0, "the change is made: 1 call"),
         ("repetition", [("run_command", OK)], 0, "the command was run: 1 call"),
         ("repetition", [("write_file", OK), ("apply_edit", FAILED)], 1, "the model kept repeating the same call"),
+        ("repetition", [("write_file", OK), ("apply_edit", EQUAL)], 0, "the change is made: 2 calls, 1 failed"),
+        ("repetition", [("apply_edit", OK), ("apply_edit", APPLIED)], 0, "the change is made: 2 calls, 1 failed"),
+        ("repetition", [("apply_edit", EQUAL)], 1, "the model kept repeating the same call, after the call failed"),
         ("repetition", [("read_file", OK)], 1, "the model kept repeating the same call, after 1 call"),
         ("turns", [("write_file", OK)], 1, "the limit of turns was reached, after 1 call: raise --max-turns"),
         ("interrupted", [], 130, "stopped by the user"),
