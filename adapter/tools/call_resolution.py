@@ -402,12 +402,13 @@ def describe_expected(schema: Json) -> str:
 
 
 def _describe_example(tool: Tool) -> str:
-    """Show the tool's own example only if its arguments are nested, because models copy the values of an example."""
+    """Show the tool's own example only if its arguments are nested, because models copy the values of an example. The
+    other example has the same arguments."""
     own = example_call(tool)
     is_nested = any(isinstance(value, dict | list) for value in own.values())
-    example = (
-        f"Example: {json.dumps(own if is_nested else example_call(replace(tool, example=None)), ensure_ascii=False)}"
-    )
+    optional = {key: f"your {key}" for key in own if key not in tool.required}
+    shown = own if is_nested else example_call(replace(tool, example=None), optional)
+    example = f"Example: {json.dumps(shown, ensure_ascii=False)}"
     return (
         example if tool.example is not None else f"Its arguments are: {', '.join(tool.properties) or 'none'}. {example}"
     )

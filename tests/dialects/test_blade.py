@@ -105,7 +105,7 @@ def test_replace_all_is_taken_inside_a_list(run, directory):
     [
         ({}, "pass old_text and new_text, or a list of"),
         ({"patches": []}, "pass old_text and new_text, or a list of"),
-        ({"old_text": "a", "new_text": "b", "patches": [{"old_text": "a", "new_text": "b"}]}, "not both"),
+        ({"old_text": "a", "new_text": "b", "patches": [{"old_text": "a", "new_text": "c"}]}, "not both"),
         ({"old_text": "a"}, "new_text is missing"),
         ({"new_text": "a"}, "old_text is missing"),
         ({"patches": [{"old_text": "a"}]}, "Field required"),
@@ -116,6 +116,14 @@ def test_apply_edit_wants_exactly_one_form(arguments, said):
     assert TOOLS["apply_edit"].validate is not None
     with pytest.raises(ValidationError, match=said):
         TOOLS["apply_edit"].validate({"path": "f", **arguments})
+
+
+def test_patch_in_both_forms_is_applied_once(run, directory):
+    """Qwen2.5-Coder-0.5B fills in all arguments."""
+    (directory / "f").write_text("x\ny\n")
+    patch = {"old_text": "x", "new_text": "z"}
+    run("apply_edit", path="f", **patch, patches=[patch])
+    assert (directory / "f").read_text() == "z\ny\n"
 
 
 def test_get_file_info_is_the_documented_json(run, directory):

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict
 from adapter.core.errors import ToolError
 from adapter.core.events import ToolCall
 from adapter.core.repair_codes import REPAIRS
+from adapter.dialects import get_dialect
 from adapter.tools.call_resolution import (
     COMMON_ARGUMENT_ALIASES,
     is_valid,
@@ -243,6 +244,10 @@ def test_messages_are_json_where_they_quote_json():
         resolve_call("read_file", {}, SET)
     example = str(caught.value).partition("Example: ")[2]
     assert json.loads(example) == {"path": "your path"}
+    with pytest.raises(ToolError) as caught:
+        resolve_call("apply_edit", {"path": "a"}, get_dialect("blade").tools)
+    example = str(caught.value).partition("Example: ")[2]
+    assert json.loads(example) == {"path": "your path", "old_text": "your old_text", "new_text": "your new_text"}
 
 
 def test_a_schema_is_checked_once(monkeypatch):

@@ -166,13 +166,18 @@ class ApplyEdit(ToolClass):
             self._check_text(self.patches)
         elif not self.path:
             raise ValueError("'path' is missing (string)")
-        if single and self.patches:
+        if single and self.patches and not self._are_equal(self.patches):
             raise ValueError("pass either old_text and new_text, or patches, not both")
         if not single and not self.patches:
             raise ValueError("pass old_text and new_text, or a list of at least one patch")
         if single and (self.old_text is None or self.new_text is None):
             raise ValueError(f"{'old_text' if self.old_text is None else 'new_text'} is missing")
         return self
+
+    def _are_equal(self, patches: list[PatchArguments] | str) -> bool:
+        """Return whether ``patches`` is only the patch that old_text and new_text already describe."""
+        only = patches[0] if isinstance(patches, list) and len(patches) == 1 else None
+        return only is not None and (only.old_text, only.new_text) == (self.old_text, self.new_text)
 
     def _check_text(self, text: str) -> None:
         if self.path and not is_known_notation(text):
