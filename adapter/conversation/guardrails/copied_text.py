@@ -93,7 +93,7 @@ def known_values(argument: str, past: CallHistory) -> list[str]:
 def _is_placeholder(name: str, value: str, tool: Tool) -> bool:
     if not 0 < len(value) <= MAX_PLACEHOLDER:
         return False
-    if _INVENTED_PATH.search(value) or value == f"your {name}":
+    if _INVENTED_PATH.search(value) or value == f"your {name}" or ("_" in value and value in tool.properties):
         return True
     if _ELIDED.fullmatch(value):
         return name in tool.required and not _takes_text(name)

@@ -29,6 +29,7 @@ from adapter.conversation.guardrails.file_requests import (
     invents_content,
     is_blind_overwrite,
     omits_change,
+    removes_changed_file,
 )
 from adapter.conversation.guardrails.loop_detection import REPETITIONS, find_cycle, is_recent_repeat, repeat_count
 from adapter.conversation.guardrails.registry import (
@@ -349,6 +350,8 @@ class Guardrails:
         ):
             words = retry_messages.unasked_removal_message(call.name, change_tools)
             yield Violation("unasked_action", words, change_tools)
+        elif removes_changed_file(current, past):
+            yield Violation("unasked_action", retry_messages.unasked_removal_message(call.name))
         if (times := repeat_count(past, current, earlier, self.tools)) > repetitions:
             words = retry_messages.repeated_call_message(call.name, times, change_tools)
             yield Violation("repeated_call", words, change_tools)

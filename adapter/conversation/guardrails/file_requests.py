@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall
 from adapter.conversation.guardrails.empty_claims import expects_information
+from adapter.conversation.guardrails.surplus_calls import asks_for_removal, is_removal
 from adapter.prompting.intent.bm25 import split_words
 from adapter.prompting.intent.text_values import find_paths, find_quoted
 from adapter.tools.tool import Tool, ToolSet
@@ -26,6 +27,8 @@ _EXPLAINS = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 """Matches answers that may explain why nothing was changed."""
+_CORRECTS = frozenset({"edit", "fix", "rename", "replace", "set"})
+"""Verbs of requests that need no other file than those that they name."""
 _EDITS = "apply|change|edit|insert|modify|patch|replace|update"
 _EDITS_RE, _READS = re.compile(_EDITS, re.IGNORECASE), re.compile(r"(?i)^(?:cat|open|read|view)")
 _TOOL_NAMES = {
@@ -85,10 +88,23 @@ def omits_change(content: str, past: CallHistory, tools: ToolSet) -> tuple[str, 
 
 
 def is_blind_overwrite(call: PastCall, past: CallHistory) -> bool:
-    """Return whether ``call`` replaces the whole content of a file that the request names, without having read it."""
-    paths = set(find_paths(past.request)).intersection(map(str, call.arguments.values()))
+    """Return whether ``call`` writes a whole file without having read the one that the request names: this file, or
+    any other if the request only corrects it."""
+    request, paths = _REQUEST.match(past.request.lstrip()), set(find_paths(past.request))
+    if request is None or request["verb"].lower() not in _CORRECTS:
+        paths.intersection_update(map(str, call.arguments.values()))
     has_read = any(paths.intersection(map(str, each.arguments.values())) for each in past.calls if each.ok)
     return bool(paths) and "content" in call.arguments and not has_read
+
+
+def removes_changed_file(call: PastCall, past: CallHistory) -> bool:
+    """Return whether ``call`` removes a file that the request names, although another call has just changed it, and the
+    request does not ask for a removal."""
+    paths = set(find_paths(past.request)).intersection(map(str, call.arguments.values()))
+    if not paths or not is_removal(call.name) or asks_for_removal(past.user_text):
+        return False
+    changed = (each for each in past.recent if each.ok and each.changes and len(each.arguments) > 1)
+    return any(paths.intersection(map(str, each.arguments.values())) for each in changed)
 
 
 def invents_content(content: str, past: CallHistory, tools: ToolSet) -> tuple[str, ...]:

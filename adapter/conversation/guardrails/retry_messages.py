@@ -136,8 +136,8 @@ def unread_file_message(reader: str) -> Wordings:
     return (f"You have not read the file. Call {reader} first.",)
 
 
-def unasked_removal_message(name: str, change_tools: Sequence[str]) -> Wordings:
-    return (f"The user did not ask for {name}. Call {_or(change_tools)} instead.",)
+def unasked_removal_message(name: str, change_tools: Sequence[str] = ()) -> Wordings:
+    return (f"The user did not ask for {name}. {f'Call {_or(change_tools)}' if change_tools else 'Answer'} instead.",)
 
 
 def cycle_message(names: Sequence[str]) -> Wordings:

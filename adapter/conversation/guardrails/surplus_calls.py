@@ -143,6 +143,11 @@ def is_removal(name: str) -> bool:
     return not _REMOVES.isdisjoint(split_words(name))
 
 
+def asks_for_removal(request: str) -> bool:
+    """Return whether ``request`` has a verb for deleting something."""
+    return not _REMOVES.isdisjoint(_related_verbs(request))
+
+
 def _targets(call: PastCall) -> set[str]:
     """Return the values that name the target of the call: its first argument, and all paths and ids."""
     first = next(iter(call.arguments), "")

@@ -341,8 +341,19 @@ def test_copied_description_is_a_placeholder():
     assert find_placeholder(tool, {"query": copied, "path": "workspace"}, CallHistory("Read a.md")) == ""
 
 
+def test_name_of_a_parameter_is_a_placeholder():
+    """`Qwen2.5-Coder-0.5B` replaced a line of a file by ``new_content``."""
+    tool = Tool(
+        "edit", parameters={"type": "object", "properties": {"old_content": {}, "new_content": {}, "title": {}}}
+    )
+    assert find_placeholder(tool, {"new_content": "old_content"}, CallHistory("Fix a.md")) == "new_content"
+    assert find_placeholder(tool, {"new_content": "old_content"}, CallHistory("Rename it to old_content")) == ""
+    assert find_placeholder(tool, {"new_content": "title"}, CallHistory("Fix a.md")) == ""
+
+
 READ_A = PastCall("read_file", {"path": "a.md"}, "a smal tool")
 FIX = 'Fix the typo "smal" in a.md'
+FIXED = PastCall("edit_file", {"path": "a.md", "old": "smal", "new": "small"}, changes=True)
 
 
 @pytest.mark.parametrize(
@@ -359,6 +370,8 @@ FIX = 'Fix the typo "smal" in a.md'
         (FIX, (READ_A,), [("change_file", {"path": "a.md"})], "unknown_tool", ("edit_file",)),
         (FIX, (READ_A,), [("delete_file", {"path": "a.md"})], "unasked_action", ("edit_file",)),
         (FIX, (), [("write_file", {"path": "a.md", "content": "small"})], "unasked_action", ("edit_file",)),
+        (FIX, (), [("write_file", {"path": "b.md", "content": "small"})], "unasked_action", ("edit_file",)),
+        (FIX, (READ_A, FIXED), [("delete_file", {"path": "a.md"})], "unasked_action", ()),
         ("Which port is set in server.ini?", (), "The port is 8080.", "unread_file", ("read_file",)),
         ("How many lines has a.md?", (), "It has 120 lines.", "unread_file", ("read_file",)),
         # lookalikes
@@ -367,7 +380,11 @@ FIX = 'Fix the typo "smal" in a.md'
         ("Which port does HTTPS use?", (), "Port 443.", "", ()),
         ("What is a package.json for?", (), "It lists dependencies.", "", ()),
         (FIX, (READ_A,), [("write_file", {"path": "a.md", "content": "a small tool"})], "", ()),
-        (FIX, (), [("write_file", {"path": "b.md", "content": "a small tool"})], "", ()),
+        ("Update a.md", (), [("write_file", {"path": "b.md", "content": "a small tool"})], "", ()),
+        (FIX, (READ_A,), [("write_file", {"path": "b.md", "content": "a small tool"})], "", ()),
+        (FIX, (READ_A, FIXED), [("delete_file", {"path": "b.md"})], "", ()),
+        (FIX, (PastCall(*MILK, changes=True),), [("delete_file", {"path": "n.txt"})], "", ()),
+        ("Edit a.md, print it and remove it", (READ_A, FIXED), [("delete_file", {"path": "a.md"})], "", ()),
         (FIX, (READ_A, PastCall(*EDIT, "ok", changes=True)), "I fixed it.", "", ()),
         (FIX, (READ_A,), "a.md already has the right spelling.", "", ()),
         (FIX, (READ_A,), "Which of the two places do you mean?", "", ()),
