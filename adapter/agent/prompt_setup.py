@@ -17,7 +17,7 @@ from adapter.grammars.constraint_mode import Constraint
 from adapter.grammars.schema_ir import Choices
 from adapter.parsing.format import Format
 from adapter.prompting.intent.assist import AssistSettings
-from adapter.prompting.intent.bm25 import PATHS, value_kinds_of
+from adapter.prompting.intent.bm25 import PATHS, stem, stems, value_kinds_of
 from adapter.prompting.intent.text_values import find_paths, find_quoted
 from adapter.prompting.system_prompt import Style
 from adapter.protocols.template_prompt import PROMPT_MODES
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 MAX_LINES, MAX_LINE = 60, 200
 """Maximum number and length, in characters, of the lines that a call may be limited to."""
+_OPENS = (":", "{", "[", "(")
+"""Ends of lines that begin a block, whose end is the place for an addition."""
+_ADDS = frozenset(map(stem, ("add", "append", "insert")))
 MAX_KNOWN_FILES = 2_000
 """Maximum number of paths in the workspace that are listed for a very small model."""
 
@@ -117,10 +120,14 @@ def find_named_values(past: CallHistory, tools: ToolSet, *, is_small: bool = Fal
     any value.
 
     ``is_small``: also limit the old text of an edit to text that can be in the file, because small models invent it:
-    the two quoted texts of a request, or the lines that were read.
+    the two quoted texts of a request, or the lines of the first file that was read and is not changed yet.
     """
     paths, texts = find_paths(past.request), find_quoted(past.request)
-    lines = [] if len(texts) == 2 else _lines_of(paths, past)
+    changed = {str(value) for call in past.recent if call.ok and call.changes for value in call.arguments.values()}
+    left = [path for path in paths if path not in changed] or paths
+    found = {path: lines for path in left if len(texts) != 2 and is_small and (lines := _lines_of(path, past))}
+    lines = next(iter(found.values()), [])
+    paths = [next(iter(found))] if found else paths
     choices: dict[tuple[str, str] | str, Sequence[str]] = {}
     for tool in tools.values():
         for name, schema in tool.properties.items():
@@ -128,18 +135,30 @@ def find_named_values(past: CallHistory, tools: ToolSet, *, is_small: bool = Fal
                 choices[tool.name, name] = paths
             elif is_small and len(texts) == 2 and name in (*OLD_TEXT, *NEW_TEXT):
                 choices[tool.name, name] = texts[:1] if name in OLD_TEXT else texts[1:]
-            elif is_small and lines and name in OLD_TEXT:
+            elif lines and name in OLD_TEXT:
                 choices[tool.name, name] = lines
     return choices
 
 
-def _lines_of(paths: Sequence[str], past: CallHistory) -> list[str]:
-    """Return the lines of the files that were read, without line numbers; empty if there are too many for a grammar."""
+def _lead(line: str) -> str:
+    """Return the indentation and the punctuation before the first word."""
+    return line[: len(line) - len(re.sub(r"^[\W_]+", "", line))]
+
+
+def _lines_of(path: str, past: CallHistory) -> list[str]:
+    """Return the lines of a file that was read, without line numbers; empty if there are too many for a grammar. Only
+    lines with words count: those that share one with the request, if there are any. A request that adds something needs
+    the last of several similar lines."""
     results = [
-        call.result
-        for call in past.calls
-        if call.ok and not call.changes and not {*paths}.isdisjoint(map(str, call.arguments.values()))
+        call.result for call in past.calls if call.ok and not call.changes and path in map(str, call.arguments.values())
     ]
     lines = {re.sub(r"^\s*\d+[:|\t] ?", "", line): None for result in results for line in result.splitlines()}
-    known = [line for line in lines if line.strip()]
+    known = [line for line in lines if stems(line)]
+    asked = stems(past.request.replace(path, ""))
+    if _ADDS.isdisjoint(asked):
+        known = [line for line in known if not set(asked).isdisjoint(stems(line))] or known
+    else:
+        leads = [*map(_lead, known), None]
+        known = [line for line, lead, after in zip(known, leads, leads[1:], strict=False) if lead != after]
+        known = [line for line in known if not line.rstrip().endswith(_OPENS)] or known
     return known if len(known) <= MAX_LINES and all(len(line) <= MAX_LINE for line in known) else []
