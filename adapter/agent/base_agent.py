@@ -26,6 +26,7 @@ from adapter.backends.chat_client_check import as_chat_client
 from adapter.backends.control_token_discovery import format_with_control_tokens
 from adapter.backends.template_chat import TemplateChat
 from adapter.conversation.guardrails.engine import NO_STEPS, Guardrails
+from adapter.conversation.guardrails.loop_detection import repeats_text
 from adapter.conversation.guardrails.registry import BY_STEPS, COPIES, WITHIN_ANSWER, parse_guardrails, validate_retries
 from adapter.conversation.guardrails.required_steps import StepsInput, parse_steps
 from adapter.conversation.guardrails.required_steps import validate_steps as check_steps
@@ -309,9 +310,12 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         return ResponseReader(parser, self._observe, self._is_flood)
 
     def _is_flood(self, text: str) -> bool:
-        """Return whether an answer that begins with ``text`` has more calls than will be used."""
+        """Return whether an answer that begins with ``text`` has more calls than will be used, or repeats its own text
+        after a call."""
         assert self._session is not None
-        return self._session.is_flood(parse(text, self._tools, resolve_format(self.format.name), policy=APPROVED).calls)
+        turn = parse(text, self._tools, resolve_format(self.format.name), policy=APPROVED)
+        is_past_call = bool(turn.calls) and not turn.invalid
+        return self._session.is_flood(turn.calls) or (is_past_call and repeats_text(text))
 
     def _generation_prompt(self) -> str | None:
         """Return the end of the prompt, which may open a reasoning block. Return "" if a call is enforced, or None if

@@ -47,6 +47,7 @@ class ResponseReader:
         self._text, self._next_check = StringBuilder(), FIRST_CHECK
         self._events: list[Event] = []
         self._finish_reason: str | None = None
+        self._is_stopped = False
         self._usage: Usage | None = None
 
     def feed(self, chunk: Chunk) -> None:
@@ -69,6 +70,7 @@ class ResponseReader:
         if not self._is_flood(str(self._text)):
             return False
         self.feed(Chunk("", finish_reason="stop"))
+        self._is_stopped = True
         return True
 
     @property
@@ -77,8 +79,10 @@ class ResponseReader:
         return self._finish_reason
 
     def finish(self) -> tuple[Turn, Usage | None]:
-        """Return the complete answer, and the server's token counts or None."""
+        """Return the complete answer, and the server's token counts or None. A flood ends with its last call."""
         self._add(self._parser.close(self._finish_reason or "incomplete"))
+        if self._is_stopped and (calls := self.calls):
+            del self._events[self._events.index(calls[-1]) + 1 :]
         return Turn.from_events(self._events), self._usage
 
     @property

@@ -227,7 +227,7 @@ class Session:
         verdict, candidate = None, CandidateAnswer.from_turn(turn)
         if not turn.calls and not is_unreadable and self._turns < self.limits.turns:
             verdict = self._active_guardrails.check_response(self._past, candidate, finish_reason)
-        if isinstance(verdict, Retry):
+        if isinstance(verdict, Retry) and not self._has_nothing_to_add(verdict):
             return self._retry(answer, verdict)
         self._entries = [*self._lasting_entries(), answer]
         self._active_guardrails.begin()
@@ -257,6 +257,11 @@ class Session:
             return step
         return replace(step, held_to=self._held_to, in_words=self._is_repeating and not self._held_to)
 
+    def _has_nothing_to_add(self, verdict: Retry) -> bool:
+        """Return whether the model has made a change, repeated it, and then only copied our message about this."""
+        has_changed = any(call.ok and call.changes for call in self._past.recent)
+        return verdict.guardrail == "own_words" and self._is_repeating and has_changed
+
     def _finish(self, reason: Reason) -> Finished:
         is_outdated = reason in ("repetition", "stuck") and len(self._past.calls) > self._content_calls
         if (self._content.strip() and not is_outdated) or reason not in (
@@ -284,7 +289,7 @@ class Session:
         which = f"the first {len(kept)}" if are_first else str(len(kept))
         which, results = (f"{which} were", "their results") if len(kept) > 1 else ("the first was", "its result")
         error = f"the answer has {total:,} calls, and only {which} run. Check {results} before you call more"
-        if len(dropped) > MAX_DROPPED and are_first:  # the model would continue a flood that it reads in the conversation
+        if len(dropped) > MAX_DROPPED and are_first:  # the model would continue a flood that it sees
             turn = Turn.from_events(turn.events[: turn.events.index(turn.calls[len(kept)])])
         invalid = (*turn.invalid[:limit], InvalidToolCall("", error))
         return replace(turn, calls=tuple(kept[:limit]), invalid=invalid), tuple(dropped)

@@ -129,7 +129,7 @@ def test_flood_of_calls_is_not_run(tmp_path):
     assert run(tmp_path, script, observe=seen.append).content == "Something."
     (to_run,) = [each for each in seen if isinstance(each, RunTools)]
     assert (len(to_run.calls), {each.guardrail for each in to_run.dropped}) == (1, {"repeated_in_answer"})
-    assert "only the first 1 were run" in str(script.seen[1][-1]["content"])
+    assert "only the first was run" in str(script.seen[1][-1]["content"])
 
 
 def test_repeating_model_ends_with_the_result(tmp_path):
@@ -197,6 +197,19 @@ def test_flood_of_calls_is_not_received_to_its_end(tmp_path, has_markers):
     assert [len(each.calls) for each in seen if isinstance(each, RunTools)] == [1]
 
 
+def test_answer_that_repeats_its_text_after_a_call_ends(tmp_path):
+    """Qwen2.5-Coder-0.5B wrote objects that are no calls until the context was full. They are not shown to it again."""
+    junk = "\n".join(json.dumps({"type": name, "arguments": {"of": name * 9}}) for name in "abcdefgh")
+    script = LongScript(f"{call('look_up', word='foo')}\n{junk}\n" * 300, "It means something.")
+    script = LongScript("", "It means something.")
+    script.answers[0] = call("look_up", word="foo") + f"\n{junk}" * 300
+    assert run(tmp_path, script) == Finished("answered", "It means something.")
+    assert script.lines < 50
+    assert "aaaaaaaaa" not in str(script.seen[1])
+    listed = "\n".join(f"{number}. The word foo means something." for number in range(100))
+    assert run(tmp_path, LongScript(call("look_up", word="foo"), listed)).content == listed
+
+
 def test_long_answer_without_surplus_calls_is_received(tmp_path):
     """Also one with more calls than usual, for the values of the request."""
     words = [f"foo{number}" for number in range(40)]
@@ -210,7 +223,11 @@ def test_long_answer_without_surplus_calls_is_received(tmp_path):
 @pytest.mark.parametrize(
     ("request_", "is_small", "choices"),
     [
-        ("In a.md, set the size to 8", True, {"path": ["a.md"], "old_text": ["# Tools", "size = 7"]}),
+        ("In a.md, set the size to 8", True, {"path": ["a.md"], "old_text": ["size = 7"]}),
+        ("In b.md and in a.md, set the size to 8", True, {"path": ["a.md"], "old_text": ["size = 7"]}),
+        ("In a.md, fix it", True, {"path": ["a.md"], "old_text": ["# Tools", "size = 7"]}),
+        ("Add the size to a.md", True, {"path": ["a.md"], "old_text": ["# Tools", "size = 7"]}),
+        ("Add a nut to c.yaml", True, {"path": ["c.yaml"], "old_text": ["  - pear"]}),
         ("In a.md, set the size to 8", False, {"path": ["a.md"]}),
         ("In b.md, set the size to 8", True, {"path": ["b.md"]}),
         ('Fix the typo "smal" in a.md: "small"', True, {"old_text": ["smal"], "new_text": ["small"]}),
@@ -223,8 +240,9 @@ def test_long_answer_without_surplus_calls_is_received(tmp_path):
 def test_enforced_call_takes_the_values_of_the_request(request_, is_small, choices):
     blade = get_dialect("blade").tools
     tools = ToolSet([blade["apply_edit"], blade["move_file"]])
-    read = PastCall("read_file_range", {"path": "a.md"}, "1: # Tools\n2: \n3: size = 7")
-    found = find_named_values(CallHistory(request_, (read,)), tools, is_small=is_small)
+    read = PastCall("read_file_range", {"path": "a.md"}, "1: # Tools\n2: }\n3: size = 7")
+    listed = PastCall("read_file", {"path": "c.yaml"}, "nuts:\n  - oak\n  - pear\n")
+    found = find_named_values(CallHistory(request_, (read, listed)), tools, is_small=is_small)
     values = {key[1]: list(allowed) for key, allowed in found.items()}
     assert {name: values[name] for name in choices} == choices
     assert ("old_text" in values) == ("old_text" in choices)

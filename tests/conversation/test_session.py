@@ -249,3 +249,18 @@ def test_flood_of_calls_is_cut_at_the_first_needless_one():
     assert isinstance(query, AskModel)
     assert "move_file" not in str(query.messages[1:])
     assert "the answer has 8 calls, and only the first was run" in str(query.messages[-1])
+
+
+def test_copied_message_after_a_repeated_change_ends_the_conversation():
+    """`Qwen2.5-Coder-0.5B`, asked again, made the change a third time, or deleted the file."""
+    session = Session("system", get_format("hermes"), get_dialect("blade").tools, SessionLimits())
+    session.start("Create n.txt with the text: buy milk")
+    write = '<tool_call>\n{"name": "write_file", "arguments": {"path": "n.txt", "content": "buy milk"}}\n</tool_call>'
+    step = session.on_answer(turn(write))
+    assert isinstance(step, RunTools)
+    session.on_tool_results(results(step, "Created n.txt."))
+    query = session.on_answer(turn(write))
+    assert isinstance(query, AskModel)
+    message = str(query.messages[-1]["content"])
+    copied = message[message.index("You") : message.index("tool.") + 5]
+    assert session.on_answer(turn(copied)) == Finished("stuck", "Created n.txt.")
