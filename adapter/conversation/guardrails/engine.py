@@ -28,8 +28,9 @@ from adapter.conversation.guardrails.file_requests import (
     find_next_tools,
     invents_content,
     is_blind_overwrite,
+    is_question,
     omits_change,
-    removes_changed_file,
+    removes_needed_file,
 )
 from adapter.conversation.guardrails.loop_detection import REPETITIONS, find_cycle, is_recent_repeat, repeat_count
 from adapter.conversation.guardrails.registry import (
@@ -81,6 +82,9 @@ NO_STEPS = Steps()
 
 RETRIES = 2
 """Maximum number of consecutive retries, for any reason."""
+
+MAX_QUESTION = 300
+"""Maximum length of a question that is repeated in a message, in characters."""
 
 MAX_CALLS = 8
 """Maximum number of calls of one answer that are used."""
@@ -350,13 +354,14 @@ class Guardrails:
         ):
             words = retry_messages.unasked_removal_message(call.name, change_tools)
             yield Violation("unasked_action", words, change_tools)
-        elif removes_changed_file(current, past):
+        elif removes_needed_file(current, past):
             yield Violation("unasked_action", retry_messages.unasked_removal_message(call.name))
         if (times := repeat_count(past, current, earlier, self.tools)) > repetitions:
             words = retry_messages.repeated_call_message(call.name, times, change_tools)
             yield Violation("repeated_call", words, change_tools)
         elif is_recent_repeat(past, current, earlier, self.tools):
-            words = retry_messages.repeated_call_message(call.name, 1, change_tools)[:1]
+            question = past.request if is_question(past.request) and len(past.request) <= MAX_QUESTION else ""
+            words = retry_messages.repeated_call_message(call.name, 1, change_tools, question)[:1]
             yield Violation("made_already", words, change_tools)
         elif block := find_cycle(past, current.key, self.tools):
             yield Violation("cycle", retry_messages.cycle_message([each.name for each in block]), change_tools)
@@ -388,6 +393,8 @@ class Guardrails:
             likely = find_next_tools(past, tools)
             words = retry_messages.call_as_answer_message(tools, likely or self._likely_tools(past))
             yield Violation("call_as_answer", words, likely)
+        if named := tools.get(content.strip("`*.() \n")):
+            yield Violation("announced_call", retry_messages.announced_call_message(), (named.name,))
         if missing := tuple(name for name in steps.find_missing(past) if name in tools):
             is_end = not steps.pending(past)
             yield Violation(

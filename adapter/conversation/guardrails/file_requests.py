@@ -27,6 +27,7 @@ _EXPLAINS = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 """Matches answers that may explain why nothing was changed."""
+_MAY_REMOVE = frozenset({"delete", "move", "remove", "rename", "replace"})
 _CORRECTS = frozenset({"edit", "fix", "rename", "replace", "set"})
 """Verbs of requests that need no other file than those that they name."""
 _EDITS = "apply|change|edit|insert|modify|patch|replace|update"
@@ -44,6 +45,10 @@ _TOOL_NAMES = {
 def requests_file_change(request: str) -> bool:
     """Return whether ``request`` begins with a change and names a file."""
     return _REQUEST.match(request.lstrip()) is not None
+
+
+def is_question(request: str) -> bool:
+    return request.rstrip().endswith("?") or expects_information(request)
 
 
 def find_change_tools(past: CallHistory, tools: ToolSet) -> tuple[str, ...]:
@@ -97,21 +102,19 @@ def is_blind_overwrite(call: PastCall, past: CallHistory) -> bool:
     return bool(paths) and "content" in call.arguments and not has_read
 
 
-def removes_changed_file(call: PastCall, past: CallHistory) -> bool:
-    """Return whether ``call`` removes a file that the request names, although another call has just changed it, and the
-    request does not ask for a removal."""
+def removes_needed_file(call: PastCall, past: CallHistory) -> bool:
+    """Return whether ``call`` removes a file that the request asks about or wants to be changed."""
     paths = set(find_paths(past.request)).intersection(map(str, call.arguments.values()))
     if not paths or not is_removal(call.name) or asks_for_removal(past.user_text):
         return False
-    changed = (each for each in past.recent if each.ok and each.changes and len(each.arguments) > 1)
-    return any(paths.intersection(map(str, each.arguments.values())) for each in changed)
+    request = _REQUEST.match(past.request.lstrip())
+    return is_question(past.request) or (request is not None and request["verb"].lower() not in _MAY_REMOVE)
 
 
 def invents_content(content: str, past: CallHistory, tools: ToolSet) -> tuple[str, ...]:
     """Return the tool that reads a file, if the request asks about a file, and the answer states a number that does not
     occur in the conversation, although no tool was called."""
-    asks = past.request.rstrip().endswith("?") or expects_information(past.request)
-    if past.recent or not asks or not find_paths(past.request):
+    if past.recent or not is_question(past.request) or not find_paths(past.request):
         return ()
     numbers = re.findall(r"(?<![\w.])\d{2,}(?![\w.]*\w)", content)
     return _find_readers(tools) if any(number not in past.text for number in numbers) else ()

@@ -114,14 +114,15 @@ def after_the_end_message(name: str) -> Wordings:
     )
 
 
-def repeated_call_message(name: str, times: int, change_tools: Sequence[str] = ()) -> Wordings:
-    """Request the answer, or the change that one of ``change_tools`` still has to make. The message does not quote the
-    result, because the model would copy the quotation; the result is in the conversation."""
+def repeated_call_message(name: str, times: int, change_tools: Sequence[str] = (), question: str = "") -> Wordings:
+    """Request the answer to the user's ``question``, or the change that one of ``change_tools`` still has to make. The
+    message does not quote the result, because the model would copy the quotation; the result is in the conversation."""
     made = "already made this call of" if times == 1 else "called"
     after = f"Now call {_or(change_tools)}" if change_tools else "Answer from its result, or call the next tool"
+    after = f"Answer from its result: {question}" if question and not change_tools else f"{after}."
     return (
-        f"You {made} {name}{f' {times} times' if times > 1 else ''}. {after}.",
-        f"Stop repeating {name}. {after if change_tools else 'Answer in words now'}.",
+        f"You {made} {name}{f' {times} times' if times > 1 else ''}. {after}",
+        f"Stop repeating {name}. {after if change_tools else 'Answer in words now.'}",
     )
 
 

@@ -332,6 +332,15 @@ def test_reads_in_between_do_not_hide_a_repetition():
     assert call_history_of(messages, TOOLS).calls[0].changes is False
 
 
+def test_question_is_repeated_after_a_repeated_call():
+    """A small model forgets a short question that no change follows."""
+    for request, is_repeated in (("What is in a?", True), ("Read a", False), (f"What is in a? {'x' * 300}?", False)):
+        past = CallHistory(request, (PastCall(*read("a"), "text"),))
+        verdict = Guardrails(TOOLS).check_response(past, CandidateAnswer.from_turn(turn(read("a"))))
+        assert isinstance(verdict, Retry)
+        assert verdict.message.endswith(f"from its result: {request}") == is_repeated
+
+
 def test_copied_description_is_a_placeholder():
     """`Qwen2.5-Coder-0.5B` copied it into the path."""
     described = {"type": "string", "description": "Relative to workspace or absolute"}
@@ -372,6 +381,8 @@ FIXED = PastCall("edit_file", {"path": "a.md", "old": "smal", "new": "small"}, c
         (FIX, (), [("write_file", {"path": "a.md", "content": "small"})], "unasked_action", ("edit_file",)),
         (FIX, (), [("write_file", {"path": "b.md", "content": "small"})], "unasked_action", ("edit_file",)),
         (FIX, (READ_A, FIXED), [("delete_file", {"path": "a.md"})], "unasked_action", ()),
+        ("What is in a.md?", (READ_A,), [("delete_file", {"path": "a.md"})], "unasked_action", ()),
+        ('Fix "smal"', (), "`edit_file`", "announced_call", ("edit_file",)),
         ("Which port is set in server.ini?", (), "The port is 8080.", "unread_file", ("read_file",)),
         ("How many lines has a.md?", (), "It has 120 lines.", "unread_file", ("read_file",)),
         # lookalikes
@@ -384,6 +395,7 @@ FIXED = PastCall("edit_file", {"path": "a.md", "old": "smal", "new": "small"}, c
         (FIX, (READ_A,), [("write_file", {"path": "b.md", "content": "a small tool"})], "", ()),
         (FIX, (READ_A, FIXED), [("delete_file", {"path": "b.md"})], "", ()),
         (FIX, (PastCall(*MILK, changes=True),), [("delete_file", {"path": "n.txt"})], "", ()),
+        ("Merge a.md into b.md", (READ_A, FIXED), [("delete_file", {"path": "a.md"})], "", ()),
         ("Edit a.md, print it and remove it", (READ_A, FIXED), [("delete_file", {"path": "a.md"})], "", ()),
         (FIX, (READ_A, PastCall(*EDIT, "ok", changes=True)), "I fixed it.", "", ()),
         (FIX, (READ_A,), "a.md already has the right spelling.", "", ()),
