@@ -10,6 +10,7 @@ from adapter.core.json.strict import is_encodable, replace_surrogates, without_s
 from adapter.core.repair_codes import REPAIRS
 from adapter.parsing.format import BodyResult, Format
 from adapter.parsing.parse_policy import ParsePolicy
+from adapter.tools.argument_synonyms import CONTENT, NEW_TEXT, OLD_TEXT
 from adapter.tools.call_shapes import DecodedCall, Normalizer
 from adapter.tools.tool import ToolSet
 
@@ -20,6 +21,7 @@ except ImportError:
 
 _TOOL_NAME = re.compile(r"[a-z_][\w.-]*")  # matches `rename_function`, but not the `Ada` of an answer in JSON
 _PLACEHOLDER = re.compile(r"<([\w -]+)>|\.\.\.|…|\{\{.*\}\}")
+_TEXTS = frozenset((*OLD_TEXT, *NEW_TEXT, *CONTENT))
 
 
 class CallEventFactory:
@@ -142,7 +144,10 @@ def _is_example(result: BodyResult) -> bool:
 def _is_placeholder(key: str, value: str) -> bool:
     """Return whether ``value`` is a placeholder: ``...``, ``{{path}}``, ``<your command>``, or a tag named in ``key``.
 
-    ``<path>`` is a placeholder for ``file_path``; ``<br>`` is only a tag.
+    ``<path>`` is a placeholder for ``file_path``; ``<br>`` is only a tag, and ``{{name}}`` may be the old text of an
+    edit, because templates contain it.
     """
     match = _PLACEHOLDER.fullmatch(value)
-    return match is not None and (match[1] is None or " " in match[1] or match[1].lower() in key.lower())
+    if match is None or (value[0] == "{" and key in _TEXTS):
+        return False
+    return match[1] is None or " " in match[1] or match[1].lower() in key.lower()
