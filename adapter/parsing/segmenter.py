@@ -69,6 +69,7 @@ MAX_PIECE = 1 << 17
 longer text is split to keep the total cost linear."""
 
 _closing_fence = markers_for(FENCE)
+_closing_brackets = markers_for("}", "]")
 _BEGINS_MARKERLESS = re.compile(r"\s*+(?:\Z|[\w.-]*+[:\[=]|[\w.-]++\s*+(?:[<{]|\Z)|analysis[^a-z\s]|assistant[cf])")
 """The beginning of an answer whose opening markers were stripped: a word and a colon, bracket, equals sign or tag (or a
 prefix of these), or the words of Harmony's headers."""
@@ -462,7 +463,10 @@ class Segmenter:
     def _read_bare(self) -> Reader[None]:
         """Parse JSON at the beginning of a line. It is a call if nothing but calls follows."""
         span: list[str] = []
+        is_first = self._state.last is NOTHING
         result, _ = yield from self._read_body(self._tables.bare, span)
+        if is_first:  # otherwise the bracket may close one in the text before
+            result = yield from self._take_stray_brackets(result, span)
         raw = "".join(span)
         if result.error is None:
             self._hold(result, raw, is_marked="no-markers" not in result.fixes)
@@ -481,6 +485,7 @@ class Segmenter:
             marker, read = yield from self._find_fenced_reader(span)
             if read is not None:
                 result, _ = yield from self._read_body(read, span)
+                result = yield from self._take_stray_brackets(result, span)
                 is_closed = yield from self._closes_fence(span)
         raw = "".join(span)
         if is_closed and result.calls:
@@ -491,6 +496,13 @@ class Segmenter:
         self._output.add_text(raw)
         if len(span) > 1 and span[-1] == FENCE:
             self._state.line.end_quotation()
+
+    def _take_stray_brackets(self, result: BodyResult, span: list[str]) -> Reader[BodyResult]:
+        """Take closing brackets directly after a call in JSON, which have no opening ones."""
+        is_stray = False
+        while result.calls and (yield from take_marker(self._source, _closing_brackets, span)):
+            is_stray = True
+        return result.adding("extra-bracket") if is_stray else result
 
     def _find_fenced_reader(self, span: list[str]) -> Reader[tuple[str, BodyReader | None]]:
         """Return the opening marker at the beginning of a code fence, and the reader of the call after it. The marker

@@ -26,6 +26,7 @@ from adapter.conversation.guardrails.copied_text import SentMessages, find_place
 from adapter.conversation.guardrails.file_requests import (
     find_change_tools,
     find_next_tools,
+    find_unused_values,
     invents_content,
     is_blind_overwrite,
     is_question,
@@ -360,11 +361,17 @@ class Guardrails:
             words = retry_messages.repeated_call_message(call.name, times, change_tools)
             yield Violation("repeated_call", words, change_tools)
         elif is_recent_repeat(past, current, earlier, self.tools):
-            question = past.request if is_question(past.request) and len(past.request) <= MAX_QUESTION else ""
-            words = retry_messages.repeated_call_message(call.name, 1, change_tools, question)[:1]
-            yield Violation("made_already", words, change_tools)
+            yield self._describe_repetition(past, call.name, change_tools)
         elif block := find_cycle(past, current.key, self.tools):
             yield Violation("cycle", retry_messages.cycle_message([each.name for each in block]), change_tools)
+
+    def _describe_repetition(self, past: CallHistory, name: str, change_tools: tuple[str, ...]) -> Violation:
+        if unused := find_unused_values(past):
+            left = find_change_tools(past, self.tools, is_partly_made=True)
+            return Violation("made_already", retry_messages.unfinished_change_message(name, unused, left), left)
+        question = past.request if is_question(past.request) and len(past.request) <= MAX_QUESTION else ""
+        words = retry_messages.repeated_call_message(name, 1, change_tools, question)[:1]
+        return Violation("made_already", words, change_tools)
 
     def _check_copies(self, past: CallHistory, call: ToolCall) -> Iterator[Violation]:
         tool = self.tools.match(call.name)

@@ -10,6 +10,7 @@ import re
 from functools import lru_cache
 
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall
+from adapter.conversation.guardrails.copied_text import strings_in
 from adapter.conversation.guardrails.empty_claims import expects_information
 from adapter.conversation.guardrails.surplus_calls import asks_for_removal, is_removal
 from adapter.prompting.intent.bm25 import split_words
@@ -22,6 +23,9 @@ _REQUEST = re.compile(
     re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )
 """Matches requests to change a file. "Write a summary of a.md" may be answered in words."""
+_RENAMES_WITHIN = re.compile(r"(?i)(?:please[, ]+)?rename\s(?:(?!\.\w)[^,;\n])*?\sin\s")
+"""Matches requests to rename something in a file."""
+_VALUE = re.compile(r"\{\{[^{}\n]{1,40}\}\}|(?<![\w.,])\d+(?:\.\d+)?(?![\w.,]*\w)")
 _EXPLAINS = re.compile(
     r"""\?|n['’]t\b|\b(?:already|cannot|denied|does\s+not|error|fail\w*|missing|no|not|there\s+is\s+only|unable|which)\b""",
     re.IGNORECASE | re.VERBOSE,
@@ -51,12 +55,30 @@ def is_question(request: str) -> bool:
     return request.rstrip().endswith("?") or expects_information(request)
 
 
-def find_change_tools(past: CallHistory, tools: ToolSet) -> tuple[str, ...]:
-    """Return the tools that may make the requested change; empty if none was requested, or one has been made."""
+def find_change_tools(past: CallHistory, tools: ToolSet, *, is_partly_made: bool = False) -> tuple[str, ...]:
+    """Return the tools that may make the requested change; empty if none was requested, or if one has been made, unless
+    ``is_partly_made``."""
     request = _REQUEST.match(past.request.lstrip())
-    if request is None or any(call.ok and call.changes for call in past.recent):
+    if request is None or (not is_partly_made and has_changed(past)):
         return ()
-    return _find_tools(_TOOL_NAMES.get(request["verb"].lower(), _EDITS), tools)
+    is_renamed_within = _RENAMES_WITHIN.match(past.request.lstrip()) is not None
+    names = _EDITS if is_renamed_within else _TOOL_NAMES.get(request["verb"].lower(), _EDITS)
+    return _find_tools(names, tools)
+
+
+def has_changed(past: CallHistory) -> bool:
+    """Return whether a call has changed something since the user's message."""
+    return any(call.ok and call.changes for call in past.recent)
+
+
+def find_unused_values(past: CallHistory) -> list[str]:
+    """Return the values of a requested change that no successful change has used: paths, numbers, quoted texts and
+    template variables."""
+    if _REQUEST.match(past.request.lstrip()) is None or not has_changed(past):
+        return []
+    values = [*find_quoted(past.request), *_VALUE.findall(past.request), *find_paths(past.request)]
+    used = "\n".join(text for call in past.recent if call.ok and call.changes for text in strings_in(call.arguments))
+    return [value for value in dict.fromkeys(values) if value not in used]
 
 
 @lru_cache(32)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall
+from adapter.core.events import JsonObject
 from adapter.tools.tool import ToolSet
 
 REPETITIONS = 2
@@ -35,6 +36,7 @@ _REPEATS = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 """Matches requests that may ask for repeated calls. The lookaheads for first characters make it ten times as fast."""
+_EDITS = re.compile(r"edit|patch|replace", re.IGNORECASE)
 _NOT_YET = re.compile(
     r"""busy|in[ _-]progress|\bmore\b|\bnext|not[ ](?:ready|yet)|offset|\bpage|pending|processing|queued|retry|running
     |starting|try[ ]again|\bwait""",
@@ -84,15 +86,37 @@ def is_recent_repeat(past: CallHistory, call: PastCall, earlier: Sequence[PastCa
     """Return whether ``call`` equals a recent call that succeeded, and would return the same result. It is not a repeat
     if the user may have requested it, if an earlier repetition returned another result, or if a call in between may
     have changed the result."""
-    equal = [] if earlier else [other for other in past.recent if other.equals(call)]
+    equal = [] if earlier else [other for other in past.recent if _are_same(other, call, tools)]
     if not equal or not equal[-1].ok or _NOT_YET.search(equal[-1].result[:400]):
         return False
     if asks_for_repetition(past.request) or is_polling_tool(call.name, tools):
         return False
     if any(other.result != equal[-1].result for other in equal):
         return False
-    later = list(takewhile(lambda other: not other.equals(call), reversed(past.recent)))
+    later = list(takewhile(lambda other: not _are_same(other, call, tools), reversed(past.recent)))
     return len(later) < RECENT and not any(other.changes for other in later)
+
+
+def _are_same(one: PastCall, two: PastCall, tools: ToolSet) -> bool:
+    """Return whether two calls do the same, because arguments that the tool ignores do not count, nor which of several
+    tools makes an edit."""
+    if one.name == two.name:
+        return one.equals(two) or _known_arguments(one, tools) == _known_arguments(two, tools)
+    if not (_EDITS.search(one.name) and _EDITS.search(two.name)):
+        return False
+    return len(texts := _texts_of(one, tools)) > 2 and texts == _texts_of(two, tools)
+
+
+def _known_arguments(call: PastCall, tools: ToolSet) -> JsonObject:
+    """Return the arguments without those that a tool of a dialect ignores."""
+    tool = tools.match(call.name)
+    if tool is None or tool.validate is None or not tool.properties:
+        return call.arguments
+    return {name: value for name, value in call.arguments.items() if name in tool.properties}
+
+
+def _texts_of(call: PastCall, tools: ToolSet) -> set[str]:
+    return {value for value in _known_arguments(call, tools).values() if isinstance(value, str)}
 
 
 def find_cycle(past: CallHistory, key: str, tools: ToolSet) -> tuple[PastCall, ...]:

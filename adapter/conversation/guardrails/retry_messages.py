@@ -126,6 +126,12 @@ def repeated_call_message(name: str, times: int, change_tools: Sequence[str] = (
     )
 
 
+def unfinished_change_message(name: str, unused: Sequence[str], change_tools: Sequence[str]) -> Wordings:
+    """``unused``: the values of the request that belong to the rest of the change."""
+    rest = ", ".join(unused[:MAX_NAMES])
+    return (f"You already made this call of {name}. Not done yet: {rest}. Now call {_or(change_tools)}.",)
+
+
 def unmade_change_message(change_tools: Sequence[str]) -> Wordings:
     """Return only one wording: a repeated message would urge the model to change something even if there is nothing to
     change."""

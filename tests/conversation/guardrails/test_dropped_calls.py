@@ -11,10 +11,12 @@ import pytest
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall, call_history_of
 from adapter.conversation.guardrails.copied_text import find_placeholder
 from adapter.conversation.guardrails.engine import Accept, Guardrails, Retry
+from adapter.conversation.guardrails.loop_detection import is_recent_repeat
 from adapter.conversation.guardrails.registry import parse_guardrails
 from adapter.conversation.guardrails.response_checks import CandidateAnswer
 from adapter.core.events import InvalidToolCall, ToolCall
 from adapter.core.turn import Turn
+from adapter.dialects import get_dialect
 from adapter.parsing.parser import parse
 from adapter.tools.call_resolution import normalize_call
 from adapter.tools.schema_errors import allowed_arguments
@@ -363,6 +365,36 @@ def test_name_of_a_parameter_is_a_placeholder():
 READ_A = PastCall("read_file", {"path": "a.md"}, "a smal tool")
 FIX = 'Fix the typo "smal" in a.md'
 FIXED = PastCall("edit_file", {"path": "a.md", "old": "smal", "new": "small"}, changes=True)
+FIXED_AGAIN = [(FIXED.name, FIXED.arguments)]
+FIX_ALL = 'Fix "smal" and replace {{year}} by 2026 in a.md'
+RENAMED = PastCall("edit_file", {"path": "a.py", "old": "def greet", "new": "def hello"}, changes=True)
+RENAME = "Rename the function greet to hello in a.py and in b.py."
+
+
+def test_repeated_change_is_answered_with_the_rest_of_the_request():
+    for request, past, rest in ((FIX_ALL, FIXED, "{{year}}, 2026"), (RENAME, RENAMED, "b.py"), (FIX, FIXED, "")):
+        history = CallHistory(request, (past,))
+        verdict = Guardrails(TOOLS).check_response(
+            history, CandidateAnswer("", turn((past.name, past.arguments)).calls)
+        )
+        assert isinstance(verdict, Retry)
+        assert verdict.message.partition("Not done yet: ")[2].partition(". Now")[0] == rest
+
+
+def test_same_edit_by_another_tool_is_a_repetition():
+    """Also with an argument that the tool ignores."""
+    tools = get_dialect("blade").tools
+    edit = PastCall("edit_file", {"path": "a.md", "old_content": "smal", "new_content": "small"}, changes=True)
+    same = PastCall("apply_edit", {"path": "a.md", "old_text": "smal", "new_text": "small"})
+    for past, call, is_same in (
+        (edit, same, True),
+        (edit, replace(same, arguments={**same.arguments, "start_line": 4}), True),
+        (edit, replace(same, arguments={**same.arguments, "new_text": "little"}), False),
+        (PastCall("read_file", {"path": "a"}), PastCall("read_file", {"path": "a", "port": 1}), True),
+        (PastCall("read_file", {"path": "a"}), PastCall("read_file", {"path": "b", "port": 1}), False),
+        (PastCall("write_file", {"path": "a", "content": "x"}), PastCall("read_file", {"path": "a"}), False),
+    ):
+        assert is_recent_repeat(CallHistory("Fix it", (past,)), call, (), tools) == is_same
 
 
 @pytest.mark.parametrize(
@@ -382,6 +414,8 @@ FIXED = PastCall("edit_file", {"path": "a.md", "old": "smal", "new": "small"}, c
         (FIX, (), [("write_file", {"path": "b.md", "content": "small"})], "unasked_action", ("edit_file",)),
         (FIX, (READ_A, FIXED), [("delete_file", {"path": "a.md"})], "unasked_action", ()),
         ("What is in a.md?", (READ_A,), [("delete_file", {"path": "a.md"})], "unasked_action", ()),
+        (FIX_ALL, (READ_A, FIXED), [*FIXED_AGAIN], "made_already", ("edit_file",)),
+        (RENAME, (RENAMED,), [(RENAMED.name, RENAMED.arguments)], "made_already", ("edit_file",)),
         ('Fix "smal"', (), "`edit_file`", "announced_call", ("edit_file",)),
         ("Which port is set in server.ini?", (), "The port is 8080.", "unread_file", ("read_file",)),
         ("How many lines has a.md?", (), "It has 120 lines.", "unread_file", ("read_file",)),
@@ -395,6 +429,7 @@ FIXED = PastCall("edit_file", {"path": "a.md", "old": "smal", "new": "small"}, c
         (FIX, (READ_A,), [("write_file", {"path": "b.md", "content": "a small tool"})], "", ()),
         (FIX, (READ_A, FIXED), [("delete_file", {"path": "b.md"})], "", ()),
         (FIX, (PastCall(*MILK, changes=True),), [("delete_file", {"path": "n.txt"})], "", ()),
+        (FIX_ALL, (READ_A, FIXED), "I fixed it.", "", ()),
         ("Merge a.md into b.md", (READ_A, FIXED), [("delete_file", {"path": "a.md"})], "", ()),
         ("Edit a.md, print it and remove it", (READ_A, FIXED), [("delete_file", {"path": "a.md"})], "", ()),
         (FIX, (READ_A, PastCall(*EDIT, "ok", changes=True)), "I fixed it.", "", ()),
