@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from adapter.backends.chat_client_check import as_chat_client
 from adapter.backends.template_chat import TemplateChat
 from adapter.conversation.guardrails.call_history import CallHistory
+from adapter.conversation.guardrails.file_requests import lines_of_result
 from adapter.core.errors import ToolError, UsageError
 from adapter.core.events import JsonObject
 from adapter.grammars.constraint_mode import Constraint
@@ -152,7 +153,7 @@ def _lines_of(path: str, past: CallHistory) -> list[str]:
     results = [
         call.result for call in past.calls if call.ok and not call.changes and path in map(str, call.arguments.values())
     ]
-    lines = {re.sub(r"^\s*\d+[:|\t] ?", "", line): None for result in results for line in result.splitlines()}
+    lines = {line: None for result in results for line in lines_of_result(result)}
     known = [line for line in lines if stems(line)]
     asked = stems(past.request.replace(path, ""))
     if _ADDS.isdisjoint(asked):

@@ -42,6 +42,7 @@ from adapter.parsing.format import Format
 from adapter.parsing.parse_policy import APPROVED
 from adapter.parsing.parser import parse
 from adapter.prompting.escaping import map_strings, unescape_control_tokens
+from adapter.prompting.intent.bm25 import split_words
 from adapter.tools.tool import ToolSet
 
 Reason: TypeAlias = Literal[
@@ -159,6 +160,7 @@ class Session:
     _refused: dict[str, ToolResult] = field(default_factory=dict)  # results of calls that were not run, by id
     _held_to: tuple[str, ...] = ()  # tools to which to constrain the next answer if all calls were refused
     _is_repeating: bool = False  # whether they were refused as repetitions
+    _repeated_result: str = ""
     _invalid: tuple[InvalidToolCall, ...] = ()
     _notes: list[str] = field(default_factory=list)  # notes for the user's next message
     _task: str = ""
@@ -238,7 +240,7 @@ class Session:
             return self._finish("unreadable")
         if not turn.calls and not turn.invalid:
             is_unusable = self._active_guardrails.drops_answer(self._past, candidate)
-            self._content = "" if is_unusable else turn.content
+            self._content = "" if is_unusable else self._with_result(turn.content)
             if finish_reason in _UNFINISHED:
                 return self._finish(_UNFINISHED[finish_reason])
             return self._finish("stuck" if is_unusable or isinstance(verdict, Stop) else "answered")
@@ -261,6 +263,12 @@ class Session:
         """Return whether the model has made a change, repeated it, and then only copied our message about this."""
         has_changed = any(call.ok and call.changes for call in self._past.recent)
         return verdict.guardrail == "own_words" and self._is_repeating and has_changed
+
+    def _with_result(self, content: str) -> str:
+        """Add the result of a repeated call to an answer that uses no word of it."""
+        words = set(split_words(self._repeated_result))
+        is_used = not words or not words.isdisjoint(split_words(content))
+        return content if is_used else f"{content}\n\n{self._repeated_result}"
 
     def _finish(self, reason: Reason) -> Finished:
         is_outdated = reason in ("repetition", "stuck") and len(self._past.calls) > self._content_calls
@@ -420,7 +428,7 @@ class Session:
     def _refuse_calls(self) -> dict[str, ToolResult]:
         """Return the results of the calls that must not be run now, by call id."""
         refused: dict[str, ToolResult] = {}
-        self._held_to, self._is_repeating = (), False
+        self._held_to, self._is_repeating, self._repeated_result = (), False, ""
         earlier: list[PastCall] = []
         for call in self._calls:
             faults = self._active_guardrails.check_call(self._past, call, earlier, self.limits.repetitions)
@@ -431,6 +439,8 @@ class Session:
                 error = fault.wordings[min(self._refused_turns, len(fault.wordings) - 1)]
                 self._active_guardrails.remember_message(error, self._past, CandidateAnswer("", (call,)))
                 self._held_to, self._is_repeating = fault.held_to, fault.guardrail in LOOPS
+                is_one = fault.guardrail in ("made_already", "repeated_call")
+                self._repeated_result = self._past.last_result if is_one and not fault.held_to else ""
                 refused[call.id] = ToolResult(call.name, False, f"tool_error: {error}", error=error, call_id=call.id)
         return refused
 

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from adapter.conversation.session import AskModel, Finished, RunTools, Session, SessionLimits
 from adapter.core.events import ToolResult
 from adapter.core.turn import Turn
@@ -219,6 +221,21 @@ def test_tools_are_withdrawn_after_a_repeated_call():
     assert isinstance(again, AskModel)
     assert again.in_words
     assert session.on_answer(turn(CALL)) == Finished("repetition", "port = 4711")
+
+
+@pytest.mark.parametrize(
+    ("answer", "content"),
+    [("Sorry, I cannot.", "Sorry, I cannot.\n\nport = 4711"), ("It is 4711, a port.", "It is 4711, a port.")],
+)
+def test_result_is_shown_with_an_answer_that_ignores_it(answer, content):
+    """A small model that was held to words refused."""
+    session = new_session()
+    session.start("Which port is set in a.py?")
+    step = session.on_answer(turn(CALL))
+    assert isinstance(step, RunTools)
+    session.on_tool_results(results(step, "port = 4711"))
+    session.on_answer(turn(CALL))
+    assert session.on_answer(turn(answer)) == Finished("answered", content)
 
 
 def test_tools_are_not_withdrawn_before_a_requested_change():

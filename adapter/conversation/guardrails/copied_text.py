@@ -44,6 +44,7 @@ _TEXTS = frozenset(_TEXTS_WORDS.split())
 _PROPOSALS = ("enum", "const", "default", "examples", "description")
 """Keywords of a schema that may contain values."""
 _INVENTED_PATH = re.compile(r"(?:^|[/\\])path[/\\]to[/\\]|^(?:file|dir|folder|project)?path$", re.IGNORECASE)
+_IS_EXAMPLE = re.compile(r"(?:[\"'`‘“]|(?i:\be\.?g\.?|example|like|such as)[\s:,]*)$")
 _ELIDED = re.compile(r"(?:\.{3,}|…|\?{2,}|x{3,}|(?:todo|tbd|placeholder)\.?)", re.IGNORECASE)
 
 
@@ -75,11 +76,13 @@ def _is_of_example(value: str, tools: ToolSet) -> bool:
 
 
 def _copies_description(name: str, value: str, tool: Tool) -> bool:
-    """Return whether the value of a path or an id is a piece of the parameter's description."""
+    """Return whether the value of a path or an id is a piece of the parameter's description, and not an example."""
     schema, words = tool.properties.get(name), value.split()
     described = schema.get("description") if isinstance(schema, dict) else None
-    is_text = not _TEXTS.isdisjoint(split_words(name))
-    return isinstance(described, str) and len(words) >= WORDS and not is_text and value.lower() in described.lower()
+    if not isinstance(described, str) or len(words) < WORDS or not _TEXTS.isdisjoint(split_words(name)):
+        return False
+    start = described.lower().find(value.lower())
+    return start >= 0 and not _IS_EXAMPLE.search(described[:start])
 
 
 def known_values(argument: str, past: CallHistory) -> list[str]:

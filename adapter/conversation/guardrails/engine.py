@@ -26,14 +26,13 @@ from adapter.conversation.guardrails.copied_text import SentMessages, find_place
 from adapter.conversation.guardrails.file_requests import (
     find_change_tools,
     find_next_tools,
-    find_unused_values,
     invents_content,
     is_blind_overwrite,
-    is_question,
     omits_change,
+    omits_file_content,
     removes_needed_file,
 )
-from adapter.conversation.guardrails.loop_detection import REPETITIONS, find_cycle, is_recent_repeat, repeat_count
+from adapter.conversation.guardrails.loop_detection import REPETITIONS
 from adapter.conversation.guardrails.registry import (
     DEFAULT,
     GUARDRAILS,
@@ -42,6 +41,7 @@ from adapter.conversation.guardrails.registry import (
     validate_max_calls,
     validate_retries,
 )
+from adapter.conversation.guardrails.repeated_calls import describe_repetition
 from adapter.conversation.guardrails.required_steps import Steps, StepsInput, parse_steps
 from adapter.conversation.guardrails.response_checks import (
     CandidateAnswer,
@@ -83,9 +83,6 @@ NO_STEPS = Steps()
 
 RETRIES = 2
 """Maximum number of consecutive retries, for any reason."""
-
-MAX_QUESTION = 300
-"""Maximum length of a question that is repeated in a message, in characters."""
 
 MAX_CALLS = 8
 """Maximum number of calls of one answer that are used."""
@@ -194,7 +191,8 @@ class Guardrails:
 
     def check_response(self, past: CallHistory, answer: CandidateAnswer, finish_reason: str | None = "stop") -> Verdict:
         """Check an answer like `check`, but with a conversation that is already parsed."""
-        fault = None if finish_reason == "length" else next(self.faults(past, answer), None)
+        is_usable = finish_reason == "length" and not is_call_shaped(answer.content, past.request)
+        fault = None if is_usable else next(self.faults(past, answer), None)
         verdict = ACCEPT if fault is None else self.verdict(fault)
         if isinstance(verdict, Retry):
             self.remember_message(verdict.message, past, answer)
@@ -351,27 +349,15 @@ class Guardrails:
         if (
             change_tools
             and call.name not in change_tools
-            and (is_removal(call.name) or is_blind_overwrite(current, past))
+            and (is_removal(call.name) or is_blind_overwrite(current, past) or omits_file_content(current, past))
         ):
             words = retry_messages.unasked_removal_message(call.name, change_tools)
             yield Violation("unasked_action", words, change_tools)
         elif removes_needed_file(current, past):
             yield Violation("unasked_action", retry_messages.unasked_removal_message(call.name))
-        if (times := repeat_count(past, current, earlier, self.tools)) > repetitions:
-            words = retry_messages.repeated_call_message(call.name, times, change_tools)
-            yield Violation("repeated_call", words, change_tools)
-        elif is_recent_repeat(past, current, earlier, self.tools):
-            yield self._describe_repetition(past, call.name, change_tools)
-        elif block := find_cycle(past, current.key, self.tools):
-            yield Violation("cycle", retry_messages.cycle_message([each.name for each in block]), change_tools)
-
-    def _describe_repetition(self, past: CallHistory, name: str, change_tools: tuple[str, ...]) -> Violation:
-        if unused := find_unused_values(past):
-            left = find_change_tools(past, self.tools, is_partly_made=True)
-            return Violation("made_already", retry_messages.unfinished_change_message(name, unused, left), left)
-        question = past.request if is_question(past.request) and len(past.request) <= MAX_QUESTION else ""
-        words = retry_messages.repeated_call_message(name, 1, change_tools, question)[:1]
-        return Violation("made_already", words, change_tools)
+        found = describe_repetition(past, current, earlier, self.tools, self.encode, change_tools, repetitions)
+        if found is not None:
+            yield Violation(*found)
 
     def _check_copies(self, past: CallHistory, call: ToolCall) -> Iterator[Violation]:
         tool = self.tools.match(call.name)

@@ -32,9 +32,12 @@ _EXPLAINS = re.compile(
 )
 """Matches answers that may explain why nothing was changed."""
 _MAY_REMOVE = frozenset({"delete", "move", "remove", "rename", "replace"})
+_KEEPS_REST = frozenset({"add", "append", "fix", "insert", "set"})
 _CORRECTS = frozenset({"edit", "fix", "rename", "replace", "set"})
 """Verbs of requests that need no other file than those that they name."""
 _EDITS = "apply|change|edit|insert|modify|patch|replace|update"
+_LINE_NUMBER = re.compile(r"^\s*\d+[:|\t] ?")
+_LISTS = re.compile(r"(?i)^(?:find|glob|grep|list|ls|tree)(?:_|$)")
 _EDITS_RE, _READS = re.compile(_EDITS, re.IGNORECASE), re.compile(r"(?i)^(?:cat|open|read|view)")
 _TOOL_NAMES = {
     "create": "create_?file|write",
@@ -49,6 +52,11 @@ _TOOL_NAMES = {
 def requests_file_change(request: str) -> bool:
     """Return whether ``request`` begins with a change and names a file."""
     return _REQUEST.match(request.lstrip()) is not None
+
+
+def lines_of_result(text: str) -> list[str]:
+    """Return the lines of a file from the result of reading it, without line numbers."""
+    return [_LINE_NUMBER.sub("", line) for line in text.splitlines()]
 
 
 def is_question(request: str) -> bool:
@@ -104,6 +112,11 @@ def _find_readers(tools: ToolSet) -> tuple[str, ...]:
     return tuple(name for name, tool in tools.items() if _READS.search(name) and _takes_file(tool))[:1]
 
 
+def find_listing_tools(tools: ToolSet) -> tuple[str, ...]:
+    """Return the tools that list or search files."""
+    return tuple(name for name, tool in tools.items() if _LISTS.search(name) and tool.effect == "read")
+
+
 def _takes_file(tool: Tool) -> bool:
     words = {word for name in tool.properties for word in split_words(name)}
     return tool.effect != "execute" and not words.isdisjoint({"path", "file", "source"})
@@ -122,6 +135,18 @@ def is_blind_overwrite(call: PastCall, past: CallHistory) -> bool:
         paths.intersection_update(map(str, call.arguments.values()))
     has_read = any(paths.intersection(map(str, each.arguments.values())) for each in past.calls if each.ok)
     return bool(paths) and "content" in call.arguments and not has_read
+
+
+def omits_file_content(call: PastCall, past: CallHistory) -> bool:
+    """Return whether ``call`` replaces a file that was read by a text without most of its lines, although the request
+    only adds or corrects something."""
+    request, content = _REQUEST.match(past.request.lstrip()), call.arguments.get("content")
+    if request is None or not isinstance(content, str) or request["verb"].lower() not in _KEEPS_REST:
+        return False
+    paths = set(find_paths(past.request)).intersection(map(str, call.arguments.values()))
+    texts = [each.result for each in past.recent if each.ok and not paths.isdisjoint(map(str, each.arguments.values()))]
+    known = [line.strip() for line in lines_of_result(texts[-1]) if split_words(line)] if paths and texts else []
+    return len(known) > 1 and sum(line in content for line in known) * 2 < len(known)
 
 
 def removes_needed_file(call: PastCall, past: CallHistory) -> bool:

@@ -37,6 +37,8 @@ _REPEATS = re.compile(
 )
 """Matches requests that may ask for repeated calls. The lookaheads for first characters make it ten times as fast."""
 _EDITS = re.compile(r"edit|patch|replace", re.IGNORECASE)
+_ABSENT = re.compile(r"(?i)\b(?:not\s+found|no\s+such|does\s+not\s+exist|no\s+change)\b")
+"""Matches errors that do not pass."""
 _NOT_YET = re.compile(
     r"""busy|in[ _-]progress|\bmore\b|\bnext|not[ ](?:ready|yet)|offset|\bpage|pending|processing|queued|retry|running
     |starting|try[ ]again|\bwait""",
@@ -95,6 +97,18 @@ def is_recent_repeat(past: CallHistory, call: PastCall, earlier: Sequence[PastCa
         return False
     later = list(takewhile(lambda other: not _are_same(other, call, tools), reversed(past.recent)))
     return len(later) < RECENT and not any(other.changes for other in later)
+
+
+def repeats_failure(past: CallHistory, call: PastCall, earlier: Sequence[PastCall], tools: ToolSet) -> PastCall | None:
+    """Return the last call of the same kind, if it failed and must fail again, because something does not exist."""
+    if earlier or is_polling_tool(call.name, tools):
+        return None
+    for other in reversed(past.recent):
+        if _are_same(other, call, tools):
+            return other if not other.ok and _ABSENT.search(other.result[:400]) else None
+        if other.ok and other.changes:
+            return None
+    return None
 
 
 def _are_same(one: PastCall, two: PastCall, tools: ToolSet) -> bool:

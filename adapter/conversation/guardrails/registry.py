@@ -43,7 +43,7 @@ GUARDRAILS = {
         Guardrail("missing_prerequisite", "a call before its prerequisite according to the steps", stops=True),
         Guardrail("missing_steps", "a final answer before the required steps are done", stops=True),
         Guardrail("after_the_end", "a call after the one that ends the task, according to the steps", stops=True),
-        Guardrail("made_already", "a repetition of a recent call that succeeded", drops=True),
+        Guardrail("made_already", "a repetition of a recent call that succeeded, or that must fail again", drops=True),
         Guardrail("repeated_call", "the same call with the same result, for the fourth time", stops=True, drops=True),
         Guardrail("cycle", "a third cycle of two to four calls with the same results", stops=True, drops=True),
         Guardrail("empty_answer", "empty, or only reasoning", stops=True),

@@ -29,15 +29,17 @@ MAX_CHOICES = 3
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """Writes example calls in the model's format, with values from the user's ``request`` where it has only one."""
+    """Writes example calls in the model's format, with values from the user's ``request``."""
 
     encode: Encode
     request: str = ""
 
     def render(self, tool: Tool, arguments: Mapping[str, Json] | None = None) -> str:
         """Write a valid call. ``arguments``: values for the example."""
-        found = {name: find_candidates(self.request, tool, name) for name in tool.required if self.request}
-        known = {name: values[0] for name, values in found.items() if len(values) == 1}
+        known: dict[str, Json] = {}
+        for name in tool.required if self.request else ():
+            values = [value for value in find_candidates(self.request, tool, name) if value not in known.values()]
+            known |= {name: values[0]} if values else {}
         example = example_call(replace(tool, example=None), {**known, **(arguments or {})})
         return self.encode([(tool.name, example)]).strip()
 
@@ -124,6 +126,16 @@ def repeated_call_message(name: str, times: int, change_tools: Sequence[str] = (
         f"You {made} {name}{f' {times} times' if times > 1 else ''}. {after}",
         f"Stop repeating {name}. {after if change_tools else 'Answer in words now.'}",
     )
+
+
+def limited_call_message(name: str, limits: Sequence[str], example: str) -> Wordings:
+    return (f"You already made this call of {name}. To see more, call it without {_join(limits)}:\n{example}",)
+
+
+def failed_call_message(name: str, wrong: Sequence[str], example: str, others: Sequence[str]) -> Wordings:
+    """``example``: the call without the ``wrong`` arguments; "" for none. ``others``: the tools that may help."""
+    instead = f"Call it without {_join(wrong)}:\n{example}" if example else f"Call {_or(others)}." if others else ""
+    return (f"This call of {name} has failed. {instead or 'Use other arguments, or another tool.'}",)
 
 
 def unfinished_change_message(name: str, unused: Sequence[str], change_tools: Sequence[str]) -> Wordings:

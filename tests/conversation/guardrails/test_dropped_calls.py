@@ -343,6 +343,50 @@ def test_question_is_repeated_after_a_repeated_call():
         assert verdict.message.endswith(f"from its result: {request}") == is_repeated
 
 
+LOOK = ToolSet(
+    [
+        definition("read_file", "path", "end_line", required=1),
+        definition("grep", "pattern", "path", required=1),
+        definition("list_dir", "path", required=0),
+    ]
+)
+PART = ("read_file", {"path": "a.md", "end_line": "1"})
+NO_FILE = "error: file not found: a.md"
+
+
+@pytest.mark.parametrize(
+    ("call", "result", "words", "tools"),
+    [
+        (PART, "1| {", '{"path": "a.md"}', ()),
+        (PART, NO_FILE, "This call of read_file has failed. Call grep or list_dir.", ("grep", "list_dir")),
+        (("grep", {"pattern": "x", "path": "f.py"}), "error: path not found: f.py", '{"pattern": "x"}', ()),
+        (("grep", {"pattern": "x"}), "error: no such folder", "has failed. Call list_dir.", ("list_dir",)),
+        (PART, "error: connection lost", "", ()),
+        (("list_dir", {}), "a.md", "from its result: What is in a?", ()),
+    ],
+)
+def test_repeated_call_is_answered_with_a_call_that_may_help(call, result, words, tools):
+    """One with fewer arguments, or of another tool. An error that may pass is not an obstacle."""
+    past = CallHistory("What is in a?", (PastCall(*call, result, not result.startswith("error")),))
+    verdict = Guardrails(LOOK).check_response(past, CandidateAnswer("", (ToolCall("", *call, ""),)))
+    assert words in getattr(verdict, "message", "")
+    assert (isinstance(verdict, Retry), getattr(verdict, "held_to", ())) == (bool(words), tools)
+
+
+def test_truncated_flood_of_unknown_calls_is_no_answer():
+    text = "\n".join([json.dumps({"name": "load_books", "arguments": {"path": "a.py"}})] * 9)
+    past = CallHistory("Find the bug")
+    assert isinstance(Guardrails(LOOK).check_response(past, CandidateAnswer(text), "length"), Retry)
+    assert Guardrails(LOOK).check_response(past, CandidateAnswer("Well, the bug is in"), "length") == Accept()
+
+
+def test_example_of_a_description_is_no_placeholder():
+    described = {"type": "string", "description": "Command to run, for example: python -m pytest -q"}
+    tool = Tool("run", parameters={"type": "object", "properties": {"command": described}})
+    assert find_placeholder(tool, {"command": "python -m pytest -q"}, CallHistory("Test it")) == ""
+    assert find_placeholder(tool, {"command": "command to run, for example"}, CallHistory("Test it")) == "command"
+
+
 def test_copied_description_is_a_placeholder():
     """`Qwen2.5-Coder-0.5B` copied it into the path."""
     described = {"type": "string", "description": "Relative to workspace or absolute"}
@@ -366,6 +410,8 @@ READ_A = PastCall("read_file", {"path": "a.md"}, "a smal tool")
 FIX = 'Fix the typo "smal" in a.md'
 FIXED = PastCall("edit_file", {"path": "a.md", "old": "smal", "new": "small"}, changes=True)
 FIXED_AGAIN = [(FIXED.name, FIXED.arguments)]
+READ_LINES = PastCall("read_file", {"path": "a.md"}, "1| one\n2| two\n")
+REWRITES = ("unasked_action", ("edit_file",))
 FIX_ALL = 'Fix "smal" and replace {{year}} by 2026 in a.md'
 RENAMED = PastCall("edit_file", {"path": "a.py", "old": "def greet", "new": "def hello"}, changes=True)
 RENAME = "Rename the function greet to hello in a.py and in b.py."
@@ -416,6 +462,7 @@ def test_same_edit_by_another_tool_is_a_repetition():
         ("What is in a.md?", (READ_A,), [("delete_file", {"path": "a.md"})], "unasked_action", ()),
         (FIX_ALL, (READ_A, FIXED), [*FIXED_AGAIN], "made_already", ("edit_file",)),
         (RENAME, (RENAMED,), [(RENAMED.name, RENAMED.arguments)], "made_already", ("edit_file",)),
+        ("Add a line to a.md", (READ_LINES,), [("write_file", {"path": "a.md", "content": "x"})], *REWRITES),
         ('Fix "smal"', (), "`edit_file`", "announced_call", ("edit_file",)),
         ("Which port is set in server.ini?", (), "The port is 8080.", "unread_file", ("read_file",)),
         ("How many lines has a.md?", (), "It has 120 lines.", "unread_file", ("read_file",)),
@@ -430,6 +477,8 @@ def test_same_edit_by_another_tool_is_a_repetition():
         (FIX, (READ_A, FIXED), [("delete_file", {"path": "b.md"})], "", ()),
         (FIX, (PastCall(*MILK, changes=True),), [("delete_file", {"path": "n.txt"})], "", ()),
         (FIX_ALL, (READ_A, FIXED), "I fixed it.", "", ()),
+        ("Add x to a.md", (READ_LINES,), [("write_file", {"path": "a.md", "content": "one\ntwo\nx"})], "", ()),
+        ("Update a.md", (READ_LINES,), [("write_file", {"path": "a.md", "content": "x"})], "", ()),
         ("Merge a.md into b.md", (READ_A, FIXED), [("delete_file", {"path": "a.md"})], "", ()),
         ("Edit a.md, print it and remove it", (READ_A, FIXED), [("delete_file", {"path": "a.md"})], "", ()),
         (FIX, (READ_A, PastCall(*EDIT, "ok", changes=True)), "I fixed it.", "", ()),

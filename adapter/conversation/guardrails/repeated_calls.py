@@ -1,0 +1,79 @@
+"""Describe a repeated call to the model: what is left to do, or which other call may help."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+
+from adapter.conversation.guardrails import retry_messages
+from adapter.conversation.guardrails.call_history import CallHistory, PastCall, may_change
+from adapter.conversation.guardrails.file_requests import (
+    find_change_tools,
+    find_listing_tools,
+    find_unused_values,
+    is_question,
+)
+from adapter.conversation.guardrails.loop_detection import find_cycle, is_recent_repeat, repeat_count, repeats_failure
+from adapter.conversation.guardrails.retry_messages import Encode, Wordings
+from adapter.tools.tool import ToolSet
+
+MAX_QUESTION = 300
+"""Maximum length of a question that is repeated in a message, in characters."""
+
+_LIMITS = re.compile(r"(?i)line|limit|offset|max|count|depth|start|end|head|tail")
+"""Matches names of parameters that limit a result."""
+
+
+def describe_repetition(
+    past: CallHistory, call: PastCall, earlier: Sequence[PastCall], tools: ToolSet, encode: Encode,
+    change_tools: tuple[str, ...], repetitions: int,
+) -> tuple[str, Wordings, tuple[str, ...]] | None:  # fmt: skip
+    """Return the guardrail that ``call`` violates because it is a repetition, its message, and the tools to which to
+    constrain the retry; None if it is no repetition.
+
+    ``earlier``: preceding calls in the same answer. ``change_tools``: the tools that may make the requested change.
+    """
+    if (times := repeat_count(past, call, earlier, tools)) > repetitions:
+        return "repeated_call", retry_messages.repeated_call_message(call.name, times, change_tools), change_tools
+    if is_recent_repeat(past, call, earlier, tools):
+        return "made_already", *_describe_success(past, call, tools, encode, change_tools)
+    if failed := repeats_failure(past, call, earlier, tools):
+        return "made_already", *_describe_failure(past, call, failed.result, tools, encode, change_tools)
+    if block := find_cycle(past, call.key, tools):
+        return "cycle", retry_messages.cycle_message([each.name for each in block]), change_tools
+    return None
+
+
+def _describe_success(
+    past: CallHistory, call: PastCall, tools: ToolSet, encode: Encode, change_tools: tuple[str, ...]
+) -> tuple[Wordings, tuple[str, ...]]:
+    if unused := find_unused_values(past):
+        left = find_change_tools(past, tools, is_partly_made=True)
+        return retry_messages.unfinished_change_message(call.name, unused, left), left
+    limits = [name for name in _optional_arguments(call, tools) if _LIMITS.search(name)]
+    if limits and not may_change(call.name, tools) and (example := _call_without(past, call, limits, encode)):
+        return retry_messages.limited_call_message(call.name, limits, example), ()
+    question = past.request if is_question(past.request) and len(past.request) <= MAX_QUESTION else ""
+    return retry_messages.repeated_call_message(call.name, 1, change_tools, question)[:1], change_tools
+
+
+def _describe_failure(
+    past: CallHistory, call: PastCall, error: str, tools: ToolSet, encode: Encode, change_tools: tuple[str, ...]
+) -> tuple[Wordings, tuple[str, ...]]:
+    wrong = [name for name in _optional_arguments(call, tools) if str(call.arguments[name]) in error]
+    example = _call_without(past, call, wrong, encode) if wrong and not change_tools else ""
+    others = () if example else change_tools or find_listing_tools(tools)
+    others = tuple(name for name in others if name != call.name or change_tools)
+    return retry_messages.failed_call_message(call.name, wrong, example, others), others
+
+
+def _optional_arguments(call: PastCall, tools: ToolSet) -> list[str]:
+    tool = tools.match(call.name)
+    return [name for name in call.arguments if tool and name in tool.properties and name not in tool.required]
+
+
+def _call_without(past: CallHistory, call: PastCall, names: Collection[str], encode: Encode) -> str:
+    """Write the call without some arguments; "" if it was made already."""
+    arguments = {name: value for name, value in call.arguments.items() if name not in names}
+    is_new = all(each.name != call.name or each.arguments != arguments for each in past.recent)
+    return encode([(call.name, arguments)]).strip() if is_new else ""
