@@ -310,12 +310,12 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         return ResponseReader(parser, self._observe, self._is_flood)
 
     def _is_flood(self, text: str) -> bool:
-        """Return whether an answer that begins with ``text`` has more calls than will be used, or repeats its own text
-        after a call."""
+        """Return whether an answer that begins with ``text`` has more calls than will be used, or only repeats its own
+        text, outside of a call."""
         assert self._session is not None
         turn = parse(text, self._tools, resolve_format(self.format.name), policy=APPROVED)
-        is_past_call = bool(turn.calls) and not turn.invalid
-        return self._session.is_flood(turn.calls) or (is_past_call and repeats_text(text))
+        is_repeated = not turn.invalid and repeats_text(text, 2 if turn.calls else 4)
+        return is_repeated or self._session.is_flood(turn.calls)
 
     def _generation_prompt(self) -> str | None:
         """Return the end of the prompt, which may open a reasoning block. Return "" if a call is enforced, or None if

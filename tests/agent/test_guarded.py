@@ -197,8 +197,13 @@ def test_flood_of_calls_is_not_received_to_its_end(tmp_path, has_markers):
     assert [len(each.calls) for each in seen if isinstance(each, RunTools)] == [1]
 
 
-def test_answer_that_repeats_its_text_after_a_call_ends(tmp_path):
-    """Qwen2.5-Coder-0.5B wrote objects that are no calls until the context was full. They are not shown to it again."""
+def test_answer_that_repeats_its_text_ends(tmp_path):
+    """Qwen2.5-Coder-0.5B wrote one sentence, or objects that are no calls, until the context was full. After a call,
+    they are not shown to it again."""
+    script = LongScript("", "It means something.")
+    script.answers[0] = "The tool is not the tool that I want to call now.\n" * 3000
+    run(tmp_path, script)
+    assert script.lines < 50
     junk = "\n".join(json.dumps({"type": name, "arguments": {"of": name * 9}}) for name in "abcdefgh")
     script = LongScript(f"{call('look_up', word='foo')}\n{junk}\n" * 300, "It means something.")
     script = LongScript("", "It means something.")

@@ -172,7 +172,8 @@ def test_failing_call_is_not_repeated_forever(exchanged):
         call_id = f"c{number}"
         messages.append({"role": "assistant", "tool_calls": [{"id": call_id, "function": function}]})
         messages.append({"role": "tool", "tool_call_id": call_id, "content": "error: no such file"})
-    assert exchanged(request(messages=messages[:-2]), CALL)[1] == [CALLED]
+    insisted = exchanged(request(messages=messages[:-2]), CALL, CALL)
+    assert insisted[1:3] == ([CALLED], ["failed_already"])
     assert exchanged(request(messages=messages), CALL, "There is no file.")[:2] == ("There is no file.", [])
     assert exchanged(request(messages=messages), CALL, CALL, CALL)[1:3] == ([], ["repeated_call"] * 2)
 

@@ -53,6 +53,7 @@ from adapter.conversation.guardrails.response_checks import (
     ignores_failed_result,
     is_blanket_refusal,
     is_call_shaped,
+    read_leading_call,
     writes_other_roles,
     wrongly_refused_tool,
 )
@@ -191,12 +192,17 @@ class Guardrails:
 
     def check_response(self, past: CallHistory, answer: CandidateAnswer, finish_reason: str | None = "stop") -> Verdict:
         """Check an answer like `check`, but with a conversation that is already parsed."""
-        is_usable = finish_reason == "length" and not is_call_shaped(answer.content, past.request)
-        fault = None if is_usable else next(self.faults(past, answer), None)
+        is_unusable = is_call_shaped(answer.content, past.request) and not self._names_tool(answer.content)
+        is_cut = finish_reason == "length" and not is_unusable
+        fault = None if is_cut else next(self.faults(past, answer), None)
         verdict = ACCEPT if fault is None else self.verdict(fault)
         if isinstance(verdict, Retry):
             self.remember_message(verdict.message, past, answer)
         return verdict
+
+    def _names_tool(self, content: str) -> bool:
+        """Return whether the call in JSON that ``content`` begins with has a known tool."""
+        return self.tools.match(str(read_leading_call(content).get("name"))) is not None
 
     def remember_message(self, message: str, past: CallHistory, answer: CandidateAnswer) -> None:
         """Remember a message sent after ``answer``, so that a copy of it is recognized (`own_words`)."""

@@ -20,7 +20,7 @@ RECENT = 4
 """Number of calls within which a repetition is noticed at once. A model may not remember older results."""
 
 BLOCK = 200
-"""Number of characters after a call that an answer does not repeat by chance."""
+"""Number of characters that an answer does not repeat by chance."""
 
 LONGEST_CYCLE, ROUNDS = 4, 2
 """Maximum number of calls in a cycle, and maximum number of rounds."""
@@ -47,9 +47,9 @@ _NOT_YET = re.compile(
 """Matches results that may change later."""
 
 
-def repeats_text(text: str) -> bool:
-    """Return whether the last `BLOCK` characters of ``text`` occur in it before."""
-    return text.find(text[-BLOCK:], 0, -BLOCK) >= 0
+def repeats_text(text: str, times: int) -> bool:
+    """Return whether the last `BLOCK` characters of ``text`` occur ``times`` times in it."""
+    return len(text) >= BLOCK * times and text.count(text[-BLOCK:]) >= times
 
 
 def asks_for_repetition(request: str) -> bool:

@@ -38,7 +38,7 @@ def describe_repetition(
     if is_recent_repeat(past, call, earlier, tools):
         return "made_already", *_describe_success(past, call, tools, encode, change_tools)
     if failed := repeats_failure(past, call, earlier, tools):
-        return "made_already", *_describe_failure(past, call, failed.result, tools, encode, change_tools)
+        return "failed_already", *_describe_failure(past, call, failed.result, tools, encode, change_tools)
     if block := find_cycle(past, call.key, tools):
         return "cycle", retry_messages.cycle_message([each.name for each in block]), change_tools
     return None

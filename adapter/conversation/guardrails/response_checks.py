@@ -195,11 +195,16 @@ def find_leading_call(text: str) -> str:
 
 def find_arguments(text: str) -> JsonObject:
     """Return the arguments of the call in JSON that ``text`` begins with; empty if there is none."""
+    found = (read_leading_call(text).get(key) for key in ("arguments", "parameters"))
+    return next((arguments for arguments in found if isinstance(arguments, dict)), {})
+
+
+def read_leading_call(text: str) -> JsonObject:
+    """Return the call in JSON that ``text`` begins with; empty if there is none."""
     whole = find_leading_call(text)
     value = json.loads(whole) if whole else None
     call = value[0] if isinstance(value, list) and value else value
-    found = (call.get(key) for key in ("arguments", "parameters")) if isinstance(call, dict) else ()
-    return next((arguments for arguments in found if isinstance(arguments, dict)), {})
+    return call if isinstance(call, dict) else {}
 
 
 def is_call_shaped(content: str, request: str) -> bool:

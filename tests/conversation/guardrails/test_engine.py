@@ -120,6 +120,7 @@ def test_truncated_call_message_shows_an_example_of_its_tool():
     assert again.held_to == ("run_command",)
 
 
+NO_FILE = PastCall("read_file", {"path": "a"}, "error: no such file", ok=False)
 FAULTS: list[tuple[str, str, tuple[PastCall, ...], str]] = [
     (
         "unreadable_call",
@@ -149,6 +150,7 @@ FAULTS: list[tuple[str, str, tuple[PastCall, ...], str]] = [
         (READ, SEARCH) * 2,
         "read_file -> web_search",
     ),
+    ("failed_already", call("read_file", path="a"), (NO_FILE,), "This call of read_file has failed"),
     ("empty_answer", "", (), "Your answer is empty"),
     ("empty_answer", "<think>Hm.</think>", (), "only reasoning"),
     ("invented_result", "<tool_response>\nsunny\n</tool_response>\nIt is sunny.", (), "Only the tool returns results"),
