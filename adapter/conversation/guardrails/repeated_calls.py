@@ -11,6 +11,7 @@ from adapter.conversation.guardrails.file_requests import (
     find_change_tools,
     find_listing_tools,
     find_unused_values,
+    has_changed,
     is_question,
 )
 from adapter.conversation.guardrails.loop_detection import find_cycle, is_recent_repeat, repeat_count, repeats_failure
@@ -35,9 +36,15 @@ def describe_repetition(
     """
     if (times := repeat_count(past, call, earlier, tools)) > repetitions:
         return "repeated_call", retry_messages.repeated_call_message(call.name, times, change_tools), change_tools
-    if is_recent_repeat(past, call, earlier, tools):
+    is_repeated = is_recent_repeat(past, call, earlier, tools)
+    failed = None if is_repeated else repeats_failure(past, call, earlier, tools)
+    if (is_repeated or failed) and (unused := find_unused_values(past)):
+        left = find_change_tools(past, tools, is_partly_made=True)
+        words = retry_messages.unfinished_change_message(call.name, unused, left)
+        return "made_already" if is_repeated else "failed_already", words, left
+    if is_repeated:
         return "made_already", *_describe_success(past, call, tools, encode, change_tools)
-    if failed := repeats_failure(past, call, earlier, tools):
+    if failed:
         return "failed_already", *_describe_failure(past, call, failed.result, tools, encode, change_tools)
     if block := find_cycle(past, call.key, tools):
         return "cycle", retry_messages.cycle_message([each.name for each in block]), change_tools
@@ -47,9 +54,6 @@ def describe_repetition(
 def _describe_success(
     past: CallHistory, call: PastCall, tools: ToolSet, encode: Encode, change_tools: tuple[str, ...]
 ) -> tuple[Wordings, tuple[str, ...]]:
-    if unused := find_unused_values(past):
-        left = find_change_tools(past, tools, is_partly_made=True)
-        return retry_messages.unfinished_change_message(call.name, unused, left), left
     limits = [name for name in _optional_arguments(call, tools) if _LIMITS.search(name)]
     if limits and not may_change(call.name, tools) and (example := _call_without(past, call, limits, encode)):
         return retry_messages.limited_call_message(call.name, limits, example), ()
@@ -62,7 +66,7 @@ def _describe_failure(
 ) -> tuple[Wordings, tuple[str, ...]]:
     wrong = [name for name in _optional_arguments(call, tools) if str(call.arguments[name]) in error]
     example = _call_without(past, call, wrong, encode) if wrong and not change_tools else ""
-    others = () if example else change_tools or find_listing_tools(tools)
+    others = () if example or has_changed(past) else change_tools or find_listing_tools(tools)
     others = tuple(name for name in others if name != call.name or change_tools)
     return retry_messages.failed_call_message(call.name, wrong, example, others), others
 

@@ -412,6 +412,7 @@ FIXED = PastCall("edit_file", {"path": "a.md", "old": "smal", "new": "small"}, c
 FIXED_AGAIN = [(FIXED.name, FIXED.arguments)]
 READ_LINES = PastCall("read_file", {"path": "a.md"}, "1| one\n2| two\n")
 REWRITES = ("unasked_action", ("edit_file",))
+EQUAL = PastCall("edit_file", {"path": "a.md", "old": "a", "new": "a"}, "error: no change", ok=False)
 FIX_ALL = 'Fix "smal" and replace {{year}} by 2026 in a.md'
 RENAMED = PastCall("edit_file", {"path": "a.py", "old": "def greet", "new": "def hello"}, changes=True)
 RENAME = "Rename the function greet to hello in a.py and in b.py."
@@ -463,6 +464,8 @@ def test_same_edit_by_another_tool_is_a_repetition():
         (FIX_ALL, (READ_A, FIXED), [*FIXED_AGAIN], "made_already", ("edit_file",)),
         (RENAME, (RENAMED,), [(RENAMED.name, RENAMED.arguments)], "made_already", ("edit_file",)),
         ("Add a line to a.md", (READ_LINES,), [("write_file", {"path": "a.md", "content": "x"})], *REWRITES),
+        (FIX_ALL, (READ_A, FIXED, EQUAL), [(EQUAL.name, EQUAL.arguments)], "failed_already", ("edit_file",)),
+        (FIX, (READ_A, FIXED, EQUAL), [(EQUAL.name, EQUAL.arguments)], "failed_already", ()),
         ('Fix "smal"', (), "`edit_file`", "announced_call", ("edit_file",)),
         ("Which port is set in server.ini?", (), "The port is 8080.", "unread_file", ("read_file",)),
         ("How many lines has a.md?", (), "It has 120 lines.", "unread_file", ("read_file",)),
