@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from adapter.backends.chat_client_check import as_chat_client
 from adapter.backends.template_chat import TemplateChat
 from adapter.conversation.guardrails.call_history import CallHistory
-from adapter.conversation.guardrails.file_requests import lines_of_result
+from adapter.conversation.guardrails.file_requests import find_unused_values, has_changed, lines_of_result
 from adapter.core.errors import ToolError, UsageError
 from adapter.core.events import JsonObject
 from adapter.grammars.constraint_mode import Constraint
@@ -121,13 +121,18 @@ def find_named_values(past: CallHistory, tools: ToolSet, *, is_small: bool = Fal
     any value.
 
     ``is_small``: also limit the old text of an edit to text that can be in the file, because small models invent it:
-    the two quoted texts of a request, or the lines of the first file that was read and is not changed yet.
+    the two quoted texts of a request, the two values of it that no change has used, or the lines of the first file that
+    was read and is not changed yet.
     """
     paths, texts = find_paths(past.request), find_quoted(past.request)
     changed = {str(value) for call in past.recent if call.ok and call.changes for value in call.arguments.values()}
     left = [path for path in paths if path not in changed] or paths
     found = {path: lines for path in left if len(texts) != 2 and is_small and (lines := _lines_of(path, past))}
     lines = next(iter(found.values()), [])
+    values = [value for value in find_unused_values(past) if value not in paths] if lines and has_changed(past) else []
+    olds = [value for value in values if any(value in line for line in lines)]
+    if len(olds) == 1 and len(values) == 2:
+        texts = [*olds, *(value for value in values if value not in olds)]
     paths = [next(iter(found))] if found else paths
     choices: dict[tuple[str, str] | str, Sequence[str]] = {}
     for tool in tools.values():

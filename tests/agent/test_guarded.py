@@ -225,6 +225,19 @@ def test_long_answer_without_surplus_calls_is_received(tmp_path):
     assert [len(each.calls) for each in seen if isinstance(each, RunTools)] == [40]
 
 
+def test_rest_of_a_replacement_takes_the_unused_values():
+    """The line would be too much to replace."""
+    blade = ToolSet([get_dialect("blade").tools["edit_file"]])
+    edit = {"path": "a.txt", "old_content": "{{name}}", "new_content": "Anna"}
+    calls = (
+        PastCall("edit_file", edit, "ok", changes=True),
+        PastCall("read_file", {"path": "a.txt"}, "Order {{order}}."),
+    )
+    past = CallHistory("In a.txt, replace {{name}} with Anna and {{order}} with 5512.", calls)
+    choices = {"path": ["a.txt"], "old_content": ["{{order}}"], "new_content": ["5512"]}
+    assert {key[1]: values for key, values in find_named_values(past, blade, is_small=True).items()} == choices
+
+
 @pytest.mark.parametrize(
     ("request_", "is_small", "choices"),
     [

@@ -31,6 +31,7 @@ from adapter.conversation.guardrails.file_requests import (
     omits_change,
     omits_file_content,
     removes_needed_file,
+    replaces_instead_of_adding,
 )
 from adapter.conversation.guardrails.loop_detection import REPETITIONS
 from adapter.conversation.guardrails.registry import (
@@ -359,6 +360,8 @@ class Guardrails:
         ):
             words = retry_messages.unasked_removal_message(call.name, change_tools)
             yield Violation("unasked_action", words, change_tools)
+        elif replaces_instead_of_adding(current, past):
+            yield Violation("unasked_action", retry_messages.dropped_text_message(), (call.name,))
         elif removes_needed_file(current, past):
             yield Violation("unasked_action", retry_messages.unasked_removal_message(call.name))
         found = describe_repetition(past, current, earlier, self.tools, self.encode, change_tools, repetitions)

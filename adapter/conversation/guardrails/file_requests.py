@@ -15,6 +15,7 @@ from adapter.conversation.guardrails.empty_claims import expects_information
 from adapter.conversation.guardrails.surplus_calls import asks_for_removal, is_removal
 from adapter.prompting.intent.bm25 import split_words
 from adapter.prompting.intent.text_values import find_paths, find_quoted
+from adapter.tools.argument_synonyms import NEW_TEXT, OLD_TEXT
 from adapter.tools.tool import Tool, ToolSet
 
 _REQUEST = re.compile(
@@ -32,6 +33,7 @@ _EXPLAINS = re.compile(
 )
 """Matches answers that may explain why nothing was changed."""
 _MAY_REMOVE = frozenset({"delete", "move", "remove", "rename", "replace"})
+_ADDS = frozenset({"add", "append", "insert"})
 _KEEPS_REST = frozenset({"add", "append", "fix", "insert", "set"})
 _CORRECTS = frozenset({"edit", "fix", "rename", "replace", "set"})
 """Verbs of requests that need no other file than those that they name."""
@@ -82,7 +84,7 @@ def has_changed(past: CallHistory) -> bool:
 def find_unused_values(past: CallHistory) -> list[str]:
     """Return the values of a requested change that no successful change has used: paths, numbers, quoted texts and
     template variables."""
-    if _REQUEST.match(past.request.lstrip()) is None or not has_changed(past):
+    if _REQUEST.match(past.request.lstrip()) is None:
         return []
     values = [*find_quoted(past.request), *_VALUE.findall(past.request), *find_paths(past.request)]
     used = "\n".join(text for call in past.recent if call.ok and call.changes for text in strings_in(call.arguments))
@@ -147,6 +149,18 @@ def omits_file_content(call: PastCall, past: CallHistory) -> bool:
     texts = [each.result for each in past.recent if each.ok and not paths.isdisjoint(map(str, each.arguments.values()))]
     known = [line.strip() for line in lines_of_result(texts[-1]) if split_words(line)] if paths and texts else []
     return len(known) > 1 and sum(line in content for line in known) * 2 < len(known)
+
+
+def replaces_instead_of_adding(call: PastCall, past: CallHistory) -> bool:
+    """Return whether an edit drops words of its old text, although the request only adds something."""
+    request = _REQUEST.match(past.request.lstrip())
+    if request is None or request["verb"].lower() not in _ADDS:
+        return False
+    old, new = (
+        next((text for name, text in call.arguments.items() if name in names and isinstance(text, str)), "")
+        for names in (OLD_TEXT, NEW_TEXT)
+    )
+    return bool(old and new) and not set(split_words(old)) <= set(split_words(new))
 
 
 def removes_needed_file(call: PastCall, past: CallHistory) -> bool:

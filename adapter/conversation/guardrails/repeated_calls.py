@@ -38,7 +38,7 @@ def describe_repetition(
         return "repeated_call", retry_messages.repeated_call_message(call.name, times, change_tools), change_tools
     is_repeated = is_recent_repeat(past, call, earlier, tools)
     failed = None if is_repeated else repeats_failure(past, call, earlier, tools)
-    if (is_repeated or failed) and (unused := find_unused_values(past)):
+    if (is_repeated or failed) and has_changed(past) and (unused := find_unused_values(past)):
         left = find_change_tools(past, tools, is_partly_made=True)
         words = retry_messages.unfinished_change_message(call.name, unused, left)
         return "made_already" if is_repeated else "failed_already", words, left

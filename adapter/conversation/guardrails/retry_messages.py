@@ -159,6 +159,10 @@ def unasked_removal_message(name: str, change_tools: Sequence[str] = ()) -> Word
     return (f"The user did not ask for {name}. {f'Call {_or(change_tools)}' if change_tools else 'Answer'} instead.",)
 
 
+def dropped_text_message() -> Wordings:
+    return ("The request only adds something. The new text must repeat the old text, and then continue.",)
+
+
 def cycle_message(names: Sequence[str]) -> Wordings:
     return (
         f"You are in a loop: {' -> '.join(names)} again and again. Answer from the results, or call another tool.",
