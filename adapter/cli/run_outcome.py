@@ -4,13 +4,13 @@ calls."""
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from adapter.agent.response_reader import AgentEvent
-from adapter.conversation.guardrails.call_history import asks_for_change
-from adapter.conversation.guardrails.file_requests import requests_file_change
+from adapter.conversation.guardrails.call_history import CallHistory, PastCall, asks_for_change
+from adapter.conversation.guardrails.file_requests import find_unused_values, requests_file_change
 from adapter.conversation.session import REASONS, Finished, Reason
-from adapter.core.events import InvalidToolCall, ToolResult
+from adapter.core.events import InvalidToolCall, JsonObject, ToolCall, ToolResult
 from adapter.editing.rejection import NEEDLESS
 from adapter.tools.tool import ToolSet
 
@@ -58,13 +58,19 @@ class CallTally:
     """Number of these calls that changed files."""
     stopped: int = 0
     """Number of refused or failed calls with an effect in `ACTING`."""
+    past: list[PastCall] = field(default_factory=list)
+    """The calls with an effect in `ACTING`."""
     last_failed: bool = False
     """True if the last call with such an effect failed or was refused, unless it would not have changed anything."""
+
+    _arguments: dict[str, JsonObject] = field(default_factory=dict)
 
     def __call__(self, event: AgentEvent) -> None:
         match event:
             case InvalidToolCall():
                 self.unreadable += 1
+            case ToolCall():
+                self._arguments[event.id] = event.arguments
             case ToolResult():
                 self._count(event)
             case _:
@@ -79,6 +85,8 @@ class CallTally:
             self.acted += result.ok
             self.changed += result.ok and tool.effect != "execute"
             self.stopped += not result.ok
+            arguments = self._arguments.get(result.call_id, {})
+            self.past.append(PastCall(result.name, arguments, ok=result.ok, changes=tool.effect != "execute"))
             self.last_failed = not result.ok and not any(f": {kind}: " in (result.error or "") for kind in NEEDLESS)
 
 
@@ -90,6 +98,9 @@ def run_outcome(done: Finished, tally: CallTally, task: str = "") -> tuple[int, 
         return 1, f"nothing was changed, because the call only read: {HINTS['unsuccessful']}"
     code, hint, counts = EXIT_CODES.get(done.reason, 1), HINTS.get(done.reason), _format_counts(tally)
     if done.reason in ("repetition", "stuck") and tally.acted and not tally.last_failed:
+        left = [value for value in find_unused_values(CallHistory(task, tuple(tally.past))) if not value[0].isdigit()]
+        if tally.changed and left:
+            return 1, f"the change is made only in part, without {', '.join(left)}: {counts}"
         return 0, f"the {'change is made' if tally.changed else 'command was run'}: {counts}"
     if done.reason == "answered" and not tally.acted:
         if tally.calls and _CLAIMS_CHANGE.search(done.content):

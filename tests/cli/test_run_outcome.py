@@ -4,7 +4,7 @@ import pytest
 
 from adapter.cli.run_outcome import NO_CALL_HINT, CallTally, run_outcome
 from adapter.conversation.session import Finished
-from adapter.core.events import InvalidToolCall, ToolResult
+from adapter.core.events import InvalidToolCall, ToolCall, ToolResult
 from adapter.dialects import get_dialect
 
 OK, FAILED = {"ok": True}, {"ok": False}
@@ -114,6 +114,27 @@ def test_ending_reports_reason_and_counts(reason, results, code, line):
     found, output = told(*results, reason=reason)
     assert found == code
     assert output.startswith(line)
+
+
+@pytest.mark.parametrize(
+    ("task", "left"),
+    [
+        ("Rename the function greet to hello in a.py and in b.py", "b.py"),
+        ('Replace "greet" with "hello" in a.py, and {{year}} with 2026', "{{year}}"),
+        ("Rename the function greet to hello in a.py, at line 3", ""),
+        ("Rename the function greet to hello", ""),
+    ],
+)
+def test_run_that_makes_a_part_of_the_change_fails(task, left):
+    """A small model repeated its first edit."""
+    tally = CallTally(get_dialect("blade").tools)
+    edit = {"path": "a.py", "old_text": "greet", "new_text": "hello"}
+    tally(ToolCall("c1", "apply_edit", edit, ""))
+    tally(ToolResult("apply_edit", content="", ok=True, call_id="c1"))
+    code, line = run_outcome(Finished("repetition", ""), tally, task)
+    assert (code, line) == (
+        (1, f"the change is made only in part, without {left}: 1 call") if left else (0, "the change is made: 1 call")
+    )
 
 
 @pytest.mark.parametrize(

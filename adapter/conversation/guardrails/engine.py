@@ -26,6 +26,8 @@ from adapter.conversation.guardrails.copied_text import SentMessages, find_place
 from adapter.conversation.guardrails.file_requests import (
     find_change_tools,
     find_next_tools,
+    find_unused_values,
+    has_changed,
     invents_content,
     is_blind_overwrite,
     omits_change,
@@ -392,7 +394,8 @@ class Guardrails:
             words = retry_messages.wrong_markup_message(self._example(examples))
             yield Violation("wrong_markup", words, tuple(tools), is_free_first=True)
         elif is_call_shaped(content, past.request):
-            likely = find_next_tools(past, tools)
+            is_partly_made = has_changed(past) and bool(find_unused_values(past))
+            likely = find_next_tools(past, tools) or find_change_tools(past, tools, is_partly_made=is_partly_made)
             words = retry_messages.call_as_answer_message(tools, likely or self._likely_tools(past))
             yield Violation("call_as_answer", words, likely)
         if named := tools.get(content.strip("`*.() \n")):

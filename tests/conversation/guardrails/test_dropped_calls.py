@@ -467,6 +467,7 @@ def test_same_edit_by_another_tool_is_a_repetition():
         (FIX_ALL, (READ_A, FIXED, EQUAL), [(EQUAL.name, EQUAL.arguments)], "failed_already", ("edit_file",)),
         (FIX, (READ_A, FIXED, EQUAL), [(EQUAL.name, EQUAL.arguments)], "failed_already", ()),
         ("Add x to a.md", (READ_LINES,), [("edit_file", {"path": "a.md", "old": "two", "new": "x"})], *REWRITES),
+        (RENAME, (RENAMED,), '{"name": "edit them", "arguments": {"of": "b"}}', "call_as_answer", ("edit_file",)),
         ('Fix "smal"', (), "`edit_file`", "announced_call", ("edit_file",)),
         ("Which port is set in server.ini?", (), "The port is 8080.", "unread_file", ("read_file",)),
         ("How many lines has a.md?", (), "It has 120 lines.", "unread_file", ("read_file",)),
