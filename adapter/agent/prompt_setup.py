@@ -162,7 +162,7 @@ def _lines_of(path: str, past: CallHistory) -> list[str]:
     known = [line for line in lines if stems(line)]
     asked = stems(past.request.replace(path, ""))
     if _ADDS.isdisjoint(asked):
-        known = [line for line in known if not set(asked).isdisjoint(stems(line))] or known
+        known = [line.strip() for line in known if not set(asked).isdisjoint(stems(line))] or known
     else:
         leads = [*map(_lead, known), None]
         known = [line for line, lead, after in zip(known, leads, leads[1:], strict=False) if lead != after]

@@ -243,8 +243,8 @@ def test_rest_of_a_replacement_takes_the_unused_values():
     [
         ("In a.md, set the size to 8", True, {"path": ["a.md"], "old_text": ["size = 7"]}),
         ("In b.md and in a.md, set the size to 8", True, {"path": ["a.md"], "old_text": ["size = 7"]}),
-        ("In a.md, fix it", True, {"path": ["a.md"], "old_text": ["# Tools", "size = 7"]}),
-        ("Add the size to a.md", True, {"path": ["a.md"], "old_text": ["# Tools", "size = 7"]}),
+        ("In a.md, fix it", True, {"path": ["a.md"], "old_text": ["# Tools", "  size = 7"]}),
+        ("Add the size to a.md", True, {"path": ["a.md"], "old_text": ["# Tools", "  size = 7"]}),
         ("Add a nut to c.yaml", True, {"path": ["c.yaml"], "old_text": ["  - pear"]}),
         ("In a.md, set the size to 8", False, {"path": ["a.md"]}),
         ("In b.md, set the size to 8", True, {"path": ["b.md"]}),
@@ -258,7 +258,7 @@ def test_rest_of_a_replacement_takes_the_unused_values():
 def test_enforced_call_takes_the_values_of_the_request(request_, is_small, choices):
     blade = get_dialect("blade").tools
     tools = ToolSet([blade["apply_edit"], blade["move_file"]])
-    read = PastCall("read_file_range", {"path": "a.md"}, "1: # Tools\n2: }\n3: size = 7")
+    read = PastCall("read_file_range", {"path": "a.md"}, "1: # Tools\n2: }\n3:   size = 7")
     listed = PastCall("read_file", {"path": "c.yaml"}, "nuts:\n  - oak\n  - pear\n")
     found = find_named_values(CallHistory(request_, (read, listed)), tools, is_small=is_small)
     values = {key[1]: list(allowed) for key, allowed in found.items()}
