@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from adapter.core.events import Json, JsonObject
 from adapter.prompting.intent.candidate_values import find_candidates
+from adapter.prompting.intent.text_values import find_paths
 from adapter.tools.example_calls import example_call
 from adapter.tools.tool import Tool, ToolSet
 
@@ -29,7 +30,8 @@ MAX_CHOICES = 3
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """Writes example calls in the model's format, with values from the user's ``request``."""
+    """Writes example calls in the model's format, with values from the user's ``request`` where it has only one, or
+    paths."""
 
     encode: Encode
     request: str = ""
@@ -37,9 +39,11 @@ class Examples:
     def render(self, tool: Tool, arguments: Mapping[str, Json] | None = None) -> str:
         """Write a valid call. ``arguments``: values for the example."""
         known: dict[str, Json] = {}
+        paths: set[Json] = {*find_paths(self.request)}
         for name in tool.required if self.request else ():
-            values = [value for value in find_candidates(self.request, tool, name) if value not in known.values()]
-            known |= {name: values[0]} if values else {}
+            values = find_candidates(self.request, tool, name)
+            new = [value for value in values if value not in known.values()]
+            known |= {name: new[0]} if new and (len(values) == 1 or set(values) <= paths) else {}
         example = example_call(replace(tool, example=None), {**known, **(arguments or {})})
         return self.encode([(tool.name, example)]).strip()
 

@@ -14,6 +14,7 @@ from adapter.conversation.guardrails.engine import Accept, Guardrails, Retry
 from adapter.conversation.guardrails.loop_detection import is_recent_repeat
 from adapter.conversation.guardrails.registry import parse_guardrails
 from adapter.conversation.guardrails.response_checks import CandidateAnswer
+from adapter.conversation.guardrails.retry_messages import Examples
 from adapter.core.events import InvalidToolCall, ToolCall
 from adapter.core.turn import Turn
 from adapter.dialects import get_dialect
@@ -546,3 +547,14 @@ def test_equal_failures_count_as_a_repeated_call():
         answer = CandidateAnswer("", turn(OTHER_EDIT).calls)
         verdict = Guardrails(TOOLS).check_response(CallHistory("Go", tuple(past)), answer)
         assert getattr(verdict, "guardrail", "") == guardrail
+
+
+def test_example_has_one_of_several_paths_but_no_other_value():
+    """A small model copies the example: a wrong path can be corrected, a wrong text is written."""
+    for request, arguments in (
+        ("Read a.md and b.md", {"path": "a.md"}),
+        ('In a.md, add f, so that f("hi") is "HI!"', {"path": "a.md", "old": "your old", "new": "your new"}),
+    ):
+        tool = next(tool for tool in TOOLS.values() if {*tool.required} == {*arguments})
+        example = Examples(lambda calls: json.dumps(calls), request).render(tool)
+        assert json.loads(example) == [[tool.name, arguments]]
