@@ -129,8 +129,8 @@ def find_named_values(past: CallHistory, tools: ToolSet, *, is_small: bool = Fal
     left = [path for path in paths if path not in changed] or paths
     found = {path: lines for path in left if len(texts) != 2 and is_small and (lines := _lines_of(path, past))}
     lines = next(iter(found.values()), [])
-    values = [value for value in find_unused_values(past) if value not in paths] if lines and has_changed(past) else []
-    olds = [value for value in values if any(value in line for line in lines)]
+    values = [value for value in find_unused_values(past) if value not in paths] if has_changed(past) else []
+    olds = [value for value in values if value.startswith("{{") or any(value in line for line in lines)]
     if len(olds) == 1 and len(values) == 2:
         texts = [*olds, *(value for value in values if value not in olds)]
     paths = [next(iter(found))] if found else paths
