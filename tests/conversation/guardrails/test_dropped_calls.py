@@ -368,8 +368,9 @@ NO_FILE = "error: file not found: a.md"
 )
 def test_repeated_call_is_answered_with_a_call_that_may_help(call, result, words, tools):
     """One with fewer arguments, or of another tool. An error that may pass is not an obstacle."""
-    past = CallHistory("What is in a?", (PastCall(*call, result, not result.startswith("error")),))
-    verdict = Guardrails(LOOK).check_response(past, CandidateAnswer("", (ToolCall("", *call, ""),)))
+    name, arguments = call
+    past = CallHistory("What is in a?", (PastCall(name, arguments, result, not result.startswith("error")),))
+    verdict = Guardrails(LOOK).check_response(past, CandidateAnswer("", (ToolCall("", name, arguments, ""),)))
     assert words in getattr(verdict, "message", "")
     assert (isinstance(verdict, Retry), getattr(verdict, "held_to", ())) == (bool(words), tools)
 
