@@ -1,8 +1,9 @@
 """Run every folder of fixtures/edits: a text, a call, and the expected result.
 
 ``input`` is the text and ``call.json`` has the arguments of `patch_text` (``text`` instead of ``patches`` for other
-edit formats; ``source``: the public report that inspired the case). ``expected`` is the resulting text, or
-``expected_error`` has fragments of the rejection, one JSON string per line. The folder's name is the claim.
+edit formats), and optionally its ``source``, the public report that inspired the case, and ``why``, the reason for the
+result. ``expected`` is the resulting text, or ``expected_error`` has fragments of the rejection, one JSON string per
+line. The folder's name is the claim.
 """
 
 import json
@@ -21,6 +22,7 @@ def run(folder):
     text = (folder / "input").read_bytes().decode()
     call = json.loads((folder / "call.json").read_text())
     call.pop("source", None)
+    call.pop("why", None)
     names = ParameterNames(**call.pop("names", {}))
     patches = call.pop("text") if "text" in call else call.pop("patches")
     return patch_text(text, patches, names=names, **call)
@@ -28,7 +30,7 @@ def run(folder):
 
 @pytest.mark.parametrize("folder", [case for case in CASES if (case / "expected").exists()], ids=lambda path: path.name)
 def test_an_edit_gives_the_expected_bytes(folder):
-    """C250: the whole text, byte for byte; tolerated differences have notes."""
+    """C250, D2, D3, D4: the whole text, byte for byte; tolerated differences have notes."""
     result = run(folder)
     assert result.text == (folder / "expected").read_bytes().decode()
     assert all(match.notes or match.strictness == "exact" for match in result.matches)
@@ -38,7 +40,7 @@ def test_an_edit_gives_the_expected_bytes(folder):
     "folder", [case for case in CASES if (case / "expected_error").exists()], ids=lambda path: path.name
 )
 def test_rejection_contains_the_expected_messages(folder):
-    """The reason, the lines, the next step."""
+    """D5: the reason, the lines, the next step."""
     with pytest.raises(EditError) as caught:
         run(folder)
     for line in (folder / "expected_error").read_text().splitlines():
