@@ -27,25 +27,25 @@ _NOTATIONS: tuple[tuple[FormatDetector, FormatParser], ...] = (
     (is_unified_diff, parse_unified_diff),
     (is_whole_file, parse_whole_files),
 )
-"""Text is parsed by the first format whose detector accepts it."""
+"""Text is parsed by the first format whose detector accepts it and that finds changes in it."""
 
 
 def is_known_notation(text: str) -> bool:
     """Return whether ``text`` is in a known edit format other than JSON."""
-    return _find_parser(normalize_newlines(text).split("\n")) is not None
+    return any(_find_parsers(normalize_newlines(text).split("\n")))
 
 
 def parse_notation(text: str) -> list[ParsedEdit]:
     """Return the edits of ``text`` in order. Raises FormatError if its format is unknown."""
     lines = normalize_newlines(text).split("\n")
-    parser = _find_parser(lines)
-    if parser is None:
+    parsers = _find_parsers(lines)
+    if not parsers:
         raise FormatError(
             "expected a unified diff, a '*** Begin Patch' envelope, SEARCH/REPLACE blocks, JSON with old_text and "
             f"new_text, or a whole file in a fence below its path; got {text[:60]!r}"
         )
-    edits = parser(lines)
-    if not edits:
+    edits = next(filter(None, (parse(lines) for parse in parsers)), None)
+    if edits is None:
         raise FormatError(f"the edit has no changes: {text[:60]!r}")
     return edits
 
@@ -64,5 +64,5 @@ def require_single_file(edits: Sequence[ParsedEdit]) -> list[Patch]:
     return [patch for edit in edits for patch in edit.patches]
 
 
-def _find_parser(lines: Sequence[str]) -> FormatParser | None:
-    return next((parse for detects, parse in _NOTATIONS if detects(lines)), None)
+def _find_parsers(lines: Sequence[str]) -> list[FormatParser]:
+    return [parse for detects, parse in _NOTATIONS if detects(lines)]
