@@ -23,10 +23,11 @@ from adapter.editing.document import format_line_range
 from adapter.editing.matching.normalize import DISTINCTIVE_LETTERS, count_letters, is_distinctive
 from adapter.editing.repairs.reindent import indent_of, indent_width
 
-MIN_KEPT = 0.5
-"""Minimum share of the non-blank lines of a span that a piece with fewer lines keeps."""
-MIN_REWRITTEN = 0.5
-"""Minimum number of added lines, as a share of the removed lines, that replace those."""
+MIN_DROPPED, MAX_DROPPED = 3, 0.5
+"""Lines, and share of the names of a span, that a piece may have forgotten rather than deleted. Nobody leaves out one
+or two lines to write less."""
+SHORTENED = 4
+"""Factor by which removed lines outnumber those in their place if the piece may have forgotten them."""
 MAX_SLACK = 30
 """Number of lines by which a span may be longer than twice its piece."""
 MARGIN = 3.0
@@ -71,10 +72,12 @@ class Placement(NamedTuple):
 
 
 class _Fit(NamedTuple):
-    """The distinctive lines that a piece adds and deletes at a span, and the letters that it keeps at both ends."""
+    """The distinctive lines that a piece adds and deletes at a span, not those that it only indents differently, the
+    number of ``lost`` lines, and the letters that it keeps at both ends."""
 
     added: Counter[str]
     deleted: Counter[str]
+    lost: int
     kept_above: int
     kept_below: int
 
@@ -224,6 +227,8 @@ class PiecePlacer:
             if is_one_line or not (is_larger or _contains(span, each)):
                 continue
             there = self._fit(piece, each)
+            if not is_larger and there.lost and not loses_name:
+                continue  # both change lines, and `span` scores more
             is_alike = (each.start == span.start or there.kept_above >= here.kept_above) and (
                 each.end == span.end or there.kept_below >= here.kept_below
             )
@@ -233,8 +238,9 @@ class PiecePlacer:
         return rivals
 
     def _loses_name(self, piece: Piece, span: Placement) -> bool:
-        """Return whether the shallowest lines of ``span`` have names that ``piece`` has less often."""
-        depth = min(indent_width(line) for line in self._old[span.start : span.end] if line)
+        """Return whether the shallowest lines with names of ``span`` have names that ``piece`` has less often."""
+        named = filter(_NAME.search, self._old[span.start : span.end])
+        depth = min(map(indent_width, named), default=0)
         before, after = (
             Counter(name for line in part if indent_width(line) == depth for name in _NAME.findall(line))
             for part in (self._old[span.start : span.end], piece.lines)
@@ -244,11 +250,13 @@ class PiecePlacer:
     def _fit(self, piece: Piece, span: Placement) -> _Fit:
         actual, lines = self._old[span.start : span.end], [line.rstrip() for line in piece.lines]
         hunks = changes(actual, lines)
-        added = (line for hunk in hunks for line in lines[hunk.new_start : hunk.new_end])
-        deleted = (line for hunk in hunks for line in actual[hunk.start : hunk.end])
+        written = (line for hunk in hunks for line in lines[hunk.new_start : hunk.new_end])
+        removed = [line for hunk in hunks for line in actual[hunk.start : hunk.end]]
+        added, deleted = (Counter(line.strip() for line in part if is_distinctive(line)) for part in (written, removed))
         return _Fit(
-            Counter(line.strip() for line in added if is_distinctive(line)),
-            Counter(line.strip() for line in deleted if is_distinctive(line)),
+            added - deleted,
+            deleted - added,
+            _count_nonblank(removed),
             _letters_in_common(actual, lines),
             _letters_in_common(actual[::-1], lines[::-1]),
         )
@@ -308,11 +316,12 @@ class PiecePlacer:
         return ""
 
     def _has_sure_ends(self, lines: Sequence[str], actual: Sequence[str]) -> bool:
-        """Return whether a piece keeps two lines at each end of its span, one of which occurs once in the file."""
+        """Return whether a piece keeps both ends of its span, and one of two lines there occurs once in the file."""
         written, kept = ([line for line in part if line] for part in (lines, actual))
         return all(
-            written[end] == kept[end] and any(len(self._places[line]) == 1 for line in kept[end])
-            for end in (slice(2), slice(-2, None))
+            written[end] == kept[end]
+            and any(_NAME.search(line) and self._occurs_once(line) for line in written[two] if line in kept[two])
+            for end, two in ((0, slice(2)), (-1, slice(-2, None)))
         )
 
     def _find_doubt(self, piece: Piece, span: Placement, rivals: Sequence[Placement]) -> str:
@@ -322,12 +331,16 @@ class PiecePlacer:
             places = " or ".join(format_line_range(each.start + 1, each.end) for each in (span, rivals[0]))
             return f"a piece from {ends} could be {places} of the file"
         actual, lines = self._old[span.start : span.end], [line.rstrip() for line in piece.lines]
-        lost = sum(_count_nonblank(actual[one.start : one.end]) for one in changes(actual, lines))
+        dropped = [
+            line
+            for change in changes(actual, lines)
+            if _count_nonblank(lines[change.new_start : change.new_end]) * SHORTENED <= change.end - change.start
+            for line in actual[change.start : change.end]
+            if line
+        ]
+        names, gone = (len(_NAME.findall("\n".join(part))) for part in (actual, dropped))
         fewer = _count_nonblank(actual) - _count_nonblank(lines)
-        words, written = (Counter(_NAME.findall("\n".join(part))) for part in (actual, lines))
-        is_shortened = fewer > 0 and (words - written).total() >= (1 - MIN_KEPT) * words.total()
-        is_rewritten = lost - fewer >= MIN_REWRITTEN * lost
-        if is_shortened and not is_rewritten and not self._has_sure_ends(lines, actual):
+        if fewer >= MIN_DROPPED and gone >= MAX_DROPPED * names and not self._has_sure_ends(lines, actual):
             return f"lines {span.start + 1}-{span.end} would be replaced with {fewer} fewer lines"
         return ""
 
