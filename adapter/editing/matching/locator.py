@@ -450,12 +450,11 @@ class _Locator:
         return self._build(match, (describe_match(self.search, old, candidate),), interpretation)
 
     def _with_plain_elisions(self, interpretation: Interpretation) -> Interpretation:
-        """Return the texts with ``...`` for comments like ``// unchanged`` that are not in the file."""
+        """Return the texts with ``...`` for comments like ``// unchanged`` of the old text that are not in the file."""
+        written = filter(may_be_elision, interpretation.old.split("\n"))
+        omissions = {line.strip() for line in written if not self._is_in_file(line)}
         old, new = (
-            "\n".join(
-                f"{indent_of(line)}..." if may_be_elision(line) and not self._is_in_file(line) else line
-                for line in text.split("\n")
-            )
+            "\n".join(f"{indent_of(line)}..." if line.strip() in omissions else line for line in text.split("\n"))
             for text in (interpretation.old, interpretation.new)
         )
         return replace(interpretation, old=old, new=new)

@@ -87,7 +87,7 @@ class IndentMapper:
             pair.written.removesuffix(pair.actual) for pair in self._pairs if pair.written.endswith(pair.actual)
         }
         is_same = len(prefixes) <= 1 and all(pair.written.endswith(pair.actual) for pair in self._pairs)
-        if not is_same or not (self._has_indented_line or prefixes <= {""}):
+        if not is_same or not (self._has_indented_line or prefixes <= {""} or self._has_tab_behind(*prefixes)):
             return None
         is_scaled = prefixes != {""} and len(set(self._units(self._pairs[0]))) > 1
         return None if is_scaled else "".join(prefixes)
@@ -97,12 +97,17 @@ class IndentMapper:
         """True if a matched line of the file is indented. Only such a line shows the prefix."""
         return any(pair.actual for pair in self._pairs)
 
+    def _has_tab_behind(self, prefix: str) -> bool:
+        """Return whether a tab follows the blanks of ``prefix``, which the model then added to the file's own tabs."""
+        return " " in prefix and any(line.startswith(prefix + "\t") for text in self._written for line in text)
+
     def _units(self, base: _Pair) -> tuple[int, int]:
         """Return the columns of one level in the file, and those in the model's text next to ``base``."""
         ratio = self._ratio(base)
         if _width(base.written) == _width(base.actual) > 0:
             # A differently scaled line next to a correct one is unrelated, unless the model's own levels agree with it.
             is_scale = ratio is not None and ratio[0] * min(self._opened, default=0) == ratio[1] * self._unit
+            is_scale |= self._has_one_scale
             return ratio if ratio is not None and is_scale else (1, 1)
         return ratio or (self._unit, self._written_unit(base, self._unit))
 
@@ -115,6 +120,16 @@ class IndentMapper:
         actual, written = _width(other.actual) - _width(base.actual), _width(other.written) - _width(base.written)
         step = gcd(actual, written)
         return (abs(actual) // step, abs(written) // step) if actual * written > 0 else (1, 1)
+
+    @cached_property
+    def _has_one_scale(self) -> bool:
+        """True if lines at three depths or more all show the same scale, at which one of them keeps its width."""
+        widths = sorted({(_width(pair.written), _width(pair.actual)) for pair in self._pairs})
+        scales = {
+            (after[1] - before[1]) / (after[0] - before[0]) if after[0] != before[0] else None
+            for before, after in pairwise(widths)
+        }
+        return len(widths) > 2 and len(scales) == 1 and None not in scales
 
     @cached_property
     def _opened(self) -> list[int]:
