@@ -61,7 +61,7 @@ def read_echoed_result(closing: str, openers: MarkerSet, source: StreamBuffer, o
                 return
             output.add_text(marker)
         elif marker:
-            output.reject("echoed-result", source.offset - len(marker), source.offset)
+            output.reject("echoed-result", *source.last_span(len(marker)))
             output.add_text(marker)
         elif source.final:
             return
@@ -76,7 +76,7 @@ def discard_rest(openers: MarkerSet, source: StreamBuffer, output: EventBuffer) 
         if plain or marker:
             output.events.append(MarkupDelta(plain + marker))
         if marker:
-            output.reject("later-turn", source.offset - len(marker), source.offset)
+            output.reject("later-turn", *source.last_span(len(marker)))
         elif source.final:
             return
         else:

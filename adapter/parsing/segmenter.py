@@ -17,16 +17,14 @@ from collections.abc import Sequence
 from functools import partial
 
 from adapter.core.events import Event, MarkupDelta, ReasoningDelta, TextDelta, ToolCall, ToolCallProgress
-from adapter.parsing.bodies.announced_call import announced_call_opener
 from adapter.parsing.call_events import CallEventFactory
 from adapter.parsing.call_progress import CallProgress, keep_argument_deltas
 from adapter.parsing.echoed_header import skip_echoed_header
 from adapter.parsing.event_buffer import EventBuffer
-from adapter.parsing.fallback_readers import MAX_GIVEN_BACK
 from adapter.parsing.format import TEXT, BodyReader, BodyResult, CallOpener, Format, ReadContext
-from adapter.parsing.markdown_context import FENCE, FENCE_KIND
-from adapter.parsing.marker_set import WeakMarkerSet, markers_for
-from adapter.parsing.marker_tables import CALL_FENCES, INVENTED_RESULT, LINE_STARTS, build_marker_tables
+from adapter.parsing.markdown_context import FENCE
+from adapter.parsing.marker_set import markers_for
+from adapter.parsing.marker_tables import INVENTED_RESULT, LINE_STARTS, build_marker_tables
 from adapter.parsing.mention_detection import begins_block, is_mere_mention, is_stray_closer
 from adapter.parsing.opaque_sections import discard_rest, read_echoed_result, read_opaque_section
 from adapter.parsing.parse_policy import ParsePolicy
@@ -41,26 +39,10 @@ from adapter.parsing.parse_state import (
     Mode,
     ParseState,
 )
-from adapter.parsing.stream_buffer import (
-    SPACE,
-    Reader,
-    StreamBuffer,
-    is_next,
-    peek_after_space,
-    read_until,
-    skip_space,
-    take_marker,
-    take_until,
-)
-from adapter.parsing.wrapper_tags import (
-    MAX_DEPTH,
-    TAG_START,
-    is_tag,
-    peek_announcing_tag,
-    peek_namespace,
-    take_wrapper,
-    with_closing_tags,
-)
+from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer, read_until, skip_space, take_marker
+from adapter.parsing.unmarked_calls import UnmarkedCallReader
+from adapter.parsing.wrapped_calls import WrappedCallReader
+from adapter.parsing.wrapper_tags import TAG_START
 from adapter.tools.call_shapes import Normalizer
 from adapter.tools.tool import ToolSet
 
@@ -68,8 +50,6 @@ MAX_PIECE = 1 << 17
 """Maximum number of characters processed at once. Some steps scan all buffered text (json's errors count lines), so
 longer text is split to keep the total cost linear."""
 
-_closing_fence = markers_for(FENCE)
-_closing_brackets = markers_for("}", "]")
 _BEGINS_MARKERLESS = re.compile(r"\s*+(?:\Z|[\w.-]*+[:\[=]|[\w.-]++\s*+(?:[<{]|\Z)|analysis[^a-z\s]|assistant[cf])")
 """The beginning of an answer whose opening markers were stripped: a word and a colon, bracket, equals sign or tag (or a
 prefix of these), or the words of Harmony's headers."""
@@ -99,8 +79,8 @@ class Segmenter:
         stream_arguments: bool = False,
         fallback: tuple[Format, ...] = (),
     ) -> None:
-        self._policy, self._accepts_drafts = policy, accepts_drafts
-        self._streams_arguments, self._assumes_reasoning = stream_arguments, assumes_reasoning
+        self._accepts_drafts, self._streams_arguments = accepts_drafts, stream_arguments
+        self._assumes_reasoning = assumes_reasoning
         self._new_segmenter = partial(  # for calls drafted in reasoning
             Segmenter, formats, tools, normalize, policy, id_seed=f"{id_seed}/reasoning", fallback=fallback
         )
@@ -116,6 +96,11 @@ class Segmenter:
         self._source = StreamBuffer()
         self._state = ParseState()
         self._output = EventBuffer(self._state)
+        source, output, tables = self._source, self._output, self._tables
+        self._wrapped = WrappedCallReader(source, output, tables, self._context, self._read_call)
+        self._unmarked = UnmarkedCallReader(
+            source, output, tables, self._call_events, policy, self._read_body, self._wrapped.close_tags
+        )
         self._machine = self._run(in_reasoning)
         next(self._machine)
 
@@ -172,7 +157,7 @@ class Segmenter:
         yield from self._read_head()
         source, state, output = self._source, self._state, self._output
         while True:
-            plain, marker = source.scan(self._text_markers)
+            plain, marker = source.scan(self._wrapped.text_markers)
             output.add_text(plain)
             if marker:
                 yield from self._handle_marker(marker)
@@ -183,11 +168,6 @@ class Segmenter:
                 yield from self._wait(IN_CONTENT if is_plain else UNDECIDED)
         output.commit_held()
         output.flush_whitespace(as_text=state.last in (NOTHING, CONTENT))
-
-    @property
-    def _text_markers(self) -> WeakMarkerSet:
-        markers = self._tables.text_markers
-        return with_closing_tags(markers) if self._state.open_tags else markers
 
     def _read_head(self) -> Reader[None]:
         """Parse markup that is only valid at the beginning of an answer."""
@@ -204,16 +184,16 @@ class Segmenter:
             output.add_text("\n")
             self._source.push_back(marker[1])
             if not state.line.quote_reason:
-                yield from self._read_tags() if kind == TAG_START else self._read_bare()
+                yield from self._wrapped.read_tags() if kind == TAG_START else self._unmarked.read_bare()
         elif kind == FENCE and state.line.is_blank and not state.line.is_fenced:
-            yield from self._read_fence()
+            yield from self._unmarked.read_fence()
         elif reason := self._find_quote_reason(kind):
             if kind in openers:
                 if reason == "inline-code":
                     state.line.advance_past_tick()
                 elif reason == "quotation":
                     state.line.advance_past_quotation()
-                self._reject(reason, len(marker))
+                output.reject(reason, *self._source.last_span(len(marker)))
             output.add_text(marker)
         elif kind in openers:
             yield from self._read_call(openers[kind], marker)
@@ -264,11 +244,6 @@ class Segmenter:
         else:
             output.add_text(marker)
 
-    def _reject(self, reason: str, length: int) -> None:
-        """Record the ``reason`` why the last ``length`` characters are not a call."""
-        end = self._source.offset
-        self._output.reject(reason, end - length, end)
-
     # --------------------------------------------------------------- reasoning
 
     def _read_unopened_reasoning(self) -> Reader[None]:
@@ -299,7 +274,7 @@ class Segmenter:
                 break
             output.add_reasoning(marker)
             if marker:
-                self._reject("reasoning", len(marker))
+                self._output.reject("reasoning", *self._source.last_span(len(marker)))
             elif self._source.final:
                 output.end_unclosed_reasoning(is_assumed=self._assumes_reasoning and not self._source.was_cut)
                 break
@@ -350,13 +325,10 @@ class Segmenter:
             return
         if result.not_a_call:
             is_known = marker.lower() in self._tables.openers
-            if is_known and is_tag(marker) and self._state.line.is_blank and self._may_reread(raw):
-                self._source.push_back(raw)
-                if (yield from self._read_wrapped_call()):
-                    return
-                self._source.position += len(raw)
+            if is_known and (yield from self._wrapped.reread(marker, raw)):
+                return
             if is_known:
-                self._reject("no-body", len(raw))
+                self._output.reject("no-body", *self._source.last_span(len(raw)))
             self._output.add_text(raw)
             return
         self._output.commit_held()
@@ -369,18 +341,11 @@ class Segmenter:
         events = self._call_events.events_for(result, raw)
         if result.calls or result.error is not None:
             self._output.add_calls(progress.finish(events), keeps_space=opener.keeps_space)
-            closing = self._tables.closing_tags.get(marker.lower(), "")
-            if not (raw.endswith(closing) or raw.lower().rstrip(SPACE).endswith(closing)):
-                self._state.open_tags.add(closing[2:-1])
+            self._wrapped.track_opener(marker, raw)
             if self._state.open_tags:
-                yield from self._close_tags()
+                yield from self._wrapped.close_tags()
         else:
             self._output.add_empty(events, keeps_space=opener.keeps_space)
-
-    def _may_reread(self, text: str) -> bool:
-        """Count ``text`` as parsed a second time. Return False if too much of the answer was."""
-        self._context.reread_characters += len(text)
-        return self._context.reread_characters <= MAX_GIVEN_BACK
 
     def _read_first(self) -> Reader[None]:
         """Parse a call without its opening marker, or JSON, at the beginning of an answer or after reasoning."""
@@ -389,9 +354,9 @@ class Segmenter:
         char = yield from skip_space(self._source, space)
         self._state.line.add("".join(space))
         if char and char in "{[":
-            yield from self._read_bare()
-        elif char == "<" and not self._text_markers.is_ignored(TAG_START, self._source.text, self._source.position + 1):
-            yield from self._read_tags()
+            yield from self._unmarked.read_bare()
+        elif char == "<" and self._wrapped.begins_here():
+            yield from self._wrapped.read_tags()
 
     def _read_markerless(self) -> Reader[None]:
         """Parse a call or a header whose markers the server stripped."""
@@ -401,123 +366,6 @@ class Segmenter:
             for read in self._tables.markerless_readers:
                 yield from self._read_call(CallOpener("", read), "")
             has_call = source.offset > start and self._state.last is CALL
-
-    def _read_tags(self) -> Reader[None]:
-        """Parse tags that no format defines at the beginning of a line, and a call after them."""
-        if (yield from is_next(self._source, self._tables.text_markers)):
-            return
-        namespace = yield from self._peek_namespace()
-        if namespace:
-            yield from self._read_namespaced(namespace)
-        elif not (yield from self._close_tags()):
-            yield from self._read_wrapped_call()
-
-    def _peek_namespace(self) -> Reader[str]:
-        return (yield from peek_namespace(self._source)) if self._tables.opener_in else ""
-
-    def _read_namespaced(self, namespace: str) -> Reader[None]:
-        """Parse the call that begins with ``<NAMESPACE:invoke``."""
-        assert self._tables.opener_in is not None
-        opener = self._tables.opener_in(namespace)
-        marker = yield from take_marker(self._source, markers_for(opener.marker))
-        yield from self._read_call(opener, marker)
-
-    def _read_wrapped_call(self) -> Reader[bool]:
-        """Parse wrapper tags and the call after them. Return False and take nothing if there are none."""
-        if "".join(self._state.space).count("<") >= MAX_DEPTH:
-            return False
-        tags = yield from take_wrapper(self._source, self._tables.opening_markers, self._tables.opener_in is not None)
-        if not tags:
-            return (yield from self._read_announced_call())
-        self._state.space.append(tags)
-        marker = yield from take_marker(self._source, self._tables.opening_markers)
-        if marker:
-            yield from self._read_call(self._tables.openers[marker.lower()], marker)
-        else:
-            yield from self._read_namespaced((yield from self._peek_namespace()))
-        return True
-
-    def _read_announced_call(self) -> Reader[bool]:
-        """Parse a call without markers in a tag that no format defines. Return False and take nothing without one."""
-        tag = yield from peek_announcing_tag(self._source)
-        if not tag or f"<{tag.lower()}>" in self._tables.openers:
-            return False
-        opener = announced_call_opener(tag)
-        self._source.position += len(opener.marker)
-        yield from self._read_call(opener, opener.marker)
-        return True
-
-    def _close_tags(self) -> Reader[bool]:
-        """Take closing tags of open wrappers. Return whether there are any."""
-        has_closed = False
-        while self._state.open_tags:
-            closing = markers_for(*(f"</{name}>" for name in sorted(self._state.open_tags)))
-            _, marker = yield from peek_after_space(self._source, closing)
-            if not marker:
-                break
-            yield from skip_space(self._source, self._state.space)
-            self._output.close_tag((yield from take_marker(self._source, closing)))
-            has_closed = True
-        return has_closed
-
-    def _read_bare(self) -> Reader[None]:
-        """Parse JSON at the beginning of a line. It is a call if nothing but calls follows."""
-        span: list[str] = []
-        is_first = self._state.last is NOTHING
-        result, _ = yield from self._read_body(self._tables.bare, span)
-        if is_first:  # otherwise the bracket may close one in the text before
-            result = yield from self._take_stray_brackets(result, span)
-        raw = "".join(span)
-        if result.error is None:
-            self._hold(result, raw, is_marked="no-markers" not in result.fixes)
-        else:
-            self._output.commit_held()
-            self._output.add_calls(self._call_events.events_for(result, raw))
-        if self._state.held and self._state.open_tags:
-            yield from self._close_tags()
-
-    def _read_fence(self) -> Reader[None]:
-        """Parse a code fence. It is a call if it contains only a call and nothing but calls follows."""
-        span = [FENCE]
-        kind = yield from take_until(self._source, "\n", FENCE_KIND + 1, span)
-        is_closed, marker, result = False, "", TEXT
-        if kind is not None and kind.strip().lower() in CALL_FENCES:
-            marker, read = yield from self._find_fenced_reader(span)
-            if read is not None:
-                result, _ = yield from self._read_body(read, span)
-                result = yield from self._take_stray_brackets(result, span)
-                is_closed = yield from self._closes_fence(span)
-        raw = "".join(span)
-        if is_closed and result.calls:
-            self._hold(result.adding("code-fence"), raw, is_marked=False)
-            return
-        if marker or result.calls:
-            self._reject("code-fence", len(raw))
-        self._output.add_text(raw)
-        if len(span) > 1 and span[-1] == FENCE:
-            self._state.line.end_quotation()
-
-    def _take_stray_brackets(self, result: BodyResult, span: list[str]) -> Reader[BodyResult]:
-        """Take closing brackets directly after a call in JSON, which have no opening ones."""
-        is_stray = False
-        while result.calls and (yield from take_marker(self._source, _closing_brackets, span)):
-            is_stray = True
-        return result.adding("extra-bracket") if is_stray else result
-
-    def _find_fenced_reader(self, span: list[str]) -> Reader[tuple[str, BodyReader | None]]:
-        """Return the opening marker at the beginning of a code fence, and the reader of the call after it. The marker
-        is "" before JSON; the reader is None if no call begins here."""
-        char = yield from skip_space(self._source, span)
-        if char and char in "{[":
-            return "", self._tables.fenced
-        marker = yield from take_marker(self._source, self._tables.opening_markers, span)
-        return marker, self._tables.openers[marker.lower()].read if marker else None
-
-    def _closes_fence(self, span: list[str]) -> Reader[bool]:
-        """Return whether the code fence closes here. The end of the text also closes it."""
-        yield from skip_space(self._source, span)
-        closing = yield from take_marker(self._source, _closing_fence, span)
-        return bool(closing) or (self._source.is_empty and not self._source.was_cut)
 
     def _read_body(
         self, read: BodyReader, span: list[str], *, is_marked: bool = False
@@ -532,19 +380,3 @@ class Segmenter:
         result = yield from read(self._source, span, context)
         state.leave_call()
         return result, progress
-
-    def _hold(self, result: BodyResult, raw: str, *, is_marked: bool) -> None:
-        """Buffer calls that are accepted only if nothing but calls follows. Rejected calls remain text."""
-        is_first = self._state.last is NOTHING
-        reason = (
-            self._call_events.rejection_reason(result, is_marked=is_marked, is_first=is_first) if result.calls else ""
-        )
-        if reason:
-            self._reject(reason, len(raw))
-        if reason or not result.calls:
-            self._output.add_text(raw)
-            return
-        events = self._call_events.held_events(result, raw, is_marked=is_marked)
-        self._output.hold(events, raw, self._source.offset - len(raw))
-        if self._policy.allow_midtext:
-            self._output.commit_held()

@@ -76,6 +76,10 @@ class StreamBuffer:
         """Number of characters received since the text began."""
         return self._before + len(self.text)
 
+    def last_span(self, length: int) -> tuple[int, int]:
+        """Return the offsets of the beginning and the end of the last ``length`` characters taken."""
+        return self.offset - length, self.offset
+
     def since(self, offset: int) -> str:
         """Return the text from ``offset`` on. The buffer must still contain the text at ``offset``."""
         return self.text[max(0, offset - self._before) :]

@@ -1,0 +1,121 @@
+"""Parse calls without markers: JSON at the beginning of a line, and calls in code fences.
+
+They are buffered until the end of the message, and accepted if nothing but calls follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from adapter.parsing.call_events import CallEventFactory
+from adapter.parsing.call_progress import CallProgress
+from adapter.parsing.event_buffer import EventBuffer
+from adapter.parsing.format import TEXT, BodyReader, BodyResult
+from adapter.parsing.markdown_context import FENCE, FENCE_KIND
+from adapter.parsing.marker_set import markers_for
+from adapter.parsing.marker_tables import CALL_FENCES, MarkerTables
+from adapter.parsing.parse_policy import ParsePolicy
+from adapter.parsing.parse_state import NOTHING
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space, take_marker, take_until
+
+_closing_fence = markers_for(FENCE)
+_closing_brackets = markers_for("}", "]")
+
+ReadBody: TypeAlias = Callable[[BodyReader, list[str]], Reader[tuple[BodyResult, CallProgress]]]
+
+
+class UnmarkedCallReader:
+    """Parses calls without markers.
+
+    ``read_body``: parses a body and tracks its progress. ``close_tags``: takes closing tags of wrappers around calls.
+    """
+
+    def __init__(
+        self,
+        source: StreamBuffer,
+        output: EventBuffer,
+        tables: MarkerTables,
+        call_events: CallEventFactory,
+        policy: ParsePolicy,
+        read_body: ReadBody,
+        close_tags: Callable[[], Reader[bool]],
+    ) -> None:
+        self._source, self._output, self._state, self._tables = source, output, output.state, tables
+        self._call_events, self._policy = call_events, policy
+        self._read_body, self._close_tags = read_body, close_tags
+
+    def read_bare(self) -> Reader[None]:
+        """Parse JSON at the beginning of a line. It is a call if nothing but calls follows."""
+        span: list[str] = []
+        is_first = self._state.last is NOTHING
+        result, _ = yield from self._read_body(self._tables.bare, span)
+        if is_first:  # otherwise the bracket may close one in the text before
+            result = yield from self._take_stray_brackets(result, span)
+        raw = "".join(span)
+        if result.error is None:
+            self._hold(result, raw, is_marked="no-markers" not in result.fixes)
+        else:
+            self._output.commit_held()
+            self._output.add_calls(self._call_events.events_for(result, raw))
+        if self._state.held and self._state.open_tags:
+            yield from self._close_tags()
+
+    def read_fence(self) -> Reader[None]:
+        """Parse a code fence. It is a call if it contains only a call and nothing but calls follows."""
+        span = [FENCE]
+        kind = yield from take_until(self._source, "\n", FENCE_KIND + 1, span)
+        is_closed, marker, result = False, "", TEXT
+        if kind is not None and kind.strip().lower() in CALL_FENCES:
+            marker, read = yield from self._find_fenced_reader(span)
+            if read is not None:
+                result, _ = yield from self._read_body(read, span)
+                result = yield from self._take_stray_brackets(result, span)
+                is_closed = yield from self._closes_fence(span)
+        raw = "".join(span)
+        if is_closed and result.calls:
+            self._hold(result.adding("code-fence"), raw, is_marked=False)
+            return
+        if marker or result.calls:
+            self._output.reject("code-fence", *self._source.last_span(len(raw)))
+        self._output.add_text(raw)
+        if len(span) > 1 and span[-1] == FENCE:
+            self._state.line.end_quotation()
+
+    def _take_stray_brackets(self, result: BodyResult, span: list[str]) -> Reader[BodyResult]:
+        """Take closing brackets directly after a call in JSON, which have no opening ones."""
+        is_stray = False
+        while result.calls and (yield from take_marker(self._source, _closing_brackets, span)):
+            is_stray = True
+        return result.adding("extra-bracket") if is_stray else result
+
+    def _find_fenced_reader(self, span: list[str]) -> Reader[tuple[str, BodyReader | None]]:
+        """Return the opening marker at the beginning of a code fence, and the reader of the call after it. The marker
+        is "" before JSON; the reader is None if no call begins here."""
+        char = yield from skip_space(self._source, span)
+        if char and char in "{[":
+            return "", self._tables.fenced
+        marker = yield from take_marker(self._source, self._tables.opening_markers, span)
+        return marker, self._tables.openers[marker.lower()].read if marker else None
+
+    def _closes_fence(self, span: list[str]) -> Reader[bool]:
+        """Return whether the code fence closes here. The end of the text also closes it."""
+        yield from skip_space(self._source, span)
+        closing = yield from take_marker(self._source, _closing_fence, span)
+        return bool(closing) or (self._source.is_empty and not self._source.was_cut)
+
+    def _hold(self, result: BodyResult, raw: str, *, is_marked: bool) -> None:
+        """Buffer calls that are accepted only if nothing but calls follows. Rejected calls remain text."""
+        is_first = self._state.last is NOTHING
+        reason = (
+            self._call_events.rejection_reason(result, is_marked=is_marked, is_first=is_first) if result.calls else ""
+        )
+        if reason:
+            self._output.reject(reason, *self._source.last_span(len(raw)))
+        if reason or not result.calls:
+            self._output.add_text(raw)
+            return
+        events = self._call_events.held_events(result, raw, is_marked=is_marked)
+        self._output.hold(events, raw, self._source.offset - len(raw))
+        if self._policy.allow_midtext:
+            self._output.commit_held()

@@ -1,0 +1,138 @@
+"""Parse calls in tags that no format defines around calls: the tags, the call between them, and the closing tags."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from adapter.parsing.bodies.announced_call import announced_call_opener
+from adapter.parsing.event_buffer import EventBuffer
+from adapter.parsing.fallback_readers import MAX_GIVEN_BACK
+from adapter.parsing.format import CallOpener, ReadContext
+from adapter.parsing.marker_set import WeakMarkerSet, markers_for
+from adapter.parsing.marker_tables import MarkerTables
+from adapter.parsing.stream_buffer import (
+    SPACE,
+    Reader,
+    StreamBuffer,
+    is_next,
+    peek_after_space,
+    skip_space,
+    take_marker,
+)
+from adapter.parsing.wrapper_tags import (
+    MAX_DEPTH,
+    TAG_START,
+    is_tag,
+    peek_announcing_tag,
+    peek_namespace,
+    take_wrapper,
+    with_closing_tags,
+)
+
+
+class WrappedCallReader:
+    """Parses wrapper tags at the beginning of a line, and the call after them.
+
+    ``read_call``: parses the call after its opening marker, which was taken.
+    """
+
+    def __init__(
+        self,
+        source: StreamBuffer,
+        output: EventBuffer,
+        tables: MarkerTables,
+        context: ReadContext,
+        read_call: Callable[[CallOpener, str], Reader[None]],
+    ) -> None:
+        self._source, self._output, self._tables, self._context = source, output, tables, context
+        self._state, self._read_call = output.state, read_call
+
+    @property
+    def text_markers(self) -> WeakMarkerSet:
+        """All markers that are effective in an answer here."""
+        markers = self._tables.text_markers
+        return with_closing_tags(markers) if self._state.open_tags else markers
+
+    def begins_here(self) -> bool:
+        """Return whether a wrapper tag may begin here, at a bracket at the beginning of a line."""
+        return not self.text_markers.is_ignored(TAG_START, self._source.text, self._source.position + 1)
+
+    def read_tags(self) -> Reader[None]:
+        """Parse the tags at the beginning of a line, and a call after them."""
+        if (yield from is_next(self._source, self._tables.text_markers)):
+            return
+        namespace = yield from self._peek_namespace()
+        if namespace:
+            yield from self._read_namespaced(namespace)
+        elif not (yield from self.close_tags()):
+            yield from self._read_wrapped_call()
+
+    def reread(self, marker: str, raw: str) -> Reader[bool]:
+        """Parse ``raw``, which the reader of ``marker`` rejected, as a wrapper tag and the call after it.
+
+        Returns False and takes nothing if it is none, or if too much of the answer was parsed again.
+        """
+        if not (is_tag(marker) and self._state.line.is_blank):
+            return False
+        self._context.reread_characters += len(raw)
+        if self._context.reread_characters > MAX_GIVEN_BACK:
+            return False
+        self._source.push_back(raw)
+        if (yield from self._read_wrapped_call()):
+            return True
+        self._source.position += len(raw)
+        return False
+
+    def track_opener(self, marker: str, raw: str) -> None:
+        """Remember the tag ``marker`` as open if the call ``raw`` ended before its closing tag."""
+        closing = self._tables.closing_tags.get(marker.lower(), "")
+        if not (raw.endswith(closing) or raw.lower().rstrip(SPACE).endswith(closing)):
+            self._state.open_tags.add(closing[2:-1])
+
+    def close_tags(self) -> Reader[bool]:
+        """Take closing tags of open wrappers. Return whether there are any."""
+        has_closed = False
+        while self._state.open_tags:
+            closing = markers_for(*(f"</{name}>" for name in sorted(self._state.open_tags)))
+            _, marker = yield from peek_after_space(self._source, closing)
+            if not marker:
+                break
+            yield from skip_space(self._source, self._state.space)
+            self._output.close_tag((yield from take_marker(self._source, closing)))
+            has_closed = True
+        return has_closed
+
+    def _read_wrapped_call(self) -> Reader[bool]:
+        """Parse wrapper tags and the call after them. Return False and take nothing if there are none."""
+        if "".join(self._state.space).count("<") >= MAX_DEPTH:
+            return False
+        tags = yield from take_wrapper(self._source, self._tables.opening_markers, self._tables.opener_in is not None)
+        if not tags:
+            return (yield from self._read_announced_call())
+        self._state.space.append(tags)
+        marker = yield from take_marker(self._source, self._tables.opening_markers)
+        if marker:
+            yield from self._read_call(self._tables.openers[marker.lower()], marker)
+        else:
+            yield from self._read_namespaced((yield from self._peek_namespace()))
+        return True
+
+    def _read_announced_call(self) -> Reader[bool]:
+        """Parse a call without markers in a tag that no format defines. Return False and take nothing without one."""
+        tag = yield from peek_announcing_tag(self._source)
+        if not tag or f"<{tag.lower()}>" in self._tables.openers:
+            return False
+        opener = announced_call_opener(tag)
+        self._source.position += len(opener.marker)
+        yield from self._read_call(opener, opener.marker)
+        return True
+
+    def _peek_namespace(self) -> Reader[str]:
+        return (yield from peek_namespace(self._source)) if self._tables.opener_in else ""
+
+    def _read_namespaced(self, namespace: str) -> Reader[None]:
+        """Parse the call that begins with ``<NAMESPACE:invoke``."""
+        assert self._tables.opener_in is not None
+        opener = self._tables.opener_in(namespace)
+        marker = yield from take_marker(self._source, markers_for(opener.marker))
+        yield from self._read_call(opener, marker)
