@@ -29,6 +29,7 @@ __all__ = [
     "tool_calls_tag",
     "unknown_tags",
     "xml_function",
+    "xml_function_openers",
     "xml_invoke",
     "xml_invoke_spelling",
     "xml_named_function",

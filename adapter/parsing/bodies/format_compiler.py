@@ -31,7 +31,8 @@ from adapter.parsing.bodies.gemma_call import GemmaCall
 from adapter.parsing.bodies.name_then_json import NameThenJsonReader, after_word
 from adapter.parsing.bodies.python_scanner import python_or_json, read_list, read_one_call
 from adapter.parsing.bodies.react_lines import labeled_reader
-from adapter.parsing.bodies.xml_function import read_bare_function, read_inline_function, read_xml_function
+from adapter.parsing.bodies.xml_function import read_inline_function, read_xml_function
+from adapter.parsing.bodies.xml_function_openers import read_bare_function
 from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
 from adapter.parsing.bodies.xml_invoke_spelling import XmlInvokeTags
 from adapter.parsing.format import BodyReader, BodyResult, CallOpener, Format, ReadContext

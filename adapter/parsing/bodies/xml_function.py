@@ -20,8 +20,7 @@ from dataclasses import dataclass
 
 from adapter.parsing.bodies.argument_collection import ATTRIBUTES, BodyError, PendingCall
 from adapter.parsing.bodies.raw_value import uncertain_end_message, without_broken_close
-from adapter.parsing.fallback_readers import read_call_or_text
-from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, ReadContext, peek_call
+from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, ReadContext
 from adapter.parsing.marker_set import MarkerSet, markers_for
 from adapter.parsing.stream_buffer import (
     Reader,
@@ -38,7 +37,6 @@ from adapter.parsing.stream_buffer import (
     take_marker,
     take_match,
     take_until,
-    wait_for_character,
 )
 from adapter.parsing.tagged_json import TaggedJson
 
@@ -83,12 +81,7 @@ _DOUBLED_BRACKET = re.compile(r">\r?\n")
 _ELEMENT = re.compile(rf"<([^\s<>]+){ATTRIBUTES}\s*>")
 _UNKNOWN_ELEMENT = re.compile(r"<[A-Za-z]\w*[ =][^<>]*>")
 _MAY_BE_OPEN_NAME = re.compile(r"(?:<\w*+(?:>\s*+)?)?+[\w.:-]*+\s*+(?:</\w*+(?:>\s*+)?)?+(?:<\w*+)?")
-_INSIDE = r"\s*(?=<parameter[ =]|parameter=|</function>)"
 _OTHER_CLOSE = re.compile(r"</[A-Za-z_]\w*(?:=[\w.:-]*)?")
-_BROKEN_NAME = re.compile(rf"([\w.:-]+)[\"']?>{_INSIDE}", re.IGNORECASE)
-_BROKEN_OPENER = re.compile(rf"\s*={_BROKEN_NAME.pattern}", re.IGNORECASE)
-_MAY_BE_BROKEN_NAME = re.compile(r"[\w.:-]*+(?:[\"']?(?:>\s*+[</\w]*+)?)")
-_MAY_BE_BROKEN_OPENER = re.compile(rf"\s*+(?:={_MAY_BE_BROKEN_NAME.pattern})?")
 
 
 @dataclass(slots=True)
@@ -163,69 +156,13 @@ def _read_following(
     return second_result
 
 
-def read_bare_function(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Parse a call whose ``<tool_call>`` opener the model omitted, as Qwen3-Coder often does.
-
-    ``<function=NAME>{JSON}</function>``, Llama 3.1's custom tool calling, is complete without the opener.
-    """
-    if not context.at_line_start and not (yield from _begins_block(source)):
-        return TEXT
-    start = len(span)
-    result = yield from read_xml_function(source, span, context)
-    body = "".join(span[start:]).partition(">")[2]
-    if not source.was_cut and not any(tag in body.lower() for tag in ("<parameter", "</function>", "{")):
-        return TEXT  # the tag was only mentioned
-    return result.adding("missing-open-tag") if result.calls and not body.lstrip().startswith("{") else result
-
-
-def read_broken_opener(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Parse a call after ``function=``, an opening tag without its bracket: ``function=NAME><parameter=KEY>...``.
-
-    The words may occur in any text, so this counts only at the beginning of a line, for a tool of the session, and
-    before a parameter or the closing tag.
-    """
-    if not (context.at_line_start or context.after_call):
-        return TEXT
-    return (yield from _read_broken(source, span, context, _BROKEN_NAME, _MAY_BE_BROKEN_NAME))
-
-
-def read_without_opener(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Parse a call at the very beginning whose opening tag lost more than its bracket: ``=NAME><parameter=KEY>...``."""
-    return (yield from _read_broken(source, span, context, _BROKEN_OPENER, _MAY_BE_BROKEN_OPENER))
-
-
-def _read_broken(
-    source: StreamBuffer,
-    span: list[str],
-    context: ReadContext,
-    pattern: re.Pattern[str],
-    beginning: re.Pattern[str],
-) -> Reader[BodyResult]:
-    match = yield from peek_call(source, context, pattern, NAME_LIMIT, beginning.fullmatch)
-    if match is None:
-        return TEXT
-    span.append(source.text[source.position : source.position + match.start(1)])
-    source.position += match.start(1)
-    return (yield from read_call_or_text(read_xml_function, source, span, context)).repaired("misspelt-open-tag")
-
-
-def _begins_block(source: StreamBuffer) -> Reader[bool]:
-    """Return whether a line break or JSON follows ``NAME>``, as in a call, and not a sentence."""
-    ahead: list[str] = []
-    name = yield from _take_name(source, ahead)
-    yield from wait_for_character(source)
-    following = source.text[source.position : source.position + 1]
-    source.push_back("".join(ahead))
-    return name is not None and following != "" and following in "\r\n{"
-
-
 def _read(source: StreamBuffer, span: list[str], context: ReadContext, function: _Function) -> Reader[BodyResult]:
     opener = span[-1].lower()
     open_name = yield from find_open_name(source, context)
     if open_name is not None:
         take_match(source, open_name, span)
         function.fix("misspelt-inner-tag")
-    name = open_name[1] if open_name else (yield from _take_name(source, span))
+    name = open_name[1] if open_name else (yield from take_tag_name(source, span))
     if not name:
         return TEXT
     function.name, function.tool = name, context.tools.get(name)
@@ -290,7 +227,7 @@ def _read_arguments(
 
 
 def _read_parameter(source: StreamBuffer, span: list[str], function: _Function) -> Reader[None]:
-    key = yield from _take_name(source, span)
+    key = yield from take_tag_name(source, span)
     if not key:
         raise BodyError(f"a parameter of {function.name!r} has no name: expected <parameter=NAME>")
     if empty := _EMPTY_ELEMENT.fullmatch(key):
@@ -383,7 +320,7 @@ def _closes(source: StreamBuffer, marker: str, value: list[str], function: _Func
     if kind in _PARAMETER_TAGS:
         if kind == "parameter=":
             return False  # without its bracket, a tag in a value cannot be told from the value's text
-        key = yield from _take_name(source, ahead)
+        key = yield from take_tag_name(source, ahead)
         source.push_back("".join(ahead))
         return _at_line_start(value) and key is not None and function.may_begin(key)
     char = yield from skip_space(source, ahead)
@@ -421,7 +358,7 @@ def _closes_misspelt_function(source: StreamBuffer, ahead: list[str]) -> Reader[
     return marker.lower() != "</parameter>" and not may_continue
 
 
-def _take_name(source: StreamBuffer, span: list[str]) -> Reader[str | None]:
+def take_tag_name(source: StreamBuffer, span: list[str]) -> Reader[str | None]:
     """Take ``NAME>`` or ``name="NAME">``. Return the name; None if the text has neither form."""
     text = yield from take_until(source, ">", NAME_LIMIT, span)
     if text is None or "\n" in text or "<" in text:

@@ -10,7 +10,7 @@ In MiniCPM5, strings other than plain words are in ``<![CDATA[...]]>``.
 
 from __future__ import annotations
 
-from adapter.parsing.bodies.xml_function import read_bare_function
+from adapter.parsing.bodies.xml_function_openers import read_bare_function
 from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
 from adapter.parsing.bodies.xml_invoke_spelling import XmlInvokeTags
 from adapter.parsing.format import BodyResult, CallOpener, ReadContext
