@@ -3,7 +3,7 @@
 __all__ = [
     "bare_json",
     "call_format_detection",
-    "case_file",
+    "case_writer",
     "encoding",
     "fallback_readers",
     "format",

@@ -70,7 +70,7 @@ class ArgumentStream:
         if self.name is None and self._find_start():
             fragments.append("{")
         while self.name is not None and not self._has_stopped:
-            fragment = self._next_string_text() if self._open else self._next_member()
+            fragment = self._take_string_text() if self._open else self._take_next_member()
             if fragment is None:
                 break
             fragments.append(fragment)
@@ -87,11 +87,11 @@ class ArgumentStream:
             emitted, value = json.loads(f'"{"".join(parts)}"'), arguments.get(key)
             if not isinstance(value, str) or not value.startswith(emitted):
                 return None
-            pieces.append(_dumps(value[len(emitted) :])[1:])
+            pieces.append(_encode_json(value[len(emitted) :])[1:])
             count += 1
         for key, value in arguments.items():
             if key not in self._emitted and (self._open is None or key != self._open[0]):
-                pieces.append(f"{', ' if count else ''}{_dumps(key)}: {_dumps(value)}")
+                pieces.append(f"{', ' if count else ''}{_encode_json(key)}: {_encode_json(value)}")
                 count += 1
         return "".join((*pieces, "}"))
 
@@ -116,7 +116,7 @@ class ArgumentStream:
         self._text = self._text[match.end() :]
         return True
 
-    def _next_member(self) -> str | None:
+    def _take_next_member(self) -> str | None:
         """Return the next member. If its value is a string, return only the part before the string's text.
 
         Returns "" for a member that must wait for the call's end, and None if more text is needed.
@@ -129,7 +129,7 @@ class ArgumentStream:
         if (not match["comma"]) == bool(self._emitted or self._postponed) or key in self._emitted:
             self._has_stopped = True
             return None
-        lead = f"{', ' if self._emitted else ''}{_dumps(key)}: "
+        lead = f"{', ' if self._emitted else ''}{_encode_json(key)}: "
         if self._is_verbatim(key) and _BEGINS_STRING.match(self._text, match.end()):
             self._text = self._text[match.end() + 1 :]
             self._open = (key, [])
@@ -140,14 +140,14 @@ class ArgumentStream:
             return None
         is_whole = is_encodable(self._text[: value.end])  # half of a surrogate pair is replaced at the end
         self._text = self._text[value.end :]
-        member = self._final_member(key, value.value) if is_whole else None
+        member = self._take_final_member(key, value.value) if is_whole else None
         if member is None:
             self._postponed.add(key)
             return ""
         self._emitted.update(member)
-        return lead + _dumps(member[key])
+        return lead + _encode_json(member[key])
 
-    def _final_member(self, key: str, value: Json) -> JsonObject | None:
+    def _take_final_member(self, key: str, value: Json) -> JsonObject | None:
         """Return the member as it will be in the final call; None if another member may replace it, for example an
         alias of an empty parameter."""
         assert self.name is not None
@@ -165,7 +165,7 @@ class ArgumentStream:
             return False
         return self._normalize(self._tool.name, {key: _PROBE})[1] == {key: _PROBE}
 
-    def _next_string_text(self) -> str | None:
+    def _take_string_text(self) -> str | None:
         """Return the next part of the open string, with its closing quote; None if more text is needed."""
         assert self._open is not None
         key, parts = self._open
@@ -184,5 +184,5 @@ class ArgumentStream:
         return '"'
 
 
-def _dumps(value: Json) -> str:
+def _encode_json(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False)

@@ -16,8 +16,8 @@ from adapter.parsing.json_scanner import (
     MAX_ATTEMPTS,
     MISPAIRED,
     QUOTES,
-    call_from_arguments,
-    calls_from_json,
+    build_call_from_arguments,
+    build_calls_from_json,
     find_break,
     salvage_calls,
     scan_json_value,
@@ -74,8 +74,8 @@ class UntaggedJson:
             return salvage_calls("".join(span[start:]), error or CUT_OFF, self.arguments_key, context)
         try:
             if self.name is not None:
-                return call_from_arguments(self.name, values, offset)
-            return calls_from_json(values, self.arguments_key, context, offset)
+                return build_call_from_arguments(self.name, values, offset)
+            return build_calls_from_json(values, self.arguments_key, context, offset)
         except FormatError as fault:
             return BodyResult(error=f"the call cannot be read: {fault}") if self.after_marker else TEXT
 

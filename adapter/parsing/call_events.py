@@ -34,7 +34,7 @@ class CallEventFactory:
         self._id_seed = id_seed
         self._count = 0
 
-    def events_for(self, result: BodyResult, raw: str) -> list[Event]:
+    def build_events(self, result: BodyResult, raw: str) -> list[Event]:
         """Return the events for the result of parsing ``raw``, which includes its format's markers."""
         if not result.calls:
             return [MarkupDelta(raw) if result.error is None else InvalidToolCall(raw, result.error)]
@@ -44,13 +44,13 @@ class CallEventFactory:
         start = 0
         for call, end in zip(result.calls, ends, strict=True):
             stop = start if end is None else end
-            events.append(self._tool_call(call, result.fixes, raw[start:stop], has_surrogates))
+            events.append(self._build_tool_call(call, result.fixes, raw[start:stop], has_surrogates))
             start = stop
         if result.error is not None:
             events.append(InvalidToolCall("", result.error))
         return events
 
-    def rejection_reason(self, result: BodyResult, *, is_marked: bool, is_first: bool) -> str:
+    def find_rejection(self, result: BodyResult, *, is_marked: bool, is_first: bool) -> str:
         """Return the reason why apparent calls are text: a key of `REJECTION_REASONS`, or "" if they may be calls.
 
         ``is_first``: no text precedes the call. A call of an unknown tool is then reported as an error to the model,
@@ -63,17 +63,17 @@ class CallEventFactory:
         unknown_name = self._find_unknown_name(result)
         return "unknown-tool" if unknown_name and not (is_first and _TOOL_NAME.fullmatch(unknown_name)) else ""
 
-    def held_events(self, result: BodyResult, raw: str, *, is_marked: bool) -> list[Event]:
-        """Return the events to emit for ``raw`` if only calls follow it. `rejection_reason` has accepted ``raw``."""
+    def build_held_calls(self, result: BodyResult, raw: str, *, is_marked: bool) -> list[Event]:
+        """Return the events to emit for ``raw`` if only calls follow it. `find_rejection` has accepted ``raw``."""
         unknown_name = self._find_unknown_name(result)
         if unknown_name:
             return [InvalidToolCall(raw, self._tools.explain_unknown(unknown_name), unknown_name)]
-        events = self.events_for(result, raw)
+        events = self.build_events(result, raw)
         if is_marked or self._policy.unmarked != "reads":
             return events
         return [self._require_markers(event) for event in events]
 
-    def next_id(self, raw: str) -> str:
+    def make_next_id(self, raw: str) -> str:
         """Return the id that the next call will have if its text is ``raw``."""
         return make_call_id(self._id_seed, self._count + 1, raw)
 
@@ -93,7 +93,7 @@ class CallEventFactory:
         error = f"{event.name} can change data, so its call needs its markers and no code fence. Write it like this:"
         return InvalidToolCall(event.raw, f"{error}\n{right}", event.name)
 
-    def _tool_call(
+    def _build_tool_call(
         self, call: DecodedCall, fixes: tuple[str, ...], raw: str, has_surrogates: bool
     ) -> ToolCall | InvalidToolCall:
         """Return the normalized call, or an error if the policy forbids its repairs.

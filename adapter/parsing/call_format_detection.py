@@ -44,7 +44,7 @@ def _match_prefix(prefix: str, names: tuple[str, ...], fixed_format: Format | No
         openers = (*entry.openers, *(entry.openers_for(names) if entry.openers_for else ()))
         markers = ("".join(opener.marker.split()).lower() for opener in openers)
         marker_length = max((len(marker) for marker in markers if marker and prefix.startswith(marker)), default=0)
-        if marker_length and (score := (_shared_prefix_score(prefix, _format_prefix(entry)), marker_length)) > best:
+        if marker_length and (score := (_score_shared_prefix(prefix, _format_prefix(entry)), marker_length)) > best:
             found, best = entry.name, score
     return found
 
@@ -54,7 +54,7 @@ def _format_prefix(entry: Format) -> str:
     return _call_prefix(entry.encode_calls([(_PROBE, {})]), _PROBE)
 
 
-def _shared_prefix_score(one: str, other: str) -> int:
+def _score_shared_prefix(one: str, other: str) -> int:
     """Return the length of the common prefix, or a number above `MAX_PREFIX` if both strings are equal."""
     if one == other:
         return MAX_PREFIX + 1

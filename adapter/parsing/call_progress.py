@@ -75,7 +75,7 @@ class CallProgress:
         fragment = self._stream.feed(text)
         if not fragment or self._stream.name is None:
             return [progress]
-        self._id = self._id or self._call_events.next_id(self._head)
+        self._id = self._id or self._call_events.make_next_id(self._head)
         return [progress, ToolCallDelta(self._id, self._stream.name, fragment)]
 
     def finish(self, events: list[Event]) -> list[Event]:

@@ -18,7 +18,7 @@ from adapter.core.events import (
 from adapter.parsing.markdown_context import MarkdownContext
 from adapter.parsing.parse_state import CALL, CONTENT, NOTHING, REASONING, HeldCalls, ParseState
 from adapter.parsing.stream_buffer import SPACE
-from adapter.parsing.wrapper_tags import tag_names
+from adapter.parsing.wrapper_tags import find_tag_names
 
 
 class EventBuffer:
@@ -87,7 +87,7 @@ class EventBuffer:
             self.events.append(TextDelta(space, space) if as_text else MarkupDelta(space))
         if bracket:
             tags = bracket + tags
-            self.state.open_tags |= set() if tags_as_text else tag_names(tags)
+            self.state.open_tags |= set() if tags_as_text else find_tag_names(tags)
             self.events.append(TextDelta(tags, tags) if tags_as_text else MarkupDelta(tags))
 
     def close_tag(self, raw: str) -> None:

@@ -67,13 +67,13 @@ def merge_openers(own: Mapping[str, CallOpener], others: Mapping[str, CallOpener
     for marker, other in others.items():
         own_opener = own.get(marker)
         if own_opener is None:
-            openers[marker] = foreign_opener(other)
+            openers[marker] = mark_foreign_opener(other)
         elif own_opener.read is not other.read:
             openers[marker] = own_opener._replace(read=FallbackReader(own_opener.read, other.read))
     return openers
 
 
-def foreign_opener(opener: CallOpener) -> CallOpener:
+def mark_foreign_opener(opener: CallOpener) -> CallOpener:
     """Return ``opener`` as an opener of another family than the expected one."""
     return opener._replace(read=FallbackReader(None, opener.read))
 

@@ -141,7 +141,7 @@ def try_readers(*readers: BodyReader) -> BodyReader:
     return read
 
 
-def distinct_readers(readers: Iterable[BodyReader | None]) -> tuple[BodyReader, ...]:
+def list_distinct_readers(readers: Iterable[BodyReader | None]) -> tuple[BodyReader, ...]:
     return tuple(dict.fromkeys(read for read in readers if read is not None))
 
 
@@ -162,7 +162,7 @@ def peek_call(
     return None if match is None or (match[1] and context.tools.match(match[1]) is None) else match
 
 
-def end_in_head(source: StreamBuffer, span: list[str], limit: int) -> BodyResult:
+def read_cut_head(source: StreamBuffer, span: list[str], limit: int) -> BodyResult:
     """Return an error if the text ends within a call's first word. Otherwise the marker was only mentioned."""
     rest = source.text[source.position :]
     if not source.final or len(rest) > limit or any(char.isspace() for char in rest.strip()):

@@ -85,24 +85,24 @@ def parse_format_file(text: str) -> FormatSpec:
 
 def write_format_file(spec: FormatSpec) -> str:
     """Return ``spec`` as the text of a format file."""
-    plain, tables = _lines(spec, "")
+    plain, tables = _render_lines(spec, "")
     return "\n".join([*plain, *tables]) + "\n"
 
 
-def _lines(spec: object, prefix: str) -> tuple[list[str], list[str]]:
+def _render_lines(spec: object, prefix: str) -> tuple[list[str], list[str]]:
     """Return the lines of the fields that differ from their defaults, and those of the tables."""
     plain, tables = [], []
-    for key, value in _changed_fields(spec):
+    for key, value in _list_changed_fields(spec):
         if is_dataclass(value) or isinstance(value, Mapping):
             table = f"{prefix}{key}"
-            inner, deeper = _lines(value, f"{table}.") if is_dataclass(value) else (_entries(value), [])
+            inner, deeper = _render_lines(value, f"{table}.") if is_dataclass(value) else (_list_entries(value), [])
             tables += ["", f"[{table}]", *inner, *deeper]
         else:
             plain.append(f"{key} = {toml_literal(value)}")
     return plain, tables
 
 
-def _changed_fields(spec: Any) -> Iterator[tuple[str, Any]]:
+def _list_changed_fields(spec: Any) -> Iterator[tuple[str, Any]]:
     for each in fields(spec):
         value = getattr(spec, each.name)
         if value != _default(each):
@@ -113,7 +113,7 @@ def _default(field: Field[Any]) -> object:
     return field.default_factory() if field.default_factory is not MISSING else field.default
 
 
-def _entries(table: Any) -> list[str]:
+def _list_entries(table: Any) -> list[str]:
     return [f"{toml_literal(key)} = {toml_literal(value)}" for key, value in table.items()]
 
 
@@ -135,7 +135,7 @@ def _explain(text: str, error: ValidationError) -> str:
     for detail in error.errors(include_url=False)[:5]:
         key = ".".join(str(part) for part in detail["loc"])
         if detail["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
-            problems.append(f"{_locate(text, key)}: unknown key; {_expected_keys(key)}")
+            problems.append(f"{_locate(text, key)}: unknown key; {_explain_expected_keys(key)}")
         elif detail["type"] in ("missing", "missing_argument"):
             problems.append(f"the key {key!r} is missing")
         else:
@@ -144,7 +144,7 @@ def _explain(text: str, error: ValidationError) -> str:
     return "; ".join(problems)
 
 
-def _expected_keys(key: str) -> str:
+def _explain_expected_keys(key: str) -> str:
     from difflib import get_close_matches
 
     known = [each.name for each in fields(FormatSpec)]

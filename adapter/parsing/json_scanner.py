@@ -111,7 +111,7 @@ def find_break(text: str, ends: MarkerSet, start: int = 0) -> MarkerSpan | None:
     return None
 
 
-def calls_from_json(values: Sequence[Value], arguments_key: str, context: ReadContext, offset: int) -> BodyResult:
+def build_calls_from_json(values: Sequence[Value], arguments_key: str, context: ReadContext, offset: int) -> BodyResult:
     """Return the calls in ``values``. ``offset``: start of the values' text in the span. Raises FormatError."""
     calls: list[DecodedCall] = []
     fixes: list[str] = []
@@ -138,7 +138,7 @@ def salvage_calls(text: str, error: str, arguments_key: str, context: ReadContex
     return BodyResult(calls=tuple(known), error=error)
 
 
-def call_from_arguments(name: str, values: Sequence[Value], offset: int) -> BodyResult:
+def build_call_from_arguments(name: str, values: Sequence[Value], offset: int) -> BodyResult:
     """Return a call of the tool ``name``. ``values`` must be a single object: its arguments. Raises FormatError."""
     if len(values) != 1:
         raise FormatError(f"expected one JSON object with the arguments, got {len(values)}")

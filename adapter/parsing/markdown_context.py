@@ -33,7 +33,7 @@ MAX_FENCE_LINE = 100
 
 
 @lru_cache(maxsize=16)
-def _next_border(fence: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+def _compile_next_border(fence: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Return two patterns for the next line that closes ``fence``, or that opens a fence if ``fence`` is empty.
 
     The first pattern is for the start of the text, the second for later lines.
@@ -163,7 +163,7 @@ class MarkdownContext:
         """Open and close the code fences of ``text``. Return the end of the last fence line, or 0."""
         at = 0
         while True:
-            first, later = _next_border(self._fence)
+            first, later = _compile_next_border(self._fence)
             match = (first.match(text, at) if self._is_blank else None) or later.search(text, at)
             if match is None:
                 return at

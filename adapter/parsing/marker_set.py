@@ -61,9 +61,9 @@ class MarkerSet:
         """Map each anchor to its indexes in markers that are not weak, and the first characters of these markers."""
         if self._parent is not None:
             return self._parent._offsets
-        strong = self._by_anchor(self._strong)
+        strong = self._group_by_anchor(self._strong)
         return {
-            spelling: [(at, _first_characters(some)) for at, some in sorted(strong.get(char, {}).items(), reverse=True)]
+            spelling: [(at, _join_firsts(some)) for at, some in sorted(strong.get(char, {}).items(), reverse=True)]
             for char in self._anchors
             for spelling in (char, char.upper())
         }
@@ -77,15 +77,15 @@ class MarkerSet:
     def _anchors(self) -> frozenset[str]:
         return _choose_anchors(self.literals)
 
-    def _by_anchor(self, literals: Iterable[str]) -> dict[str, dict[int, list[str]]]:
+    def _group_by_anchor(self, literals: Iterable[str]) -> dict[str, dict[int, list[str]]]:
         """Group ``literals`` by their anchor, and then by the anchor's index."""
         anchored: dict[str, dict[int, list[str]]] = {}
         for literal in literals:
-            offset = self._anchor_of(literal)
+            offset = self._find_anchor(literal)
             anchored.setdefault(literal[offset], {}).setdefault(offset, []).append(literal)
         return anchored
 
-    def _anchor_of(self, literal: str) -> int:
+    def _find_anchor(self, literal: str) -> int:
         return next(at for at, char in enumerate(literal) if char in self._anchors)
 
     @cached_property
@@ -130,22 +130,22 @@ class MarkerSet:
     def _start(self) -> re.Pattern[str]:
         return re.compile(f"[{re.escape(''.join(self.starts))}]" if self.starts else _NEVER)
 
-    def _anchor_pattern(self, length: int) -> re.Pattern[str]:
+    def _choose_pattern(self, length: int) -> re.Pattern[str]:
         """Return a pattern that finds all anchors in ``length`` characters of text, and perhaps other characters."""
         if self._parent is not None:
-            return self._parent._anchor_pattern(length)
+            return self._parent._choose_pattern(length)
         self._searched += length
-        return self._rough_pattern if self._searched <= ROUGH_SEARCH_LIMIT else self._at_anchor
+        return self._rough_pattern if self._searched <= ROUGH_SEARCH_LIMIT else self._exact_pattern
 
     @cached_property
     def _rough_pattern(self) -> re.Pattern[str]:
         return re.compile(f"[{re.escape(''.join(self._offsets))}]" if self._offsets else _NEVER)
 
     @cached_property
-    def _at_anchor(self) -> re.Pattern[str]:
+    def _exact_pattern(self) -> re.Pattern[str]:
         """Pattern with one branch per anchor, which includes the characters that may surround it."""
-        strong = starmap(_anchor_branch, self._by_anchor(self._strong).items())
-        weak = (_unless_followed(literal, self._anchor_of(literal), idle) for literal, idle in self.weak.items())
+        strong = starmap(_build_branch, self._group_by_anchor(self._strong).items())
+        weak = (_unless_followed(literal, self._find_anchor(literal), idle) for literal, idle in self.weak.items())
         return re.compile("|".join([*strong, *weak]) or _NEVER)
 
     @cached_property
@@ -155,8 +155,8 @@ class MarkerSet:
         It matches an anchor next to a character of one of its markers, with an empty group. At the end of the text, it
         matches the beginning of a marker whose anchor has not arrived, without a group.
         """
-        by_anchor = self._by_anchor(self.literals)
-        begun = {literal[: self._anchor_of(literal)] for literal in self.literals} - {""}
+        by_anchor = self._group_by_anchor(self.literals)
+        begun = {literal[: self._find_anchor(literal)] for literal in self.literals} - {""}
         beginnings: dict[str, list[str]] = {}
         for text in sorted(begun):
             beginnings.setdefault(text[0], []).append(text[1:])
@@ -175,11 +175,11 @@ class MarkerSet:
             return len(text)
         if not sign.lastindex:
             return sign.start()
-        return self.partial_start(text, 0) if self.search(text, 0) is None else -1
+        return self.find_partial_start(text, 0) if self.search(text, 0) is None else -1
 
     def search(self, text: str, start: int, end: int = sys.maxsize) -> MarkerSpan | None:
         """Return the first marker that begins at ``start`` or later and ends by ``end``."""
-        search, at = self._anchor_pattern(min(end, len(text)) - start).search, start
+        search, at = self._choose_pattern(min(end, len(text)) - start).search, start
         while (anchor := search(text, at, end)) is not None:
             index = anchor.start()
             if (marker := self._match_anchor(text, index, start, end)) is not None:
@@ -215,7 +215,7 @@ class MarkerSet:
         index = bisect_right(self._sorted, begun)
         return index < len(self._sorted) and self._sorted[index].startswith(begun)
 
-    def partial_start(self, text: str, start: int) -> int:
+    def find_partial_start(self, text: str, start: int) -> int:
         """Return the offset from which the text may be an incomplete marker; the text's length by default."""
         index = max(start, len(text) - self.longest + 1)
         while (match := self._start.search(text, index)) is not None:
@@ -241,7 +241,7 @@ class WeakMarkerSet(MarkerSet):
     def with_idle(self, literal: str, idle: str) -> WeakMarkerSet:
         """Return a set of the same markers that ignores the marker ``literal`` of ``weak`` before ``idle`` text."""
         changed = copy(self)  # most of the search is the same
-        changed.__dict__.pop("_at_anchor", None)
+        changed.__dict__.pop("_exact_pattern", None)
         changed.weak = {**self.weak, literal: idle}
         changed._idle = {**self._idle, literal: re.compile(idle)}
         return changed
@@ -249,7 +249,7 @@ class WeakMarkerSet(MarkerSet):
     @cached_property
     def _weak_at(self) -> dict[str, tuple[str, int]]:
         """Map anchors to the weak marker with this anchor, and the anchor's index in it."""
-        offsets = [(literal, self._anchor_of(literal)) for literal in self.weak]
+        offsets = [(literal, self._find_anchor(literal)) for literal in self.weak]
         return {literal[offset]: (literal, offset) for literal, offset in offsets}
 
     def is_ignored(self, literal: str, text: str, end: int) -> bool:
@@ -287,7 +287,7 @@ def _choose_anchors(literals: Iterable[str]) -> frozenset[str]:
     return frozenset(anchors)
 
 
-def _anchor_branch(char: str, by_offset: Mapping[int, list[str]]) -> str:
+def _build_branch(char: str, by_offset: Mapping[int, list[str]]) -> str:
     """Return a pattern for the anchor ``char`` and its surroundings. A lookbehind matches the text before it."""
     rests: dict[str, list[str]] = {}
     for offset, literals in sorted(by_offset.items(), reverse=True):
@@ -317,7 +317,7 @@ def _spellings(char: str) -> Iterable[str]:
     return dict.fromkeys((char, char.upper() if len(char.upper()) == 1 else char))
 
 
-def _first_characters(literals: Iterable[str]) -> str:
+def _join_firsts(literals: Iterable[str]) -> str:
     return "".join({spelling for literal in literals for spelling in _spellings(literal[0])})
 
 

@@ -9,21 +9,21 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from adapter.parsing.bare_json import CALL_KEYS, UntaggedJson
-from adapter.parsing.bodies.announced_call import announced_call_reader
-from adapter.parsing.fallback_readers import FallbackReader, foreign_opener, merge_openers
+from adapter.parsing.bodies.announced_call import build_announced_reader
+from adapter.parsing.fallback_readers import FallbackReader, mark_foreign_opener, merge_openers
 from adapter.parsing.format import (
     BodyReader,
     BodyResult,
     CallOpener,
     Format,
     ReadContext,
-    distinct_readers,
+    list_distinct_readers,
     try_readers,
 )
 from adapter.parsing.markdown_context import FENCE, FENCE_KIND
 from adapter.parsing.marker_set import MarkerSet, WeakMarkerSet, first_two, markers_for
 from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer
-from adapter.parsing.wrapper_tags import TAG_START, announces_calls, idle_after_tag_start, is_tag
+from adapter.parsing.wrapper_tags import TAG_START, announces_calls, build_idle_pattern, is_tag
 
 REASONING = {"<think>": "</think>", "<thinking>": "</thinking>"}
 """Reasoning markers that models of every family write."""
@@ -90,8 +90,8 @@ def build_marker_tables(
     """
     if not names:
         return _build_tables(formats, fallback)
-    plain, openers = _build_tables(formats, fallback), _all_openers(formats, fallback, names)
-    text_markers = WeakMarkerSet(_weak_patterns(openers, names), *plain.text_markers.literals, *openers)
+    plain, openers = _build_tables(formats, fallback), _collect_all_openers(formats, fallback, names)
+    text_markers = WeakMarkerSet(_build_weak_patterns(openers, names), *plain.text_markers.literals, *openers)
     return plain._replace(
         openers=openers,
         text_markers=text_markers,
@@ -100,10 +100,10 @@ def build_marker_tables(
     )
 
 
-def _all_openers(
+def _collect_all_openers(
     formats: tuple[Format, ...], fallback: tuple[Format, ...], names: tuple[str, ...]
 ) -> dict[str, CallOpener]:
-    openers = merge_openers(_openers(formats, names), _openers(fallback, names))
+    openers = merge_openers(_collect_openers(formats, names), _collect_openers(fallback, names))
     tags = (marker for marker in openers if is_tag(marker) and announces_calls(marker[1:-1]))
     return openers | {marker: _with_any_call(openers[marker]) for marker in tags}
 
@@ -111,10 +111,10 @@ def _all_openers(
 @lru_cache(maxsize=256)
 def _with_any_call(opener: CallOpener) -> CallOpener:
     """Return ``opener``, a tag that announces a call, for calls in any spelling."""
-    return opener._replace(read=FallbackReader(opener.read, announced_call_reader(opener.marker[1:-1])))
+    return opener._replace(read=FallbackReader(opener.read, build_announced_reader(opener.marker[1:-1])))
 
 
-def _openers(formats: tuple[Format, ...], names: tuple[str, ...]) -> dict[str, CallOpener]:
+def _collect_openers(formats: tuple[Format, ...], names: tuple[str, ...]) -> dict[str, CallOpener]:
     return {
         sys.intern(opener.marker.lower()): opener  # shared by the tables of all sessions
         for entry in reversed(formats)
@@ -124,29 +124,29 @@ def _openers(formats: tuple[Format, ...], names: tuple[str, ...]) -> dict[str, C
 
 @lru_cache(maxsize=128)
 def _build_tables(formats: tuple[Format, ...], fallback: tuple[Format, ...]) -> MarkerTables:
-    openers = _all_openers(formats, fallback, ())
-    stray_closers = _lower(marker for entry in formats for marker in entry.stray_closers)
-    fallback_closers = _lower(marker for entry in fallback for marker in entry.stray_closers) - stray_closers
-    channels = _lower(marker for entry in formats for marker in entry.channel_markers)
-    end_tokens = channels | _lower((*END_OF_TURN, *(marker for entry in formats for marker in entry.end_tokens)))
-    other_role_markers = _lower((*NEXT_TURN, *(marker for entry in formats for marker in entry.other_role_markers)))
-    result_markers = _lower((*INVENTED_RESULT, *(marker for entry in formats for marker in entry.result_markers)))
+    openers = _collect_all_openers(formats, fallback, ())
+    stray_closers = _lowercase(marker for entry in formats for marker in entry.stray_closers)
+    fallback_closers = _lowercase(marker for entry in fallback for marker in entry.stray_closers) - stray_closers
+    channels = _lowercase(marker for entry in formats for marker in entry.channel_markers)
+    end_tokens = channels | _lowercase((*END_OF_TURN, *(marker for entry in formats for marker in entry.end_tokens)))
+    other_role_markers = _lowercase((*NEXT_TURN, *(marker for entry in formats for marker in entry.other_role_markers)))
+    result_markers = _lowercase((*INVENTED_RESULT, *(marker for entry in formats for marker in entry.result_markers)))
     reasoning = reasoning_markers(formats)
     answer_tags = {
         opening.lower(): closing.lower() for entry in formats for opening, closing in entry.answer_tags.items()
     }
     text_markers = WeakMarkerSet(
-        _weak_patterns(openers, ()),
+        _build_weak_patterns(openers, ()),
         *openers, *stray_closers, *fallback_closers, *reasoning, *reasoning.values(), *answer_tags,
         *answer_tags.values(), *end_tokens,
         *other_role_markers, *result_markers,
     )  # fmt: skip
-    bare = _bare_readers(formats, fallback)
+    bare = _collect_bare_readers(formats, fallback)
     return MarkerTables(
         openers=openers,
         # Only for expected formats: a header may be any word, so fallback formats would delay every answer.
-        header_readers=distinct_readers(entry.read_header for entry in formats),
-        markerless_readers=_markerless_readers(formats, fallback),
+        header_readers=list_distinct_readers(entry.read_header for entry in formats),
+        markerless_readers=_collect_markerless_readers(formats, fallback),
         bare=try_readers(*bare, _read_loose_json),
         fenced=try_readers(*bare, _bare_json),
         stray_closers=stray_closers,
@@ -161,19 +161,19 @@ def _build_tables(formats: tuple[Format, ...], fallback: tuple[Format, ...]) -> 
         reasoning_markers=text_markers.subset(*openers, *reasoning.values(), *channels),
         opening_markers=text_markers.subset(*openers),
         closing_tags={marker: f"</{marker[1:]}" for marker in openers if is_tag(marker)},
-        opener_in=_opener_in(formats, fallback),
+        opener_in=_find_opener_in(formats, fallback),
     )
 
 
-def _opener_in(formats: tuple[Format, ...], fallback: tuple[Format, ...]) -> Callable[[str], CallOpener] | None:
+def _find_opener_in(formats: tuple[Format, ...], fallback: tuple[Format, ...]) -> Callable[[str], CallOpener] | None:
     own = next((entry.opener_in for entry in formats if entry.opener_in), None)
     other = next((entry.opener_in for entry in fallback if entry.opener_in), None)
     if own or not other:
         return own
-    return lambda namespace: foreign_opener(other(namespace))
+    return lambda namespace: mark_foreign_opener(other(namespace))
 
 
-def _weak_patterns(openers: Iterable[str], names: Iterable[str]) -> dict[str, str]:
+def _build_weak_patterns(openers: Iterable[str], names: Iterable[str]) -> dict[str, str]:
     """Return patterns of text that cannot begin a call after a code fence, or a bracket that begins a line."""
     keys = "|".join(map(re.escape, sorted({*CALL_KEYS, *names})))
     idle_object = rf"[{SPACE}]*(?:[^{SPACE}{{\[\"'“]|\"(?!(?:{keys})\")[^\"]{{0,63}}\")"
@@ -183,31 +183,31 @@ def _weak_patterns(openers: Iterable[str], names: Iterable[str]) -> dict[str, st
         FENCE: rf"(?!(?i:{'|'.join(CALL_FENCES)})\n[{SPACE}]*(?:{call}))[\w+#.-]{{0,{FENCE_KIND}}}\n",
         "\n{": idle_object,
         "\n[": idle_list,
-        TAG_START: idle_after_tag_start(openers),
+        TAG_START: build_idle_pattern(openers),
     }
 
 
-def _lower(markers: Iterable[str]) -> frozenset[str]:
+def _lowercase(markers: Iterable[str]) -> frozenset[str]:
     return frozenset(marker.lower() for marker in markers)
 
 
-def _bare_readers(formats: Sequence[Format], fallback: tuple[Format, ...]) -> tuple[BodyReader, ...]:
+def _collect_bare_readers(formats: Sequence[Format], fallback: tuple[Format, ...]) -> tuple[BodyReader, ...]:
     """Return the parsers of calls without markers. Bare JSON is a normal spelling only in an expected format."""
-    own = distinct_readers(entry.read_bare for entry in formats)
-    others = [read for read in distinct_readers(entry.read_bare for entry in fallback) if read not in own]
+    own = list_distinct_readers(entry.read_bare for entry in formats)
+    others = [read for read in list_distinct_readers(entry.read_bare for entry in fallback) if read not in own]
     return (
         *(read for read in own if len(formats) == 1 or not isinstance(read, UntaggedJson)),
         *(FallbackReader(None, read) for read in others if not isinstance(read, UntaggedJson)),
     )
 
 
-def _markerless_readers(formats: Sequence[Format], fallback: tuple[Format, ...]) -> tuple[BodyReader, ...]:
-    own = distinct_readers(entry.read_without_markers for entry in formats)
-    others = distinct_readers(entry.read_without_markers for entry in fallback)
-    return (*own, *(_uncertain_reader(read) for read in others if read not in own))
+def _collect_markerless_readers(formats: Sequence[Format], fallback: tuple[Format, ...]) -> tuple[BodyReader, ...]:
+    own = list_distinct_readers(entry.read_without_markers for entry in formats)
+    others = list_distinct_readers(entry.read_without_markers for entry in fallback)
+    return (*own, *(_build_uncertain_reader(read) for read in others if read not in own))
 
 
-def _uncertain_reader(read: BodyReader) -> BodyReader:
+def _build_uncertain_reader(read: BodyReader) -> BodyReader:
     """Return a reader of another family's call, which may turn out to be text until the call is complete."""
     read_foreign = FallbackReader(None, read)
 

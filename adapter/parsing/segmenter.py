@@ -338,7 +338,7 @@ class Segmenter:
             if not marker:
                 yield from self._read_markerless()
             return
-        events = self._call_events.events_for(result, raw)
+        events = self._call_events.build_events(result, raw)
         if result.calls or result.error is not None:
             self._output.add_calls(progress.finish(events), keeps_space=opener.keeps_space)
             self._wrapped.track_opener(marker, raw)

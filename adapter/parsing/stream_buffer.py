@@ -120,7 +120,7 @@ class StreamBuffer:
         ):
             begin, self.position = marker
             return self.text[start:begin], self.text[begin : self.position]
-        self.position = len(self.text) if self.final else markers.partial_start(self.text, start)
+        self.position = len(self.text) if self.final else markers.find_partial_start(self.text, start)
         return self.text[start : self.position], ""
 
     def search(self, markers: MarkerSet, end: int) -> MarkerSpan | None:
@@ -147,7 +147,7 @@ class StreamBuffer:
 
     def is_within(self, marker: MarkerSpan, markers: MarkerSet) -> bool:
         """Return whether ``found`` may be inside a longer marker that began earlier and is still arriving."""
-        return markers.nests and markers.partial_start(self.text, self.position) < marker[0]
+        return markers.nests and markers.find_partial_start(self.text, self.position) < marker[0]
 
     @property
     def is_empty(self) -> bool:

@@ -21,8 +21,8 @@ from adapter.parsing.json_scanner import (
     MAX_ATTEMPTS,
     MISPAIRED,
     QUOTES,
-    call_from_arguments,
-    calls_from_json,
+    build_call_from_arguments,
+    build_calls_from_json,
     find_break,
     salvage_calls,
     scan_json_value,
@@ -50,14 +50,14 @@ _MISSPELT_CLOSE = re.compile(r"<[/|\\]{0,2}[a-z_ |]*(?:tool|call)[a-z_ |]*>", re
 
 
 @lru_cache(maxsize=256)
-def _next_call_pattern(opening: str, closing: str) -> re.Pattern[str]:
+def _compile_next_call(opening: str, closing: str) -> re.Pattern[str]:
     """Return a pattern for the end of a call and the beginning of the next."""
     opener = re.escape(opening)
     return re.compile(rf"(?:{re.escape(closing)}|\n)\s*{opener}|{opener}\s*+[{{\[]", re.IGNORECASE)
 
 
 @lru_cache(maxsize=256)
-def _rubbish_patterns(closing: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+def _compile_rubbish(closing: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Return patterns for rubbish on the line before ``closing``, and for the beginning of such text."""
     rubbish = rf"[^\n{{\[{re.escape(closing[0])}]{{1,{RUBBISH_LIMIT}}}+"
     begun = "".join(f"(?:{re.escape(char)}" for char in closing[:-1]) + ")?" * (len(closing) - 1)
@@ -86,9 +86,9 @@ class TaggedJson:
         self.may_list, self._reshape = may_list, reshape
         self._ends = markers_for(opening, closing)
         self._opens = markers_for(opening)
-        self._next_call = _next_call_pattern(opening, closing)
+        self._next_call = _compile_next_call(opening, closing)
         self._tokens = markers_for(opening, closing, *QUOTES, *BRACKETS)
-        self._rubbish, self._may_be_rubbish = _rubbish_patterns(closing)
+        self._rubbish, self._may_be_rubbish = _compile_rubbish(closing)
 
     def __call__(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         complete_result = self._read_complete(source, span, context)
@@ -303,10 +303,10 @@ class TaggedJson:
     def _build_result(self, values: Sequence[Value], context: ReadContext, offset: int = 0) -> BodyResult:
         try:
             if self.name is not None:
-                return call_from_arguments(self.name, values, offset)
+                return build_call_from_arguments(self.name, values, offset)
             if self._reshape is not None:
                 values = [value._replace(value=self._reshape(value.value)) for value in values]
-            result = calls_from_json(values, self.arguments_key, context, offset)
+            result = build_calls_from_json(values, self.arguments_key, context, offset)
         except FormatError as error:
             return BodyResult(error=self._explain(error))
         return result.adding("several-in-one-tag") if len(result.calls) > 1 and not self.may_list else result

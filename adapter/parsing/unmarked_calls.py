@@ -57,7 +57,7 @@ class UnmarkedCallReader:
             self._hold(result, raw, is_marked="no-markers" not in result.fixes)
         else:
             self._output.commit_held()
-            self._output.add_calls(self._call_events.events_for(result, raw))
+            self._output.add_calls(self._call_events.build_events(result, raw))
         if self._state.held and self._state.open_tags:
             yield from self._close_tags()
 
@@ -108,14 +108,14 @@ class UnmarkedCallReader:
         """Buffer calls that are accepted only if nothing but calls follows. Rejected calls remain text."""
         is_first = self._state.last is NOTHING
         reason = (
-            self._call_events.rejection_reason(result, is_marked=is_marked, is_first=is_first) if result.calls else ""
+            self._call_events.find_rejection(result, is_marked=is_marked, is_first=is_first) if result.calls else ""
         )
         if reason:
             self._output.reject(reason, *self._source.last_span(len(raw)))
         if reason or not result.calls:
             self._output.add_text(raw)
             return
-        events = self._call_events.held_events(result, raw, is_marked=is_marked)
+        events = self._call_events.build_held_calls(result, raw, is_marked=is_marked)
         self._output.hold(events, raw, self._source.offset - len(raw))
         if self._policy.allow_midtext:
             self._output.commit_held()

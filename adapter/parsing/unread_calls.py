@@ -87,11 +87,11 @@ def _search(text: str, names: tuple[str, ...], offset: int) -> Iterator[Rejected
             continue
         line.add(text[end:start])
         reason = line.quote_reason
-        end, line_end = _end_of_bracket(text, start), _end_of_line(text, start)
+        end, line_end = _find_bracket_end(text, start), _find_line_end(text, start)
         if form == "other":
             reason, end = "unknown-form" if reason in ("", "code-fence") else reason, line_end
         elif not reason:
-            around = text[text.rfind("\n", 0, start) + 1 : start] + text[end : _end_of_line(text, end)]
+            around = text[text.rfind("\n", 0, start) + 1 : start] + text[end : _find_line_end(text, end)]
             reason = "in-text" if _WORD.search(around) else "unknown-form"
         line.add(text[start:end])
         yield RejectedCall(offset + start, offset + end, reason)
@@ -132,14 +132,14 @@ def _classify(text: str, start: int, end: int, forms: dict[int, str]) -> None:
         forms[line_start + len(before) - len(before.lstrip())] = "other"
 
 
-def _end_of_line(text: str, start: int) -> int:
+def _find_line_end(text: str, start: int) -> int:
     end = text.find("\n", start)
     return len(text) if end < 0 else end
 
 
-def _end_of_bracket(text: str, start: int) -> int:
+def _find_bracket_end(text: str, start: int) -> int:
     """Return the end of the first bracket in the line that begins at ``start``, or else the end of that line."""
-    line_end = _end_of_line(text, start)
+    line_end = _find_line_end(text, start)
     open_brackets: list[str] = []
     for at in range(start, min(len(text), start + _LONGEST)):
         character = text[at]

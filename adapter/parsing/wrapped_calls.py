@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from adapter.parsing.bodies.announced_call import announced_call_opener
+from adapter.parsing.bodies.announced_call import build_announced_opener
 from adapter.parsing.event_buffer import EventBuffer
 from adapter.parsing.fallback_readers import MAX_GIVEN_BACK
 from adapter.parsing.format import CallOpener, ReadContext
@@ -122,7 +122,7 @@ class WrappedCallReader:
         tag = yield from peek_announcing_tag(self._source)
         if not tag or f"<{tag.lower()}>" in self._tables.openers:
             return False
-        opener = announced_call_opener(tag)
+        opener = build_announced_opener(tag)
         self._source.position += len(opener.marker)
         yield from self._read_call(opener, opener.marker)
         return True

@@ -35,7 +35,7 @@ MAX_DEPTH = 3
 """Maximum number of tags around a call."""
 
 
-def idle_after_tag_start(openers: Iterable[str]) -> str:
+def build_idle_pattern(openers: Iterable[str]) -> str:
     """Return a pattern of text after `TAG_START` that is not a tag before a call."""
     call = rf"{first_two(openers)}|<[A-Za-z_]|\Z"
     tag = rf"{_NAME}(?:\Z|>[{SPACE}]*+(?:{call}))|(?i:{_CALLS.pattern})[\w:.-]*+>"
@@ -94,6 +94,6 @@ def is_tag(text: str) -> bool:
     return _TAG.fullmatch(text.rstrip(SPACE)) is not None
 
 
-def tag_names(text: str) -> set[str]:
+def find_tag_names(text: str) -> set[str]:
     """Return the names of the opening tags in ``text``, in lower case."""
     return {name.lower() for name in _TAG.findall(text)}

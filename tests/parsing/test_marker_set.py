@@ -58,14 +58,14 @@ def test_partial_start_finds_longest_marker_prefix_at_end(search):
     literals, text, start, _ = search
     whole, parts = both(literals)
     begun = (at for at in range(start, len(text)) if any(_begins(one, text[at:].lower()) for one in whole.literals))
-    assert whole.partial_start(text, start) == parts.partial_start(text, start) == next(begun, len(text))
+    assert whole.find_partial_start(text, start) == parts.find_partial_start(text, start) == next(begun, len(text))
 
 
 @given(searches())
 def test_find_plain_end_equals_search_and_partial_start(search):
     literals, text, _, _ = search
     for markers in both(literals):
-        expected = markers.partial_start(text, 0) if markers.search(text, 0) is None else -1
+        expected = markers.find_partial_start(text, 0) if markers.search(text, 0) is None else -1
         assert markers.find_plain_end(text) == expected
 
 
@@ -75,7 +75,7 @@ TABLES = {
     "in reasoning": build_marker_tables((FORMATS["mistral"],), (), FORMATS.all).reasoning_markers,
 }
 for each in TABLES.values():
-    assert (each._parent or each)._at_anchor  # compiled once
+    assert (each._parent or each)._exact_pattern  # compiled once
 PIECES = st.one_of(
     st.sampled_from(TABLES["any"].literals).flatmap(lambda one: st.sampled_from([one, one.upper(), one[:-1], one[:4]])),
     st.sampled_from(

@@ -3,6 +3,7 @@
 import pytest
 
 from adapter.core.events import MarkupDelta, RejectedCall, TextDelta, ToolCall
+from adapter.parsing.marker_set import ROUGH_SEARCH_LIMIT
 from adapter.parsing.parser import parse
 from tests.each import each
 from tests.parsing.checks import read
@@ -113,6 +114,13 @@ def test_closing_tag_is_markup_after_a_sentence():
     assert _cities(events) == ["Bern"]
     assert MarkupDelta("\n</actions>") in events
     assert _content(events) == "\nI wait.\n</div>\nDone."
+
+
+def test_closing_tag_is_markup_after_a_long_answer():
+    """The search for markers then uses another pattern."""
+    text = f"{'Word. ' * ROUGH_SEARCH_LIMIT}\n<actions>\n{MARKED['json in tags']}\nI wait.\n</actions>"
+    turn = parse(text, [*TOOLS, {"name": "other"}])
+    assert turn.content.endswith("Word.\nI wait.")
 
 
 def test_list_with_one_call_keeps_it():

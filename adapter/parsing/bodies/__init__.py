@@ -21,7 +21,7 @@ __all__ = [
     "python_encoder",
     "python_parser",
     "python_scanner",
-    "raw_value",
+    "raw_value_end",
     "react_lines",
     "recipient",
     "tool_call_tag",

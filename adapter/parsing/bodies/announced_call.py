@@ -15,7 +15,7 @@ import re
 from functools import lru_cache
 
 from adapter.parsing.bodies.python_scanner import PythonBlock, read_list
-from adapter.parsing.fallback_readers import foreign_opener
+from adapter.parsing.fallback_readers import mark_foreign_opener
 from adapter.parsing.format import TEXT, BodyReader, BodyResult, CallOpener, ReadContext, peek_call
 from adapter.parsing.marker_set import MarkerSet, markers_for
 from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space, take_marker, take_match, take_until
@@ -29,13 +29,13 @@ _fence = MarkerSet("```")
 
 
 @lru_cache(maxsize=64)
-def announced_call_opener(tag: str) -> CallOpener:
+def build_announced_opener(tag: str) -> CallOpener:
     """Return the opener of a call after ``<tag>``."""
-    return foreign_opener(CallOpener(f"<{tag}>", announced_call_reader(tag)))
+    return mark_foreign_opener(CallOpener(f"<{tag}>", build_announced_reader(tag)))
 
 
 @lru_cache(maxsize=64)
-def announced_call_reader(tag: str) -> BodyReader:
+def build_announced_reader(tag: str) -> BodyReader:
     """Return a parser of the text after ``<tag>``, up to its closing tag."""
     opening, closing = f"<{tag}>", f"</{tag}>"
     close, read_python = markers_for(closing), PythonBlock(closing, fence="```")

@@ -7,7 +7,7 @@
     <arg_value>value, unescaped, over any number of lines</arg_value>
 
 Families spell the tags differently. Some write a marker after the name or omit the tag that closes a key
-(`KeyValueTags`). Values are not escaped; `raw_value` finds their ends. A name without pairs is a call without
+(`KeyValueTags`). Values are not escaped; `raw_value_end` finds their ends. A name without pairs is a call without
 arguments. A name before ``{`` has its arguments as one JSON object.
 """
 
@@ -26,7 +26,7 @@ from adapter.parsing.bodies.argument_collection import (
     is_ambiguous_pair,
     reads_as_null,
 )
-from adapter.parsing.bodies.raw_value import RawValue, without_broken_close, without_line_end
+from adapter.parsing.bodies.raw_value_end import RawValue, without_broken_close, without_line_end
 from adapter.parsing.fallback_readers import read_call_or_text
 from adapter.parsing.format import CUT, TEXT, BodyResult, ReadContext, peek_call
 from adapter.parsing.marker_set import MarkerSet

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from adapter.core.events import Json, JsonObject
-from adapter.parsing.bodies.raw_value import (
-    ambiguous_end_message,
+from adapter.parsing.bodies.raw_value_end import (
+    explain_ambiguous_end,
+    explain_uncertain_end,
+    find_named_close,
     has_ambiguous_end,
-    named_close_at_end,
-    uncertain_end_message,
 )
 from adapter.parsing.format import CUT_OFF, BodyResult
 from adapter.tools.call_shapes import DecodedCall
@@ -75,9 +75,9 @@ class PendingCall:
     def check_end(self, key: str, text: str, opens: Sequence[str], closes: Sequence[str]) -> None:
         """Reject the call if ``text``, a value that one of the tags ``closes`` ended, seems to be closed twice."""
         if twice := has_ambiguous_end(text, opens, closes):
-            self.problem = ambiguous_end_message(self.name, key, twice)
-        elif named := named_close_at_end(text, key, closes):
-            self.problem = uncertain_end_message(self.name, key, named)
+            self.problem = explain_ambiguous_end(self.name, key, twice)
+        elif named := find_named_close(text, key, closes):
+            self.problem = explain_uncertain_end(self.name, key, named)
 
     def check_name(self, key: str, expected: str) -> None:
         """Reject the call if ``key`` is not declared and contains characters that separate a name from a value.
@@ -135,7 +135,7 @@ def is_ambiguous_pair(key: str, text: str, tags: Iterable[str], forbidden: str) 
     written in a tag."""
     lowered = text.lower()
     is_plain_key = key != "" and key == key.strip() and not any(char in key for char in forbidden)
-    return not is_plain_key or any(tag.lower() in lowered for tag in tags) or named_close_at_end(text, key, ()) != ""
+    return not is_plain_key or any(tag.lower() in lowered for tag in tags) or find_named_close(text, key, ()) != ""
 
 
 def reads_as_null(value: Json) -> bool:

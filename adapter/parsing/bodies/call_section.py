@@ -76,7 +76,7 @@ class CallSection:
     def read(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         """Parse the body after the section's opening marker, up to the end of its first call."""
         opening = span[-1]
-        fixes = self._spelling_fixes(opening)
+        fixes = self._find_spelling_fixes(opening)
         at_line_start = context.at_line_start
         while char := (yield from skip_space(source, span)):
             marker = yield from take_marker(source, self._opens, span)
@@ -106,7 +106,7 @@ class CallSection:
             return self._end_without_call(noise, at_line_start)
         if noise:
             fixes.append("text-in-tag")
-        fixes += self._spelling_fixes(marker)
+        fixes += self._find_spelling_fixes(marker)
         result = yield from self._read_call(source, span, context)
         if result.not_a_call and source.final and len(source.text[source.position :].split()) < 2:
             span.append(source.rest())
@@ -118,7 +118,7 @@ class CallSection:
         section."""
         if not (self._calls_anywhere or context.at_line_start or context.after_call):
             return TEXT
-        fixes = self._spelling_fixes(span[-1])
+        fixes = self._find_spelling_fixes(span[-1])
         if not context.after_call:
             fixes.append("missing-open-tag")
         return (yield from self._read_call(source, span, context)).repaired(*fixes)
@@ -130,7 +130,7 @@ class CallSection:
             return False
         return bool(marker) or (yield from peek_namespace(source)) != ""
 
-    def _spelling_fixes(self, marker: str) -> list[str]:
+    def _find_spelling_fixes(self, marker: str) -> list[str]:
         return ["misspelt-open-tag"] if marker.lower() in self._misspelt else []
 
     def _read_other_content(self, source: StreamBuffer, span: list[str], at_line_start: bool) -> Reader[BodyResult]:

@@ -21,7 +21,7 @@ from __future__ import annotations
 from adapter.parsing.bodies.call_section import CallSection
 from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
 from adapter.parsing.bodies.xml_invoke_spelling import XmlInvokeTags
-from adapter.parsing.format import TEXT, BodyResult, CallOpener, ReadContext, end_in_head
+from adapter.parsing.format import TEXT, BodyResult, CallOpener, ReadContext, read_cut_head
 from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import (
     Reader,
@@ -80,7 +80,7 @@ def read_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Re
     if _call_end.match(marker, 0) is not None:
         return (yield from _read_name_alone(source, span, context))
     if not marker or not _separator.match(marker, 0):
-        return TEXT if marker else end_in_head(source, span, HEAD_LIMIT)
+        return TEXT if marker else read_cut_head(source, span, HEAD_LIMIT)
     head, _ = yield from take_through(source, _separator, span)
     name = head.strip()
     is_typed = name.lower() == "function"
@@ -90,7 +90,7 @@ def read_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Re
             return (yield from _read_step_invoke(source, span, context))
         marker = yield from peek_marker(source, _after_name, HEAD_LIMIT)
         if not marker:
-            return end_in_head(source, span, HEAD_LIMIT)
+            return read_cut_head(source, span, HEAD_LIMIT)
         start = len(span)
         yield from skip_to(source, _after_name, span)
         name = "".join(span[start:]).strip()

@@ -24,7 +24,7 @@ from adapter.core.events import Json, JsonObject
 from adapter.core.json.strict import decode_strict
 from adapter.core.yaml_subset import decode_yaml
 from adapter.parsing.bodies.argument_collection import PendingCall
-from adapter.parsing.format import CUT, TEXT, BodyResult, ReadContext, end_in_head
+from adapter.parsing.format import CUT, TEXT, BodyResult, ReadContext, read_cut_head
 from adapter.parsing.marker_set import markers_for
 from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_match, read_until, skip_space
 
@@ -62,7 +62,7 @@ class DescribedCall:
         yield from skip_space(source, span)
         match = yield from peek_match(source, self._head, HEAD_LIMIT, lambda _: True)
         if match is None:
-            return end_in_head(source, span, HEAD_LIMIT) if context.at_line_start or source.was_cut else TEXT
+            return read_cut_head(source, span, HEAD_LIMIT) if context.at_line_start or source.was_cut else TEXT
         name = match["name"]
         span.append(name)
         source.position += len(name)
@@ -111,7 +111,7 @@ def loosen(text: str) -> str:
 # ------------------------------------------------------------------- YAML
 
 
-def yaml_body(middle: str) -> DecodeBody:
+def build_yaml_reader(middle: str) -> DecodeBody:
     """Return a decoder of YAML arguments. ``middle``: the text between the name and the arguments."""
     label = re.compile(loosen(middle.strip())) if middle.strip() else None
 
@@ -147,7 +147,7 @@ def _scalar(value: Json) -> str:
 # ------------------------------------------------------------------- pairs of a key and a value
 
 
-def pairs_body(before_first: str, before_key: str, opening: str, value_close: str, none: str) -> DecodeBody:
+def build_pairs_reader(before_first: str, before_key: str, opening: str, value_close: str, none: str) -> DecodeBody:
     """Return a decoder of key-value pairs.
 
     Each pair consists of ``before_key``, the key, ``opening``, the value and ``value_close``, in this order.

@@ -62,27 +62,27 @@ _SECTIONS = (
 _OFFICIAL = ("function_calls>", "tool_calls>", " calls>", "invoke", " invoke")
 
 
-def _tags(language: str, words: tuple[str, ...], *, opening: str = "<", end: str = "") -> tuple[str, ...]:
+def _build_tags(language: str, words: tuple[str, ...], *, opening: str = "<", end: str = "") -> tuple[str, ...]:
     return tuple(f"{opening}{bar}{language}{bar}{word}{end}" for bar in _BARS for word in words)
 
 
 @lru_cache
-def _all_tags(language: str) -> XmlInvokeTags:
+def _build_all_tags(language: str) -> XmlInvokeTags:
     return XmlInvokeTags(
-        call=_tags(language, ("invoke", " invoke")),
-        call_close=_tags(language, ("invoke", " invoke"), opening="</", end=">"),
-        parameter=_tags(language, ("parameter", " parameter")),
-        parameter_close=_tags(language, ("parameter", " parameter"), opening="</", end=">"),
-        section=(*_tags(language, _SECTIONS, end=">"), *_tags(language, _SECTIONS, end="\n")),
-        section_close=2 * _tags(language, _SECTIONS, opening="</", end=">"),
+        call=_build_tags(language, ("invoke", " invoke")),
+        call_close=_build_tags(language, ("invoke", " invoke"), opening="</", end=">"),
+        parameter=_build_tags(language, ("parameter", " parameter")),
+        parameter_close=_build_tags(language, ("parameter", " parameter"), opening="</", end=">"),
+        section=(*_build_tags(language, _SECTIONS, end=">"), *_build_tags(language, _SECTIONS, end="\n")),
+        section_close=2 * _build_tags(language, _SECTIONS, opening="</", end=">"),
         stray_call_close=("</invoke>",),
-        broken_close=_tags(language, ("",), opening="</"),
+        broken_close=_build_tags(language, ("",), opening="</"),
     )
 
 
 @lru_cache
-def _openers(language: str) -> tuple[CallOpener, ...]:
-    tags = _all_tags(language)
+def _build_openers(language: str) -> tuple[CallOpener, ...]:
+    tags = _build_all_tags(language)
     official = {f"<｜{language}｜{word}" for word in _OFFICIAL}
     section = CallSection(
         opens=tags.section,
@@ -95,7 +95,7 @@ def _openers(language: str) -> tuple[CallOpener, ...]:
     broken_tags = (
         *(
             CallOpener(prefix, partial(_read_broken_section, markers_for(*tags.call)))
-            for prefix in _tags(language, ("",))
+            for prefix in _build_tags(language, ("",))
         ),
         *(CallOpener(prefix, _read_broken_close) for prefix in tags.broken_close),
     )
@@ -132,7 +132,7 @@ def _read_broken_close(source: StreamBuffer, span: list[str], context: ReadConte
 @lru_cache
 def _function_body(language: str) -> XmlInvokeReader:
     """Return a parser of the parameters after ``<function>`` and a name. It accepts any of the closing tags."""
-    tags = _all_tags(language)
+    tags = _build_all_tags(language)
     return XmlInvokeReader(
         tags._replace(
             call=(FUNCTION,),
@@ -172,7 +172,7 @@ def _put_first(tags: Sequence[str], word: str) -> tuple[str, ...]:
     return (preferred, *(tag for tag in tags if tag != preferred))
 
 
-def dsml_format(
+def build_dsml_format(
     name: str,
     aliases: tuple[str, ...],
     *,
@@ -187,7 +187,7 @@ def dsml_format(
     ``result``: template for a tool's result, in which ``{}`` is the result and ``{name}`` the tool. ``language``: the
     word between the bars.
     """
-    all_tags = _all_tags(language)
+    all_tags = _build_all_tags(language)
     tags = XmlInvokeTags(
         call=_put_first(all_tags.call, f"{gap}invoke"),
         call_close=_put_first(all_tags.call_close, f"{gap}invoke"),
@@ -201,7 +201,7 @@ def dsml_format(
     return Format(
         name=name,
         aliases=aliases,
-        openers=_openers(language),
+        openers=_build_openers(language),
         encode_calls=section_encoder(tags, _is_string),
         encode_result=result_encoder(before, after),
         stray_closers=(

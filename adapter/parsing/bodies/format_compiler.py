@@ -25,7 +25,7 @@ from adapter.parsing.bodies import (
 )
 from adapter.parsing.bodies.arg_key_value import GLM, KeyValueReader, KeyValueTags
 from adapter.parsing.bodies.call_section import CallSection
-from adapter.parsing.bodies.described_call import DescribedCall, pairs_body, yaml_body
+from adapter.parsing.bodies.described_call import DescribedCall, build_pairs_reader, build_yaml_reader
 from adapter.parsing.bodies.format_spec import FormatSpec
 from adapter.parsing.bodies.gemma_call import GemmaCall
 from adapter.parsing.bodies.name_then_json import NameThenJsonReader, after_word
@@ -279,7 +279,7 @@ def _compile_pairs(spec: FormatSpec) -> CompiledReaders:
     first, opening, following = pairs.first.split(), pairs.openings["string"].split(), pairs.following.split()
     if len(set(pairs.openings.values())) > 1:
         raise UnsupportedLayoutError(f"the text between key and value depends on the value: {dict(pairs.openings)!r}")
-    if not (1 <= len(first) <= 2 and 1 <= len(_tags_in(pairs.openings["string"])) <= 2):
+    if not (1 <= len(first) <= 2 and 1 <= len(_find_tags(pairs.openings["string"])) <= 2):
         raise UnsupportedLayoutError(
             f"the text {pairs.first!r} before the first key and {pairs.openings['string']!r} before a value "
             "is not supported"
@@ -287,9 +287,9 @@ def _compile_pairs(spec: FormatSpec) -> CompiledReaders:
     head = spec.head.strip()
     if not head or " " in head:
         raise UnsupportedLayoutError(f"the text before the name is not supported: {spec.head!r}")
-    between = _tags_in(pairs.following)
-    key_tags, value_tags = _tags_in(pairs.first), _tags_in(pairs.openings["string"])
-    last = _tags_in(pairs.last)
+    between = _find_tags(pairs.following)
+    key_tags, value_tags = _find_tags(pairs.first), _find_tags(pairs.openings["string"])
+    last = _find_tags(pairs.last)
     if len(between) < 2 or len(last) < 2 or not following or not opening:
         raise UnsupportedLayoutError(
             f"the text after a value is {pairs.following!r} before the next key, but {pairs.last!r} at the end"
@@ -317,7 +317,7 @@ def _compile_pairs(spec: FormatSpec) -> CompiledReaders:
     return _in_section(section, (tags.open,), (tags.close, tags.value_close, tags.key_close), read)
 
 
-def _tags_in(text: str) -> list[str]:
+def _find_tags(text: str) -> list[str]:
     """Return the tags that ``text`` consists of, without whitespace. A word between tags counts as a tag."""
     return re.findall(r"<[^<>]*>|\[\[[^\[\]]*\]\]|\[[^\[\]]*\]|[^\s<\[]+", text)
 
@@ -411,7 +411,7 @@ def _compile_yaml(spec: FormatSpec) -> CompiledReaders:
     if not closing:
         raise UnsupportedLayoutError("nothing marks the end of the YAML: the text after the arguments is empty")
     after_name = (spec.middle, "\n")
-    read = DescribedCall(after_name, f"\n{closing}", yaml_body(spec.middle), needs_closing=True)
+    read = DescribedCall(after_name, f"\n{closing}", build_yaml_reader(spec.middle), needs_closing=True)
     return _compile_described(spec, read, closing)
 
 
@@ -428,7 +428,7 @@ def _compile_lines(spec: FormatSpec) -> CompiledReaders:
             "value; expected text between key and value, the same text after each value, and a closing marker"
         )
     after_name = (pairs.first, *filter(None, (pairs.none,)))
-    decode = pairs_body(before_first, first, opening, value_close, pairs.none.strip().removesuffix(closing))
+    decode = build_pairs_reader(before_first, first, opening, value_close, pairs.none.strip().removesuffix(closing))
     begins_line = "\n" if not value_close.strip() else ""  # a value in a line may contain the closing marker
     return _compile_described(spec, DescribedCall(after_name, f"{begins_line}{closing}", decode), closing)
 

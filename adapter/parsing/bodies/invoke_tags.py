@@ -31,7 +31,7 @@ NAMESPACES = ("", "antml:", "atem:", "minimax:", "anthropic:", "claude:", "mcp:"
 _SECTIONS = (ANTHROPIC, MINIMAX, DOTS, *(namespace + ANTHROPIC for namespace in NAMESPACES[1:]))
 
 
-def _tags(section: str, namespace: str) -> XmlInvokeTags:
+def _build_tags(section: str, namespace: str) -> XmlInvokeTags:
     """Return all spellings of the tags, beginning with the spelling that encoders write."""
     namespaces = (namespace, *(other for other in NAMESPACES if other != namespace))
     sections = (section, *(other for other in _SECTIONS if other != section))
@@ -45,11 +45,11 @@ def _tags(section: str, namespace: str) -> XmlInvokeTags:
     )
 
 
-_ALL = _tags(ANTHROPIC, "")
+_ALL = _build_tags(ANTHROPIC, "")
 STRAYS = (*_ALL.section_close, *_ALL.call_close, *_ALL.parameter_close)
 
 
-def _section(tags: XmlInvokeTags) -> CallSection:
+def _build_section(tags: XmlInvokeTags) -> CallSection:
     return CallSection(
         opens=tags.section,
         closes=tags.section_close,
@@ -60,17 +60,17 @@ def _section(tags: XmlInvokeTags) -> CallSection:
     )
 
 
-SECTION = _section(_ALL)
+SECTION = _build_section(_ALL)
 OPENERS = SECTION.openers
 
 
 @lru_cache(maxsize=64)
 def opener_in(namespace: str) -> CallOpener:
     """Return the opener of a call in tags of ``namespace``, which ends with a colon."""
-    tags = _tags(ANTHROPIC, namespace)
-    return CallOpener(tags.call[0], _section(tags).read_alone)
+    tags = _build_tags(ANTHROPIC, namespace)
+    return CallOpener(tags.call[0], _build_section(tags).read_alone)
 
 
 def calls_encoder(section: str, namespace: str = "") -> Callable[[list[tuple[str, JsonObject]]], str]:
     """Return an encoder that writes calls in the section called ``section``."""
-    return section_encoder(_tags(section, namespace), None)
+    return section_encoder(_build_tags(section, namespace), None)

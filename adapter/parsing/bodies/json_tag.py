@@ -18,7 +18,7 @@ from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space, take
 from adapter.parsing.tagged_json import TaggedJson
 
 
-def json_tag_reader(opening: str, closing: str) -> BodyReader:
+def build_json_tag_reader(opening: str, closing: str) -> BodyReader:
     """Return a parser of one call, or of a list of calls, after ``opening``. A list is not reported as a repair."""
     read_json = TaggedJson(opening, closing)
 

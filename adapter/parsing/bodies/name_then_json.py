@@ -17,7 +17,7 @@ import re
 from collections.abc import Sequence
 
 from adapter.parsing.bare_json import UntaggedJson
-from adapter.parsing.format import CUT, TEXT, BodyReader, BodyResult, ReadContext, end_in_head
+from adapter.parsing.format import CUT, TEXT, BodyReader, BodyResult, ReadContext, read_cut_head
 from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_marker, read_until, skip_space
 from adapter.parsing.tagged_json import TaggedJson
@@ -67,7 +67,7 @@ class NameThenJsonReader:
             if self._ends_before_arguments(source):
                 span.append(source.rest())
                 return CUT if source.was_cut else BodyResult(error=f"the call after {self.opening} has no arguments")
-            return end_in_head(source, span, HEAD_LIMIT)
+            return read_cut_head(source, span, HEAD_LIMIT)
         marker = yield from read_until(source, self._first, head)
         name = self._name("".join(head))
         if not name:

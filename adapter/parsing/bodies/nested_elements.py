@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.strict import MAX_DEPTH, decode_strict
 from adapter.parsing.bodies.argument_collection import ATTRIBUTES, add_value, encode_unescaped
-from adapter.parsing.bodies.raw_value import named_close_at_end, uncertain_end_message
+from adapter.parsing.bodies.raw_value_end import explain_uncertain_end, find_named_close
 from adapter.parsing.format import CUT, TEXT, BodyResult, ReadContext
 from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_match, read_until, skip_space, take_until
@@ -198,8 +198,8 @@ class NestedElements:
 
 def _close(nested: list[_Element]) -> str:
     element = nested.pop()
-    if not element.children and (close := named_close_at_end("".join(element.text), element.key, ())):
-        nested[0].problem = uncertain_end_message(nested[0].key, element.key, close)
+    if not element.children and (close := find_named_close("".join(element.text), element.key, ())):
+        nested[0].problem = explain_uncertain_end(nested[0].key, element.key, close)
     nested[-1].children.append((element.key, element.value()))
     return element.key
 
@@ -233,7 +233,7 @@ def _encode(token: str, key: str, value: Json, *, at_top: bool = False) -> str:
     else:
         body = encode_unescaped(value)
         is_word_for_null = isinstance(value, str) and body.strip() in ("null", "None")
-        if token.lower() in body.lower() or is_word_for_null or named_close_at_end(body, key, ()):
+        if token.lower() in body.lower() or is_word_for_null or find_named_close(body, key, ()):
             raise ValueError("the text would be parsed as another value")
         if not at_top and json.dumps(_guess_value(body)) != json.dumps(value):
             raise ValueError("the type of the value cannot be recovered without the schema")

@@ -42,7 +42,7 @@ def take_name(
         yield
 
 
-def cut_name(source: StreamBuffer, span: list[str]) -> BodyResult | None:
+def take_cut_name(source: StreamBuffer, span: list[str]) -> BodyResult | None:
     """Take a name within which the text ends, and return an error. Return None if the text continues after the name."""
     match = _NAME.match(source.text, source.position)
     if not source.final or match is None or match.end() < len(source.text):

@@ -69,12 +69,12 @@ def read_tool_call(source: StreamBuffer, span: list[str], context: ReadContext) 
             # An opening marker in place of the previous call's closing one.
             return BodyResult() if context.after_call and not source.was_cut else CUT
         if char in "{[":
-            fixes += _foreign_fixes("json", context)
+            fixes += _find_foreign_fixes("json", context)
             return (yield from _read_json(source, span, context)).adding(*fixes)
         marker = yield from take_marker(source, _inner, span)
         match marker.lower():
             case "<function=" | "<function " | "function=" as tag:
-                fixes += [*_foreign_fixes("function", context), *(["misspelt-inner-tag"] if tag[0] != "<" else [])]
+                fixes += [*_find_foreign_fixes("function", context), *(["misspelt-inner-tag"] if tag[0] != "<" else [])]
                 result = yield from read_xml_function(source, span, context)
                 return (yield from _close(result, source, span)).adding(*fixes)
             case "<parameter=":
@@ -84,7 +84,7 @@ def read_tool_call(source: StreamBuffer, span: list[str], context: ReadContext) 
             case "":
                 pairs = yield from _read_key_values(source, span, context)
                 if pairs is not None:
-                    return pairs.adding(*fixes, *_foreign_fixes("pairs", context))
+                    return pairs.adding(*fixes, *_find_foreign_fixes("pairs", context))
                 elements = yield from _read_elements(source, span, context)
                 if not elements.not_a_call:
                     return elements.adding(*fixes)
@@ -102,7 +102,7 @@ def _read_elements(source: StreamBuffer, span: list[str], context: ReadContext) 
     return result.repaired("foreign-body")
 
 
-def _foreign_fixes(body: str, context: ReadContext) -> list[str]:
+def _find_foreign_fixes(body: str, context: ReadContext) -> list[str]:
     return ["foreign-body"] if context.tool_call_body not in (body, None) else []
 
 
@@ -157,7 +157,7 @@ def _read_unknown(source: StreamBuffer, span: list[str], context: ReadContext) -
         return (yield from _read_python(source, span, context)).adding("foreign-body")
     if context.at_line_start and (yield from find_open_name(source, context)) is not None:
         result = yield from read_xml_function(source, span, context)
-        return (yield from _close(result, source, span)).adding(*_foreign_fixes("function", context))
+        return (yield from _close(result, source, span)).adding(*_find_foreign_fixes("function", context))
     marker = yield from peek_marker(source, _after_prose, PROSE_LIMIT)
     if marker.lower() == "<function=" and context.at_line_start:
         yield from take_through(source, _function, span)

@@ -15,7 +15,7 @@ The beginning of the body shows which family wrote it, so every body is parsed, 
 
 from __future__ import annotations
 
-from adapter.parsing.bodies.json_tag import json_tag_reader
+from adapter.parsing.bodies.json_tag import build_json_tag_reader
 from adapter.parsing.bodies.tool_call_tag import OPEN as CALL_OPEN
 from adapter.parsing.bodies.tool_call_tag import read_tool_call
 from adapter.parsing.format import CUT, TEXT, BodyResult, CallOpener, ReadContext
@@ -24,7 +24,7 @@ from adapter.parsing.stream_buffer import Reader, StreamBuffer, is_next, skip_sp
 
 OPEN, CLOSE = "<tool_calls>", "</tool_calls>"
 
-_read_json = json_tag_reader(OPEN, CLOSE)
+_read_json = build_json_tag_reader(OPEN, CLOSE)
 _call = MarkerSet(CALL_OPEN)
 
 

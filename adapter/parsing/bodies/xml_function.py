@@ -19,7 +19,7 @@ import re
 from dataclasses import dataclass
 
 from adapter.parsing.bodies.argument_collection import ATTRIBUTES, BodyError, PendingCall
-from adapter.parsing.bodies.raw_value import uncertain_end_message, without_broken_close
+from adapter.parsing.bodies.raw_value_end import explain_uncertain_end, without_broken_close
 from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, ReadContext
 from adapter.parsing.marker_set import MarkerSet, markers_for
 from adapter.parsing.stream_buffer import (
@@ -255,7 +255,7 @@ def _read_parameter(source: StreamBuffer, span: list[str], function: _Function) 
         function.fix("missing-inner-tag")
         text = without_broken_close(text, key, ("</parameter>",), (f"</parameter={key}>",))
         if "</parameter>" in text.lower() and not function.was_nested:
-            function.problem = uncertain_end_message(function.name, key, "</parameter>")
+            function.problem = explain_uncertain_end(function.name, key, "</parameter>")
     if _DOUBLED_BRACKET.match(text) and not function.is_inline:
         function.fix("misspelt-inner-tag")
         text = text[1:]

@@ -18,7 +18,7 @@ from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.decode import decode_json
 from adapter.parsing.bodies.argument_collection import ATTRIBUTES, BodyError, PendingCall, without_cdata
-from adapter.parsing.bodies.raw_value import RawValue, without_broken_close, without_line_end
+from adapter.parsing.bodies.raw_value_end import RawValue, without_broken_close, without_line_end
 from adapter.parsing.bodies.xml_invoke_spelling import ATTRIBUTES_LIMIT, XmlInvokeTags
 from adapter.parsing.format import CUT, TEXT, BodyResult, ReadContext
 from adapter.parsing.marker_set import MarkerSet, markers_for

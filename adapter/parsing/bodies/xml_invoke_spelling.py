@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.bodies.argument_collection import encode_unescaped, reads_as_null
-from adapter.parsing.bodies.raw_value import named_close_at_end
+from adapter.parsing.bodies.raw_value_end import find_named_close
 from adapter.parsing.encoding import calls_encoder
 
 ATTRIBUTES_LIMIT = 400
@@ -91,7 +91,7 @@ def _is_ambiguous(tags: XmlInvokeTags, key: str, value: Json, describe: Describe
     return (
         any(tag.lower() in text for tag in tags.all)
         or (describe is None and reads_as_null(value))
-        or (not tags.has_cdata and named_close_at_end(written, key, ()) != "")
+        or (not tags.has_cdata and find_named_close(written, key, ()) != "")
         or any(char in key for char in forbidden)
         or tags.end in key
         or not key

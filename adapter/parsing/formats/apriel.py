@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from adapter.parsing.bodies.json_tag import json_tag_reader
+from adapter.parsing.bodies.json_tag import build_json_tag_reader
 from adapter.parsing.encoding import content_alone
 from adapter.parsing.format import BodyResult, CallOpener, ReadContext
 from adapter.parsing.formats import hunyuan_a13b
@@ -17,7 +17,7 @@ from adapter.parsing.stream_buffer import Reader, StreamBuffer
 
 SINGULAR = "<tool_call>"
 
-_read_singular = json_tag_reader(SINGULAR, "</tool_call>")
+_read_singular = build_json_tag_reader(SINGULAR, "</tool_call>")
 
 
 def read_singular(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:

@@ -3,9 +3,9 @@
 Format: the reference encoder of deepseek-ai/DeepSeek-V4-Flash and DeepSeek-V4-Pro; see `dsml`.
 """
 
-from adapter.parsing.bodies.dsml import dsml_format
+from adapter.parsing.bodies.dsml import build_dsml_format
 
-FORMAT = dsml_format(
+FORMAT = build_dsml_format(
     "deepseek_v4",
     ("deepseekv4",),
     section="tool_calls",

@@ -3,9 +3,9 @@
 Format: the reference encoder of deepseek-ai/DeepSeek-V4.1-Flash; see `dsml`.
 """
 
-from adapter.parsing.bodies.dsml import dsml_format
+from adapter.parsing.bodies.dsml import build_dsml_format
 
-FORMAT = dsml_format(
+FORMAT = build_dsml_format(
     "deepseek_v41",
     ("deepseekv41", "deepseek_v4_1"),
     section=" calls",

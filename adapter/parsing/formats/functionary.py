@@ -14,7 +14,7 @@ and omits ``all``; it is also parsed here. Results are returned under the role `
 
 from __future__ import annotations
 
-from adapter.parsing.bodies.recipient import cut_name, read_arguments, take_name
+from adapter.parsing.bodies.recipient import read_arguments, take_cut_name, take_name
 from adapter.parsing.encoding import calls_encoder, json_arguments
 from adapter.parsing.format import TEXT, BodyResult, CallOpener, Format, ReadContext
 from adapter.parsing.marker_set import markers_for
@@ -34,7 +34,7 @@ def read_recipient(source: StreamBuffer, span: list[str], context: ReadContext) 
     is_intended = context.expected_format == "functionary" or span[-1] == OPEN_V25
     name = yield from take_name(source, span, context, _line_end, any_name=is_intended)
     if not name:
-        return (cut_name(source, span) if is_intended else None) or TEXT
+        return (take_cut_name(source, span) if is_intended else None) or TEXT
     yield from wait_for_character(source)
     is_json = source.text.startswith("{", source.position)
     if not is_json and not (is_intended and (name in context.tools or (source.final and source.is_empty))):

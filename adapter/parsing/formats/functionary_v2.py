@@ -14,7 +14,7 @@ Text to ``all`` is the answer. A result is returned as a message from the tool t
 
 from __future__ import annotations
 
-from adapter.parsing.bodies.recipient import cut_name, read_arguments, take_name
+from adapter.parsing.bodies.recipient import read_arguments, take_cut_name, take_name
 from adapter.parsing.encoding import calls_encoder, json_arguments, result_encoder
 from adapter.parsing.format import TEXT, BodyResult, CallOpener, Format, ReadContext
 from adapter.parsing.marker_set import markers_for
@@ -30,7 +30,7 @@ def read_recipient(source: StreamBuffer, span: list[str], context: ReadContext) 
     """Parse the recipient after its token, and its arguments. The recipient ``all`` is the header of an answer."""
     name = yield from take_name(source, span, context, _content, any_name=True)
     if not name:
-        return cut_name(source, span) or TEXT
+        return take_cut_name(source, span) or TEXT
     return (yield from _read_message(name, source, span, context))
 
 

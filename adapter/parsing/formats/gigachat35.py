@@ -5,11 +5,11 @@ Format: the chat template of the ai-sage/GigaChat3.5 releases; see `dsml`.
 
 from dataclasses import replace
 
-from adapter.parsing.bodies.dsml import dsml_format
+from adapter.parsing.bodies.dsml import build_dsml_format
 from adapter.parsing.formats.gigachat3 import END, MESSAGE_END, NEXT_TURNS
 
 FORMAT = replace(
-    dsml_format(
+    build_dsml_format(
         "gigachat35",
         ("gigachat3_5", "gcml"),
         section="tool_calls",

@@ -35,7 +35,7 @@ _call = markers_for(CALL)
 _read_json = require_json(TaggedJson(CALL, END, "args"))
 
 
-def section_reader(section: OpaqueSection) -> BodyReader:
+def build_section_reader(section: OpaqueSection) -> BodyReader:
     """Return a reader of the header of a block that contains only text."""
 
     def read(_source: StreamBuffer, _span: list[str], context: ReadContext) -> Reader[BodyResult]:
@@ -73,8 +73,8 @@ FORMAT = Format(
     openers=(
         CallOpener(MODEL, read_header),
         CallOpener(CALL, _read_json),
-        CallOpener(THINK, section_reader(_REASONING)),
-        CallOpener(ANSWER, section_reader(_CONTENT)),
+        CallOpener(THINK, build_section_reader(_REASONING)),
+        CallOpener(ANSWER, build_section_reader(_CONTENT)),
     ),
     read_header=read_rest_of_header,
     encode_calls=encode_calls,

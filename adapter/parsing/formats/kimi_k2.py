@@ -20,7 +20,7 @@ from functools import partial
 from adapter.core.events import JsonObject
 from adapter.parsing.bodies.call_section import CallSection
 from adapter.parsing.encoding import result_encoder
-from adapter.parsing.format import TEXT, BodyResult, Format, ReadContext, end_in_head, peek_call
+from adapter.parsing.format import TEXT, BodyResult, Format, ReadContext, peek_call, read_cut_head
 from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_marker, read_until, skip_space
 from adapter.parsing.tagged_json import TaggedJson
@@ -48,11 +48,11 @@ def read_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Re
     """Parse a call after ``<|tool_call_begin|>``."""
     marker = yield from peek_marker(source, _after_id, ID_LIMIT)
     if not marker:
-        return end_in_head(source, span, ID_LIMIT)
+        return read_cut_head(source, span, ID_LIMIT)
     ahead: list[str] = []
     yield from read_until(source, _after_id, ahead)
     id_text = "".join(ahead).strip()
-    name, fixes = _name_in_id(id_text, context.tools)
+    name, fixes = _find_name_in_id(id_text, context.tools)
     if not id_text and marker == "{":
         span.extend(ahead)
         source.push_back(marker)
@@ -74,7 +74,7 @@ def read_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Re
     return _use_name_in_arguments(result, context.tools).adding(*fixes) if result.calls else result
 
 
-def _name_in_id(id_text: str, tools: ToolSet) -> tuple[str, list[str]]:
+def _find_name_in_id(id_text: str, tools: ToolSet) -> tuple[str, list[str]]:
     match = _ID.fullmatch(id_text)
     name = match["name"] if match else id_text
     if name in tools or (match and match["index"] is not None):

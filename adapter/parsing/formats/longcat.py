@@ -7,7 +7,7 @@ writes reasoning in its own tags; see `json_tag`. The keys and values of `longca
 from __future__ import annotations
 
 from adapter.parsing.bodies.arg_key_value import KeyValueReader, KeyValueTags
-from adapter.parsing.bodies.json_tag import json_tag_reader
+from adapter.parsing.bodies.json_tag import build_json_tag_reader
 from adapter.parsing.encoding import calls_encoder, json_call
 from adapter.parsing.format import BodyResult, CallOpener, Format, ReadContext
 from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space
@@ -15,7 +15,7 @@ from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space
 TAGS = KeyValueTags.with_affixes("longcat_", section_close="")
 OPEN, CLOSE = TAGS.open, TAGS.close
 
-_read_json = json_tag_reader(OPEN, CLOSE)
+_read_json = build_json_tag_reader(OPEN, CLOSE)
 _read_pairs = KeyValueReader(TAGS, own=("longcat2",)).read
 
 

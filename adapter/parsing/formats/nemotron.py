@@ -6,7 +6,7 @@ Llama-3_3-Nemotron-Super-49B-v1_5; see `json_tag`. Nemotron 3 writes `qwen3_code
 
 from __future__ import annotations
 
-from adapter.parsing.bodies.json_tag import json_tag_reader
+from adapter.parsing.bodies.json_tag import build_json_tag_reader
 from adapter.parsing.bodies.unknown_tags import read_elements
 from adapter.parsing.encoding import list_encoder, result_encoder
 from adapter.parsing.format import BodyResult, CallOpener, Format, ReadContext
@@ -15,7 +15,7 @@ from adapter.parsing.stream_buffer import Reader, StreamBuffer, give_back, skip_
 OPEN, CLOSE = "<TOOLCALL>", "</TOOLCALL>"
 
 
-_read_json = json_tag_reader(OPEN, CLOSE)
+_read_json = build_json_tag_reader(OPEN, CLOSE)
 
 
 def read_calls(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:

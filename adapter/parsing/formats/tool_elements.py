@@ -28,7 +28,7 @@ from adapter.parsing.bodies.argument_collection import (
     encode_unescaped,
     reads_as_null,
 )
-from adapter.parsing.bodies.raw_value import RawValue, without_line_end
+from adapter.parsing.bodies.raw_value_end import RawValue, without_line_end
 from adapter.parsing.encoding import calls_encoder, result_encoder
 from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyReader, BodyResult, CallOpener, Format, ReadContext
 from adapter.parsing.marker_set import markers_for

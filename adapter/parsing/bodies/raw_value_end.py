@@ -139,7 +139,7 @@ def has_ambiguous_end(value: str, opens: Sequence[str], closes: Sequence[str]) -
     return close if close and has_line and not any(tag.lower() in lowered for tag in opens) else ""
 
 
-def ambiguous_end_message(name: str, key: str, close: str) -> str:
+def explain_ambiguous_end(name: str, key: str, close: str) -> str:
     """Return the error for a value for which `has_ambiguous_end` returned the tag ``close``."""
     return (
         f"the value of {key!r} in the call of {name!r} ends in {close} twice. Write the call again with only one; if "
@@ -147,7 +147,7 @@ def ambiguous_end_message(name: str, key: str, close: str) -> str:
     )
 
 
-def named_close_at_end(value: str, key: str, closes: Sequence[str]) -> str:
+def find_named_close(value: str, key: str, closes: Sequence[str]) -> str:
     """Return the closing tag ``</KEY>`` at the end of ``value``, which another tag closed, or "".
 
     A model that closes a value by its name may also write the proper tag. But a value may end in such a tag. The two
@@ -158,7 +158,7 @@ def named_close_at_end(value: str, key: str, closes: Sequence[str]) -> str:
     return "" if is_own else close
 
 
-def uncertain_end_message(name: str, key: str, close: str) -> str:
+def explain_uncertain_end(name: str, key: str, close: str) -> str:
     """Return the error for a value of which the tag ``close`` may be the end or a part."""
     return (
         f"the value of {key!r} in the call of {name!r} contains {close}, which may end it. Write the call again "
