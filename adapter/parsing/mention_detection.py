@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 
-from adapter.parsing.format import BodyResult, ReadContext
+from adapter.parsing.format import BodyResult
 from adapter.parsing.parse_state import ParseState
 from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space, wait_for_character
+from adapter.tools.tool import ToolSet
 
 LIMIT = 400
 """Maximum number of characters of prose that a failed reader may have taken. They are parsed again."""
@@ -20,14 +21,14 @@ _INNER_TOKEN = re.compile(r"</|<[|｜]|[|｜]>|<\w+[=>]|\[\w+\]")
 _WORD = re.compile(r"[\w.-]+")
 
 
-def is_mere_mention(raw: str, marker: str, result: BodyResult, context: ReadContext, *, is_glued: bool) -> bool:
+def is_mere_mention(raw: str, marker: str, result: BodyResult, tools: ToolSet, *, is_glued: bool) -> bool:
     """Return whether ``raw`` is the rest of a sentence that mentions ``marker`` within a line.
 
     ``is_glued``: no whitespace precedes the marker.
     """
-    if context.at_line_start or len(raw) - len(marker) > LIMIT:
+    if len(raw) - len(marker) > LIMIT:
         return False
-    body, tools = raw[len(marker) :], context.tools
+    body = raw[len(marker) :]
     if is_glued and not body.strip():
         return False
     if result.calls:

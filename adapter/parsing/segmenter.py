@@ -316,8 +316,11 @@ class Segmenter:
         span = [marker]
         result, progress = yield from self._read_body(opener.read, span, is_marked=True)
         raw = "".join(span)
-        is_glued = not any(self._state.space)
-        if not self._source.was_cut and is_mere_mention(raw, marker, result, self._context, is_glued=is_glued):
+        if (
+            not self._context.at_line_start
+            and not self._source.was_cut
+            and is_mere_mention(raw, marker, result, self._context.tools, is_glued=not any(self._state.space))
+        ):
             self._source.push_back(raw[len(marker) :])
             raw, result = marker, TEXT
         if result.not_a_call and raw.lower() in self._tables.stray_closers:

@@ -136,16 +136,10 @@ def _read_following(
     """Parse while tracking calls inside values. If that fails, parse again without tracking them."""
     start, function = len(span), _Function("", None, nests=not context.close_at_first_marker, is_inline=is_inline)
     result = yield from _read(source, span, context, function)
-    is_doubtful = function.was_nested and "missing-inner-tag" in function.fixes
-    if (
-        (not result.unfinished and not is_doubtful)
-        or context.close_at_first_marker
-        or (source.was_cut and source.is_empty)
-    ):
+    is_certain = not result.unfinished and not (function.was_nested and "missing-inner-tag" in function.fixes)
+    if is_certain or context.close_at_first_marker or (source.was_cut and source.is_empty):
         return result
-    context.close_at_first_marker = (
-        context.close_at_first_marker or result.unfinished
-    )  # permanently, so that not every call is parsed to the text's end
+    context.close_at_first_marker = result.unfinished  # permanently, so that not every call is parsed to the text's end
     first_span = give_back(source, span, start)
     function = _Function("", None, nests=False, is_inline=is_inline)
     second_result = yield from _read(source, span, context, function)
