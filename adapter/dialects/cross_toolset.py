@@ -17,7 +17,8 @@ from adapter.core.errors import FormatError, ToolError
 from adapter.core.events import Json, JsonObject
 from adapter.dialects import Dialect, dialect_names, get_dialect
 from adapter.tools.argument_synonyms import normalize_key
-from adapter.tools.call_resolution import ResolvedCall, match_parameter, normalize_call, resolve_call
+from adapter.tools.call_normalization import match_parameter, normalize_call
+from adapter.tools.call_resolution import ResolvedCall, resolve_call
 from adapter.tools.call_shapes import parse_arguments
 from adapter.tools.operations import (
     Delete,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from adapter.core.errors import FormatError
 from adapter.core.events import InvalidToolCall, Json, ToolCall
-from adapter.tools.call_resolution import normalize_call
+from adapter.tools.call_normalization import normalize_call
 from adapter.tools.call_shapes import parse_arguments
 from adapter.tools.tool import ToolSet
 

@@ -2,6 +2,7 @@
 
 __all__ = [
     "argument_synonyms",
+    "call_normalization",
     "call_resolution",
     "call_shapes",
     "coercion",

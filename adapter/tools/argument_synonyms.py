@@ -1,8 +1,8 @@
 """Names that models use for common arguments, as one list per meaning.
 
-A dialect uses a whole list as aliases for one of its arguments. `adapter.tools.call_resolution` uses some of the lists
-for any tool. A name with several meanings is in several lists: ``from`` is a path or an old text, depending on the
-tool.
+A dialect uses a whole list as aliases for one of its arguments. `adapter.tools.call_normalization` uses some of the
+lists for any tool. A name with several meanings is in several lists: ``from`` is a path or an old text, depending on
+the tool.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""Normalize and validate tool calls.
-
-`normalize_call` corrects only unambiguous details: spellings of the name, argument aliases, and types that can be
-converted without loss. It never fails, so that a parser can use it. `resolve_call` then validates the call; its errors
-explain to the model how to fix the call.
-"""
+"""Validate tool calls after `call_normalization`. The errors explain to the model how to fix the call."""
 
 from __future__ import annotations
 
@@ -17,10 +12,10 @@ from typing import TYPE_CHECKING
 from adapter.core.callbacks import result_error
 from adapter.core.errors import FormatError, ToolError
 from adapter.core.events import Json, JsonObject, ToolCall
-from adapter.tools import argument_synonyms
 from adapter.tools.argument_synonyms import normalize_key
-from adapter.tools.call_shapes import extract_calls, looks_like_call, parse_arguments
-from adapter.tools.coercion import coerce_to_schema, has_schema_type, schema_types
+from adapter.tools.call_normalization import is_contradiction, match_parameter, normalize_call
+from adapter.tools.call_shapes import parse_arguments
+from adapter.tools.coercion import has_schema_type, schema_types
 from adapter.tools.example_calls import example_call
 from adapter.tools.schema_validation import bounded_validator
 from adapter.tools.tool import Tool, ToolSet, ValidatedCall
@@ -30,30 +25,9 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
     from pydantic_core import ErrorDetails
 
-COMMON_ARGUMENT_ALIASES: dict[str, tuple[str, ...]] = {
-    name: tuple(each for each in names if each != name)
-    for names, known in (
-        (argument_synonyms.PATH, ("path", "file_path")),
-        (argument_synonyms.CONTENT, ("content",)),
-        (argument_synonyms.COMMAND, ("command",)),
-        (argument_synonyms.PATTERN, ("pattern", "query")),
-        (argument_synonyms.OLD_TEXT, ("old_text", "old_string")),
-        (argument_synonyms.NEW_TEXT, ("new_text", "new_string")),
-    )
-    for name in known
-}
-"""Other names that models use for the common parameters of any tool. A tool's own aliases take precedence."""
-
 MAX_CHOICES = 12
 """Maximum number of choices that a message lists."""
 
-_NAME_LIKE = re.compile(r"[\w .:-]*")
-"""Matches everything that may be meant as the name of a tool."""
-
-_WRAPPERS = ("arguments", "parameters", "args", "input", "params", "kwargs", "properties")
-_ESCAPED_BY_ACCIDENT = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\b": "\\b", "\f": "\\f"}
-_WINDOWS_PATH = re.compile(r"[A-Za-z]:[\\/\n\t\r\x08\f][^\"<>|?*]*")
-_PATH_WORDS = ("path", "file", "dir", "folder", "cwd")
 _NULL_WORDS = ("null", "none", "undefined", "")
 
 _CHANGING_ARGUMENTS = {
@@ -81,48 +55,6 @@ class ResolvedCall:
     validated: ValidatedCall | None
     notes: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
-
-
-def normalize_call(name: str, arguments: JsonObject, tools: ToolSet) -> tuple[str, JsonObject, tuple[str, ...]]:
-    """Normalize the tool's name, the argument names and the types if this is unambiguous. Return the name, the
-    arguments and the fixes."""
-    tool = tools.match(name) or match_arguments(name, arguments, tools)
-    if tool is None:
-        return name, arguments, ()
-    fixes: dict[str, None] = {} if tool.name == name else {"tool-name": None}
-    named: JsonObject = {}
-    properties, given = tool.properties, _unwrap_arguments(arguments, tool, fixes)
-    for key, value in (given if given.keys() <= properties.keys() else _rename_arguments(given, tool, fixes)).items():
-        value, more = coerce_to_schema(value, properties[key] if key in properties else tool.schema_of(key))
-        if more:
-            fixes.update(dict.fromkeys(more))
-        if isinstance(value, str) and value[1:2] == ":" and (path := _restore_backslashes(key, value)) != value:
-            value = path
-            fixes["windows-path"] = None
-        named[key] = value
-    return tool.name, named, tuple(fixes)
-
-
-def match_arguments(name: str, arguments: JsonObject, tools: ToolSet) -> Tool | None:
-    """Return the only tool that takes exactly these arguments, if ``name`` cannot be the name of a tool.
-
-    Small models write ``write_notes/todo.md`` for ``write_file``. A tool that deletes is never guessed.
-    """
-    if _NAME_LIKE.fullmatch(name):
-        return None
-    fitting = [tool for tool in tools.values() if tool.required and _takes(tool, arguments)]
-    return fitting[0] if len(fitting) == 1 and fitting[0].effect != "delete" else None
-
-
-def tool_with_arguments(arguments: JsonObject, tools: ToolSet) -> Tool | None:
-    """Return the only tool that takes several arguments with exactly these names, for a message about a wrong name."""
-    fitting = [tool for tool in tools.values() if {*tool.required} <= arguments.keys() <= tool.properties.keys()]
-    return fitting[0] if len(fitting) == 1 and len(arguments) > 1 else None
-
-
-def _takes(tool: Tool, arguments: JsonObject) -> bool:
-    names = {key if key in tool.properties else match_parameter(key, tool) for key in arguments}
-    return names <= tool.properties.keys() and names >= {*tool.required}
 
 
 def resolve_call(name: str, arguments: Mapping[str, Json] | str, tools: ToolSet) -> ResolvedCall:
@@ -188,108 +120,10 @@ def _parse_arguments(arguments: Mapping[str, Json] | str, tool: Tool) -> JsonObj
     return unwrapped
 
 
-def _restore_backslashes(key: str, value: str) -> str:
-    """Restore a Windows path: in ``"C:\\new\\test"`` JSON decodes a line break and a tab, which no path contains."""
-    if not _WINDOWS_PATH.fullmatch(value) or not _names_path(key):
-        return value
-    return "".join(_ESCAPED_BY_ACCIDENT.get(char, char) for char in value)
-
-
-def _names_path(key: str) -> bool:
-    return any(word in key.lower() for word in _PATH_WORDS)
-
-
-def _unwrap_arguments(arguments: JsonObject, tool: Tool, fixes: dict[str, None]) -> JsonObject:
-    """Return the inner object of ``{"arguments": {...}}`` and ``{"read_file": {...}}``. It may also be JSON in a
-    string, or be in a whole call of the same tool."""
-    if len(arguments) == 2 and not arguments.keys() <= tool.properties.keys() and looks_like_call(arguments):
-        return _unwrap_call(arguments, tool, fixes)
-    if len(arguments) != 1:
-        return arguments
-    key, value = next(iter(arguments.items()))
-    if key in tool.properties or key not in (*_WRAPPERS, tool.name) or match_parameter(key, tool):
-        return arguments
-    if isinstance(value, str):
-        value = _decode_object(value, tool, fixes)
-    if not isinstance(value, dict):
-        return arguments
-    fixes["arguments-key"] = None
-    return value
-
-
-def _unwrap_call(arguments: JsonObject, tool: Tool, fixes: dict[str, None]) -> JsonObject:
-    """Return the inner arguments of ``{"name": ..., "arguments": {...}}``, a whole call of ``tool``."""
-    try:
-        (call,) = extract_calls(arguments, "arguments")
-    except (FormatError, ValueError):
-        return arguments
-    if normalize_key(call.name) != normalize_key(tool.name):
-        return arguments
-    fixes["nested-function"] = None
-    return call.arguments
-
-
-def _decode_object(text: str, tool: Tool, fixes: dict[str, None]) -> Json:
-    """Decode ``text`` if it is a JSON object whose keys are all parameters of ``tool``. Otherwise return None."""
-    if not text.lstrip().startswith("{"):
-        return None
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(value, dict) or not all(key in tool.properties or match_parameter(key, tool) for key in value):
-        return None
-    fixes["string-arguments"] = None
-    return value
-
-
-def _rename_arguments(arguments: JsonObject, tool: Tool, fixes: dict[str, None]) -> JsonObject:
-    """Rename arguments to the tool's parameter names, and keep their order.
-
-    A parameter's own name takes precedence over an alias, unless its value is empty. An alias with a contradicting
-    value is not renamed, and `resolve_call` rejects it.
-    """
-    chosen = {key: value for key, value in arguments.items() if key in tool.properties and value not in (None, "")}
-    renamed: JsonObject = {}
-    for key, value in arguments.items():
-        parameter = key if key in tool.properties else match_parameter(key, tool)
-        if parameter is None or (parameter != key and _contradicts(chosen.get(parameter), value)):
-            renamed[key] = value
-        elif parameter == key:
-            renamed.setdefault(key, value)
-        else:
-            fixes["argument-alias"] = None
-            renamed[parameter] = value if value in (None, "") else chosen.setdefault(parameter, value)
-        if parameter in chosen:
-            renamed[parameter] = chosen[parameter]
-    return renamed
-
-
-def _contradicts(first: Json, second: Json) -> bool:
-    return first not in (None, "") and second not in (None, "") and first != second
-
-
-def match_parameter(key: str, tool: Tool) -> str | None:
-    """Return the parameter of ``tool`` that ``key`` is a variant of. Return None unless exactly one matches."""
-    spelt = normalize_key(key.rstrip(": "))  # Qwen3.6 writes "name:" for "name"
-    same = [name for name in tool.properties if normalize_key(name) == spelt]
-    if len(same) == 1:
-        return same[0]
-    for table in (tool.argument_aliases, COMMON_ARGUMENT_ALIASES):
-        matches = [
-            name
-            for name in tool.properties
-            if any(alias.replace("_", "").lower() == spelt for alias in table.get(name, ()))
-        ]
-        if len(matches) == 1:
-            return matches[0]
-    return None
-
-
 def _reject_conflicts(arguments: JsonObject, tool: Tool) -> None:
     for key, value in arguments.items():
         parameter = None if key in tool.properties else match_parameter(key, tool)
-        if parameter is not None and _contradicts(arguments.get(parameter), value):
+        if parameter is not None and is_contradiction(arguments.get(parameter), value):
             raise ToolError(
                 f"{tool.name}: {parameter!r} and {key!r} mean the same but differ "
                 f"({short_json(arguments[parameter])} and {short_json(value)}). Pass only {parameter!r}."

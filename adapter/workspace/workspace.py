@@ -17,7 +17,8 @@ from adapter.core.events import Json, JsonObject, ToolCall, ToolResult
 from adapter.core.turn import HasCalls
 from adapter.dialects import Dialect, get_dialect
 from adapter.dialects.cross_toolset import extract_apply_patch, translate_call
-from adapter.tools.call_resolution import ResolvedCall, normalize_call, resolve_call
+from adapter.tools.call_normalization import normalize_call
+from adapter.tools.call_resolution import ResolvedCall, resolve_call
 from adapter.tools.call_shapes import parse_arguments
 from adapter.tools.function_tools import tool as as_tool
 from adapter.tools.operations import Edits, Effect, Operation, Outcome, ReadText, effect_of

@@ -16,13 +16,8 @@ from adapter.core.errors import ToolError
 from adapter.core.events import ToolCall
 from adapter.core.repair_codes import REPAIRS
 from adapter.dialects import get_dialect
-from adapter.tools.call_resolution import (
-    COMMON_ARGUMENT_ALIASES,
-    is_valid,
-    match_parameter,
-    normalize_call,
-    resolve_call,
-)
+from adapter.tools.call_normalization import COMMON_ARGUMENT_ALIASES, match_parameter, normalize_call
+from adapter.tools.call_resolution import is_valid, resolve_call
 from adapter.tools.operations import Operation, ReadText
 from adapter.tools.tool import Tool, ToolSet, ValidatedCall
 from tests.effort import examples

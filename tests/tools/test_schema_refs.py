@@ -14,7 +14,7 @@ from adapter.parsing.formats import FORMATS
 from adapter.parsing.parser import parse
 from adapter.prompting.system_prompt import system_prompt
 from adapter.protocols.tool_definitions import parse_tool_set
-from adapter.tools.call_resolution import normalize_call
+from adapter.tools.call_normalization import normalize_call
 from adapter.tools.coercion import coerce_text, coerce_to_schema, has_schema_type, schema_types
 from adapter.tools.schema_refs import MAX_SCHEMAS, dereference, resolve_pointer, resolve_references
 from adapter.tools.tool import Tool, ToolSet

@@ -76,7 +76,7 @@ from adapter.core.events import ContentReclassified, Event, InvalidToolCall, Jso
 from adapter.core.turn import Turn
 from adapter.parsing.formats.hermes import encode_calls
 from adapter.prompting.intent.bm25 import ToolRanking
-from adapter.tools.call_resolution import tool_with_arguments
+from adapter.tools.call_normalization import tool_with_arguments
 from adapter.tools.schema_errors import allowed_arguments, missing_arguments, schema_errors
 from adapter.tools.tool import Tool, ToolDefinitions, ToolSet
 

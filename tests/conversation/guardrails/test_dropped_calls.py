@@ -19,7 +19,7 @@ from adapter.core.events import InvalidToolCall, ToolCall
 from adapter.core.turn import Turn
 from adapter.dialects import get_dialect
 from adapter.parsing.parser import parse
-from adapter.tools.call_resolution import normalize_call
+from adapter.tools.call_normalization import normalize_call
 from adapter.tools.schema_errors import allowed_arguments
 from adapter.tools.tool import Tool, ToolSet
 
