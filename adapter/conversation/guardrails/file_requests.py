@@ -7,6 +7,7 @@ Only requests that name a file count, so that a false alarm is rare.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from functools import lru_cache
 
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall
@@ -103,7 +104,7 @@ def find_next_tools(past: CallHistory, tools: ToolSet) -> tuple[str, ...]:
     need not be, otherwise those that make the change."""
     change_tools = find_change_tools(past, tools)
     paths = set(find_paths(past.request))
-    if any(paths.intersection(map(str, call.arguments.values())) for call in past.recent if call.ok):
+    if any(call.ok and _names_any(call, paths) for call in past.recent):
         return change_tools
     if not any(_EDITS_RE.search(name) for name in change_tools) or len(find_quoted(past.request)) > 1:
         return change_tools
@@ -130,13 +131,18 @@ def omits_change(content: str, past: CallHistory, tools: ToolSet) -> tuple[str, 
 
 
 def is_blind_overwrite(call: PastCall, past: CallHistory) -> bool:
-    """Return whether ``call`` writes a whole file without having read the one that the request names: this file, or
-    any other if the request only corrects it."""
+    """Return whether ``call`` writes a whole file before the one that the request names has been read: this file, or
+    any other if the request only corrects it, and no call has been made."""
     request, paths = _REQUEST.match(past.request.lstrip()), set(find_paths(past.request))
-    if request is None or request["verb"].lower() not in _CORRECTS:
+    if request is None or request["verb"].lower() not in _CORRECTS or past.recent:
         paths.intersection_update(map(str, call.arguments.values()))
-    has_read = any(paths.intersection(map(str, each.arguments.values())) for each in past.calls if each.ok)
+    has_read = any(each.ok and _names_any(each, paths) for each in past.calls)
     return bool(paths) and "content" in call.arguments and not has_read
+
+
+def _names_any(call: PastCall, paths: Collection[str]) -> bool:
+    """Return whether an argument contains one of the paths, for example in an absolute path or in a shell command."""
+    return any(path in text for text in strings_in(call.arguments) for path in paths)
 
 
 def omits_file_content(call: PastCall, past: CallHistory) -> bool:
@@ -152,7 +158,7 @@ def omits_file_content(call: PastCall, past: CallHistory) -> bool:
 
 
 def replaces_instead_of_adding(call: PastCall, past: CallHistory) -> bool:
-    """Return whether an edit drops words of its old text, although the request only adds something."""
+    """Return whether an edit puts what the request wants to be added in place of another line."""
     request = _REQUEST.match(past.request.lstrip())
     if request is None or request["verb"].lower() not in _ADDS:
         return False
@@ -160,7 +166,12 @@ def replaces_instead_of_adding(call: PastCall, past: CallHistory) -> bool:
         next((text for name, text in call.arguments.items() if name in names and isinstance(text, str)), "")
         for names in (OLD_TEXT, NEW_TEXT)
     )
-    return bool(old and new) and not set(split_words(old)) <= set(split_words(new))
+    added = set(split_words(new))
+    return (
+        bool(split_words(old) and added)
+        and added.isdisjoint(split_words(old))
+        and added <= set(split_words(past.request))
+    )
 
 
 def removes_needed_file(call: PastCall, past: CallHistory) -> bool:

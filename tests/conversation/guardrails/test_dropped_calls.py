@@ -511,6 +511,47 @@ def test_requested_change_is_made_or_explained(request_, past, answer, guardrail
     assert (getattr(verdict, "guardrail", ""), getattr(verdict, "held_to", ())) == (guardrail, tools)
 
 
+CODER = ToolSet(
+    [
+        definition("Read", "file_path"),
+        definition("Write", "file_path", "content"),
+        definition("Edit", "file_path", "old_string", "new_string"),
+        definition("Bash", "command"),
+    ]
+)
+CALC = {"file_path": "/home/ada/src/calc.py"}
+READ_CALC = PastCall("Read", CALC, "1\tdef parse(text):\n2\t    return int(text)\n")
+
+
+@pytest.mark.parametrize(
+    ("request_", "past", "call"),
+    [
+        ("Fix the bug in src/calc.py", READ_CALC, ("Write", {**CALC, "content": "def parse(text): ..."})),
+        (
+            "Fix the bug in src/calc.py",
+            PastCall("Bash", {"command": "cat src/calc.py"}),
+            ("Write", {"file_path": "src/calc.py", "content": "x"}),
+        ),
+        ("Fix tests/test_calc.py", READ_CALC, ("Write", {**CALC, "content": "def parse(text): ..."})),
+        (
+            "Add a check of the text to src/calc.py",
+            READ_CALC,
+            ("Edit", {**CALC, "old_string": "return int(text)", "new_string": "if text:\n        return float(text)"}),
+        ),
+        (
+            "Add a body to f in src/calc.py",
+            READ_CALC,
+            ("Edit", {**CALC, "old_string": "pass", "new_string": "return a + b"}),
+        ),
+    ],
+)
+def test_work_of_a_coding_agent_is_not_retried(request_: str, past: PastCall, call: Written):
+    """It uses absolute paths, reads files with shell commands, and replaces lines when it adds something."""
+    name, arguments = call
+    candidate = CandidateAnswer("", (ToolCall("", name, arguments, ""),))
+    assert Guardrails(CODER).check_response(CallHistory(request_, (past,)), candidate) == Accept()
+
+
 @pytest.mark.parametrize(
     ("request_", "answer", "is_call"),
     [
