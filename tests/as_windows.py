@@ -13,7 +13,9 @@ import os
 import pathlib
 import platform
 import signal
+import socket
 import sys
+from functools import partial
 from importlib import import_module
 from types import ModuleType
 
@@ -42,7 +44,8 @@ def dress_up() -> None:
         del sys.modules[name]
     sys.modules["msvcrt"] = _msvcrt()
     sys.modules.update(dict.fromkeys(MODULES.split()))  # type: ignore[arg-type] # None: importing it fails
-    for module, names in ((os, OF_OS), (signal, OF_SIGNAL)):
+    socket.socketpair = partial(socket.socketpair, socket.AF_UNIX)  # type: ignore[assignment] # event loops need it
+    for module, names in ((os, OF_OS), (signal, OF_SIGNAL), (socket, "AF_UNIX")):
         for name in names.split():
             if hasattr(module, name):
                 delattr(module, name)

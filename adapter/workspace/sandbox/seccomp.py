@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import errno
 import platform
-import socket
 import struct
 from collections.abc import Iterator, Sequence
 
@@ -39,8 +38,9 @@ _MACHINES: dict[str, tuple[int, int, tuple[int, ...]]] = {
 _TRUNCATING = {"x86_64": (76, ((2, 1), (257, 2), (304, 2))), "aarch64": (45, ((56, 2), (265, 2)))}
 """By machine: the number of `truncate`; those of open, openat and open_by_handle_at with the index of ``flags``."""
 
-LOCAL = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, getattr(socket, "AF_NETLINK", 16))
-"""Address families for programs in a private network, which contains no other machine."""
+LOCAL = (1, 2, 10, 16)
+"""Address families for programs in a private network, which contains no other machine: AF_UNIX, AF_INET, AF_INET6 and
+AF_NETLINK, as Linux numbers them."""
 INTERNET = LOCAL[1:]
 """Address families for programs in the machine's network. With Unix sockets, they could control running daemons."""
 
