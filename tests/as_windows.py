@@ -44,7 +44,7 @@ def dress_up() -> None:
         del sys.modules[name]
     sys.modules["msvcrt"] = _msvcrt()
     sys.modules.update(dict.fromkeys(MODULES.split()))  # type: ignore[arg-type] # None: importing it fails
-    socket.socketpair = partial(socket.socketpair, socket.AF_UNIX)  # type: ignore[assignment] # event loops need it
+    socket.socketpair = partial(socket.socketpair, socket.AF_UNIX)  # event loops need it
     for module, names in ((os, OF_OS), (signal, OF_SIGNAL), (socket, "AF_UNIX")):
         for name in names.split():
             if hasattr(module, name):

@@ -6,21 +6,19 @@ code, and takes milliseconds. Start-up itself is tested with new interpreters.
 
 from __future__ import annotations
 
-import fcntl
 import multiprocessing
 import os
 import runpy
 import subprocess
 import sys
 import tempfile
-import termios
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from adapter import dialects
 from adapter.cli.app import COMMANDS
@@ -48,9 +46,12 @@ PRELOADED = [
     *("adapter.cli.chat_loop", "httpcore2", "jsonschema", "prompt_toolkit", "rich.markdown", "tenacity"),
 ]
 """The fork server skips a module that it cannot find, so `test_preloaded_modules_exist` checks them."""
-FORKED: ForkServerContext = multiprocessing.get_context("forkserver")
-"""Forks processes from one that has imported only these modules."""
-FORKED.set_forkserver_preload(PRELOADED)
+if TYPE_CHECKING or sys.platform != "win32":
+    FORKED = multiprocessing.get_context("forkserver")
+    FORKED.set_forkserver_preload(PRELOADED)
+else:
+    FORKED = multiprocessing.get_context("spawn")
+"""Forks processes from one that has imported only these modules; on Windows, starts fresh ones."""
 
 
 @dataclass(frozen=True)
@@ -122,12 +123,38 @@ def forked(
     ``at_terminal``: the last of ``streams`` is a terminal, which sends signals to the process.
     """
     arguments = ([str(word) for word in words], str(cwd), dict(environment), list(streams), at_terminal)
+    if sys.platform == "win32":
+        return _Interpreter(*arguments[:4])  # type: ignore[unreachable,return-value]
     process = FORKED.Process(target=_run, args=arguments)
     process.start()
     return process
 
 
+class _Interpreter:
+    """A fresh interpreter, where no process can be forked: what is used of a `BaseProcess`."""
+
+    def __init__(self, words: list[str], cwd: str, environment: dict[str, str], streams: list[str]) -> None:
+        command = [sys.executable, *([] if words[0].endswith(".py") else ["-m", "adapter"]), *words]
+        stdin, stdout, stderr = (open(stream, "wb" if number else "rb") for number, stream in enumerate(streams))  # noqa: SIM115, PTH123
+        with stdin, stdout, stderr:
+            self._process = subprocess.Popen(
+                command, cwd=cwd, env=environment, stdin=stdin, stdout=stdout, stderr=stderr
+            )
+        self.pid, self.terminate = self._process.pid, self._process.terminate
+
+    @property
+    def exitcode(self) -> int | None:
+        return self._process.poll()
+
+    def join(self, timeout: float | None = None) -> None:
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout)
+
+
 def _run(words: list[str], cwd: str, environment: dict[str, str], streams: list[str], at_terminal: bool) -> None:
+    import fcntl
+    import termios
+
     os.setsid()
     for number, stream in enumerate(streams):
         opened = os.open(stream, (os.O_RDWR | os.O_CREAT if number else os.O_RDONLY) | os.O_NOCTTY, 0o600)

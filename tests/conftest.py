@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import signal
+import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -81,6 +84,12 @@ UNSET = (
 )
 
 
+def set_time_zone() -> None:
+    """Apply TZ, which Windows reads only at the start of a program."""
+    if sys.platform != "win32":
+        time.tzset()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _usual_environment() -> Iterator[None]:
     """Set the terminal, locale, time zone and umask of the tests and of the programs that they start."""
@@ -90,10 +99,32 @@ def _usual_environment() -> Iterator[None]:
             patch.setenv(name, value)
         for name in UNSET:
             patch.delenv(name, raising=False)
-        time.tzset()
+        set_time_zone()
         yield
-    time.tzset()
+    set_time_zone()
     os.umask(umask)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _nothing_of_unix(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Where no symbolic link or named pipe can be made, as on Windows, a test that makes one is skipped."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not hasattr(os, "mkfifo"):
+            patch.setattr(os, "mkfifo", lambda *_, **__: pytest.skip("no named pipes here"), raising=False)
+        link = tmp_path_factory.getbasetemp() / "link"
+        with suppress(OSError):
+            link.symlink_to(link.parent)
+        if link.is_symlink():
+            link.unlink()
+        else:
+            patch.setattr(os, "symlink", _refuse_link)
+        yield
+
+
+def _refuse_link(_: object, link: str | os.PathLike[str], *__: object, **___: object) -> None:
+    if Path(link).name.endswith("current"):  # pytest's own, which it can do without
+        raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP), link)
+    pytest.skip("no symbolic links here")
 
 
 @pytest.fixture(scope="session")

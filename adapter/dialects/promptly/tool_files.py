@@ -166,7 +166,7 @@ def _write(file: Path, text: str) -> None:
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as temporary:
                 temporary.write(text)
-                os.fchmod(temporary.fileno(), mode)
+                Path(name).chmod(mode)
                 temporary.flush()
                 os.fsync(temporary.fileno())
             Path(name).replace(file)

@@ -34,6 +34,7 @@ from adapter.tools.function_tools import with_runner
 from adapter.tools.operations import Effect
 from adapter.tools.tool import Tool, ToolSet
 from adapter.workspace.changes.journal import state_home
+from adapter.workspace.paths.resolved_path import read_at
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -331,7 +332,7 @@ class _Session:
     def _recent_stderr(self) -> str:
         """Return the last lines of the server's standard error, for error messages."""
         size = os.fstat(self._log.fileno()).st_size
-        written = os.pread(self._log.fileno(), MAX_LOG_TAIL, max(size - MAX_LOG_TAIL, 0)).decode("utf-8", "replace")
+        written = read_at(self._log.fileno(), MAX_LOG_TAIL, max(size - MAX_LOG_TAIL, 0)).decode("utf-8", "replace")
         lines = [line.strip() for line in written.splitlines() if line.strip()]
         return f" Its last output: {' | '.join(lines[-3:])[:500]}" if lines else ""
 

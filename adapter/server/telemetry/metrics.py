@@ -8,6 +8,7 @@ file in the directory named by ``PROMETHEUS_MULTIPROC_DIR``, and any worker can 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -156,7 +157,9 @@ class Metrics:
 
 
 def _drop_dead_workers(folder: Path) -> None:
-    """Remove the gauges of workers that have exited."""
+    """Remove the gauges of workers that have exited. On Windows, signal 0 would be Ctrl-C, so they stay."""
+    if sys.platform == "win32":
+        return
     for file in folder.glob("gauge_live*_*.db"):
         number = file.stem.rpartition("_")[2]
         try:
