@@ -131,7 +131,7 @@ def forked(
 
 
 class _Interpreter:
-    """A fresh interpreter, where no process can be forked: what is used of a `BaseProcess`."""
+    """A fresh interpreter, for systems that cannot fork. It has the members of `BaseProcess` that tests use."""
 
     def __init__(self, words: list[str], cwd: str, environment: dict[str, str], streams: list[str]) -> None:
         command = [sys.executable, *([] if words[0].endswith(".py") else ["-m", "adapter"]), *words]

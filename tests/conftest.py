@@ -107,7 +107,7 @@ def _usual_environment() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _nothing_of_unix(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Where no symbolic link or named pipe can be made, as on Windows, a test that makes one is skipped."""
+    """Skip tests that make symbolic links or named pipes on systems that cannot make them, such as Windows."""
     with pytest.MonkeyPatch.context() as patch:
         if not hasattr(os, "mkfifo"):
             patch.setattr(os, "mkfifo", lambda *_, **__: pytest.skip("no named pipes here"), raising=False)

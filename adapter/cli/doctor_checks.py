@@ -73,10 +73,10 @@ def run_checks(workspace: str, sandbox: SandboxSettings) -> tuple[CheckResult, .
 
 def _check_program() -> CheckResult:
     system = f"{platform.system()} {platform.release()} ({platform.machine()})"
-    ok = platform.system() in ("Linux", "Darwin")
+    ok = platform.system() in ("Linux", "Darwin", "Windows")
     data: JsonObject = {"version": __version__, "python": platform.python_version(), "system": system}
     text = f"adapter {__version__}, Python {platform.python_version()} on {system}"
-    advice = "commands do not run on Windows: use WSL for them"
+    advice = "it was never run on this system"
     return CheckResult("program", ok, text, advice, data)
 
 

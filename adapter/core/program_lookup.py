@@ -4,10 +4,31 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterable, Iterator
 
 
 def find_program(name: str, path: str | None = None) -> str | None:
     """Return the path of a program, or None. Only the absolute folders in ``path`` (default: PATH) are searched."""
     directories = os.get_exec_path() if path is None else path.split(os.pathsep)
-    folders = [folder for folder in directories if folder.startswith("/")]
+    folders = [folder for folder in directories if os.path.isabs(folder)]  # noqa: PTH117
+    if os.name == "nt":  # where `which` also searches the current directory
+        return next(filter(os.path.isfile, _candidates(name, folders)), None)
     return shutil.which(name, path=os.pathsep.join(folders))
+
+
+def executable_names(name: str) -> list[str]:
+    """Return the file names under which Windows finds the program ``name``; elsewhere, its only name."""
+    if os.name != "nt":
+        return [name]
+    endings = [
+        ending.lower() for ending in os.environ.get("PATHEXT", ".COM;.EXE;.BAT;.CMD").split(os.pathsep) if ending
+    ]
+    return [name] if name.lower().endswith(tuple(endings)) else [name + ending for ending in endings]
+
+
+def _candidates(name: str, folders: Iterable[str]) -> Iterator[str]:
+    """Yield the files that may be the program. A path, rather than a name, must be absolute."""
+    is_name = not os.path.dirname(name)  # noqa: PTH120
+    for folder in folders if is_name else [""] if os.path.isabs(name) else []:  # noqa: PTH117
+        for file in executable_names(name):
+            yield os.path.join(folder, file)  # noqa: PTH118

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
+import sys
 from typing import TypeAlias, assert_never
 
 from adapter.core.errors import ToolError
@@ -41,11 +43,12 @@ from adapter.workspace.files.editable_plan import editable_draft, replace_draft_
 from adapter.workspace.sandbox import program_runner, shell
 from adapter.workspace.sandbox.command_files import identify_files, identify_programs
 from adapter.workspace.sandbox.deadline import Deadline
-from adapter.workspace.sandbox.system_support import check_system
+from adapter.workspace.sandbox.processes import SHELL
 
 Reading: TypeAlias = ReadText | Stat | Tree | FindByName | Glob | Grep | Outline | FindSymbols
 Change: TypeAlias = WriteText | PatchText | PatchFiles | MakeDirectory | Delete | Move | Copy
 Program: TypeAlias = RunCommand | StartCommand | ReadCommandOutput | KillCommand | RunProgram
+_SHELL = f"with {SHELL} " if sys.platform == "win32" else ""
 
 
 def plan_operation(
@@ -128,17 +131,16 @@ def _plan_change(context: WorkspaceContext, operation: Change) -> Plan:
 
 
 def _plan_program(context: WorkspaceContext, operation: Program) -> Plan:
-    check_system()
     root = context.root
     match operation:
         case RunCommand():
             command = escape_for_display(operation.command, keep="\n")
-            summary = f"run in {escape_for_display(operation.cwd)}: {command}"
+            summary = f"run {_SHELL}in {escape_for_display(operation.cwd)}: {command}"
             state = identify_programs(root, operation.cwd, operation.command, context.confinement.search_path)
             return Plan(summary, lambda: shell.run_command(root, operation, context.confinement), state=state)
         case StartCommand():
             command = escape_for_display(operation.command, keep="\n")
-            summary = f"run in the background in {escape_for_display(operation.cwd)}: {command}"
+            summary = f"run {_SHELL}in the background in {escape_for_display(operation.cwd)}: {command}"
             state = identify_programs(root, operation.cwd, operation.command, context.confinement.search_path)
             return Plan(summary, lambda: context.commands.start(root, operation, context.confinement), state=state)
         case ReadCommandOutput():
@@ -149,7 +151,8 @@ def _plan_program(context: WorkspaceContext, operation: Program) -> Plan:
             return Plan(f"end {escape_for_display(operation.id)}", lambda: context.commands.kill(operation))
         case RunProgram():
             argv = program_runner.prepare(root, operation, context.confinement)
-            summary = f"run {escape_for_display(shlex.join(argv))}"
+            join = subprocess.list2cmdline if sys.platform == "win32" else shlex.join
+            summary = f"run {escape_for_display(join(argv))}"
             return Plan(
                 summary,
                 lambda: program_runner.run_program(root, operation, argv, context.echo, context.confinement),

@@ -3,16 +3,22 @@
 A rule can *allow* a line only if it is one simple command of plain words. Lines that a shell could expand, chain or
 redirect are rejected, so that the compared command is the command that runs. To *deny* a line, every position at which
 a command could begin is checked, even in quotes, because a false refusal is better than a missed command.
+
+On Windows, the shell is cmd.exe, whose syntax is not read beyond words: a line with anything else, such as ``%``, ``^``
+or ``&``, is neither allowed by a rule nor compared with the rules that deny, but needs approval if there are such
+rules. Each of its words may be a command. Upper and lower case, and endings such as ``.exe``, make no difference.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from itertools import pairwise
 
 Words = tuple[str, ...]
 
+IS_WINDOWS: bool = sys.platform == "win32"
 MAX_WORDS = 200
 """Maximum number of words in a command that are checked. A longer command always needs approval."""
 
@@ -56,8 +62,21 @@ _CODE = re.compile(
 """Matches the names of files that some program runs, such as ``go run main.go``."""
 
 
+_CMD_PLAIN = r"[A-Za-z0-9_@+:./\\-]"
+_CMD_WORD = rf"""(?:{_CMD_PLAIN}|"(?:{_CMD_PLAIN}|[ ])*")+"""
+_CMD_SIMPLE = re.compile(rf"(?!.*\\\")[ ]*{_CMD_WORD}(?:[ ]+{_CMD_WORD})*[ ]*")
+"""Matches a line of plain words, without a quote that programs read as part of a word: ``\\"``."""
+_CMD_GLUE = re.compile("[/.:+@]")
+_CMD_SHELLS = frozenset(["cmd", "powershell", "pwsh", "wsl", "bash", "sh"])
+_CMD_ENDING = re.compile(r"\.(?:com|exe|bat|cmd|ps1|vbs|js|wsf|msc)$")
+
+
 def simple_command(line: str) -> Words | None:
     """Return the unquoted words of a line that is one simple command. Return None for all other lines."""
+    if IS_WINDOWS and not _CMD_SIMPLE.fullmatch(line):
+        return None
+    if IS_WINDOWS:
+        line = line.replace("\\", "/")
     if not _SIMPLE.fullmatch(line):
         return None
     words = tuple(_QUOTED.sub(lambda match: match[1] or match[2] or "", word) for word in _WORDS.findall(line))
@@ -67,7 +86,8 @@ def simple_command(line: str) -> Words | None:
 def possible_commands(line: str) -> Iterator[Words]:
     """Yield the commands that the line may run, without the program's folder and the words before the program."""
     for program, *rest in _commands(line):
-        yield (program.rpartition("/")[2], *rest)
+        for name in _names(program):
+            yield _fold((name, *rest))
 
 
 def possible_programs(line: str) -> Iterator[str]:
@@ -80,7 +100,7 @@ def programs_in(words: Words) -> Iterator[str]:
     """Yield the names and paths of the programs and scripts that one command may run."""
     program, *rest = words
     yield program
-    name = program.rpartition("/")[2]
+    name = _fold((program.rpartition("/")[2],))[0]
     named = [part for word in rest for part in (word, word.partition("=")[2]) if part and not part.startswith("-")]
     files = _PROJECT_FILES.get(name, ())
     yield from (f"{folder}{file}" for folder in ("", *(f"{part}/" for part in named)) for file in files)
@@ -94,7 +114,24 @@ def programs_in(words: Words) -> Iterator[str]:
             yield from (f"{path}.py", f"{path}/__init__.py", f"{path}/__main__.py")
 
 
+def _names(program: str) -> Iterator[str]:
+    """Yield the possible names of a program. cmd.exe also runs ``del/q``, ``@del`` and ``cd..``."""
+    yield program.rpartition("/")[2]
+    if IS_WINDOWS:
+        yield from filter(None, _CMD_GLUE.split(program))
+
+
+def _fold(command: Words) -> Words:
+    """On Windows, return the command in lower case, and its name without an ending."""
+    if not IS_WINDOWS:
+        return command
+    name, *rest = (word.lower() for word in command)
+    return (_CMD_ENDING.sub("", name), *rest)
+
+
 def _commands(line: str) -> Iterator[Words]:
+    if IS_WINDOWS:
+        line = line.replace("\\", "/")
     for part in _BREAKS.split(line):
         words = tuple(_QUOTES.sub("", part).split(maxsplit=MAX_WORDS)[:MAX_WORDS])
         for start, word in enumerate(words):
@@ -105,11 +142,17 @@ def _commands(line: str) -> Iterator[Words]:
 
 def is_dynamic(line: str) -> bool:
     """Return whether a shell could run commands that `possible_commands` does not yield."""
+    if IS_WINDOWS:
+        words = line.split()
+        runs_shell = any(command[0] in _CMD_SHELLS for command in possible_commands(line))
+        return runs_shell or _CMD_SIMPLE.fullmatch(line) is None or len(words) > MAX_WORDS
     return _EXPANSION.search(line) is not None or any(len(part.split()) > MAX_WORDS for part in _BREAKS.split(line))
 
 
 def _precedes_command(word: str) -> bool:
-    """Return whether ``word`` may precede a command: ``FOO=1``, ``-n``, ``5`` or ``sudo``."""
+    """Return whether ``word`` may precede a command: ``FOO=1``, ``-n``, ``5`` or ``sudo``; on Windows, any word."""
+    if IS_WINDOWS:
+        return True
     name = word.rpartition("/")[2]
     return bool(_ASSIGNMENT.match(word)) or word.startswith("-") or word.isdecimal() or name in _WRAPPERS
 
@@ -133,4 +176,5 @@ def may_match_command(rule: Words, command: Words) -> bool:
     """
     rest = iter(command[1:])
     words = rule[:-1] if rule[-1:] == ("*",) else rule
+    words = _fold(words) if words else words
     return words[:1] in ((), command[:1]) and all(word in rest for word in words[1:])

@@ -8,10 +8,10 @@ __all__ = [
     "deadline",
     "describe_confinement",
     "landlock",
+    "processes",
     "program_runner",
     "sandbox",
     "seccomp",
     "shell",
     "supervisor",
-    "system_support",
 ]

@@ -17,10 +17,11 @@ from adapter.tools.operations import (
 )
 from adapter.workspace.paths.os_errors import os_errors_as_tool_errors
 from adapter.workspace.paths.resolver import WorkspaceRoot
-from adapter.workspace.sandbox.child_process import ChildProcess, ProcessSpec
+from adapter.workspace.sandbox.child_process import ProcessSpec
 from adapter.workspace.sandbox.output import UnreadOutput
+from adapter.workspace.sandbox.processes import ChildProcess, shell_argv
 from adapter.workspace.sandbox.sandbox import UNCONFINED, ActiveSandbox
-from adapter.workspace.sandbox.shell import SHELL, ending_notes
+from adapter.workspace.sandbox.shell import ending_notes
 from adapter.workspace.sandbox.supervisor import GIVE_UP_S
 
 MAX_RUNNING = 16
@@ -92,7 +93,7 @@ class BackgroundCommands:
                 root.open_directory(operation.cwd) as (directory, resolved),
                 os_errors_as_tool_errors("the command was not started"),
             ):
-                job = confinement.job([SHELL, "-c", operation.command], resolved.parts)
+                job = confinement.job(shell_argv(operation.command), resolved.parts)
                 started = _BackgroundCommand(operation.command, job, directory)
             self._started += 1
             id = f"shell_{self._started}"

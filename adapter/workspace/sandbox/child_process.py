@@ -16,6 +16,7 @@ import secrets
 import select
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -28,7 +29,6 @@ from adapter.core.text.redaction import SECRET_NAME
 from adapter.workspace.paths.directory_calls import calls
 from adapter.workspace.paths.os_errors import explain_os_error
 from adapter.workspace.sandbox import supervisor
-from adapter.workspace.sandbox.system_support import check_system
 
 MAX_PROCESSES = 1_000
 """Maximum number of processes of a command at a time. A command with more is ended as a fork bomb."""
@@ -52,6 +52,13 @@ _PASSED_ON = frozenset(
     }
 )
 """Environment variables that a program gets, in addition to ``LC_*``. All others are removed."""
+_PASSED_ON_WINDOWS = _PASSED_ON | {
+    *("SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", "OS", "TEMP", "TMP", "PSMODULEPATH"),
+    *("USERPROFILE", "HOMEDRIVE", "HOMEPATH", "USERNAME", "USERDOMAIN", "COMPUTERNAME", "PUBLIC"),
+    *("APPDATA", "LOCALAPPDATA", "PROGRAMDATA", "ALLUSERSPROFILE", "PROGRAMFILES", "PROGRAMFILES(X86)"),
+    *("PROGRAMW6432", "COMMONPROGRAMFILES", "COMMONPROGRAMFILES(X86)", "COMMONPROGRAMW6432"),
+    *("NUMBER_OF_PROCESSORS", "PROCESSOR_ARCHITECTURE", "PROCESSOR_IDENTIFIER"),
+}
 _QUIET = {
     "TERM": "dumb",
     "NO_COLOR": "1",
@@ -62,17 +69,27 @@ _QUIET = {
 }
 """Environment variables that disable prompts, pagers and colors, because no user can answer."""
 
+_QUIET_WINDOWS = _QUIET | {"PYTHONIOENCODING": "utf-8", "NoDefaultCurrentDirectoryInExePath": "1"}
+"""The second: cmd.exe must not search the workspace for programs."""
+
 Sink = Callable[[bytes], object]
 
 
 def scrub_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the environment for a program: the allowed variables whose names do not look like those of secrets."""
+    names, quiet = (_PASSED_ON_WINDOWS, _QUIET_WINDOWS) if sys.platform == "win32" else (_PASSED_ON, _QUIET)
     passed = {
         name: value
         for name, value in environment.items()
-        if (name in _PASSED_ON or name.startswith("LC_")) and not SECRET_NAME.search(name)
+        if (name in names or name.startswith("LC_")) and not SECRET_NAME.search(name)
     }
-    return passed | _QUIET
+    return passed | quiet
+
+
+def check_words(argv: Sequence[str]) -> None:
+    """Raise ToolError if an argument contains a NUL."""
+    if any("\0" in word for word in argv):
+        raise ToolError("the command contains a NUL character, which programs cannot receive; nothing was run")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +97,8 @@ class ProcessExit:
     """The result of a command that has ended."""
 
     exit_code: int | None
-    """Exit status as in a shell: 128 + signal if a signal killed the program; None if this package ended it."""
+    """Exit status as in a shell: 128 + signal if a signal killed the program; None if this package ended it. On
+    Windows, the exit code."""
     left: int = 0
     """Number of processes that were still running after the program, and were killed."""
     reason: Literal["", "stopped", "multiplied", "lost"] = ""
@@ -111,9 +129,7 @@ class ChildProcess:
     """
 
     def __init__(self, job: ProcessSpec, directory: int, *sinks: Sink) -> None:
-        check_system()
-        if any("\0" in word for word in job.argv):
-            raise ToolError("the command contains a NUL character, which programs cannot receive; nothing was run")
+        check_words(job.argv)
         self.ending: ProcessExit | None = None
         self._failed: tuple[int, str] | None = None
         self._token = secrets.token_hex(16)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from adapter.core.errors import ToolError
-from adapter.core.program_lookup import find_program
+from adapter.core.program_lookup import executable_names, find_program
 from adapter.tools.operations.shell_words import possible_programs
 from adapter.workspace.paths import tree_ops
 from adapter.workspace.paths.resolver import WorkspaceRoot
@@ -30,10 +30,12 @@ def identify_files(root: WorkspaceRoot, cwd: str, words: Iterable[str], search_p
     if len(different) > MAX_PROGRAMS:
         raise ToolError(f"the command names more than {MAX_PROGRAMS:,} programs and files; split it into several")
     for word in different:
-        with suppress(ToolError, OSError), root.locate(word if word.startswith("/") else f"{cwd}/{word}") as resolved:
-            if resolved.is_file and resolved.status is not None:
-                identities["/".join(resolved.parts)] = tree_ops.identity(resolved.status)
-        program = word if word.startswith("/") else None if "/" in word else find_program(word, search_path)
+        is_absolute = os.path.isabs(word)  # noqa: PTH117
+        for name in dict.fromkeys((word, *executable_names(word))):
+            with suppress(ToolError, OSError), root.locate(name if is_absolute else f"{cwd}/{name}") as resolved:
+                if resolved.is_file and resolved.status is not None:
+                    identities["/".join(resolved.parts)] = tree_ops.identity(resolved.status)
+        program = word if is_absolute else None if "/" in word else find_program(word, search_path)
         if program is not None:
             with suppress(OSError, ValueError):
                 identities[program] = tree_ops.identity(os.stat(program))

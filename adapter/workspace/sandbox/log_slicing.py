@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from adapter.core.text.truncate import MAX_BYTES
-from adapter.workspace.sandbox.output import HeadAndTail, strip_terminal_codes
+from adapter.workspace.sandbox.output import DECODE_ERRORS, HeadAndTail, strip_terminal_codes
 
 ENDS = 250
 """Number of lines kept at the start, and the number kept at the end."""
@@ -117,4 +117,4 @@ def _clip(line: bytes) -> bytes:
 
 
 def _decode(line: bytes) -> str:
-    return line.decode("utf-8", "replace")
+    return line.decode("utf-8", DECODE_ERRORS)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import re
+import sys
 import threading
 from collections import deque
 
@@ -15,6 +17,19 @@ _ESCAPES = re.compile(
 )
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _BLANK_RUN = re.compile(r"\n{4,}")
+
+
+def _decode_for_console(error: UnicodeError) -> tuple[str, int]:
+    """Decode the rest of a line that is not UTF-8 by the code page of Windows' consoles."""
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    end = error.object.find(b"\n", error.start) % (len(error.object) + 1)
+    return error.object[error.start : end].decode("oem", "replace"), end
+
+
+codecs.register_error("adapter.console", _decode_for_console)
+DECODE_ERRORS = "adapter.console" if sys.platform == "win32" else "replace"
+"""Error handler for decoding the output of programs as UTF-8."""
 
 
 class HeadAndTail:
@@ -48,7 +63,7 @@ class HeadAndTail:
 
     def text(self) -> str:
         """Return the kept output as clean text."""
-        return strip_terminal_codes(self.raw().decode("utf-8", "replace"))
+        return strip_terminal_codes(self.raw().decode("utf-8", DECODE_ERRORS))
 
 
 class UnreadOutput:
@@ -75,7 +90,7 @@ class UnreadOutput:
                 end = data.rfind(b"\n") + 1 if whole_lines else _end_of_characters(data)
                 self._buffer.add(data[end:])
                 data = data[:end]
-        return strip_terminal_codes(data.decode("utf-8", "replace"))
+        return strip_terminal_codes(data.decode("utf-8", DECODE_ERRORS))
 
 
 def _end_of_characters(data: bytes) -> int:

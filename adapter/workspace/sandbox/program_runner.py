@@ -10,6 +10,7 @@ a path, another process can replace a directory in it with a link.
 from __future__ import annotations
 
 import codecs
+import os
 import re
 from collections.abc import Callable
 
@@ -20,9 +21,10 @@ from adapter.tools.operations import PathValue, ProgramArgument, ProgramOutput, 
 from adapter.workspace.paths.os_errors import os_errors_as_tool_errors
 from adapter.workspace.paths.resolved_path import require_existing
 from adapter.workspace.paths.resolver import WorkspaceRoot
-from adapter.workspace.sandbox.child_process import ChildProcess, Sink
+from adapter.workspace.sandbox.child_process import Sink
 from adapter.workspace.sandbox.log_slicing import LogSlice
-from adapter.workspace.sandbox.output import HeadAndTail
+from adapter.workspace.sandbox.output import DECODE_ERRORS, HeadAndTail
+from adapter.workspace.sandbox.processes import ChildProcess
 from adapter.workspace.sandbox.sandbox import UNCONFINED, ActiveSandbox
 from adapter.workspace.sandbox.shell import ending_notes, wait_for_exit
 
@@ -71,7 +73,7 @@ def _find_program(root: WorkspaceRoot, program: str, confinement: ActiveSandbox)
 
     A name is searched only in folders of PATH in which tools cannot write.
     """
-    if "/" in program and not program.startswith("/"):
+    if os.path.dirname(program) and not os.path.isabs(program):  # noqa: PTH120, PTH117 - as it is spelled
         with root.locate(program) as resolved:
             require_existing(resolved)
             return _below_root(resolved.parts)
@@ -116,7 +118,7 @@ def _below_root(parts: tuple[str, ...]) -> str:
 
 
 def _with_echo(sink: Sink, echo: Callable[[str], object]) -> Sink:
-    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    decoder = codecs.getincrementaldecoder("utf-8")(DECODE_ERRORS)
 
     def both(data: bytes) -> None:
         echo(decoder.decode(data))

@@ -37,7 +37,8 @@ from adapter.workspace.sandbox.bubblewrap import (
     find_bwrap,
     identity_below,
 )
-from adapter.workspace.sandbox.child_process import ChildProcess, ProcessSpec
+from adapter.workspace.sandbox.child_process import ProcessSpec
+from adapter.workspace.sandbox.processes import COMMANDS, ChildProcess
 from adapter.workspace.sandbox.seccomp import INTERNET, LOCAL, build_socket_filter
 from adapter.workspace.sandbox.toolchains import (
     SYSTEM,
@@ -129,7 +130,7 @@ def why_unavailable(level: Level, writable: Sequence[str] = ()) -> UnavailableRe
     if level == "none":
         return None
     if not sys.platform.startswith("linux"):
-        return UnavailableReason("it requires Linux", "on Windows, run in WSL")
+        return UnavailableReason("it requires Linux", "on Windows, run adapter in WSL")
     binary, rejected = find_bwrap(os.environ, writable) if level == "bwrap" else (None, ())
     if level == "bwrap" and rejected:
         why = f"{escape_for_display(rejected[0])} is not used: a model or another user could have planted it"
@@ -222,7 +223,7 @@ class ActiveSandbox:
             why = (
                 "as requested" if self.settings.level == "none" else reasons(writable=self._writable) or "not available"
             )
-            return f"{NO_SANDBOX}, commands have all your rights ({why})"
+            return f"{NO_SANDBOX}, {COMMANDS} have all your rights ({why})"
         network = "network allowed" if self.settings.network else "no network"
         also = "".join(f", {escape_for_display(path)}" for path in self._outside("write"))
         parts = [f"sandbox: {_NAMES[self.level]}", f"changes only in the workspace{also}", network]

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 import time
 
 from adapter.tools.operations import CommandOutput, RunCommand
 from adapter.workspace.paths.os_errors import os_errors_as_tool_errors
 from adapter.workspace.paths.resolver import WorkspaceRoot
-from adapter.workspace.sandbox.child_process import GRACE_S, MAX_PROCESSES, ChildProcess, ProcessExit
+from adapter.workspace.sandbox.child_process import GRACE_S, MAX_PROCESSES, ProcessExit
 from adapter.workspace.sandbox.output import HeadAndTail
+from adapter.workspace.sandbox.processes import SHELL, ChildProcess, shell_argv
 from adapter.workspace.sandbox.sandbox import UNCONFINED, ActiveSandbox
 
 MAX_TIMEOUT_S = 600.0
 """Maximum timeout of a command, in seconds."""
-SHELL = "/bin/sh"
 BASH = "/bin/bash"
 _REASONS = {
     "multiplied": f"it was stopped because it had more than {MAX_PROCESSES} processes at a time",
@@ -28,7 +29,7 @@ def run_command(root: WorkspaceRoot, operation: RunCommand, confinement: ActiveS
     timeout_s = min(operation.timeout_s, MAX_TIMEOUT_S)
     notes = [] if timeout_s == operation.timeout_s else [f"the timeout was reduced to {MAX_TIMEOUT_S:g} s"]
     shell = SHELL
-    if operation.shell == "bash" and os.access(BASH, os.X_OK):
+    if operation.shell == "bash" and sys.platform != "win32" and os.access(BASH, os.X_OK):
         shell = BASH
     elif operation.shell == "bash":
         notes.append(f"{BASH} is not installed: {SHELL} ran it")
@@ -37,9 +38,12 @@ def run_command(root: WorkspaceRoot, operation: RunCommand, confinement: ActiveS
         root.open_directory(operation.cwd) as (directory, resolved),
         os_errors_as_tool_errors("the command was not run"),
     ):
-        command = ChildProcess(confinement.job([shell, "-c", operation.command], resolved.parts), directory, output.add)
+        argv = shell_argv(operation.command, shell)
+        command = ChildProcess(confinement.job(argv, resolved.parts), directory, output.add)
     finished, ending = wait_for_exit(command, timeout_s, operation.idle_timeout_s)
     text = output.text()
+    if sys.platform == "win32" and ending.exit_code and operation.shell != "bash":
+        notes.append(f"{SHELL} ran it: write commands for {SHELL}, not for a Unix shell")
     return CommandOutput(
         command=operation.command,
         output=text,

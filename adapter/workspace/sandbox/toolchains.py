@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 
 SYSTEM = (
     *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/etc"),
@@ -113,9 +113,11 @@ def search_path(environment: Mapping[str, str], workspace: str) -> tuple[str, tu
     left_out: dict[str, None] = {}
     for folder in environment.get("PATH", os.defpath).split(os.pathsep):
         is_system = any(is_below(folder, known) and is_below(known, workspace) for known in SYSTEM)
-        is_inside = not folder.startswith("/") or (passes_through(folder, workspace) and not is_system)
+        is_absolute = os.path.isabs(folder)  # noqa: PTH117
+        is_inside = not is_absolute or (passes_through(folder, workspace) and not is_system)
         (left_out if is_inside else kept)[folder] = None
-    return os.pathsep.join(kept) or os.defpath, tuple(left_out)
+    default = f"{environment.get('SYSTEMROOT')}\\System32" if sys.platform == "win32" else os.defpath
+    return os.pathsep.join(kept) or default, tuple(left_out)
 
 
 def git_folder_elsewhere(workspace: str) -> str | None:
@@ -150,12 +152,12 @@ def git_identity(home: str) -> str:
 
 def passes_through(path: str, folder: str) -> bool:
     """Return whether ``path`` or one of its parents, with links resolved, is ``folder`` or below it."""
-    return any(is_below(os.path.realpath(part), folder) for part in (path, *map(str, PurePosixPath(path).parents)))
+    return any(is_below(os.path.realpath(part), folder) for part in (path, *map(str, PurePath(path).parents)))
 
 
 def is_below(path: str, folder: str) -> bool:
     """Return whether ``path`` is ``folder`` or below it, comparing whole components."""
-    return PurePosixPath(path).is_relative_to(folder)
+    return PurePath(path).is_relative_to(folder)
 
 
 def outermost(paths: Iterable[str]) -> Iterator[str]:

@@ -18,7 +18,7 @@ from adapter.tools.operations.permissions import (
     PermissionPolicy,
     PermissionRule,
 )
-from adapter.tools.operations.shell_words import is_dynamic, simple_command
+from adapter.tools.operations.shell_words import is_dynamic, possible_commands, possible_programs, simple_command
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host import Host
 from tests.hosted_dialect import HOSTED
@@ -466,3 +466,59 @@ def test_brace_expansion_is_dynamic(line):
 @pytest.mark.parametrize("line", ["find src -exec rm {} +", "awk '{print}' a,b", "echo {a}.txt", "x{a b,c}"])
 def test_other_braces_are_not_dynamic(line):
     assert not is_dynamic(line)
+
+
+@pytest.fixture
+def windows(monkeypatch):
+    """Read lines as cmd.exe does."""
+    monkeypatch.setattr("adapter.tools.operations.shell_words.IS_WINDOWS", True)
+
+
+@pytest.mark.usefixtures("windows")
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("git status", ("git", "status")),
+        ('git commit -m "fix it"', ("git", "commit", "-m", "fix it")),
+        ("src\\build.exe a:b", ("src/build.exe", "a:b")),
+    ],
+)
+def test_plain_words_are_a_command_of_cmd(line, words):
+    assert simple_command(line) == words
+    assert not is_dynamic(line)
+
+
+@pytest.mark.usefixtures("windows")
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("git status & calc", "git status '&calc'", "git %x%", "g^it", "git status | more", "git > x", "(git)", "!x!"),
+        *("git status\ncalc", "git\tlog", "git,log", "git=log", "git;log", 'git "%x%"', 'git "a\\" b" -x "', 'git "a'),
+        *("git 'a b'", "@echo off&x", "for %i in (a) do b", "git ü"),
+    ],
+)
+def test_any_other_line_of_cmd_is_neither_allowed_nor_compared(line):
+    """The user is asked if any rule denies commands."""
+    assert simple_command(line) is None
+    assert is_dynamic(line)
+
+
+@pytest.mark.usefixtures("windows")
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("del a", "DEL a", "del.exe a", "C:\\x\\Del.EXE a", "cmd /c del a", "start del a", 'cmd /c "del a"', "@del a"),
+        *("call del a", "if exist a del a", "forfiles /c del a", "cmd /cdel a", "del/q a", "del.\\\\a", "@del a"),
+    ],
+)
+def test_denied_command_of_cmd_is_found_at_any_position(line):
+    """If it is not found, the line needs approval."""
+    assert any(words[0] == "del" for words in possible_commands(line)) or is_dynamic(line)
+    assert verdict(command(f"{line} /Q"), "deny Bash(Del.exe /q)", mode="yolo") in ("ask", "deny")
+
+
+@pytest.mark.usefixtures("windows")
+def test_files_of_a_line_of_cmd_are_found():
+    """Paths may have backslashes, and programs may have extensions."""
+    assert {"sub/tool.bat", "x.py"} <= set(possible_programs("call sub\\tool.bat x.py"))
+    assert "package.json" in possible_programs("NPM.CMD test")
