@@ -6,7 +6,8 @@
     Action Input: {"path": "a.py"}                     ✿ARGS✿: {"path": "a.py"}
     Observation: ...                                   ✿RESULT✿: ...
 
-The model must stop at the third label. Any text that it writes after this label is invented.
+A line of text may replace the JSON if the tool has only one parameter that must be given, a string. The model must
+stop at the third label. Any text that it writes after this label is invented.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ import re
 
 from adapter.parsing.bare_json import UntaggedJson
 from adapter.parsing.format import CUT_OFF, TEXT, BodyReader, BodyResult, ReadContext
-from adapter.parsing.marker_set import markers_for
+from adapter.parsing.marker_set import MarkerSet, markers_for
 from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_marker, read_until, skip_space, take_marker
 from adapter.tools.call_shapes import DecodedCall
+from adapter.tools.coercion import schema_types
+from adapter.tools.tool import Tool
 
 NAME_LIMIT = 200
 """Maximum length of a tool's name; longer text after the first label is prose."""
@@ -53,6 +56,36 @@ def labeled_reader(arguments: str, result_label: str) -> BodyReader:
         tool = context.tools.match(name_match.group(1))
         if cut and not source.was_cut and tool is not None and not tool.properties:
             return BodyResult((DecodedCall(name_match.group(1), {}),), ("no-arguments",))
+        if not cut and (key := _only_text_parameter(tool)):
+            text = yield from _take_line(source, span, markers_for(*ends, "\n"))
+            if text:
+                return BodyResult((DecodedCall(name_match.group(1), {key: text}),), ("positional-arguments",))
         return BodyResult(error=CUT_OFF if cut else f"after {arguments!r} must come one JSON object with the arguments")
 
     return read
+
+
+def _only_text_parameter(tool: Tool | None) -> str:
+    """Return the parameter that text without a name can only be: the single one that must be given, a string."""
+    keys = (tool.required or tuple(tool.properties)) if tool is not None else ()
+    is_text = len(keys) == 1 and tool is not None and "string" in schema_types(tool.properties.get(keys[0], {}))
+    return keys[0] if is_text else ""
+
+
+def _take_line(source: StreamBuffer, span: list[str], ends: MarkerSet) -> Reader[str]:
+    """Take the rest of the line, and return it, if the answer or the call ends with it. Otherwise take nothing.
+
+    ``ends``: the markers that end the call, and a line break.
+    """
+    line: list[str] = []
+    marker = yield from read_until(source, ends, line)
+    space = [marker]
+    if marker == "\n" and not (yield from skip_space(source, space)):
+        marker = ""
+    is_end = marker != "\n" and (marker or not source.was_cut)
+    source.push_back("".join(space) if is_end else "".join([*line, *space]))
+    if not is_end:
+        return ""
+    span.extend(line)
+    text = "".join(line).strip()
+    return text[1:-1] if text[:1] == '"' == text[-1:] and text.count('"') == 2 else text
