@@ -19,6 +19,7 @@ import re
 from dataclasses import dataclass
 
 from adapter.parsing.bodies.argument_collection import ATTRIBUTES, BodyError, PendingCall
+from adapter.parsing.bodies.named_value import read_named_value
 from adapter.parsing.bodies.raw_value_end import explain_uncertain_end, without_broken_close
 from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, ReadContext
 from adapter.parsing.marker_set import MarkerSet, markers_for
@@ -73,7 +74,7 @@ _FUNCTION_ENDS = ("</function>", "</tool_call>")
 _ELEMENT_ENDS = ("</parameter>", *_FUNCTION_ENDS)
 _ODD_NAME = frozenset("=\"'")
 _FENCE = MarkerSet("```json", "```")
-_OPEN_NAME = re.compile(r"(?:<function>\s*)?([\w.:-]+)\s*(?:</function>\s*|\n\s*)(?=<parameter=)", re.IGNORECASE)
+_OPEN_NAME = re.compile(r"(?:<function>\s*)?([\w.:-]+)\s*(?:</function>\s*|\n\s*)(?=<parameter[=>])", re.IGNORECASE)
 _EMPTY_ELEMENT = re.compile(r"([\w.:-]+)[\"']?(?:\s+value\s*=\s*(?:\"([^\"]*)\"|'([^']*)'))?\s*/")
 _DOUBLED_BRACKET = re.compile(r">\r?\n")
 """The rest of a doubled bracket, ``<parameter=KEY>>``. A value that begins with a bracket is on a separate line."""
@@ -209,7 +210,10 @@ def _read_arguments(
                 return function.result("missing-inner-tag", "missing-close-tag")
             case _ if not char:
                 raise function.cut_off()
-            case _ if not (yield from _read_element(source, span, function)):
+            case _ if not (
+                (yield from read_named_value(source, span, function))
+                or (yield from _read_element(source, span, function))
+            ):
                 start = len(span)
                 yield from skip_to(source, _TAGS, span)
                 function.fix("text-in-tag")

@@ -1,0 +1,56 @@
+"""Parse a parameter of an XML function whose name and value are elements, as the ZAYA models write it.
+
+::
+
+    <parameter>
+    <name>KEY</name>
+    <type>string</type>                                         often left out
+    <value>value, unescaped</value>
+    </parameter>
+"""
+
+from __future__ import annotations
+
+import re
+
+from adapter.parsing.bodies.argument_collection import BodyError, PendingCall
+from adapter.parsing.marker_set import MarkerSet
+from adapter.parsing.stream_buffer import (
+    Reader,
+    StreamBuffer,
+    peek_match,
+    read_until,
+    skip_space,
+    take_marker,
+    take_match,
+)
+
+HEAD_LIMIT = 300
+"""Maximum length of the text before the value."""
+
+_OPEN = "<parameter>"
+_HEAD = re.compile(rf"{_OPEN}\s*<name>\s*([\w.:-]+)\s*</name>\s*(?:<type>[^<>]*</type>\s*)?<value>", re.IGNORECASE)
+_value_close, _close = MarkerSet("</value>"), MarkerSet("</parameter>")
+
+
+def read_named_value(source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[bool]:
+    """Parse the parameter that begins here into ``call``. Return False and take nothing if none does.
+
+    ``</value>`` ends the value only before ``</parameter>``. Raises BodyError if the value has no end.
+    """
+    head = yield from peek_match(source, _HEAD, HEAD_LIMIT, lambda ahead: _OPEN.startswith(ahead[: len(_OPEN)].lower()))
+    if head is None:
+        return False
+    take_match(source, head, span)
+    value: list[str] = []
+    while marker := (yield from read_until(source, _value_close, value)):
+        ahead = [marker]
+        yield from skip_space(source, ahead)
+        if (yield from take_marker(source, _close, ahead)):
+            span.extend([*value, *ahead])
+            call.fix("misspelt-inner-tag")
+            call.add_text(head[1], "".join(value))
+            return True
+        value.extend(ahead)
+    span.extend(value)
+    raise BodyError
