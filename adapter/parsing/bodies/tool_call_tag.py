@@ -18,12 +18,14 @@ from adapter.parsing.bodies import unknown_tags
 from adapter.parsing.bodies.arg_key_value import GLM, KeyValueReader
 from adapter.parsing.bodies.python_scanner import PythonBlock, peek_call_name, read_named_call
 from adapter.parsing.bodies.xml_function import find_open_name, read_xml_function
+from adapter.parsing.bodies.xml_named_function import read_wrapped_function
 from adapter.parsing.fallback_readers import read_call_or_text
 from adapter.parsing.format import CUT, TEXT, BodyReader, BodyResult, CallOpener, ReadContext
 from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import (
     Reader,
     StreamBuffer,
+    peek_after_space,
     peek_marker,
     peek_match,
     skip_space,
@@ -75,8 +77,8 @@ def read_tool_call(source: StreamBuffer, span: list[str], context: ReadContext) 
         match marker.lower():
             case "<function=" | "<function " | "function=" as tag:
                 fixes += [*_find_foreign_fixes("function", context), *(["misspelt-inner-tag"] if tag[0] != "<" else [])]
-                result = yield from read_xml_function(source, span, context)
-                return (yield from _close(result, source, span)).adding(*fixes)
+                read = read_wrapped_function if tag == "<function " else read_xml_function
+                return (yield from _close((yield from read(source, span, context)), source, span)).adding(*fixes)
             case "<parameter=":
                 return (yield from _read_misspelt_function(source, span, context))
             case "</tool_call>":
@@ -137,6 +139,10 @@ def _read_misspelt_function(source: StreamBuffer, span: list[str], context: Read
 def _close(result: BodyResult, source: StreamBuffer, span: list[str]) -> Reader[BodyResult]:
     """Take the envelope's closing tag after a function, skipping a few words before the tag. Return the result."""
     if not result.calls or span[-1].lower() == CLOSE or "missing-close-tag" in result.fixes:
+        return result
+    _, closing = yield from peek_after_space(source, _closing)
+    if closing:
+        yield from take_through(source, _closing, span)
         return result
     match = yield from peek_match(source, _CLOSE_BEHIND_WORDS, WORDS_LIMIT, _MAY_BE_WORDS.fullmatch)
     if match is not None:

@@ -10,6 +10,7 @@ In MiniCPM5, strings other than plain words are in ``<![CDATA[...]]>``.
 
 from __future__ import annotations
 
+from adapter.parsing.bodies.xml_function import read_xml_function
 from adapter.parsing.bodies.xml_function_openers import read_bare_function
 from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
 from adapter.parsing.bodies.xml_invoke_spelling import XmlInvokeTags
@@ -45,6 +46,16 @@ def read_function_tag(source: StreamBuffer, span: list[str], context: ReadContex
     )
     if marker != "<param " and not is_empty and (marker == "<parameter" or PARAM_ELEMENTS not in context.body_variants):
         return (yield from read_bare_function(source, span, context))
+    return (yield from _read_with_params(source, span, context))
+
+
+def read_wrapped_function(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    """Parse a call after ``<function `` in another family's envelope."""
+    marker = yield from peek_marker(source, _first_tag, LOOK_AHEAD)
+    return (yield from (_read_with_params if marker == "<param " else read_xml_function)(source, span, context))
+
+
+def _read_with_params(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     source.push_back(span[-1][len(TAGS.call[0]) :])
     span[-1] = span[-1][: len(TAGS.call[0])]
     return (yield from _read_params(source, span, context))
