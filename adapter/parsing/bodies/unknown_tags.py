@@ -4,7 +4,7 @@
 
     <tool_use>{"name": NAME, "input": {...}}</tool_use>
     <tool_use><name>NAME</name><input>{...}</input></tool_use>
-    <tool name="NAME">{...}</tool>
+    <tool name="NAME">{...}</tool>                         also with an element for each argument
     <tool_use><tool_name>NAME</tool_name><parameters><KEY>value</KEY></parameters></tool_use>
     <Call><Function>NAME</Function><Parameters><KEY>value</KEY></Parameters></Call>
     <tool_use><NAME>{...}</NAME></tool_use>                also in <TOOLCALL>
@@ -27,6 +27,7 @@ from adapter.parsing.tagged_json import TaggedJson
 TAGS = (
     "tools",
     "tool_use",
+    "use_tool",
     "ant_tool_use",
     "function_invocation",
     "tool",
@@ -69,6 +70,10 @@ def _reader(tag: str, *, has_attributes: bool) -> BodyReader:
                 yield from _take_closing(source, span, closing)
         elif char == "{" and context.tools.match(name):
             result = yield from TaggedJson(f"<{tag}>", closing, name=name)(source, span, context)
+        elif char == "<" and (tool := context.tools.match(name)):
+            result = yield from _read_arguments(name, tag, source, span, context)
+            if any(call.arguments.keys() - tool.properties.keys() for call in result.calls):
+                return TEXT
         elif char == "<" and not name and (yield from take_marker(source, _function, span)):
             result = yield from read_xml_function(source, span, context)
             yield from _take_closing(source, span, closing)

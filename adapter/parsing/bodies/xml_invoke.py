@@ -19,6 +19,7 @@ from adapter.core.events import Json, JsonObject
 from adapter.core.json.decode import decode_json
 from adapter.parsing.bodies.argument_collection import ATTRIBUTES, BodyError, PendingCall, without_cdata
 from adapter.parsing.bodies.raw_value_end import RawValue, without_broken_close, without_line_end
+from adapter.parsing.bodies.unknown_tags import read_elements
 from adapter.parsing.bodies.xml_invoke_spelling import ATTRIBUTES_LIMIT, XmlInvokeTags
 from adapter.parsing.format import CUT, TEXT, BodyResult, ReadContext
 from adapter.parsing.marker_set import MarkerSet, markers_for
@@ -85,6 +86,10 @@ class XmlInvokeReader:
         attributes = yield from self._take_attributes(source, span)
         name = attributes.get(self.tags.name)
         if not name:
+            if span[-1].endswith(self.tags.end):
+                yield from skip_space(source, span)
+                closing = self._close_of[opening.lower()]
+                return (yield from read_elements(source, span, context, closing)).repaired("misspelt-open-tag")
             return CUT if self._ends_in_attributes(source, span) else TEXT
         call = PendingCall(name, context.tools.match(name))
         is_empty = self._is_empty_element(span)
