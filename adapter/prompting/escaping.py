@@ -31,6 +31,7 @@ from adapter.parsing.bare_json import CALL_KEYS, MAX_OPENING, is_bare_call
 from adapter.parsing.bodies.python_scanner import read_list
 from adapter.parsing.format import Format, ReadContext
 from adapter.parsing.formats import FORMATS
+from adapter.parsing.formats.tool_elements import is_distinctive_name
 from adapter.parsing.json_scanner import MAX_ATTEMPTS, scan_json_value
 from adapter.parsing.marker_set import alternatives, markers_for
 from adapter.parsing.marker_tables import build_marker_tables
@@ -287,7 +288,8 @@ def _find_joints(text: str, tools: ToolSet) -> Iterator[int]:
 def _begins_call(tag: re.Match[str], tools: ToolSet) -> bool:
     """Return whether a tag is named like a tool, or announces calls before what may be one."""
     if tag[1].lower() in tools.lower_names:
-        return tag[2] == ">" or "_" in tag[1]
+        tool = tools.match(tag[1])
+        return tag[2] == ">" or tool is None or is_distinctive_name(tool.name)
     if tag[2] != ">" or not announces_calls(tag[1]):
         return False
     start = _ANNOUNCED.match(tag.string, tag.end(2))

@@ -31,6 +31,7 @@ __all__ = [
     "is_format_file",
     "register_format",
     "resolve_format",
+    "tool_elements",
 ]
 
 ORDER = (

@@ -9,8 +9,9 @@ elements, so a model's name does not identify the format::
 
 Such tags may also be ordinary XML in an answer. A tag opens a call only if it is the name of a tool of the session,
 begins a line, and precedes a parameter, JSON or the closing tag. Qwen3-Coder's ``<parameter=KEY>`` and ``</function>``
-may replace the tags inside. ``<NAME KEY="value" />`` on a separate line is a call if the name has an underscore (no
-element of HTML has one), all attributes are parameters of the tool, and all required parameters are present.
+may replace the tags inside. ``<NAME KEY="value" />`` on a separate line is a call if no element of HTML can have the
+name, all attributes are parameters of the tool, and all required parameters are present. So is ``<NAME>value</NAME>``
+if the tool has one parameter.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ _FUNCTION_CLOSE = "</function>"
 _BEGINS_LINE = re.compile(r"\r?\n[ \t]*<([\w.-]+)>")
 _BEGINS_TAG = re.compile(r"</?[\w.-]*")
 _ATTRIBUTE = re.compile(r"\s*([\w.-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
-_ATTRIBUTES = re.compile(rf"(?:{_ATTRIBUTE.pattern}(?=\s|\Z))+\s*")
+_ATTRIBUTES = re.compile(rf"(?:{_ATTRIBUTE.pattern}(?=[\s/>]))+\s*/?>")
 
 
 def openers_for(names: Sequence[str]) -> tuple[CallOpener, ...]:
@@ -66,58 +67,103 @@ def openers_for(names: Sequence[str]) -> tuple[CallOpener, ...]:
     return (*elements, *tags)
 
 
+def is_distinctive_name(name: str) -> bool:
+    """Return whether no element of HTML can have this name: it has an underscore or a capital."""
+    return "_" in name or not name.islower()
+
+
 def _read_tag(name: str, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Parse the attributes of a self-closing element."""
-    if not (context.at_line_start or context.after_call) or "_" not in name:
+    """Parse an element with attributes in its opening tag. If the element is empty, they are all the arguments."""
+    if not (context.at_line_start or context.after_call) or not is_distinctive_name(name):
         return TEXT
     context.may_be_text = True
     tool, taken = context.tools[name], list[str]()
-    attributes = (yield from take_until(source, "/>", ATTRIBUTES_LIMIT, taken)) or ""
+    values = yield from _take_attributes(source, taken)
+    call = PendingCall(tool.name, tool)
+    for key in filter(call.has_parameter, values):
+        call.fix("value-in-attribute")
+        call.add_text(key, values[key])
+    if taken and not taken[-1].endswith("/>"):
+        span.extend(taken)
+        return (yield from _read_body(call, tool, source, span, context))
     yield from wait_for_character(source)
     is_alone = source.is_empty or source.text[source.position] in "\r\n<"
-    call = PendingCall(tool.name, tool)
-    call.fix("value-in-attribute")
-    if is_alone and _ATTRIBUTES.fullmatch(attributes):
-        for key, double, single in _ATTRIBUTE.findall(attributes):
-            call.add_text(key, double or single)
-    if not call.arguments or not {*tool.required} <= call.arguments.keys() <= tool.properties.keys():
+    is_whole = {*tool.required} <= call.arguments.keys() == values.keys()
+    if not values or not is_whole or not is_alone:
         source.push_back("".join(taken))
         return TEXT
     span.extend(taken)
     return call.result()
 
 
-def _build_reader(name: str) -> BodyReader:
-    opening, closing = f"<{name}>", f"</{name}>"
+def _take_attributes(source: StreamBuffer, span: list[str]) -> Reader[dict[str, str]]:
+    """Take attributes and the end of their tag, and return the attributes. Otherwise take nothing."""
+    taken: list[str] = []
+    while (yield from take_until(source, ">", ATTRIBUTES_LIMIT - sum(map(len, taken)), taken)) is not None:
+        text = "".join(taken)
+        if text.count('"') % 2 == 0:
+            if _ATTRIBUTES.fullmatch(text):
+                span.append(text)
+                return {key: double or single for key, double, single in _ATTRIBUTE.findall(text)}
+            break
+    source.push_back("".join(taken))
+    return {}
 
+
+def _build_reader(name: str) -> BodyReader:
     def read(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-        tool = context.tools[name]
         if not (context.at_line_start or context.after_call):
             return TEXT
-        call = PendingCall(tool.name, tool)
-        while True:
-            char = yield from skip_space(source, span)
-            if char == "{" and not call.arguments:
-                return (yield from TaggedJson(opening, closing, name=tool.name)(source, span, context))
-            closers = (closing, _FUNCTION_CLOSE) if call.arguments else (closing,)
-            if (yield from take_marker(source, markers_for(*closers), span)):
-                return call.result()
-            if source.final and _BEGINS_TAG.fullmatch(source.text, source.position):
-                span.append(source.rest())
-                return CUT
-            key = yield from _take_key(source, span, tool)
-            if not key and not call.arguments and char:
-                return TEXT  # the tag was only mentioned, or is part of the answer
-            if not key:
-                if char and (yield from peek_marker(source, markers_for(closing), KEY_LIMIT)):
-                    yield from take_through(source, markers_for(closing), span)
-                return BodyResult(error=_explain_broken_body(tool) if char else CUT_OFF)
-            try:
-                yield from _read_value(key, tool, source, span, call)
-            except BodyError as error:
-                return error.result
+        tool = context.tools[name]
+        return (yield from _read_body(PendingCall(tool.name, tool), tool, source, span, context))
 
     return read
+
+
+def _read_body(
+    call: PendingCall, tool: Tool, source: StreamBuffer, span: list[str], context: ReadContext
+) -> Reader[BodyResult]:
+    opening, closing = f"<{tool.name}>", f"</{tool.name}>"
+    may_be_text = True
+    while True:
+        char = yield from skip_space(source, span)
+        if char == "{" and may_be_text:
+            return (yield from TaggedJson(opening, closing, name=tool.name)(source, span, context))
+        closers = (closing, f"</{tool.name} >", *(() if may_be_text else (_FUNCTION_CLOSE,)))
+        if (yield from take_marker(source, markers_for(*closers), span)):
+            return call.result()
+        if source.final and _BEGINS_TAG.fullmatch(source.text, source.position):
+            span.append(source.rest())
+            return CUT
+        key = yield from _take_key(source, span, tool)
+        if not key and may_be_text and char:
+            return (yield from _read_only_value(call, tool, source, span))
+        if not key:
+            if char and (yield from peek_marker(source, markers_for(closing), KEY_LIMIT)):
+                yield from take_through(source, markers_for(closing), span)
+            return BodyResult(error=_explain_broken_body(tool) if char else CUT_OFF)
+        may_be_text = False
+        try:
+            yield from _read_value(key, tool, source, span, call)
+        except BodyError as error:
+            return error.result
+
+
+def _read_only_value(call: PendingCall, tool: Tool, source: StreamBuffer, span: list[str]) -> Reader[BodyResult]:
+    """Parse ``<NAME>value</NAME>`` on one line, for a tool with one parameter. Other text is part of the answer."""
+    if len(tool.properties) != 1 or call.arguments or not is_distinctive_name(tool.name):
+        return TEXT
+    taken: list[str] = []
+    text = yield from take_until(source, f"</{tool.name}>", ATTRIBUTES_LIMIT, taken)
+    yield from wait_for_character(source)
+    is_alone = source.is_empty or source.text[source.position] in "\r\n<"
+    if text is None or "\n" in text or not is_alone:
+        source.push_back("".join(taken))
+        return TEXT
+    span.extend(taken)
+    call.fix("missing-inner-tag")
+    call.add_text(next(iter(tool.properties)), text)
+    return call.result()
 
 
 def _read_value(key: str, tool: Tool, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[None]:
@@ -173,7 +219,7 @@ def _build_raw_value(name: str, key: str, keys: tuple[str, ...]) -> RawValue:
         closes=[f"</{key}>"],
         next_opens=["<parameter=", *(f"<{other}{end}" for other in keys for end in (">", "/>", " "))],
         call_opens=[f"<{name}>"],
-        call_closes=[f"</{name}>", *([_FUNCTION_CLOSE] if key == "parameter" else [])],
+        call_closes=[f"</{name}>", f"</{name} >", *([_FUNCTION_CLOSE] if key == "parameter" else [])],
     )
 
 
