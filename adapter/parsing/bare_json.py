@@ -64,9 +64,7 @@ class UntaggedJson:
         values, error = yield from self._take_values(source, span, context)
         if not values and not self.after_marker and source.final and _names_tool("".join(span), context):
             return CUT
-        if not values or (
-            not self.after_marker and not all(is_bare_call(each.value, context.tools) for each in values)
-        ):
+        if not values or not (self.after_marker or _are_calls(values, context.tools)):
             if not self.after_marker:
                 return TEXT
             if self.name is not None or source.was_cut:
@@ -231,6 +229,21 @@ def _names_tool(text: str, context: ReadContext) -> bool:
     """Return whether ``text``, an incomplete value, begins with the name of a tool of this session."""
     name_match = _NAME.match(text)
     return name_match is not None and context.tools.match(name_match.group(1)) is not None
+
+
+def _are_calls(values: list[Value], tools: ToolSet) -> bool:
+    """Return whether ``values`` are calls. Beside a call, a name alone calls a tool that needs no arguments."""
+    are_calls = [is_bare_call(each.value, tools) for each in values]
+    return any(are_calls) and all(
+        is_call or _names_tool_without_arguments(each.value, tools)
+        for is_call, each in zip(are_calls, values, strict=True)
+    )
+
+
+def _names_tool_without_arguments(item: Json, tools: ToolSet) -> bool:
+    key, name = next(iter(item.items())) if isinstance(item, dict) and len(item) == 1 else ("", None)
+    tool = tools.get(name) if key in NAME_KEYS and isinstance(name, str) else None
+    return tool is not None and not tool.required
 
 
 def is_bare_call(value: Json, tools: ToolSet) -> bool:
