@@ -115,6 +115,8 @@ def with_attributes(read: BodyReader) -> BodyReader:
     """
 
     def read_after_attributes(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+        if (yield from skip_space(source, span)) == "{":
+            return (yield from unknown_tags.read_json_in_tag("<tool_call", CLOSE, source, span, context))
         attributes = yield from take_until(source, ">", ATTRIBUTES_LIMIT, span)
         if attributes is None or "=" not in attributes or "\n" in attributes or "<" in attributes:
             return TEXT

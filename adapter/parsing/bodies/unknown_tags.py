@@ -3,6 +3,7 @@
 ::
 
     <tool_use>{"name": NAME, "input": {...}}</tool_use>
+    <functioncall {"name": NAME, "arguments": {...}}>
     <tool_use><name>NAME</name><input>{...}</input></tool_use>
     <tool name="NAME">{...}</tool>                         also with an element for each argument
     <tool_use><tool_name>NAME</tool_name><parameters><KEY>value</KEY></parameters></tool_use>
@@ -19,7 +20,7 @@ import re
 
 from adapter.parsing.bodies.argument_collection import ATTRIBUTES, PendingCall
 from adapter.parsing.bodies.xml_function import read_xml_function
-from adapter.parsing.format import CUT, TEXT, BodyReader, BodyResult, CallOpener, ReadContext
+from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyReader, BodyResult, CallOpener, ReadContext
 from adapter.parsing.marker_set import MarkerSet, markers_for
 from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space, take_marker, take_through, take_until
 from adapter.parsing.tagged_json import TaggedJson
@@ -57,6 +58,8 @@ def _reader(tag: str, *, has_attributes: bool) -> BodyReader:
             return TEXT
         context.may_be_text = True
         name = ""
+        if has_attributes and (yield from skip_space(source, span)) == "{":
+            return (yield from read_json_in_tag(f"<{tag}", closing, source, span, context))
         if has_attributes:
             attributes = yield from take_until(source, ">", HEAD_LIMIT, span)
             if attributes is None or "\n" in attributes or attributes.endswith("/"):
@@ -86,6 +89,17 @@ def _reader(tag: str, *, has_attributes: bool) -> BodyReader:
         return result.adding("misspelt-open-tag") if result.calls_known_tools(context.tools) else TEXT
 
     return read
+
+
+def read_json_in_tag(
+    opening: str, closing: str, source: StreamBuffer, span: list[str], context: ReadContext
+) -> Reader[BodyResult]:
+    """Parse ``{...}>`` after ``opening``, and the closing tag that may follow."""
+    result = yield from TaggedJson(opening, ">")(source, span, context)
+    if not result.calls_known_tools(context.tools):
+        return CUT if result.error == CUT_OFF else TEXT
+    yield from _take_closing(source, span, closing)
+    return result.adding("misspelt-open-tag")
 
 
 def read_elements(source: StreamBuffer, span: list[str], context: ReadContext, closing: str) -> Reader[BodyResult]:
@@ -140,5 +154,5 @@ def _take_closing(source: StreamBuffer, span: list[str], closing: str) -> Reader
 
 OPENERS = (
     *(CallOpener(f"<{tag}>", _reader(tag, has_attributes=False)) for tag in TAGS),
-    *(CallOpener(f"<{tag} ", _reader(tag, has_attributes=True)) for tag in (*TAGS, "function_call")),
+    *(CallOpener(f"<{tag} ", _reader(tag, has_attributes=True)) for tag in (*TAGS, "function_call", "functioncall")),
 )
