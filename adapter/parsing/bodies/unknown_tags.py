@@ -22,7 +22,15 @@ from adapter.parsing.bodies.argument_collection import ATTRIBUTES, PendingCall
 from adapter.parsing.bodies.xml_function import read_xml_function
 from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyReader, BodyResult, CallOpener, ReadContext
 from adapter.parsing.marker_set import MarkerSet, markers_for
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space, take_marker, take_through, take_until
+from adapter.parsing.stream_buffer import (
+    Reader,
+    StreamBuffer,
+    peek_after_space,
+    skip_space,
+    take_marker,
+    take_through,
+    take_until,
+)
 from adapter.parsing.tagged_json import TaggedJson
 
 TAGS = (
@@ -148,8 +156,9 @@ def _read_arguments(
 
 
 def _take_closing(source: StreamBuffer, span: list[str], closing: str) -> Reader[None]:
-    yield from skip_space(source, span)
-    yield from take_marker(source, markers_for(closing), span)
+    _, follows = yield from peek_after_space(source, markers_for(closing))
+    if follows:
+        yield from take_through(source, markers_for(closing), span)
 
 
 OPENERS = (
