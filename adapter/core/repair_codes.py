@@ -13,7 +13,7 @@ REPAIRS: dict[str, str] = {
     "misspelt-close-tag": "the closing marker was misspelt",
     "missing-inner-tag": "a tag inside the call was missing, such as the one that closes a value",
     "code-fence": "the call was in a code fence",
-    "no-markers": "the call was bare JSON, without its format's markers",
+    "no-markers": "the call was written without its format's markers",
     "several-in-one-tag": "one pair of markers held several calls",
     "misspelt-inner-tag": "a tag inside the call was wrong",
     "text-in-tag": "extra text between the call's markers was dropped",

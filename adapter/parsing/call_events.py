@@ -138,10 +138,10 @@ def _is_example(result: BodyResult) -> bool:
     if not {"no-markers", "code-fence"} & {*result.fixes}:
         return False  # the format's normal spelling
     arguments = [item for call in result.calls for item in call.arguments.items()]
-    return any(isinstance(value, str) and _is_placeholder(key, value) for key, value in arguments)
+    return any(isinstance(value, str) and is_placeholder(key, value) for key, value in arguments)
 
 
-def _is_placeholder(key: str, value: str) -> bool:
+def is_placeholder(key: str, value: str) -> bool:
     """Return whether ``value`` is a placeholder: ``...``, ``{{path}}``, ``<your command>``, or a tag named in ``key``.
 
     ``<path>`` is a placeholder for ``file_path``; ``<br>`` is only a tag, and ``{{name}}`` may be the old text of an

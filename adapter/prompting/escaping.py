@@ -82,7 +82,7 @@ _WORDS = ("functools", "function call", "action", "observation", "tool_name", "a
 _JOINT = re.compile(f"[{re.escape(_BRACKETS)}]|(?i:{'|'.join(_WORDS)})", re.ASCII)
 _BRACKET = re.compile(f"[{re.escape(_BRACKETS)}]")
 _MARKED = re.compile(
-    f"{MARK}(?:(?<=[{re.escape(_BRACKETS)}]{MARK})|{'|'.join(f'(?<={word}{MARK})' for word in _WORDS)})",
+    f"{MARK}(?:(?<=[({re.escape(_BRACKETS)}]{MARK})|{'|'.join(f'(?<={word}{MARK})' for word in _WORDS)})",
     re.IGNORECASE | re.ASCII,
 )
 _CHUNK = 100_000
@@ -94,13 +94,17 @@ results."""
 _TAG = re.compile(r"<(?=/?([^\s<>/]+)(>|\s+[\w.-]+\s*=))")
 _CLOSERS = re.compile(r"</?[^\s<>]+>|\[/[A-Z_]+\]")
 
-_LINE_SPACE = re.escape(SPACE.replace("\n", ""))
+_SPACE_ON_LINE = SPACE.replace("\n", "")
+_LINE_SPACE = re.escape(_SPACE_ON_LINE)
 _BARE = re.compile(
     rf"(?:\A|\n)[{_LINE_SPACE}]*+(?=[\[{{])(?:"
     rf"(?P<json>(?:[\[{{][{re.escape(SPACE)}]*+){{1,{MAX_OPENING}}}+[\"'“](?P<key>[^\"'”]{{1,64}})[\"'”])"
     rf"|(?P<list>\[\s*+[^\W\d][\w.-]*+\s*+\())"
 )
 """Matches the start of a possible bare call, up to its first key or its first parenthesis."""
+
+_MAX_INDENT = 100
+"""Number of characters before a call that are searched for a line break. Longer white space begins a line."""
 
 _HEAD = re.compile(
     r"(?:\A|(?<=\n))[ \t]*+(?:([\w.:/-]++)\n\{"
@@ -129,7 +133,7 @@ def escape_control_tokens(text: str, format: Format | None = None, tools: ToolSe
     ``format``: the format of the result that contains ``text``; its closing marker is also escaped. ``tools``: the
     tools that the model can call; text that calls one of them by name is also escaped.
     """
-    if len(text) <= _CHUNK and _JOINT.search(text) is None:
+    if len(text) <= _CHUNK and _JOINT.search(text) is None and not any(_find_python_calls(text, tools)):
         return text
     if not _MIN_CACHED <= len(text) <= _CHUNK:
         return _escape(text, format, tools)
@@ -146,6 +150,7 @@ def _escape(text: str, format: Format | None, tools: ToolSet) -> str:
         _find_joints(text, tools),
         (match.end() for match in closing.finditer(text)) if closing is not None else (),
         _find_heads(text, tools),
+        _find_python_calls(text, tools),
         (position for position in _find_bare_calls(text, tools) if not text.startswith(MARK, position)),
         (match.end() for match in _BROKEN_FUNCTION.finditer(text) if not tools or tools.match(match[1])),
     )
@@ -320,6 +325,19 @@ def _find_heads(text: str, tools: ToolSet) -> Iterator[int]:
     for head in _HEAD.finditer(text) if "\n{" in text or "to=" in text else ():
         if head[head.lastindex or 1] in tools or not (tools or head.start()):
             yield head.end()
+
+
+def _find_python_calls(text: str, tools: ToolSet) -> Iterator[int]:
+    """Yield the positions at which to insert marks after the parenthesis of calls that begin a line."""
+    positions = {match.end() for match in re.finditer(rf"\((?={MARK})", text)} if f"({MARK}" in text else set()
+    for name in tools:
+        at = text.find(f"{name}(")
+        while at >= 0:
+            before = text[max(0, at - _MAX_INDENT) : at].rstrip(_SPACE_ON_LINE)
+            if not before or before[-1] == "\n":
+                positions.add(at + len(name) + 1)
+            at = text.find(f"{name}(", at + 1)
+    yield from sorted(positions)
 
 
 def _find_bare_calls(text: str, tools: ToolSet) -> Iterator[int]:

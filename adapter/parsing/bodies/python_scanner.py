@@ -64,12 +64,17 @@ def read_list(source: StreamBuffer, span: list[str], context: ReadContext) -> Re
 def _read_balanced(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """Take code until its brackets balance, and parse the calls in it."""
     start = len(span)
-    if not (yield from _take_code(source, span, markers_for(*_SYNTAX), stops_balanced=True)):
+    if not (yield from take_balanced(source, span)):
         return CUT
     try:
         return read_calls("".join(span[start:]), context, sum(map(len, span[:start])))
     except FormatError as error:
         return BodyResult(error=_explain(error))
+
+
+def take_balanced(source: StreamBuffer, span: list[str]) -> Reader[str]:
+    """Take code until its brackets balance. Return the last bracket, or "" if the text ends first."""
+    return (yield from _take_code(source, span, markers_for(*_SYNTAX), stops_balanced=True))
 
 
 class PythonBlock:

@@ -2,8 +2,10 @@
 
 Format: Meta's prompt format for Llama 4 and the small Llama 3.2 models, which asks for ``[func(name=value, ...), ...]``
 without other text. Llama 4 sometimes writes the list between the two tokens, and Llama 3 after ``<|python_tag|>``.
+Other models write a call without a list (`python_answer`).
 """
 
+from adapter.parsing.bodies.python_answer import read_answer
 from adapter.parsing.bodies.python_encoder import encode_call
 from adapter.parsing.bodies.python_scanner import BARE_LISTS, python_or_json, read_after_python_tag, read_list
 from adapter.parsing.encoding import calls_encoder
@@ -19,6 +21,7 @@ FORMAT = Format(
         CallOpener(PYTHON_TAG, read_after_python_tag, keeps_space=True),
     ),
     read_bare=read_list,
+    read_without_markers=read_answer,
     body_variants=frozenset({BARE_LISTS}),
     encode_calls=calls_encoder(encode_call, between=", ", opening="[", closing="]"),
     stray_closers=(CLOSE,),
