@@ -17,7 +17,18 @@ import re
 from adapter.parsing.bare_json import UntaggedJson
 from adapter.parsing.format import CUT_OFF, TEXT, BodyReader, BodyResult, ReadContext
 from adapter.parsing.marker_set import MarkerSet, markers_for
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_marker, read_until, skip_space, take_marker
+from adapter.parsing.stream_buffer import (
+    Reader,
+    StreamBuffer,
+    peek_after_space,
+    peek_marker,
+    peek_match,
+    read_until,
+    skip_space,
+    take_marker,
+    take_match,
+    take_through,
+)
 from adapter.tools.call_shapes import DecodedCall
 from adapter.tools.coercion import schema_types
 from adapter.tools.tool import Tool
@@ -25,6 +36,12 @@ from adapter.tools.tool import Tool
 NAME_LIMIT = 200
 """Maximum length of a tool's name; longer text after the first label is prose."""
 
+LANGUAGE_LIMIT = 20
+"""Maximum length of the language of a code fence around the arguments."""
+
+_fence = markers_for("```")
+_LANGUAGE = re.compile(r"[a-zA-Z]*(?=[^a-zA-Z])")
+_is_letters = re.compile("[a-zA-Z]*").fullmatch
 _NAME = re.compile(r"[ \t]*`?([\w.:/-]+)`?[ \t]*")
 
 
@@ -48,8 +65,16 @@ def labeled_reader(arguments: str, result_label: str) -> BodyReader:
         yield from skip_space(source, span)
         if not (yield from take_marker(source, label, span)):
             return TEXT
+        yield from skip_space(source, span)
+        is_fenced = (yield from take_marker(source, _fence, span)) != ""
+        language = is_fenced and (yield from peek_match(source, _LANGUAGE, LANGUAGE_LIMIT, _is_letters))
+        if language:
+            take_match(source, language, span)
         read_json = UntaggedJson("arguments", after_marker=True, name=name_match.group(1), ends=ends)
         result = yield from read_json(source, span, context)
+        if is_fenced and (yield from peek_after_space(source, _fence))[1]:
+            yield from take_through(source, _fence, span)
+            result = result.repaired("code-fence")
         if not result.not_a_call:
             return result
         cut = source.final and source.is_empty
