@@ -31,9 +31,9 @@ MAX_OPENING = 3
 """Maximum number of brackets before the first key of a call; the deepest supported nesting has two."""
 
 CALL_KEYS = frozenset(
-    (*NAME_KEYS, *ARGUMENT_KEYS, *NESTING_KEYS, "tool_calls", "type", "id", "thought", "content", "role")
+    (*NAME_KEYS, *ARGUMENT_KEYS, *NESTING_KEYS, "tool_calls", "type", "id", "thought", "thoughts", "content", "role")
 )
-"""Keys with which a call's JSON may begin. xLAM writes a thought before the list."""
+"""Keys with which a call's JSON may begin. xLAM writes a thought before the list, Agent Zero before the call."""
 
 _KEY_QUOTES = {'"': '"', "'": "'", "“": "”"}
 

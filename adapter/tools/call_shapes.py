@@ -22,7 +22,8 @@ Normalizer: TypeAlias = Callable[[str, JsonObject], tuple[str, JsonObject, tuple
 
 NAME_KEYS = ("name", "tool_name", "tool", "function", "function_name", "action", "recipient_name", "call")
 ARGUMENT_KEYS = (
-    "arguments", "parameters", "args", "input", "params", "kwargs", "tool_input", "action_input", "inputs",
+    "arguments", "parameters", "args", "input", "params", "kwargs", "tool_input", "tool_args", "action_input",
+    "inputs",
 )  # fmt: skip
 NESTING_KEYS = ("function", "function_call", "tool_call", "tool")
 """Keys whose value can be the whole call."""
