@@ -2,6 +2,7 @@
 
 __all__ = [
     "bare_json",
+    "call_events",
     "call_format_detection",
     "case_writer",
     "encoding",

@@ -18,6 +18,7 @@ __all__ = [
     "json_tag",
     "name_then_json",
     "nested_elements",
+    "python_answer",
     "python_encoder",
     "python_parser",
     "python_scanner",

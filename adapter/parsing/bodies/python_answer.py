@@ -7,6 +7,7 @@ calls is in the answer, each of a tool of the session that only reads, with name
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from adapter.core.errors import FormatError
 from adapter.parsing.bodies.python_parser import read_calls
@@ -21,14 +22,15 @@ HEAD_LIMIT = 200
 """Maximum number of characters of a name and the name of its first argument."""
 
 _HEAD = re.compile(r"([^\W\d][\w.-]*+)\(\s*(?:\)|\w+\s*=(?!=))")
-_MAY_BE_HEAD = re.compile(r"[\w.-]*+(?:\(\s*+(?:\w++\s*+=?)?)?")
+_MAY_BE_HEAD = re.compile(r"([\w.-]*+)(\(\s*+(?:\w++\s*+=?)?)?")
 
 
 def read_answer(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """Parse the rest of the text if it consists of calls. Otherwise take nothing and return `TEXT`."""
     start, has_call = len(span), False
+    may_continue = partial(_may_be_head, context=context)
     yield from skip_space(source, span)
-    while (yield from peek_call(source, context, _HEAD, HEAD_LIMIT, _MAY_BE_HEAD.fullmatch)) is not None:
+    while (yield from peek_call(source, context, _HEAD, HEAD_LIMIT, may_continue)) is not None:
         context.may_be_text = has_call = True
         yield from take_balanced(source, span)
         if not (yield from skip_space(source, span)):
@@ -39,6 +41,14 @@ def read_answer(source: StreamBuffer, span: list[str], context: ReadContext) -> 
     if result is TEXT:
         give_back(source, span, start)
     return result
+
+
+def _may_be_head(ahead: str, context: ReadContext) -> bool:
+    """Return whether ``ahead`` may be the beginning of a known tool's name and an argument."""
+    match = _MAY_BE_HEAD.fullmatch(ahead)
+    return match is not None and any(
+        name == match[1] if match[2] else name.startswith(match[1]) for name in context.tools
+    )
 
 
 def _read(span: list[str], start: int, context: ReadContext) -> BodyResult:
