@@ -311,6 +311,7 @@ class KeyValueReader:
         span.append(closing)
         text = "".join(value)
         if closing:
+            text = self._without_doubled_open(text, call)
             call.check_end(key, text, (self.tags.value_open,), (self.tags.value_close,))
         elif text.strip().lower() in ("", self._empty_value):
             call.fix("key-without-value")
@@ -319,6 +320,14 @@ class KeyValueReader:
             call.fix("missing-inner-tag")
             text = without_line_end(without_broken_close(text, key, (self.tags.value_close,), self._key_closes))
         call.add_text(key, text, {"type": type} if type else None)
+
+    def _without_doubled_open(self, text: str, call: PendingCall) -> str:
+        """Return a value without the opening tag at its beginning that nothing in the value closes."""
+        lowered, opening = text.lower(), self.tags.value_open
+        if not lowered.lstrip().startswith(opening) or lowered.count(opening) <= lowered.count(self.tags.value_close):
+            return text
+        call.fix("text-in-tag")
+        return text.lstrip()[len(opening) :]
 
     def _read_value_open(self, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[tuple[bool, str]]:
         """Take the value's opening tag, with doubled tags or the value's type before it.
