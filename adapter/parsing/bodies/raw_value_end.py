@@ -28,7 +28,8 @@ MayBegin: TypeAlias = Callable[[StreamBuffer, str], Reader[bool]]
 class RawValue:
     """The tags around a value: its closing tags, and the tags of the next parameter, the call and its section.
 
-    ``broken_closes``: beginnings of closing tags whose word is misspelt.
+    ``broken_closes``: beginnings of closing tags whose word is misspelt. ``stray_closes``: other tags that may be
+    between a value's closing tag and the call's.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class RawValue:
         call_closes: Sequence[str],
         outer_closes: Sequence[str] = (),
         broken_closes: Sequence[str] = (),
+        stray_closes: Sequence[str] = (),
     ) -> None:
         self._closes, self._next_opens, self._call_closes = map(_lowered, (closes, next_opens, call_closes))
         self._call_opens = _lowered(call_opens)
@@ -49,8 +51,9 @@ class RawValue:
         # A broken close is a beginning of the whole tag, so the set contains both and takes the longer.
         whole_closes = closes if broken_closes else ()
         self._after_value = MarkerSet(
-            *next_opens, *call_opens, *call_closes, *outer_closes, *broken_closes, *whole_closes
+            *next_opens, *call_opens, *call_closes, *outer_closes, *stray_closes, *broken_closes, *whole_closes
         )
+        self._stray_closes = _lowered(stray_closes)
         self._not_after_value = _lowered(whole_closes)
         self._after_call = MarkerSet(*call_opens, *outer_closes)
         self._outer_closes = MarkerSet(*outer_closes) if outer_closes else None
@@ -88,6 +91,10 @@ class RawValue:
         ahead: list[str] = []
         char = yield from skip_space(source, ahead)
         tag = yield from take_marker(source, self._after_value, ahead)
+        if tag.lower() in self._stray_closes:
+            char = yield from skip_space(source, ahead)
+            tag = yield from take_marker(source, self._after_value, ahead)
+            tag = tag if tag.lower() in self._call_closes else ""
         if tag.lower() in self._not_after_value:
             tag = ""
         ends = bool(tag) or not char

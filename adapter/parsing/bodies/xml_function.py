@@ -65,7 +65,8 @@ _PARAMETER_TAGS: dict[str, tuple[str, ...]] = {
 _TAGS = MarkerSet(*_FUNCTION_TAGS, *_PARAMETER_TAGS, "</parameter>")
 _AFTER_VALUE = MarkerSet(*_PARAMETER_TAGS, "</function>", "</tool_call>")
 _PARAMETER_CLOSE = MarkerSet("</parameter>")
-_CALL_BOUNDARY = MarkerSet("<tool_call>", "</tool_call>", "<function=", "<function ")
+_ENVELOPE_CLOSES = ("</tool_call>", "</seed:tool_call>")
+_CALL_BOUNDARY = MarkerSet("<tool_call>", *_ENVELOPE_CLOSES, "<function=", "<function ")
 _CLOSE = MarkerSet("</tool_call>")
 _NEXT_CALL = MarkerSet("<tool_call>", "<function=", "<function ")
 _NEXT_CALL_OR_CLOSE = MarkerSet(*_NEXT_CALL.literals, "</parameter>")
@@ -83,6 +84,8 @@ _ELEMENT = re.compile(rf"<([^\s<>]+){ATTRIBUTES}\s*>")
 _UNKNOWN_ELEMENT = re.compile(r"<[A-Za-z]\w*[ =][^<>]*>")
 _MAY_BE_OPEN_NAME = re.compile(r"(?:<\w*+(?:>\s*+)?)?+[\w.:-]*+\s*+(?:</\w*+(?:>\s*+)?)?+(?:<\w*+)?")
 _OTHER_CLOSE = re.compile(r"</[A-Za-z_]\w*(?:=[\w.:-]*)?")
+_SECTION_CLOSE = re.compile(r"(?:</parameter>\s*)?</parameters>\s*\Z", re.IGNORECASE)
+"""The end of a section of parameters, which some models write around them."""
 
 
 @dataclass(slots=True)
@@ -251,6 +254,7 @@ def _read_parameter(source: StreamBuffer, span: list[str], function: _Function) 
         text = text[: -len("</parameter>")]
     else:
         function.fix("missing-inner-tag")
+        text = text if "<parameter" in text.lower() else _SECTION_CLOSE.sub("", text)
         text = without_broken_close(text, key, ("</parameter>",), (f"</parameter={key}>",))
         if "</parameter>" in text.lower() and not function.was_nested:
             function.problem = explain_uncertain_end(function.name, key, "</parameter>")
@@ -326,11 +330,14 @@ def _closes(source: StreamBuffer, marker: str, value: list[str], function: _Func
     closes = bool(following) or not char
     if kind == "</parameter>" and char == "<" and not following:
         closes = yield from _closes_misspelt_function(source, ahead)
-    if kind == "</function>" and following.lower() == "</tool_call>":
+    if kind == "</function>" and following.lower() in _ENVELOPE_CLOSES:
         ahead.append(following)
-        yield from skip_space(source, ahead)
-        following = yield from take_marker(source, _PARAMETER_CLOSE)
-        closes = not following
+        if following.lower() == "</tool_call>":
+            yield from skip_space(source, ahead)
+            following = yield from take_marker(source, _PARAMETER_CLOSE)
+            closes = not following
+        else:
+            following, closes = "", not (yield from _continues(source))
     rest = source.text[source.position : source.position + _TAGS.longest]
     if kind != "</parameter>" and source.was_cut and (not rest or _TAGS.may_start_with(rest)):
         closes = False  # the value may have continued
@@ -351,9 +358,14 @@ def _closes_misspelt_function(source: StreamBuffer, ahead: list[str]) -> Reader[
         return not source.was_cut
     if not (yield from take_marker(source, _CLOSE, ahead)):
         return bool((yield from peek_marker(source, _NEXT_CALL, 0)))
+    return not (yield from _continues(source))
+
+
+def _continues(source: StreamBuffer) -> Reader[bool]:
+    """Return whether a value may continue: another ``</parameter>`` follows before the next call."""
     marker = yield from peek_marker(source, _NEXT_CALL_OR_CLOSE, VALUE_LIMIT)
-    may_continue = source.was_cut and not marker and len(source.text) - source.position <= VALUE_LIMIT
-    return marker.lower() != "</parameter>" and not may_continue
+    is_open = source.was_cut and not marker and len(source.text) - source.position <= VALUE_LIMIT
+    return marker.lower() == "</parameter>" or is_open
 
 
 def take_tag_name(source: StreamBuffer, span: list[str]) -> Reader[str | None]:

@@ -56,6 +56,9 @@ class XmlInvokeReader:
 
     def __init__(self, tags: XmlInvokeTags) -> None:
         self.tags = tags
+        # Some models write ``<parameters>`` around the parameters.
+        sections = [f"{tag}s{tags.end}" for tag in tags.parameter]
+        self._section_closes = [f"{tag.removesuffix('>')}s>" for tag in tags.parameter_close if tag.endswith("r>")]
         self._kind_of = {
             tag.lower(): kind
             for kind, spellings in {
@@ -63,6 +66,7 @@ class XmlInvokeReader:
                 "call": (*tags.call, *tags.section),
                 "call close": (*tags.call_close, *tags.stray_call_close),
                 "parameter": tags.parameter,
+                "parameters": (*sections, *self._section_closes),
                 "parameter close": tags.parameter_close,
                 "section close": tags.section_close,
                 "json": tags.json[:1] if tags.json else (),
@@ -79,6 +83,7 @@ class XmlInvokeReader:
             call_closes=(*tags.call_close, *tags.stray_call_close),
             outer_closes=tags.section_close,
             broken_closes=tags.broken_close,
+            stray_closes=self._section_closes,
         )
 
     def __call__(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
@@ -120,6 +125,9 @@ class XmlInvokeReader:
                     case "parameter":
                         span.append(marker)
                         yield from self._read_parameter(source, span, call)
+                    case "parameters":
+                        span.append(marker)
+                        call.fix("text-in-tag")
                     case "call close":
                         span.append(marker)
                         return call.result()
@@ -197,7 +205,8 @@ class XmlInvokeReader:
             return
         if not closing:
             call.fix("missing-inner-tag")
-            text = without_line_end(without_broken_close(text, key, self.tags.parameter_close))
+            others = [] if any(tag in text for tag in self.tags.parameter) else self._section_closes
+            text = without_line_end(without_broken_close(text, key, self.tags.parameter_close, others))
         else:
             call.check_end(key, text, self.tags.parameter, self.tags.parameter_close)
         content = without_cdata(text, {} if self.tags.has_cdata else call.fixes)
