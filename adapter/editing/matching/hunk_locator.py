@@ -8,6 +8,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from adapter.editing.document import format_line_indexes, normalize_newlines
 from adapter.editing.matching.document_index import DocumentIndex, occurrences
@@ -28,18 +29,29 @@ def locate_hunk(search: DocumentIndex, hunk: Hunk, names: ParameterNames) -> Res
     divisions = [division for division in divisions if division.old_text]
     if exact := [division for division in divisions if _is_verbatim(search, division)]:
         # A verbatim match up to a later divider cannot be a coincidence.
-        return _locate(search, max(exact, key=lambda division: len(division.old_text)), names)
+        longest = max(exact, key=lambda division: len(division.old_text))
+        return _ambiguous_division(names) if _has_divider(longest.new_text) else _locate(search, longest, names)
     resolutions = [_locate(search, division, names) for division in divisions]
     resolved = [edits for edits in resolutions if not isinstance(edits, Rejection)]
     if len(resolved) == 1:
         return resolved[0]
     if resolutions and not resolved:
         return resolutions[-1]
+    return _ambiguous_division(names)
+
+
+def _ambiguous_division(names: ParameterNames) -> Rejection:
     return Rejection(
         "ambiguous",
         "the block has several ======= lines, and it is unclear which one divides it: "
         f"give {names.old_text} and {names.new_text} as two texts, or copy the old lines exactly",
     )
+
+
+def _has_divider(text: str) -> bool:
+    """Return whether a ``=======`` line is too short to underline the line above it."""
+    pairs = pairwise(["", *split_view_lines(text)])
+    return any(line.startswith("=======") and not line.strip("=") and len(above) > len(line) for above, line in pairs)
 
 
 def _is_verbatim(search: DocumentIndex, hunk: Hunk) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 
 from adapter.core.text.plurals import pluralize
 from adapter.editing.document import format_line_list, format_line_range, normalize_newlines
@@ -54,6 +55,8 @@ MAX_ALIGNED = 6
 """Maximum number of interpretations of a patch that are aligned with the document."""
 NEAR_HINT = 10
 """Maximum distance, in lines, between a line hint and another version of the old text that it points to."""
+MIN_REPEATED = 3
+"""Minimum number of lines below a match that a new text repeats by mistake."""
 VERBATIM_REACH = 8
 """Maximum number of lines by which a match may be longer than the old text."""
 
@@ -232,6 +235,7 @@ class _Locator:
             self._check_hinted_twin,
             self._check_applied_elsewhere,
             self._check_verbatim_elsewhere,
+            self._check_lines_below,
         )
         for veto in vetoes:
             if rejection := veto(match, interpretation):
@@ -392,6 +396,20 @@ class _Locator:
             f"copy {self.names.old_text} exactly from the intended place",
         )
 
+    def _check_lines_below(self, match: TextMatch, interpretation: Interpretation) -> Rejection | None:
+        """Reject the patch if its new text ends with the lines below the match, which would then be there twice."""
+        old, new = map(_keys, (interpretation.old, interpretation.new))
+        keys = map(normalized_line, islice(self.document.lines, match.last_line + 1, None))
+        below = list(islice(filter(None, keys), len(new)))
+        sizes = (size for size in range(len(below), MIN_REPEATED - 1, -1) if new[-size] == below[0])
+        size = next((size for size in sizes if new[-size:] == below[:size]), 0)
+        if not size or old[-1:] == new[-1:] or not any(map(is_distinctive, new[-size:])):
+            return None
+        return self._invalid(
+            f"the last {size} lines of {self.names.new_text} are already below line {match.last_line + 1}: add them to "
+            f"the end of {self.names.old_text} too, or leave them out"
+        )
+
     def _find_applied(self, interpretation: Interpretation) -> Rejection | None:
         """Reject the patch if the document contains its new text where the old text would be, but not its old text."""
         hint = self._hint(interpretation)
@@ -490,6 +508,10 @@ class _Locator:
 
     def _first_nonblank(self, match: TextMatch) -> int:
         return next(line for line in range(match.first_line, match.last_line + 1) if self.search.keys[line])
+
+
+def _keys(text: str) -> list[str]:
+    return list(filter(None, map(normalized_line, split_view_lines(text))))
 
 
 def _with_same_elisions(old: Sequence[str], new: Sequence[str]) -> list[str]:
