@@ -168,7 +168,7 @@ def _path(placeholder: Json) -> list[str]:
     found = re.fullmatch(r"\{([\w.]+)\}", placeholder) if isinstance(placeholder, str) else None
     if found is None:
         raise CannotLearnError(
-            f"the transform of {CALLS} has {placeholder!r} in place of a placeholder such as '{{name}}'"
+            f"the transform of {CALLS} contains {placeholder!r}; expected a placeholder such as '{{name}}'"
         )
     keys = found[1].split(".")
     return keys[1:] if keys[0] == "content" else keys

@@ -147,7 +147,7 @@ def test_a_models_answer_is_read(name):
         (template(open_pattern="a{9999999}", close="</c>", transform=WHOLE), "repeats 9999999 times"),
         (template(open_pattern="(?:a{1500}){1500}", close="</c>", transform=WHOLE), "no text shorter than"),
         (template(open_pattern="x" * 2_000, close="</c>", transform=WHOLE), "more than 1000 characters"),
-        (template(open="<c>", close="</c>", transform={"function": {"name": "f"}}), "in place of a placeholder"),
+        (template(open="<c>", close="</c>", transform={"function": {"name": "f"}}), "expected a placeholder"),
         (
             template(open_pattern=r"<c (?P<name>\w+)>", close="</c>", content="xml-inline", transform=NAMED),
             "tag_pattern",
