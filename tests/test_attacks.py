@@ -42,7 +42,7 @@ def test_nothing_of_it_runs_outside_the_sandbox(tmp_path):
     assert victim.read_text() == "kept"
 
 
-def test_no_case_takes_away_what_is_not_its_own():
+def test_attacks_delete_only_their_own_files():
     """Paths to delete or move are relative, or in the places made for the case."""
     for case in cases():
         for verb, *paths in case.data.get("do", ()):

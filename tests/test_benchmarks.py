@@ -43,7 +43,7 @@ def test_a_failure_is_made_short(monkeypatch):
     assert shortest(Failure(1, "split", "", replace(given, text="y"))).text == "y"
 
 
-def test_what_is_measured_is_read():
+def test_benchmark_inputs_are_parsed():
     """Every format parses its benchmark file, and every malformed call gives the arguments of the correct one."""
     for name in FORMATS:
         (call,) = parse(file_call(name, 500), TOOLS, name, generation_prompt="").calls
@@ -80,7 +80,7 @@ def test_streams_under_load_are_neither_lost_nor_crossed(capsys):
     assert len(capsys.readouterr().out.splitlines()) == 1 + 4 * 2
 
 
-def test_a_server_reuses_what_it_wrote(random_gguf):
+def test_server_reuses_its_own_text(random_gguf):
     """Over four turns on a real llama.cpp, past calls and the tools are not processed again."""
     pytest.importorskip("xllamacpp", reason="needs the embedded engine: pip install 'toolcall-adapter[embedded]'")
     rows = {way.name: prompt_cache.measure(random_gguf, 4, way, prompt_cache.DENSE) for way in prompt_cache.WAYS}
@@ -104,7 +104,7 @@ def test_bombs_are_answered_and_so_is_everybody_else(capsys):
         assert request_bombs.peak_mb(process) > 10
 
 
-def test_each_wording_says_how_a_call_is_written_in_each_style(tmp_path):
+def test_each_wording_describes_calls_in_each_style(tmp_path):
     """Each wording has its own words and the parsed form. The chance is that of a sign test."""
     tools = wordings.requests()[0].tools
     made = wordings.ways(wordings.STYLES, list(wordings.WORDINGS), tmp_path)

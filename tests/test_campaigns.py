@@ -60,7 +60,7 @@ def test_the_race_can_be_lost():
     assert leaks
 
 
-def test_what_loses_a_race_does_not_run_outside_a_sandbox(tmp_path):
+def test_race_campaign_requires_a_sandbox(tmp_path):
     """Neither the whole campaign nor one of its rows."""
     victim = tmp_path / "file"
     victim.write_text("kept")
@@ -110,7 +110,7 @@ def test_a_flood_that_gives_nothing_of_use_is_missed():
         *(("overwrite", errno.EIO), ("memory, write", errno.EIO)),
     ],
 )
-def test_a_failing_call_is_said_and_harms_nothing(name, code, tmp_path):
+def test_failing_system_call_is_reported_and_harmless(name, code, tmp_path):
     """Every system call of the operation fails once: old or new content, no open descriptor, and a message."""
     calls = ("open", "stat", "lstat", "dup", "close")
     row = fault_sweep.sweep(name, tmp_path / "sweep", [code], calls)
@@ -136,7 +136,7 @@ def test_no_patch_lands_where_only_a_guessed_encoding_has_its_text(seed, index):
 
 @pytest.mark.parametrize("engine", [fuzz_targets.by_chance, fuzz_targets.by_hypothesis])
 @pytest.mark.parametrize("target", fuzz_targets.TARGETS)
-def test_no_text_breaks_what_takes_foreign_text(target, engine):
+def test_fuzzed_texts_break_no_target(target, engine):
     """A part of the fuzzing: every claim of the target holds for generated inputs."""
     *crashes, (done, _) = engine(target, seed=1, count=60, is_over=lambda: False)
     assert done >= 50

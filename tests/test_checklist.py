@@ -76,7 +76,7 @@ def test_all_statements_are_there():
     assert list(STATEMENTS) == numbers
 
 
-def test_the_table_is_what_the_tests_say():
+def test_generated_checklist_is_up_to_date():
     assert TABLE.read_text(encoding="utf-8") == table()
 
 

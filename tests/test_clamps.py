@@ -272,7 +272,7 @@ CASES = list({str(case): case for case in (*TOLD.values(), *SHARED) if isinstanc
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.dialect}-{case.tool}-{case.said}")
-def test_what_a_limit_cuts_is_said_in_the_text(folder, server, case, tmp_path):
+def test_clamped_result_reports_it_in_its_text(folder, server, case, tmp_path):
     """C012, C013, C273: in the text that the model reads, not only in the fields."""
     if case.tool == "code_execution":
         pytest.importorskip("pydantic_monty")
@@ -305,14 +305,14 @@ def test_every_clamp_is_known():
         ("maki", "read", {"path": "data", "limit": 0}, "the limit must be at least 1 line, got 0"),
     ],
 )
-def test_what_asks_for_nothing_is_refused(folder, dialect, tool, arguments, said):
+def test_requests_for_zero_results_are_refused(folder, dialect, tool, arguments, said):
     with Workspace(folder, dialect, "yolo", host=Host(search="embedded")) as workspace:
         result = workspace.run(tool, arguments)
     assert not result.ok
     assert said in result.content
 
 
-def test_clamps_are_found_wherever_they_stand(tmp_path, monkeypatch):
+def test_clamps_are_found_in_methods_and_inner_functions(tmp_path, monkeypatch):
     """In methods and inner functions, once each."""
     (tmp_path / "workspace").mkdir()
     (tmp_path / "dialects").mkdir()

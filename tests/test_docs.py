@@ -55,7 +55,7 @@ def run(words: list[str], folder: Path) -> str:
 
 
 @pytest.mark.parametrize("name", CONSOLES)
-def test_consoles_print_what_they_show(name, tmp_path):
+def test_consoles_show_the_real_output(name, tmp_path):
     """`cat` shows the file that the commands after it read."""
     for file, text in CONSOLES[name].items():
         (tmp_path / file).write_text(text, encoding="utf-8")
@@ -69,7 +69,7 @@ def test_consoles_print_what_they_show(name, tmp_path):
 
 
 @pytest.mark.model
-def test_the_demo_prints_what_it_shows(tmp_path, real_weights):
+def test_demo_console_shows_the_real_output(tmp_path, real_weights):
     """The built-in model really edits the file, as shown. The line about the sandbox depends on the machine."""
     shown = {" ".join(words): output for block in consoles("docs/quickstart.md") for words, output in sessions(block)}
     output = re.sub(r"(?m)^sandbox: .*\n", "", run(["demo"], tmp_path))
@@ -153,12 +153,12 @@ def test_every_public_name_is_in_the_reference():
 
 
 @pytest.mark.parametrize("name", drawings.DRAWINGS)
-def test_the_drawings_are_what_the_script_draws(name):
+def test_drawings_are_up_to_date(name):
     """Run `python -m tests.generate --pictures` when this fails."""
     assert (drawings.FOLDER / f"{name}.svg").read_text(encoding="utf-8") == drawings.DRAWINGS[name].svg()
 
 
-def test_the_terminal_is_what_the_program_shows():
+def test_terminal_picture_is_up_to_date():
     """Run `python -m tests.generate --pictures` when this fails."""
     drawn = terminal_picture.PICTURE.read_text(encoding="utf-8")
     assert terminal_picture.picture(terminal_picture.lines()).splitlines() == drawn.splitlines()

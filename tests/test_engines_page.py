@@ -91,14 +91,14 @@ def _case(name: str) -> str:
     return re.sub(r", (whole|streamed)$", "", name).replace(", markers are text", "").replace(", markers are", ",")
 
 
-def test_the_tables_are_what_was_found():
+def test_engine_tables_match_the_results():
     """Each table of the page has the results of the file."""
     text = PAGE.read_text(encoding="utf-8")
     assert [name for name in re.findall(r"<!-- table: (\w+) -->", text) if name in TABLES] == list(TABLES)
     assert text == with_tables(text), "run: python -m tests.generate"
 
 
-def test_what_was_found_counts_all_outputs():
+def test_results_count_all_outputs():
     """A release whose run was interrupted does not count as tested."""
     counts: list[Any] = [
         counts for found in FOUND["suite"].values() for ways in found.values() for counts in ways.values()

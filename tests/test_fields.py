@@ -90,7 +90,7 @@ def test_every_field_that_an_sdk_knows_is_in_the_table():
 @pytest.mark.parametrize(
     "protocol", [anthropic_request, openai_responses_request, ollama], ids=lambda module: module.__name__
 )
-def test_what_the_table_says_is_what_happens(protocol):
+def test_fields_are_handled_as_in_the_table(protocol):
     """Dropped fields are named, passed fields are sent, handled fields are not sent."""
     body: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], "input": "Hi"}
     plain = set(protocol.as_openai(body, dropped=[]))

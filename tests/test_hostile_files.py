@@ -183,7 +183,7 @@ TABLES = {
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_tables_that_stand_for_gigabytes_give_one_error(tmp_path, name):
+def test_tables_that_expand_to_gigabytes_give_one_error(tmp_path, name):
     """A few kilobytes each, which the decoder expands in its own process."""
     pa = pytest.importorskip("pyarrow")
     import pyarrow.parquet as pq

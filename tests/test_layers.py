@@ -166,7 +166,7 @@ def test_each_folder_lists_the_modules_that_others_may_import():
         assert modules == exported(package) & inner, package
 
 
-def test_every_file_and_folder_says_what_it_is_for():
+def test_every_module_has_a_docstring():
     assert [module for module in INNER if not ast.get_docstring(tree_of(module))] == []
 
 

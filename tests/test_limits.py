@@ -116,12 +116,12 @@ def test_the_page_is_up_to_date():
     assert PAGE.read_text(encoding="utf-8") == page(), "run: python -m tests.generate"
 
 
-def test_every_limit_says_what_it_bounds():
+def test_every_limit_is_described():
     """In a docstring below it, or in that of its class."""
     assert [f"{limit.name} in {limit.module}" for limit in limits() if not limit.text] == []
 
 
-def test_a_limit_is_found_wherever_it_stands(tmp_path, monkeypatch):
+def test_limits_are_found_in_every_kind_of_statement(tmp_path, monkeypatch):
     """A single number, a sum, a tuple, a dataclass field; private names and other numbers do not count."""
     code = (
         'MAX_A = 2 * 3\n"""Of a."""\nB_LIMIT, C_S = 4, 5.0\n"""Of two."""\nVERSION = 1\n_MAX_D = 7\nMAX_E = len("x")\n'

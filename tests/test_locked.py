@@ -77,7 +77,7 @@ def test_the_locks_agree():
     assert {(package, version) for package, version, _ in locked("one_file.txt") if package in packages} <= developed
 
 
-def test_what_builds_the_project_is_locked_too():
+def test_build_requirements_are_locked():
     build = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["build-system"]["requires"]
     packages = {package for package, _, _ in locked("dev.txt")}
     assert {canonicalize_name(Requirement(line).name) for line in build} < packages

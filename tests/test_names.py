@@ -85,7 +85,7 @@ def test_class_names_are_unique_in_the_package():
     assert repeated_classes() == {}
 
 
-def test_functions_are_named_for_what_they_do():
+def test_function_names_are_not_vague():
     assert vague_functions() == []
 
 

@@ -62,7 +62,7 @@ def test_processes_that_unpack_at_the_same_time_do_not_disturb_each_other(one_fi
     assert sorted(path.name for path in folder.iterdir()) == ["_internal", "adapter"]
 
 
-def test_without_a_home_it_says_what_to_set(one_file):
+def test_missing_home_names_the_variable_to_set(one_file):
     process = start(one_file, "x")
     assert "set HOME or XDG_CACHE_HOME" in process.communicate()[1]
     assert process.returncode != 0

@@ -50,7 +50,7 @@ def test_its_page_has_no_link_into_the_repository(wheel):
     assert "![" not in page
 
 
-def test_it_says_where_it_runs(wheel):
+def test_metadata_names_systems_and_versions(wheel):
     """With the systems and versions that the README names."""
     page = metadata(wheel)
     assert "Classifier: Operating System :: MacOS\n" in page

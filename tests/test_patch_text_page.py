@@ -20,7 +20,7 @@ STORE = """class Store:
 """
 
 
-def test_sessions_print_what_they_show():
+def test_sessions_show_the_real_output():
     text = "\n".join(re.findall(r"```pycon\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL))
     test = doctest.DocTestParser().get_doctest(text, {}, "page", str(PAGE), 0)
     assert len(test.examples) >= 8

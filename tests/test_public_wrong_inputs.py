@@ -173,7 +173,7 @@ def test_a_wrong_argument_is_a_usage_error_in_plain_words(name, tmp_path, monkey
         (lambda _: wrap(None), "client, got None"),
     ],
 )
-def test_the_message_names_the_argument_what_was_expected_and_what_was_given(call, says, tmp_path):
+def test_message_names_argument_expected_and_actual_value(call, says, tmp_path):
     """In one sentence."""
     with pytest.raises(UsageError, match=says):
         call(tmp_path)

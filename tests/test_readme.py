@@ -47,7 +47,7 @@ def test_the_python_example_runs(tmp_path, monkeypatch):
     assert [event.name for event in names["events"] if isinstance(event, ToolCall)] == ["read_file"]
 
 
-def test_the_server_and_the_wrapped_client_do_what_is_said(scripted, capsys):
+def test_the_server_and_the_wrapped_client_return_calls(scripted, capsys):
     """With a server that supports only text: the command with a free port, and the example unchanged."""
     pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
     scripted.on(CHAT, as_json(200, completion(CALL)))

@@ -90,7 +90,7 @@ CLAIMS: dict[str, tuple[str, ...]] = {
         "tests/test_hostile_files.py::test_damaged_files_are_read_or_give_one_error",
         "tests/test_hostile_files.py::test_jobs_end_within_their_limits",
         "tests/test_hostile_files.py::test_streamed_jobs_end_within_their_limits",
-        "tests/test_hostile_files.py::test_tables_that_stand_for_gigabytes_give_one_error",
+        "tests/test_hostile_files.py::test_tables_that_expand_to_gigabytes_give_one_error",
     ),
     "A page reaches your network": (
         f"{WEB}::test_is_public_rejects_private_addresses",
@@ -118,7 +118,7 @@ CLAIMS: dict[str, tuple[str, ...]] = {
     "A key leaks through a recording, a log or an error": (
         f"{REDACTION}::test_redact_replaces_text_in_the_form_of_a_credential",
         f"{REDACTION}::test_values_of_variables_are_redacted_in_every_spelling",
-        f"{REDACTION}::test_a_field_whose_name_tells_is_redacted",
+        f"{REDACTION}::test_field_with_a_secret_name_is_redacted",
         f"{REDACTION}::test_errors_never_carry_a_key",
     ),
 }
@@ -152,7 +152,7 @@ UNCONFINED = {
 """Rows that promise nothing without a sandbox."""
 
 
-def test_proofs_without_a_sandbox_name_what_does_not_hold():
+def test_proofs_without_a_sandbox_name_failed_claims():
     assert {proof.row for proof in prove(SandboxSettings("none")) if proof.effect} == UNCONFINED
 
 

@@ -136,7 +136,7 @@ def test_paths_in_the_spelling_of_windows(tmp_path):
         assert words in line, line
 
 
-def test_doctor_says_it(tmp_path):
+def test_doctor_reports_windows_limits(tmp_path):
     said = as_windows("doctor", cwd=tmp_path)
     assert "checked before and after each call" in said
     assert "on Windows, run adapter in WSL" in said

@@ -139,7 +139,7 @@ def test_repeating_model_ends_with_the_result(tmp_path):
     assert run(tmp_path, Script(again, again, "It means something.")) == Finished("answered", "It means something.")
 
 
-def test_copied_message_is_no_answer(tmp_path):
+def test_copied_message_is_not_an_answer(tmp_path):
     """Neither as the answer nor as an argument; the result is used instead."""
     again = call("look_up", word="foo")
     script = Script(again, again, "OK")
@@ -155,7 +155,7 @@ def test_copied_message_is_no_answer(tmp_path):
     assert run(tmp_path, Script(again, again, message, message)) == Finished("stuck", "foo means something")
 
 
-def test_call_shaped_answer_is_no_answer(tmp_path):
+def test_call_shaped_answer_is_not_an_answer(tmp_path):
     """It is retried once; the arguments identify the tool if no tool can have such a name."""
     shaped = '{"name": "The Lookup", "arguments": {"of": "foo"}}'
     assert run(tmp_path, Script(shaped, shaped)) == Finished("stuck", "")

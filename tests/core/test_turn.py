@@ -13,7 +13,7 @@ CALL = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.py"}}\n</too
 BARE = '{"name": "read_file", "arguments": {"path": "a.py"}}'
 
 
-def test_spans_cover_the_text_and_say_what_they_are():
+def test_spans_cover_the_text_with_their_roles():
     text = f"<think>Hm.</think>Look:\n{CALL}\n<tool_call>{{oops}}</tool_call>\nDone."
     spans = parse(text, TOOLS).explain()
     assert "".join(span.text for span in spans) == text
@@ -70,7 +70,7 @@ def test_every_reason_is_tested():
     assert set(REJECTED) | {"no-markers"} == set(REJECTION_REASONS)
 
 
-def test_an_answer_in_json_is_no_candidate():
+def test_an_answer_in_json_is_not_a_candidate():
     """It does not resemble a call."""
     assert parse('{"name": "Ada", "age": 36}', TOOLS).rejected == ()
 

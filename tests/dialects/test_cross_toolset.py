@@ -89,7 +89,7 @@ def test_a_call_that_would_lose_something_is_not_taken(directory, dialect, name,
     assert (directory / "a.txt").read_text() == "one\ntwo\n"
 
 
-def test_only_what_the_session_offers_is_called(directory):
+def test_tools_that_are_not_offered_cannot_be_called(directory):
     """A tool that was excluded, or whose capability is missing, cannot be called by a foreign name."""
     edit = {"file_path": "a.txt", "old_string": "one", "new_string": "1"}
     for name in ("ReplaceText", "Edit"):
@@ -212,7 +212,7 @@ def refuse_into(asked):
     return refuse
 
 
-def test_a_patch_does_only_what_the_session_could(directory):
+def test_a_patch_is_limited_to_the_tools_of_the_session(directory):
     """A deletion needs a tool that deletes, and is approved as a deletion."""
     patch = {"input": "*** Begin Patch\n*** Delete File: a.txt\n*** End Patch"}
     refused = answer(directory, "proxyai", "apply_patch", patch)

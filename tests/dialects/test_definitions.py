@@ -65,7 +65,7 @@ def test_all_documented_tools_are_there_in_order(dialect):
         ("ProxyAI", "proxyai"),
     ],
 )
-def test_dialects_are_found_by_what_people_call_them(spelling, name):
+def test_dialects_have_common_aliases(spelling, name):
     assert get_dialect(spelling) is get_dialect(name)
 
 

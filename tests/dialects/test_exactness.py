@@ -76,7 +76,7 @@ def test_the_new_text_goes_in_as_it_was_written(tmp_path, tool_set, old, new, af
 
 
 @pytest.mark.parametrize("tool_set", EDITS)
-def test_line_ends_and_a_mark_are_no_part_of_the_text(tmp_path, tool_set):
+def test_line_ends_and_byte_order_mark_are_kept(tmp_path, tool_set):
     """C106, C164, D4: a model that sees line feeds cannot write other line ends. The file keeps its own."""
     path = tmp_path / "f"
     path.write_bytes(b"\xef\xbb\xbfa\r\n  b\r\nc\r\n")

@@ -82,7 +82,7 @@ def test_glob_gives_the_newest_first(run, directory):
     assert run("glob", pattern="**/*.rs").startswith("src/b.rs\n")
 
 
-def test_a_long_list_of_files_says_so(run, directory):
+def test_a_long_list_of_files_is_truncated_with_a_note(run, directory):
     """C114, C174, X27: only the hundred newest are listed."""
     make_files(directory, *(f"{number:03}" for number in range(120)))
     text = run("glob", pattern="*")

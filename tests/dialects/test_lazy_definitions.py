@@ -23,7 +23,7 @@ def written() -> str:
     return "{\n" + ",\n".join(dialects) + "\n}\n"
 
 
-def test_the_file_is_what_the_classes_say():
+def test_definitions_file_matches_the_classes():
     assert FILE.read_text(encoding="utf-8") == written(), "run python -m tests.generate"
 
 

@@ -89,7 +89,7 @@ def test_choices_are_the_documented_ones(name, argument, values, refusal, tmp_pa
 
 
 @pytest.mark.parametrize("style", ["compact", "full"])
-def test_the_prompt_says_that_bash_is_not_for_files(style):
+def test_prompt_reserves_bash_for_commands(style):
     """C150: in the styles that have room for it."""
     assert "not to read or write files" in system_prompt("maki", style=style, tools=TOOLS)
 
@@ -104,7 +104,7 @@ def test_times_are_seconds(call, tmp_path):
         assert "-1 is negative" in call(name, **arguments, timeout=-1).content
 
 
-def test_what_needs_a_host_is_offered_with_it(directory):
+def test_tools_that_need_a_host_are_offered_only_with_it(directory):
     """C195, C198, C204, C207, C219: without a user, a model or skills, the tool is neither offered nor mentioned."""
     with Workspace(directory, "maki", host=Host(search=None, web=None, memory=False)) as workspace:
         absent = {"question", "webfetch", "websearch", "task", "memory", "skill"}
@@ -153,7 +153,7 @@ def test_bash_runs_the_command(run, directory):
     assert run("bash", command="true", description="Do nothing at all") == "(no output)"
 
 
-def test_bash_without_bash_is_sh_and_says_so(run, monkeypatch):
+def test_bash_falls_back_to_sh_with_a_note(run, monkeypatch):
     """C150: a small system may not have bash."""
     monkeypatch.setattr("adapter.workspace.sandbox.shell.BASH", "/nowhere/bash")
     assert run("bash", command="echo $0") == "/bin/sh\n(note: /nowhere/bash is not installed: /bin/sh ran it)"
@@ -387,7 +387,7 @@ def test_grep_honors_path_and_include(run, directory):
     assert run("grep", pattern="x", include="*.{rs,py}") == "d/b.rs:\n  1: x\na.rs:\n  1: x"
 
 
-def test_grep_says_how_much_it_does_not_show(run, directory):
+def test_grep_reports_the_number_of_omitted_matches(run, directory):
     """C181, X27: only a hundred matches are shown, from the newest files."""
     make_files(directory, "old", "new", text="x\n" * 80)
     text = run("grep", pattern="x")
@@ -448,7 +448,7 @@ def test_index_knows_more_than_fifteen_languages(run, directory, name):
     assert expected in run("index", path=name)
 
 
-def test_index_of_what_is_no_source_says_what_to_do(refusal, directory):
+def test_index_of_other_files_suggests_the_next_step(refusal, directory):
     """C182, C183: for a directory, and for a missing file."""
     (directory / "f.xyz").write_text("x")
     assert "read" in refusal("index", path="f.xyz")
@@ -571,7 +571,7 @@ def test_questions_are_asked(call):
     assert [option.description for option in user.asked[1].options] == ["first", ""]
 
 
-def test_questions_that_begin_alike_are_told_apart(run):
+def test_questions_with_equal_beginnings_are_distinguished(run):
     """C196, X21: the document has no headers, but a header that the model gives is kept."""
     user = Scripted(["1"], ["2"], ["3"])
     asked = ["Which version of a?", "Which version of b?", {"question": "Which version of c?", "header": "c"}]
@@ -653,7 +653,7 @@ def test_without_a_service_no_web_search_is_offered(call, directory):
     assert "no web search is configured in this session. Search the workspace" in result.content
 
 
-def test_what_searches_the_workspace_says_so(call, run, directory):
+def test_workspace_search_is_not_called_web_search(call, run, directory):
     """C204: a host can offer this instead, under its real description."""
     (directory / "README.md").write_text("# Ports\n\nThe server listens on 8000.\n")
     host = Host(search="embedded")
@@ -779,7 +779,7 @@ def test_memory_survives_the_session(directory, tmp_path):
         ({"path": "a"}, "'command' is missing"),
     ],
 )
-def test_memory_wants_what_its_command_needs(refusal, arguments, said):
+def test_memory_requires_the_arguments_of_its_command(refusal, arguments, said):
     """C215, C216, C217, D10: relative paths inside the memory, and content for write."""
     assert said in refusal("memory", **arguments)
 

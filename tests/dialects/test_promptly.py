@@ -107,7 +107,7 @@ def test_exclusive_groups_are_alternatives():
     assert arguments(template, {"b": "2"}) == ["2", "all"]
 
 
-def test_no_alternative_at_all_is_said():
+def test_program_without_any_alternative_is_not_run():
     """The program is not run without the arguments that every alternative provides."""
     with pytest.raises(ToolError, match=r"T needs more arguments: expected a, b or c\. Nothing was run"):
         arguments([["{{a}}", "{{b}}"], ["{{c}}"]], {"a": "1"}, exclusiveArgumentTemplate=True)
@@ -239,13 +239,13 @@ def test_a_wrong_entry_names_file_tool_and_field(change, says):
         ('{"shellCommands": 5}', "must contain"),
     ],
 )
-def test_a_file_that_holds_no_tools_says_what_it_must_hold(text, says):
+def test_file_without_tools_is_an_error_with_the_expected_form(text, says):
     """Without a traceback."""
     with pytest.raises(UsageError, match=says):
         parse_entries(text, "tools.json")
 
 
-def test_a_name_stands_for_one_tool():
+def test_tool_names_are_unique_in_a_file():
     """C132: it is unique in a file."""
     with pytest.raises(UsageError, match="defines 'ShowFileTree' more than once"):
         parse_entries(json.dumps([SHOW_FILE_TREE, SHOW_FILE_TREE]), "tools.json")
@@ -404,7 +404,7 @@ def test_reading_and_searching_need_no_program_and_cannot_be_flooded(tmp_path):
         assert workspace.run("LineCount", {"file": "line"}).content == "0 line"
 
 
-def test_pages_of_a_file_say_how_to_read_on(tmp_path):
+def test_page_of_a_file_names_the_next_page(tmp_path):
     """In the tool's own terms: startLine is the number of lines to skip."""
     (tmp_path / "f").write_text("".join(f"{number}\n" for number in range(1, 2_501)))
     with Workspace(tmp_path, "promptly") as workspace:
@@ -434,7 +434,7 @@ def test_one_name_is_one_line(tmp_path):
         assert workspace.run("RipGrep", {"pattern": "n", "path": "."}).content == "a\\x0ab \\x1b[2J:1:needle"
 
 
-def test_the_searches_leave_out_what_they_say(tmp_path):
+def test_searches_skip_ignored_and_excluded_files(tmp_path):
     """Ignored files, and files that match a glob with a leading exclamation mark."""
     for name in ("a.c", "a_test.c", "build/o.c", "lib/b.c", ".git/x.c"):
         (tmp_path / name).parent.mkdir(exist_ok=True)

@@ -25,7 +25,7 @@ MEDIA: dict[MediaKind, bytes] = {
 # --------------------------------------------------------------------- definitions
 
 
-def test_the_prompt_says_what_the_document_says():
+def test_prompt_has_the_rules_of_the_document():
     """C099, C108: lines count from 0 and need a limit; an edit has three lines of context, as in the example."""
     prompt = system_prompt("proto", style="full")
     assert "0-based line number to start reading from (requires limit)" in prompt
@@ -107,14 +107,14 @@ def test_a_listing_has_directories_first(run, directory):
     assert run("list_directory", path="empty") == "empty/ (empty)"
 
 
-def test_ignore_leaves_out_what_its_globs_match(run, directory):
+def test_ignore_excludes_matching_paths(run, directory):
     """C094: several globs, or a single one outside a list."""
     make_files(directory, "a.log", "b.log", "c.txt", "build/x")
     assert run("list_directory", path=".", ignore=["*.log", "build"]) == "./\nc.txt"
     assert run("list_directory", path=".", ignore="*.log") == "./\nbuild/\nc.txt"
 
 
-def test_gitignore_is_respected_unless_told(run, directory):
+def test_gitignore_is_respected_by_default(run, directory):
     """C095, X26: by the documented name, and by the program's own option object."""
     make_files(directory, "a.log", "b.txt")
     (directory / ".gitignore").write_text("*.log\n")
@@ -126,7 +126,7 @@ def test_gitignore_is_respected_unless_told(run, directory):
     assert "file_filtering_options" not in TOOLS["list_directory"].properties
 
 
-def test_a_long_listing_says_what_is_left_out(run, directory):
+def test_a_long_listing_reports_omitted_entries(run, directory):
     """C096, X27: the limit is the tool's own."""
     make_files(directory, *(f"{number:04}" for number in range(1_100)))
     text = run("list_directory", path=".")
@@ -175,7 +175,7 @@ def test_pages_that_are_not_there_are_errors(refusal, directory):
     assert "at least 1 line" in refusal("read_file", path="f", limit=0)
 
 
-def test_a_large_file_comes_in_pages_that_say_how_to_go_on(run, directory):
+def test_a_large_file_has_pages_that_name_the_next(run, directory):
     """C101, X4, X27: 1,000 lines and 25,000 bytes. Following the hints gives every line once."""
     lines = [f"line {number} {'x' * (number % 70)}\n" for number in range(3_000)]
     (directory / "f").write_text("".join(lines))
@@ -292,7 +292,7 @@ def test_unknown_arguments_are_left_out_and_contradictions_refused(call, directo
     assert "mean the same but differ" in call("read_file", path="f", file_path="g").content
 
 
-def test_errors_are_text_that_says_what_to_do(call, directory):
+def test_errors_are_text_with_the_next_step(call, directory):
     """X28, X32: with the tool's name and an example, as text instead of JSON."""
     result = call("read_file")
     assert result.content.startswith("tool_error: read_file: 'path' is missing (string)")

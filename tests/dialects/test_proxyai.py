@@ -179,7 +179,7 @@ def test_paths_may_be_ignored_and_tools_allowed_by_rule(directory):
         assert not workspace.run("Read", {"file_path": "b.py"}).ok
 
 
-def test_labels_are_shown_to_whoever_approves(directory, capsys):
+def test_labels_are_shown_to_the_approver(directory, capsys):
     """C031, C042, X15: short_description and description, which are both optional."""
     seen: list[Any] = []
 
@@ -413,7 +413,7 @@ def test_bash_gives_the_documented_fields(run):
     assert ran.data["output"] == ran.content
 
 
-def test_bash_takes_what_the_program_takes_beyond_its_document(run, directory):
+def test_bash_accepts_undocumented_arguments_of_the_program(run, directory):
     """X7: a working directory, and a command as a list of words."""
     (directory / "sub").mkdir()
     assert run("Bash", command=["basename", "$PWD"], workingDirectory="sub").content == "sub"
@@ -481,7 +481,7 @@ def answer(step, **fields):
     return [ToolResult(call.name, ok=True, content="", call_id=call.id, **fields) for call in step.calls]
 
 
-def test_looking_again_is_no_repetition():
+def test_polling_does_not_count_as_repetition():
     """C045: polling is limited only by the turns; any other repeated call is refused."""
     session = Session("system", get_format("hermes"), TOOLS)
     session.start("Wait")

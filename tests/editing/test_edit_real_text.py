@@ -97,7 +97,7 @@ def test_rewritten_line_gets_no_character_of_the_old_one(old, new):
         ("- item", "– item", "- other", "- other"),
     ],
 )
-def test_word_after_a_number_sign_is_no_comment(old, file, new, expected):
+def test_word_after_a_number_sign_is_not_a_comment(old, file, new, expected):
     assert merge_text(old, file, new) == expected
 
 
@@ -200,7 +200,7 @@ def test_drift_gives_the_right_result_or_a_rejection(seed, make):
 
 
 @pytest.mark.parametrize("make", MISPLACED, ids=[str(number) for number in range(len(MISPLACED))])
-def test_edit_is_made_where_it_is_meant_or_not_at_all(make):
+def test_edit_is_made_in_the_right_place_or_rejected(make):
     """Right or refused: no other place, no other block, no line lost."""
     for seed in range(6):
         case = case_of(make, seed)

@@ -310,7 +310,7 @@ def test_number_bounds_are_inclusive():
 
 
 @pytest.mark.parametrize("schema", [True, {"type": "string"}, {"anyOf": [{"type": "null"}, {"required": ["a"]}]}])
-def test_arguments_are_an_object_whatever_the_schema_says(random_engine, schema):
+def test_arguments_are_an_object_under_any_schema(random_engine, schema):
     tool = Tool("tool", parameters=schema if isinstance(schema, dict) else {})
     assert isinstance(arguments_of(random_engine, tool), dict)
 

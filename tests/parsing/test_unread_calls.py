@@ -54,7 +54,7 @@ def test_a_call_inside_a_sentence_is_in_text(text, call):
         "$ search --query=x",
     ],
 )
-def test_a_call_of_no_known_form_says_so(text):
+def test_call_of_unknown_form_is_explained(text):
     assert list(reasons(text).values()) == ["unknown-form"]
 
 

@@ -57,7 +57,7 @@ def shown_after(*requests: str, used: frozenset[str] = frozenset()) -> list[str]
 
 
 @pytest.mark.parametrize("later", ["Thanks, go on.", "Delete the invoice of Bob, too.", "Ok"])
-def test_a_shortlist_remains_the_same_while_it_has_what_is_needed(later):
+def test_a_shortlist_stays_while_it_has_the_best_match(later):
     """For the prompt cache."""
     first = shown_after("Delete invoice 7")
     assert first == [*(name for name in TOOLS if name in first), "find_tools"]

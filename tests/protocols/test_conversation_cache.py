@@ -81,7 +81,7 @@ def test_a_further_turn_of_a_long_conversation_takes_few_steps():
     assert further < whole / 6
 
 
-def test_the_size_of_what_is_new_is_known():
+def test_size_of_new_messages_is_known():
     memory = VerbatimCallCache()
     first, further = (encode_messages(conversation(turns)["messages"]) for turns in (20, 21))
     assert memory.new_bytes(first) is None

@@ -38,7 +38,7 @@ def test_a_conversation_grounds_a_clients_tools():
 
 
 @pytest.mark.parametrize(("name", "parameter"), [("delete_file", "path"), ("move_file", "source")])
-def test_what_nobody_mentioned_is_never_deleted_or_moved(name, parameter):
+def test_unmentioned_paths_are_never_deleted_or_moved(name, parameter):
     assert ground_conversation(ALL, [said("clean up")])[name, parameter] == []
     assert ground_conversation(ALL, [said("clean up a.js")])[name, parameter] == ["a.js"]
 
@@ -63,7 +63,7 @@ def test_parameters_inside_lists_are_grounded_too():
     assert found["patch_file", "old_text"] == ["main", "start"]
 
 
-def test_what_nobody_named_is_not_deleted_whatever_somebody_knows():
+def test_hook_cannot_permit_deleting_unmentioned_paths():
     """A hook permits values for tools that read, not for tools that delete."""
 
     def ground(tool, argument, messages):

@@ -67,7 +67,7 @@ def test_loops_are_noticed(unit, size):
     assert "loop" in found
 
 
-def test_a_list_of_similar_steps_is_no_loop():
+def test_a_list_of_similar_steps_is_not_a_loop():
     watch = ReasoningWatch(None)
     assert not any(watch.add(NUMBERED[index : index + 9]) for index in range(0, len(NUMBERED), 9))
     assert not ends_in_loop("- [ ] one\n" * 20)

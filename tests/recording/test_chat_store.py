@@ -81,7 +81,7 @@ def test_one_program_writes_and_a_crash_costs_the_line_that_it_cut(tmp_path):
         assert len(opened.transcript().lines) == 2
 
 
-def test_a_full_disk_is_said_once(tmp_path):
+def test_a_full_disk_is_reported_once(tmp_path):
     """And the chat continues."""
     said: list[str] = []
     with OpenChat(tmp_path / "x.jsonl", os.O_CREAT) as talk:

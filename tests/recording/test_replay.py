@@ -419,7 +419,7 @@ def test_replay_reports_unrecorded_results(root):
     assert "record with Host(events=recording.record_host_event)" in result.content
 
 
-def test_changes_that_are_too_many_to_record_are_said(root, monkeypatch):
+def test_too_many_changes_to_record_are_reported(root, monkeypatch):
     """The recording continues, and the difference names the reason."""
     monkeypatch.setattr("adapter.recording.recorder.MAX_BYTES", 1_000)
 
@@ -486,7 +486,7 @@ needs_a_sandbox = pytest.mark.skipif(
         (CommandReplayPolicy(ask=lambda approval: False), False),
     ],
 )
-def test_commands_run_again_by_the_rules_of_whoever_replays(root, commands, runs):
+def test_commands_run_again_by_the_rules_of_the_replay(root, commands, runs):
     """Not by the transcript's rules. Each question is asked again."""
     transcript = recorded(root, "blade", run_command("cat a.txt"))
     outcome = replay(transcript, commands=commands)
@@ -515,7 +515,7 @@ def test_commands_run_again_in_a_sandbox_or_not_at_all(root, monkeypatch):
         ("../a", {"text": "x"}, "outside"),
     ],
 )
-def test_a_file_that_cannot_be_is_an_error_that_says_so(tmp_path, name, stored, message):
+def test_impossible_recorded_file_is_an_error(tmp_path, name, stored, message):
     """Names with NUL and invalid contents are reported for that transcript, and the others are replayed."""
     header = {"kind": "header", "task": "t", "system": "", "dialect": "blade", "format": "hermes", "tools": []}
     file = tmp_path / "talk.jsonl"

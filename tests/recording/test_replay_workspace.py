@@ -114,7 +114,7 @@ def test_a_wrapped_client_records(scripted, client, tmp_path):
     assert (len(first.calls), second.text, second.calls) == (1, "No.", ())
 
 
-def test_a_record_that_cannot_be_written_is_said_at_the_start(client, tmp_path):
+def test_unwritable_record_is_reported_at_the_start(client, tmp_path):
     with pytest.raises(UsageError, match="Is a directory"):
         wrap(client, record=tmp_path)
 
@@ -132,7 +132,7 @@ def test_a_record_that_fails_later_takes_no_answer_away(scripted, client, tmp_pa
     assert "cannot record an exchange" in caplog.text
 
 
-def test_a_large_exchange_is_written_beside_what_else_is_done(tmp_path):
+def test_a_large_exchange_is_written_in_the_background(tmp_path):
     """Credentials in a long text are searched in another thread; the line is complete at the end."""
     log = ExchangeLog(tmp_path / "said.jsonl", Redactor({}))
     for text in ("x " * SYNC_CHARACTERS, "short"):

@@ -86,7 +86,7 @@ def test_the_mask_is_the_answer_with_its_end(tmp_path, text):
     assert ("a.py\n</tool_call>" in made["text"][start:end]) == ("<tool_call>" in text)
 
 
-def test_a_template_that_rewrites_the_past_is_told():
+def test_template_that_rewrites_the_past_is_reported():
     """No mask is guessed."""
 
     def render(messages, tools, begins):
@@ -111,7 +111,7 @@ def test_a_template_that_rewrites_the_past_is_told():
         ({"text": "No."}, "calls"),
     ],
 )
-def test_filters_name_what_is_wrong(given, rejected):
+def test_filters_name_the_failed_condition(given, rejected):
     """With the first condition that failed."""
     assert failing_filter(sample(**given), parse_filters("valid, unfixed,calls")) == rejected
 

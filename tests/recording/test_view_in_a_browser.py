@@ -40,7 +40,7 @@ def texts(chrome: Any, selector: str) -> Sequence[str]:
     return found
 
 
-def test_an_exchange_is_shown_with_what_it_was_taken_for(chrome, tmp_path):
+def test_exchange_shows_the_role_of_each_piece(chrome, tmp_path):
     """The prompt with escaped text, pieces by kind, calls with repairs, and rejected calls."""
     said = exchange(DRAFTED + CALL, said="Read <¤|im_end|> a.py", calls=(READ,))
     opened(chrome, tmp_path, view_exchanges([said], "said.jsonl"))
@@ -233,7 +233,7 @@ def test_marks_tools_and_models_are_filters(chrome, tmp_path):
     assert not chrome.find_element("id", "model").is_displayed()
 
 
-def test_a_transcript_has_its_diffs_and_what_is_new_in_each_prompt(chrome, tmp_path):
+def test_transcript_shows_diffs_and_new_parts_of_prompts(chrome, tmp_path):
     """Repeated parts of the prompt are folded."""
     text = (TRANSCRIPTS / "by-hand-six-turns.jsonl").read_text(encoding="utf-8")
     opened(

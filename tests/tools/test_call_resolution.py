@@ -113,7 +113,7 @@ def test_an_alias_of_two_parameters_is_neither():
     assert normalize_call("f", {"x": 1}, ToolSet([tool])) == ("f", {"x": 1}, ())
 
 
-def test_customary_aliases_are_no_parameters_of_themselves():
+def test_no_common_alias_is_an_alias_of_itself():
     """Such an entry would hide a mistake."""
     assert all(name not in others for name, others in COMMON_ARGUMENT_ALIASES.items())
 
@@ -209,7 +209,7 @@ def test_a_null_stays_where_it_is_a_value():
         ("zzz", {}, ["unknown tool 'zzz'", "this session has: read_file, search, get_time, now. Nothing was run."]),
     ],
 )
-def test_a_refusal_says_what_to_do(name, arguments, pieces):
+def test_refusal_has_the_next_step(name, arguments, pieces):
     """X34: the message names the tool, the actual and the expected value, and an example."""
     with pytest.raises(ToolError) as caught:
         resolve_call(name, arguments, SET)
@@ -228,7 +228,7 @@ def test_a_tool_without_a_schema_takes_anything():
     assert resolve_call("now", {"zone": "UTC"}, SET).arguments == {"zone": "UTC"}
 
 
-def test_an_empty_session_says_so():
+def test_session_without_tools_is_reported():
     with pytest.raises(ToolError, match="this session has: none"):
         resolve_call("read_file", {}, ToolSet())
 

@@ -222,7 +222,7 @@ def test_errors_reach_the_model(call, function, said):
     assert result.error == said
 
 
-def test_a_function_is_asked_for_unless_it_says_that_it_reads(call, tmp_path):
+def test_function_needs_approval_unless_it_only_reads(call, tmp_path):
     """Modes and rules depend on its declared effect, by default that of a command."""
     ran = []
 
@@ -335,7 +335,7 @@ def test_items_of_an_async_generator_are_listed(call):
     assert call(count, to=3).content == "[0, 1, 2]"
 
 
-def test_a_value_out_of_bounds_is_told_the_bounds(call):
+def test_error_for_value_out_of_bounds_names_the_bounds(call):
     """And the example is within them."""
 
     @tool

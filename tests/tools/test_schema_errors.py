@@ -49,7 +49,7 @@ def test_a_schema_that_is_none_finds_nothing():
     )
 
 
-def test_a_sample_fits_and_keeps_what_was_right():
+def test_sample_call_is_valid_and_keeps_valid_arguments():
     """Values that only the model can know are named."""
     assert example_call(TOOL) == {"path": "your path", "unit": "km"}
     assert example_call(TOOL, {"path": "b", "unit": "m", "line": "x", "more": 1}) == {"path": "b", "unit": "km"}

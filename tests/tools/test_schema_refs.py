@@ -318,7 +318,7 @@ def test_nullable_is_a_type():
     assert schema_types(dereference({"type": "integer", "nullable": True})) == {"integer", "null"}
 
 
-def test_prompts_show_what_a_reference_stands_for():
+def test_prompts_show_the_fields_of_references():
     """A tool's signature shows the fields of its objects, wherever they are defined."""
     prompt = system_prompt(format="hermes", tools=[TOOL])
     assert 'point?: {x: integer, kind?: "Read"|"write"}' in prompt

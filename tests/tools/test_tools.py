@@ -45,7 +45,7 @@ def test_another_spelling_is_the_same_tool(name, tool):
 
 
 @pytest.mark.parametrize("name", ["read_files", "read", "file", "writefiles", "", "  ", "delete_file", "<|x|>", "."])
-def test_a_similar_name_is_no_tool(name):
+def test_a_similar_name_is_not_matched(name):
     """However similar it is."""
     assert TOOLS.match(name) is None
 

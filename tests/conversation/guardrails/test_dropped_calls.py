@@ -236,7 +236,7 @@ def messaged() -> tuple[Guardrails, str]:
     return guardrails, verdict.message
 
 
-def test_own_message_is_no_answer_and_no_argument():
+def test_own_message_is_neither_answer_nor_argument():
     """Neither the whole message nor one of its sentences."""
     for said in (lambda text: text, lambda text: text.partition(". ")[2], lambda text: f"OK. {text}"):
         guardrails, message = messaged()
@@ -268,7 +268,7 @@ CALL_SHAPED = '{"name": "Take Notes", "arguments": {"text": "x", "where": "y"}}'
 
 
 @pytest.mark.parametrize("text", [CALL_SHAPED, f"```json\n{CALL_SHAPED}\n```", f"[{CALL_SHAPED}]"])
-def test_call_shaped_answer_is_no_answer(text):
+def test_call_shaped_answer_is_not_an_answer(text):
     """Unless the request is about JSON."""
     guardrails, answer = Guardrails(TOOLS), CandidateAnswer(text)
     assert getattr(guardrails.check_response(CallHistory("Take notes"), answer), "guardrail", "") == "call_as_answer"
@@ -375,14 +375,14 @@ def test_repeated_call_is_answered_with_a_call_that_may_help(call, result, words
     assert (isinstance(verdict, Retry), getattr(verdict, "held_to", ())) == (bool(words), tools)
 
 
-def test_truncated_flood_of_unknown_calls_is_no_answer():
+def test_truncated_flood_of_unknown_calls_is_not_an_answer():
     text = "\n".join([json.dumps({"name": "load_books", "arguments": {"path": "a.py"}})] * 9)
     past = CallHistory("Find the bug")
     assert isinstance(Guardrails(LOOK).check_response(past, CandidateAnswer(text), "length"), Retry)
     assert Guardrails(LOOK).check_response(past, CandidateAnswer("Well, the bug is in"), "length") == Accept()
 
 
-def test_example_of_a_description_is_no_placeholder():
+def test_example_of_a_description_is_not_a_placeholder():
     described = {"type": "string", "description": "Command to run, for example: python -m pytest -q"}
     tool = Tool("run", parameters={"type": "object", "properties": {"command": described}})
     assert find_placeholder(tool, {"command": "python -m pytest -q"}, CallHistory("Test it")) == ""

@@ -231,7 +231,7 @@ def test_shallow_json_with_many_brackets_is_strict():
     assert decoded.value == json.loads(text)
 
 
-def test_decoding_starts_where_it_is_told_and_says_where_it_ended():
+def test_decoding_starts_at_the_position_and_returns_the_end():
     """The end is directly after the value, so several values can follow each other."""
     text = 'x {"a": 1} {"b": 2,} y'
     first = decode_json(text, 2)

@@ -152,7 +152,7 @@ def test_values_of_variables_are_redacted_in_every_spelling(name):
 @pytest.mark.parametrize(
     "name", ["Authorization", "cookie", "apiKey", "x-api-key", "OPENAI_API_KEY", "db_password", "accessToken", "secret"]
 )
-def test_a_field_whose_name_tells_is_redacted(name):
+def test_field_with_a_secret_name_is_redacted(name):
     """Whatever the value looks like, except short ones, numbers and values inside objects."""
     assert SECRETS.redact({name: "correct horse"}) == {name: "[redacted]"}
     assert SECRETS.redact([{"headers": {name: "Bearer of news"}}]) == [{"headers": {name: "[redacted]"}}]

@@ -85,7 +85,7 @@ def test_message_names_the_next_step():
     assert "Request less" in truncate("x\n" * 5000)
 
 
-def test_notes_stand_below_what_does_not_say_them():
+def test_notes_follow_a_result_that_lacks_them():
     """Each appears once, within the limits, even if the cut would have removed it."""
     assert with_notes("a\n", ()) == "a\n"
     assert with_notes("a\n", ("n", "m")) == "a\n(note: n)\n(note: m)"

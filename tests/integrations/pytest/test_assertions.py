@@ -68,7 +68,7 @@ def test_a_response_has_calls_among_its_items():
         assert_calls({**RESPONSE, "output": RESPONSE["output"][:1]}, ["read_file"])
 
 
-def test_the_difference_shows_only_what_differs():
+def test_difference_omits_equal_values():
     """Values matched by `ANY`, additional arguments and their order are not shown."""
     answer = completion(("search", {"query": "x", "where": "a"}), READ)
     with pytest.raises(AssertionError) as caught:

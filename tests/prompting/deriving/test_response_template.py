@@ -154,7 +154,7 @@ def test_a_models_answer_is_read(name):
         ),
     ],
 )
-def test_what_cannot_be_used_is_said(described, words):
+def test_unusable_response_template_is_explained(described, words):
     with pytest.raises(CannotLearnError, match=words.replace("(", r"\(").replace("[", r"\[")):
         learn_response_template(described, "learned")
 

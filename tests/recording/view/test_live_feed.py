@@ -268,7 +268,7 @@ def test_live_detail_shows_the_end_of_a_long_response(live):
     assert rows(live)[0]["title"].startswith("0 some words 1 some words")
 
 
-def test_hostile_texts_are_told_without_what_hides():
+def test_hidden_characters_are_escaped_in_live_data():
     """Lone surrogates, directions and control characters, as a question, an answer, a name or an error."""
     live, exchanges = LiveExchanges(Redactor({})), hostile()[:-2]
     shown = []

@@ -111,7 +111,7 @@ def spans(shown: dict[str, Any], reading: int = 0) -> list[tuple[str, str]]:
     return [(span["kind"], span["text"]) for span in shown["readings"][reading]["spans"]]
 
 
-def test_an_exchange_says_what_each_piece_was_taken_for():
+def test_exchange_has_the_role_of_each_piece():
     """With repairs by name, and the reason for each rejected call."""
     (shown,) = view_exchanges([exchange(f"{DRAFTED}{CALL}", calls=(READ,))], "said.jsonl").data["exchanges"]
     assert [kind for kind, _ in spans(shown)] == ["markup", "reasoning", "markup", "call"]
@@ -130,7 +130,7 @@ def test_reasoning_removed_by_the_server_comes_first():
     assert spans(shown) == [("reasoning", "Hm."), ("content", "Done.")]
 
 
-def test_an_exchange_says_what_it_took():
+def test_exchange_has_its_seconds_and_tokens():
     """Recorded seconds and tokens, also as numbers for sorting. Unknown ones are empty."""
     took = exchange(first_s=0.5, duration_s=2.5, prompt_tokens=1200, written_tokens=40, retry=1)
     first, second = view_exchanges([took, exchange()], "f").data["exchanges"]
@@ -143,7 +143,7 @@ def test_an_exchange_says_what_it_took():
     assert (second["cost"], second["figures"]) == ("", {})
 
 
-def test_a_transcript_says_when_each_answer_came():
+def test_transcript_has_the_time_of_each_answer():
     """From the seconds of its lines, which older transcripts lack."""
     text = (TRANSCRIPTS / "by-hand-six-turns.jsonl").read_text(encoding="utf-8")
     rows = [json.loads(line) for line in text.splitlines()]
@@ -171,7 +171,7 @@ def test_spans_beyond_the_limit_are_merged():
     assert sum(len(span["rejected"]) for span in marked["readings"][0]["spans"]) == 2000
 
 
-def test_the_prompt_is_what_was_sent_and_stands_there_once():
+def test_prompt_is_the_one_sent_and_occurs_once():
     """Messages, tool definitions and all other fields. Parts that several exchanges share are in the page once."""
     data = view_exchanges([exchange(), exchange(said="Now b.py")], "f").data
     first, second = data["exchanges"]

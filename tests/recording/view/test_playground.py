@@ -54,7 +54,7 @@ def test_example_shows_something(name):
     assert set(answer["badges"]) & {"fixes", "rejected", "invalid call"} or name not in expected
 
 
-def test_received_part_is_what_a_client_has_by_then():
+def test_received_part_matches_a_clients_state():
     """Text that may be part of a marker or a call is held. With the last character, the text ends."""
     text = f"I look. {CALL}"
     parts = [asked(text, received=count) for count in range(len(text) + 1)]

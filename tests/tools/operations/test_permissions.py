@@ -58,7 +58,7 @@ def test_modes_decide_by_effect(mode, wanted):
     assert [verdict(one, mode=mode) for one in (read("a"), write("a"), delete, command("ls"))] == wanted
 
 
-def test_what_a_document_asks_no_approval_for_is_not_asked():
+def test_no_approval_where_the_document_requires_none():
     """C004: the document requires no approval for the other tools. A denial still applies."""
     fetch = ApprovalRequest("fetch", ReadText("x"), "network", "", subject="example.com")
     assert PermissionPolicy("ask").verdict(fetch)[0] == "ask"
@@ -66,7 +66,7 @@ def test_what_a_document_asks_no_approval_for_is_not_asked():
     assert PermissionPolicy("plan", unasked=frozenset({"write"})).verdict(write("a"))[0] == "deny"
 
 
-def test_every_mode_says_something_about_every_effect():
+def test_every_mode_covers_every_effect():
     assert all(set(by_effect) <= {"write", "delete", "execute", "network", "skill"} for by_effect in MODES.values())
 
 
@@ -251,7 +251,7 @@ def rules(*texts):
     return [PermissionRule.from_text(text) for text in texts]
 
 
-def test_rules_hold_for_what_a_link_leads_to(root):
+def test_rules_apply_to_the_target_of_a_link(root):
     """CVE-2026-25724: a deny rule was bypassed through a link."""
     with Workspace(root, approve="yolo", rules=rules("deny read_file(secrets/**)", "deny write_file(secrets/)")) as ws:
         for path in ("secrets/key", "link", "./secrets/../secrets/key", str(root / "secrets" / "key")):
@@ -262,7 +262,7 @@ def test_rules_hold_for_what_a_link_leads_to(root):
     assert (root / "secrets" / "key").read_text() == "hunter2\n"
 
 
-def test_searches_leave_out_what_is_denied(root):
+def test_searches_omit_denied_paths(root):
     """A listing must not reveal what cannot be read."""
     denied = rules("deny grep_search(secrets/)", "deny find_files(secrets/)", "deny list_directory(secrets/)")
     with Workspace(root, rules=denied) as ws:
@@ -281,7 +281,7 @@ def test_a_rule_for_a_tool_that_is_not_there_is_refused(root):
     assert (root / "a.txt").exists()
 
 
-def test_an_answer_is_remembered_for_the_very_object_when_the_user_says_so(root):
+def test_remembered_approval_covers_only_the_identical_call(root):
     """Not for the whole tool, a longer command, another folder or the next session."""
     asked = []
 
@@ -421,7 +421,7 @@ def test_a_rule_for_a_function_has_no_pattern(root):
         assert "forbids it" in ws.run("ping", {"host": "a"}).content
 
 
-def test_memory_is_no_path_of_the_workspace(root, tmp_path_factory):
+def test_path_rules_do_not_apply_to_memory(root, tmp_path_factory):
     """Rules about files do not apply to notes."""
     host = Host(state=str(tmp_path_factory.mktemp("state")))
     with Workspace(root, HOSTED, rules=rules("deny *(secrets/)"), host=host) as ws:

@@ -188,7 +188,7 @@ def test_only_allowed_variables_are_passed(root, monkeypatch):
     assert "canary" not in run.output
 
 
-def test_there_is_no_terminal_and_no_core_file(root):
+def test_command_has_neither_terminal_nor_core_file(root):
     """The command has its own session, without a controlling terminal."""
     run = run_command(root, RunCommand("(exec 3</dev/tty) 2>/dev/null && echo tty; ulimit -c; ps -o sid= -p $$"))
     lines = run.output.split()
