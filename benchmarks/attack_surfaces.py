@@ -139,10 +139,12 @@ def workspace(ws: Path, dialect: str, case: dict[str, Any], below: Scripted | No
     return Workspace(ws, dialect, mode, state=ws.parent / "state", host=host, rules=rules, tools=tools)
 
 
-def _remote(description: str = "Ask.", gives: str = "", effect: Effect = "read") -> Tool:
+def _remote(
+    description: str = "Ask.", gives: str = "", effect: Effect = "read", schema: dict[str, Any] | None = None
+) -> Tool:
     """A tool as a server of somebody else describes it, and what that answers."""
-    definition = {"name": "remote", "description": description, "inputSchema": {"type": "object", "properties": {}}}
-    return tool(definition, lambda: gives, effect=effect)
+    definition = {"name": "remote", "description": description, "inputSchema": {"type": "object", **(schema or {})}}
+    return tool(definition, lambda **_: gives, effect=effect)
 
 
 def perform(case: dict[str, Any], surface: str, ws: Path) -> list[str]:

@@ -18,6 +18,7 @@ RESOLVER = "tests/workspace/paths/test_resolver.py"
 WEB = "tests/workspace/capabilities/test_web_fetch.py"
 TAMPERING = "tests/workspace/changes/test_tampering.py"
 ESCAPING = "tests/prompting/test_escaping.py"
+SCHEMAS = "tests/tools/test_schema_validation.py"
 DISPLAY = "tests/core/text/test_display_escaping.py"
 REDACTION = "tests/core/text/test_redaction.py"
 
@@ -91,6 +92,9 @@ CLAIMS: dict[str, tuple[str, ...]] = {
         "tests/test_hostile_files.py::test_jobs_end_within_their_limits",
         "tests/test_hostile_files.py::test_streamed_jobs_end_within_their_limits",
         "tests/test_hostile_files.py::test_tables_that_expand_to_gigabytes_give_one_error",
+        f"{SCHEMAS}::test_patterns_are_searched_within_limits",
+        f"{SCHEMAS}::test_references_are_followed_within_limits",
+        "tests/tools/test_schema_refs.py::test_schema_that_contains_itself_twice_costs_little",
     ),
     "A page reaches your network": (
         f"{WEB}::test_is_public_rejects_private_addresses",
@@ -98,6 +102,7 @@ CLAIMS: dict[str, tuple[str, ...]] = {
         f"{WEB}::test_connection_uses_the_checked_address",
         f"{WEB}::test_every_redirect_is_checked",
         f"{WEB}::test_host_is_resolved_and_checked_after_redirect",
+        f"{SCHEMAS}::test_no_reference_is_fetched",
     ),
     "A transcript from someone else": (
         ATTACKS_ON_CLAIMS,

@@ -17,7 +17,7 @@ from adapter.tools.call_normalization import is_contradiction, match_parameter, 
 from adapter.tools.call_shapes import parse_arguments
 from adapter.tools.coercion import has_schema_type, schema_types
 from adapter.tools.example_calls import example_call
-from adapter.tools.schema_validation import bounded_validator
+from adapter.tools.schema_validation import bounded_validator, find_violations
 from adapter.tools.tool import Tool, ToolSet, ValidatedCall
 
 if TYPE_CHECKING:
@@ -75,7 +75,6 @@ def resolve_call(name: str, arguments: Mapping[str, Json] | str, tools: ToolSet)
 
 def is_valid(call: ToolCall, tools: ToolSet) -> bool:
     """Return whether the call names one of the tools and its arguments match the schema."""
-    from jsonschema import ValidationError
     from referencing.exceptions import Unresolvable
 
     tool = tools.match(call.name)
@@ -83,13 +82,11 @@ def is_valid(call: ToolCall, tools: ToolSet) -> bool:
         return False
     validator = validator_of(tool)
     try:
-        if validator is not None:
-            validator.validate(call.arguments)
-    except (ValidationError, RecursionError):
+        return validator is None or not find_violations(validator, call.arguments)
+    except RecursionError:
         return False
     except (Unresolvable, re.error):
-        pass  # an invalid schema is ignored
-    return True
+        return True  # an invalid schema is ignored
 
 
 def validator_of(tool: Tool) -> Draft202012Validator | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from adapter.core.events import Json, JsonObject
 from adapter.tools.call_resolution import changes_meaning, describe_expected, short_json, validator_of
-from adapter.tools.schema_validation import may_match
+from adapter.tools.schema_validation import find_violations, may_match
 from adapter.tools.tool import Tool
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def _errors(tool: Tool, arguments: JsonObject) -> list[ValidationError]:
 
     validator = validator_of(tool)
     try:
-        return [] if validator is None else list(validator.iter_errors(arguments))
+        return [] if validator is None else find_violations(validator, arguments)
     except (Unresolvable, RecursionError, ValueError):
         return []
 

@@ -7,7 +7,7 @@ are resolved. An external reference is treated as an empty schema.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from adapter.core.events import Json, JsonObject
@@ -20,22 +20,23 @@ SCHEMA = ("items", "additionalProperties", "not", "if", "then", "else", "contain
 MAX_STEPS = 16
 """Maximum number of references in a chain."""
 MAX_SCHEMAS = 2000
-"""Maximum number of subschemas in a resolved schema. Otherwise, references could make a short schema grow without
-limit."""
+"""Maximum number of subschemas in a resolved schema, and of those that its recursive references add. Otherwise,
+references could make a short schema grow without limit."""
 MAX_LEVELS = 32
-"""Maximum nesting depth of subschemas. Deeper subschemas become ``{}``, which allows any value."""
+"""Maximum nesting depth of subschemas, and of recursive references. Deeper subschemas become ``{}``, which allows any
+value."""
 
 
 class RecursiveSchema(dict[str, Json]):
     """An empty schema in place of a reference to a schema that contains it. `expand_schema` returns that schema."""
 
-    def __init__(self, root: Mapping[str, Json], reference: str) -> None:
+    def __init__(self, resolution: _Resolution, reference: str) -> None:
         super().__init__()
-        self._root, self._reference = root, reference
+        self._resolution, self._reference = resolution, reference
 
     @cached_property
     def target(self) -> JsonObject:
-        return _Resolution(self._root).resolve({"$ref": self._reference}, ())
+        return self._resolution.expand(self._reference)
 
 
 def expand_schema(schema: Json) -> Json:
@@ -126,9 +127,23 @@ def resolve_references(schema: Mapping[str, Json]) -> JsonObject:
 
 @dataclass(slots=True)
 class _Resolution:
+    """``expanded``: the numbers of subschemas that recursive references have added. ``level``: how many of these
+    references lead here."""
+
     root: Mapping[str, Json]
     merges: bool = True
+    expanded: list[int] = field(default_factory=list)
+    level: int = 0
     _count: int = 0
+
+    def expand(self, reference: str) -> JsonObject:
+        """Resolve the target of a recursive reference."""
+        if self.level >= MAX_LEVELS or sum(self.expanded) > MAX_SCHEMAS:
+            return {}
+        inner = _Resolution(self.root, expanded=self.expanded, level=self.level + 1)
+        target = inner.resolve({"$ref": reference}, ())
+        self.expanded.append(inner._count)
+        return target
 
     def resolve(self, schema: Json, path: tuple[str, ...]) -> JsonObject:
         """Resolve a subschema. ``path``: the keywords and references that lead to it."""
@@ -137,7 +152,7 @@ class _Resolution:
             return {}
         if isinstance(reference := schema.get("$ref"), str):
             if reference in path:
-                return RecursiveSchema(self.root, reference)
+                return RecursiveSchema(self, reference)
             found = self.resolve(resolve_pointer(self.root, reference), (*path, reference))
             siblings = {key: value for key, value in schema.items() if key != "$ref"}
             return merge_all_of({}, [found, self.resolve(siblings, path)]) if siblings else found

@@ -1,14 +1,17 @@
 """Validate arguments against JSON Schemas from strangers: clients and MCP servers write them.
 
-A pattern in a schema can take exponential time for a short argument: ``^(x+x+)+y$``. So patterns are searched within
-limits; a search that takes too long counts as a match.
+A pattern in a schema can take exponential time for a short argument, ``^(x+x+)+y$``, and so can a chain of references
+of which each refers twice to the next. So both have limits; a value that cannot be compared with a pattern in time is
+invalid. No reference is fetched, and ``unevaluatedProperties`` is ignored, because nested ones take exponential time.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextvars import ContextVar
 from functools import cache
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from adapter.core.events import Json, JsonObject
@@ -18,9 +21,29 @@ if TYPE_CHECKING:
 
 
 def bounded_validator(schema: JsonObject) -> Draft202012Validator:
-    """Return a validator of the valid schema ``schema``. It ignores ``unevaluatedProperties``."""
-    validator: Draft202012Validator = _validator_class()(schema)
+    """Return a validator of the valid schema ``schema``. Use it with `find_violations`."""
+    from referencing import Registry
+
+    # Without a registry, jsonschema opens every URL that a schema refers to.
+    validator: Draft202012Validator = _validator_class()(schema, registry=Registry())
     return validator
+
+
+def find_violations(validator: Draft202012Validator, value: Json) -> list[ValidationError]:
+    """Return all violations of a schema.
+
+    Raises Unresolvable for a reference to none of its parts, and RecursionError after `MAX_REFERENCES`.
+    """
+    _followed.set(count(1))
+    return list(validator.iter_errors(value))
+
+
+MAX_REFERENCES = 3_000
+"""Maximum number of references that are followed to validate a value, which takes a fifth of a second."""
+
+
+_followed: ContextVar[Iterator[int]] = ContextVar("followed")
+"""Counts the references of the current validation."""
 
 
 @cache
@@ -30,29 +53,55 @@ def _validator_class() -> Any:
     keywords = {
         "pattern": _pattern, "patternProperties": _pattern_properties,
         "additionalProperties": _additional_properties, "unevaluatedProperties": _ignore, "uniqueItems": _unique_items,
+        "$ref": _limited(Draft202012Validator.VALIDATORS["$ref"]),
+        "$dynamicRef": _limited(Draft202012Validator.VALIDATORS["$dynamicRef"]),
     }  # fmt: skip
     return validators.extend(Draft202012Validator, keywords)
 
 
 def may_match(patterns: Iterable[str], name: str) -> bool:
     """Return whether one of the patterns occurs in ``name``, or may do so."""
+    return any(_occurs(pattern, name) is not False for pattern in patterns)
+
+
+def _occurs(pattern: str, text: str) -> bool | None:
     from adapter.core.text.safe_regex import occurs  # imports regex, which few schemas need
 
-    return any(occurs(pattern, name) is not False for pattern in patterns)
+    return occurs(pattern, text)
+
+
+def _limited(follow: Callable[..., Iterator[ValidationError]]) -> Callable[..., Iterator[ValidationError]]:
+    """Return a keyword that follows a reference like ``follow``, and counts it."""
+
+    def follow_reference(*arguments: Any) -> Iterator[ValidationError]:
+        if next(_followed.get()) > MAX_REFERENCES:
+            raise RecursionError(f"the schema follows more than {MAX_REFERENCES} references")
+        yield from follow(*arguments)
+
+    return follow_reference
 
 
 def _pattern(validator: Any, pattern: str, instance: Json, _: Json) -> Iterator[ValidationError]:
+    if validator.is_type(instance, "string"):
+        yield from _mismatch(pattern, str(instance), _occurs(pattern, str(instance)))
+
+
+def _mismatch(pattern: str, text: str, occurs: bool | None) -> Iterator[ValidationError]:
     from jsonschema import ValidationError
 
-    if validator.is_type(instance, "string") and not may_match([pattern], str(instance)):
-        yield ValidationError(f"{instance!r} does not match {pattern!r}")
+    if occurs is None:
+        yield ValidationError(f"comparing {text!r} with {pattern!r} takes too long")
+    elif not occurs:
+        yield ValidationError(f"{text!r} does not match {pattern!r}")
 
 
 def _pattern_properties(validator: Any, patterns: Mapping[str, Json], instance: Json, _: Json) -> Iterator[Any]:
     for pattern, inner in patterns.items() if isinstance(instance, Mapping) else ():
         for name, value in instance.items():
-            if may_match([pattern], name):
+            if occurs := _occurs(pattern, name):
                 yield from validator.descend(value, inner, path=name, schema_path=pattern)
+            elif occurs is None:
+                yield from _mismatch(pattern, name, None)
 
 
 def _additional_properties(validator: Any, allowed: Json, instance: Json, schema: Mapping[str, Any]) -> Iterator[Any]:

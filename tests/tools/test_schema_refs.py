@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -68,6 +69,31 @@ VALUES: dict[str, Any] = {
     "place": {"x": 0},
 }
 VALIDATOR = Draft202012Validator(TOOL["parameters"])
+
+
+ITSELF = {"$ref": "#/$defs/p"}
+LIST = {"type": "array", "items": ITSELF}
+TWICE: list[dict[str, Any]] = [
+    {"anyOf": [LIST, LIST, {"type": "null"}]},
+    {"oneOf": [LIST, LIST]},
+    {"anyOf": [ITSELF, ITSELF]},
+    {"anyOf": [LIST, {"allOf": [ITSELF, ITSELF]}]},
+    {"type": "array", "prefixItems": [ITSELF], "items": {"anyOf": [ITSELF, ITSELF]}},
+]
+
+
+@pytest.mark.parametrize("recursive", TWICE)
+def test_schema_that_contains_itself_twice_costs_little(recursive):
+    """The references of a deep value doubled at each level."""
+    schema = dereference({"properties": {"a": ITSELF}, "$defs": {"p": recursive}})["properties"]["a"]
+    deep: Any = "5"
+    for _ in range(60):
+        deep = [deep]
+    start = time.process_time()
+    has_schema_type(deep, schema)
+    coerce_to_schema(deep, schema)
+    coerce_text(json.dumps(deep), schema)
+    assert time.process_time() - start < 10
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from adapter.tools.call_resolution import resolve_call
+from adapter.core.events import ToolCall
+from adapter.tools.call_resolution import is_valid, resolve_call
 from adapter.tools.function_tools import tool
-from adapter.tools.schema_errors import schema_errors
-from adapter.tools.schema_validation import bounded_validator
+from adapter.tools.schema_errors import allowed_arguments, schema_errors
+from adapter.tools.schema_validation import bounded_validator, find_violations
 from adapter.tools.tool import ToolSet
+from tests.loopback import LoopbackServer, QuietHandler
 
 EXPONENTIAL = [
     "^(x+x+)+y$",
@@ -43,6 +45,69 @@ def test_patterns_are_searched_within_limits(keyword):
             schema_errors(built, arguments)
             resolve_call("f", arguments, ToolSet([built]))
     assert time.process_time() - start < 10
+
+
+REFERENCES = {
+    "any": lambda target: {"anyOf": [target, target]},
+    "all": lambda target: {"allOf": [target, target]},
+    "one": lambda target: {"oneOf": [target, target]},
+    "not": lambda target: {"not": {"anyOf": [target, target]}},
+    "dynamic": lambda target: {"anyOf": [{"$dynamicRef": target["$ref"]}] * 2},
+}
+
+
+@pytest.mark.parametrize("keyword", REFERENCES)
+def test_references_are_followed_within_limits(keyword):
+    """A schema of 2 KB took longer than a day: each of its parts refers twice to the next."""
+    parts = {f"p{each}": REFERENCES[keyword]({"$ref": f"#/$defs/p{each + 1}"}) for each in range(40)}
+    schema = {
+        "type": "object",
+        "properties": {"a": {"$ref": "#/$defs/p0"}},
+        "$defs": {**parts, "p40": {"type": "null"}},
+    }
+    built = tool({"name": "f", "description": "d", "parameters": schema}, dict)
+    start = time.process_time()
+    for arguments in ({"a": "x"}, {"a": {"b": 1}}, {"a": None}):
+        schema_errors(built, arguments)
+        allowed_arguments(built, arguments)
+        is_valid(ToolCall("id", "f", arguments, "", ()), ToolSet([built]))
+        resolve_call("f", arguments, ToolSet([built]))
+    assert time.process_time() - start < 20
+
+
+def test_no_reference_is_fetched():
+    """Not by any keyword, from this machine or another."""
+    asked = []
+
+    class Page(QuietHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_error(404)
+
+    with LoopbackServer(Page) as server:
+        for schema in (
+            {"$ref": f"{server.url}/a"},
+            {"$dynamicRef": f"{server.url}/b#x"},
+            {"$id": f"{server.url}/c/", "$ref": "d"},
+            {"$schema": f"{server.url}/e"},
+            {"items": {"$ref": "file:///etc/hostname"}},
+        ):
+            built = tool({"name": "f", "description": "d", "parameters": {"properties": {"a": schema}}}, dict)
+            assert schema_errors(built, {"a": ["x"]}) == ()
+            assert is_valid(ToolCall("id", "f", {"a": ["x"]}, "", ()), ToolSet([built]))
+    assert asked == []
+
+
+def test_value_that_is_compared_too_long_is_invalid():
+    """It may be what the pattern is there to refuse."""
+    slow = EXPONENTIAL[-1]
+    for schema, value in (
+        ({"pattern": slow}, "x" * 40),
+        ({"patternProperties": {slow: {}}}, {"x" * 40: 1}),
+        ({"anyOf": [{"pattern": slow}, {"type": "null"}]}, "x" * 40),
+    ):
+        assert len(find_violations(bounded_validator(schema), value)) == 1
+    assert not find_violations(bounded_validator({"patternProperties": {slow: {}}}), {"xxy": 1})
 
 
 def test_items_are_compared_in_linear_time():

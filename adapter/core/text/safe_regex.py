@@ -57,12 +57,11 @@ def compile_pattern(pattern: str, ignore_case: bool = False) -> regex.Pattern[st
 
 
 def occurs(pattern: str, text: str) -> bool | None:
-    """Return whether the pattern of a JSON Schema occurs in ``text``; None if it is invalid or takes too long."""
+    """Return whether the pattern of a JSON Schema occurs in ``text``; None if that takes too long. An invalid pattern
+    occurs everywhere."""
     compiled = _compile_if_safe(pattern)
-    if compiled is None:
-        return None
     try:
-        return compiled.search(searched_part(compiled, text), timeout=OCCURS_SECONDS) is not None
+        return compiled is None or compiled.search(searched_part(compiled, text), timeout=OCCURS_SECONDS) is not None
     except TimeoutError:
         return None
 

@@ -23,7 +23,7 @@ from adapter.dialects.tool_class import Rendered, require_outcome
 from adapter.tools.argument_synonyms import DIRECTORY, PATH
 from adapter.tools.operations import Operation, Outcome, PathValue, ProgramArgument, ProgramOutput, RunProgram
 from adapter.tools.schema_refs import resolve_references
-from adapter.tools.schema_validation import bounded_validator
+from adapter.tools.schema_validation import bounded_validator, find_violations
 from adapter.tools.tool import Tool
 
 ENTRIES_KEY = "shellCommands"
@@ -107,7 +107,7 @@ class ShellTool(BaseModel):
         """Validate a call. Raises pydantic's ValidationError if the arguments do not match ``parameters``."""
         missing = [name for name in self.parameters.get("required", ()) if name not in arguments]
         details = [InitErrorDetails(type="missing", loc=(name,), input=arguments) for name in missing]
-        for problem in bounded_validator(self.parameters).iter_errors(arguments):
+        for problem in find_violations(bounded_validator(self.parameters), arguments):
             if problem.validator == "required" and not problem.absolute_path:
                 continue
             kind = PydanticCustomError("value_error", "{error}", {"error": _truncate(problem.message)})
