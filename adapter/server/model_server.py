@@ -35,6 +35,7 @@ from adapter.protocols.translation_options import TranslationOptions
 from adapter.protocols.upstream_failures import refuses_tools
 from adapter.server.concurrency_limit import ConcurrencyLimit
 from adapter.server.dropped_fields import DroppedFields
+from adapter.server.pdf_documents import PdfReader
 from adapter.server.response_store import ResponseStore
 from adapter.server.telemetry.logs import log_message
 from adapter.server.upstream_connection import SILENCE_S, UpstreamConnection, UpstreamError
@@ -93,6 +94,7 @@ class ModelServer(UpstreamConnection):
         self._prompt_cache: dict[str, tuple[PromptDiscovery, AssistSettings | None]] = {}  # saves starting a thread
         self.limit = limit or ConcurrencyLimit()
         self.work = WorkQueue()
+        self.pdfs = PdfReader()
         self.options = options
         self._profile = profile
         self._model_check: SmallModelCheck | None = None

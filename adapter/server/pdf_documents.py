@@ -18,6 +18,7 @@ from starlette.requests import Request as HttpRequest
 from adapter.core.errors import ToolError
 from adapter.core.events import Json, JsonObject
 from adapter.protocols.openai_errors import RequestError
+from adapter.protocols.request_limits import MAX_TEXT
 from adapter.server.request_body import read_json_body
 from adapter.server.work_queue import WorkQueue
 from adapter.workspace.files.media import pdf_text
@@ -32,21 +33,45 @@ CACHED_TEXTS = 20
 MAX_CACHED_CHARACTERS = 1_000_000
 """Maximum length of a text that is kept."""
 
-_texts: OrderedDict[str, str] = OrderedDict()
-_one_at_a_time = asyncio.Semaphore(1)
-"""Reading a PDF starts a process, which may take `PDF_SECONDS`."""
 
+class PdfReader:
+    """Reads the PDFs in requests, one at a time: each starts a process, which may take `PDF_SECONDS`."""
 
-async def read_document_body(http: HttpRequest, work: WorkQueue) -> tuple[bytes, JsonObject]:
-    """Like `read_json_body`, with the text of PDFs in their place. Raises RequestError if a PDF has no text."""
-    content, body = await read_json_body(http, work)
-    if PDF.encode() in content:
-        found = await work.run(len(content), partial(_find_pdfs, body))
-        if len(found) > MAX_PDFS:
-            raise RequestError(f"a request can have up to {MAX_PDFS} PDFs, got {len(found)}")
-        for part, title in found:
-            _replace(part, await _text_of(_data_of(part), title or "the document"))
-    return content, body
+    def __init__(self) -> None:
+        self._texts: OrderedDict[str, str] = OrderedDict()
+        self._one_at_a_time = asyncio.Semaphore(1)
+
+    async def read_body(self, http: HttpRequest, work: WorkQueue) -> tuple[int, JsonObject]:
+        """Return the body of a request with the text of PDFs in their place, and its size in bytes, with the text.
+
+        Raises RequestError if a PDF has no text, or if they have too much.
+        """
+        content, body = await read_json_body(http, work)
+        size, text_size = len(content), 0
+        if PDF.encode() in content:
+            found = await work.run(size, partial(_find_pdfs, body))
+            if len(found) > MAX_PDFS:
+                raise RequestError(f"a request can have up to {MAX_PDFS} PDFs, got {len(found)}")
+            for part, title in found:
+                text = await self._text_of(_data_of(part), title or "the document")
+                text_size += len(text)
+                if text_size > MAX_TEXT:
+                    raise RequestError(f"the PDFs have more than {MAX_TEXT:,} characters of text; send fewer of them")
+                _replace(part, text)
+        return size + text_size, body
+
+    async def _text_of(self, data: str, title: str) -> str:
+        key = hashlib.sha256(data.encode()).hexdigest()
+        text = self._texts.get(key)
+        if text is None:
+            async with self._one_at_a_time:
+                text = await asyncio.to_thread(_read_text, data, title)
+        if len(text) <= MAX_CACHED_CHARACTERS:
+            self._texts[key] = text
+            self._texts.move_to_end(key)
+            if len(self._texts) > CACHED_TEXTS:
+                self._texts.popitem(last=False)
+        return text
 
 
 def _find_pdfs(body: JsonObject) -> list[tuple[JsonObject, str]]:
@@ -85,20 +110,6 @@ def _replace(part: JsonObject, text: str) -> None:
         part.update(type="text", media_type="text/plain", data=text)
     else:
         part["file_data"] = "data:text/plain;base64," + base64.b64encode(text.encode()).decode()
-
-
-async def _text_of(data: str, title: str) -> str:
-    key = hashlib.sha256(data.encode()).hexdigest()
-    text = _texts.get(key)
-    if text is None:
-        async with _one_at_a_time:
-            text = await asyncio.to_thread(_read_text, data, title)
-    if len(text) <= MAX_CACHED_CHARACTERS:
-        _texts[key] = text
-        _texts.move_to_end(key)
-        if len(_texts) > CACHED_TEXTS:
-            _texts.popitem(last=False)
-    return text
 
 
 def _read_text(data: str, title: str) -> str:

@@ -16,7 +16,6 @@ from adapter.protocols.anthropic_response import AnthropicWriter, as_error, thre
 from adapter.protocols.translate import translate_chat_request
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.server.model_server import ModelServer
-from adapter.server.pdf_documents import read_document_body
 from adapter.server.request_body import TranslatingEndpoint
 from adapter.server.streaming_responses import respond
 from adapter.server.token_counting import estimate_prompt_tokens, prompt_tokens
@@ -33,10 +32,10 @@ def routes(upstream: ModelServer, keep_alive_s: float) -> list[Route]:
 
 async def _messages(upstream: ModelServer, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
     dropped: list[str] = []
-    content, body = await read_document_body(http, upstream.work)
+    size, body = await upstream.pdfs.read_body(http, upstream.work)
     if body.get("thread"):
         return JSONResponse(thread_error(), 400)
-    request = await _translate(upstream, body, len(content), dropped)
+    request = await _translate(upstream, body, size, dropped)
     prompt_tokens_estimate = 0
     if request.client.stream:
         if (await upstream.server_info()).kind == "llama.cpp":
@@ -44,9 +43,7 @@ async def _messages(upstream: ModelServer, keep_alive_s: float, http: HttpReques
                 request, body={**request.body, "return_progress": True}
             )  # reports the prompt's length first
         else:
-            prompt_tokens_estimate = await upstream.work.run(
-                len(content), partial(estimate_prompt_tokens, request.body)
-            )
+            prompt_tokens_estimate = await upstream.work.run(size, partial(estimate_prompt_tokens, request.body))
     writer = AnthropicWriter(str(body.get("model") or ""), f"msg_{request.turn[:24]}", prompt_tokens_estimate)
     answer = respond(upstream, request, keep_alive_s, writer, as_error)
     return upstream.dropped.with_header(answer, "messages", dropped)
@@ -60,7 +57,7 @@ async def _translate(upstream: ModelServer, body: JsonObject, size: int, dropped
 
 async def _count(upstream: ModelServer, http: HttpRequest) -> ASGIApp:
     dropped: list[str] = []
-    content, body = await read_document_body(http, upstream.work)
-    request = await _translate(upstream, body, len(content), dropped)
+    size, body = await upstream.pdfs.read_body(http, upstream.work)
+    request = await _translate(upstream, body, size, dropped)
     counted = await prompt_tokens(upstream, (await upstream.server_info()).kind, request)
     return upstream.dropped.with_header(JSONResponse({"input_tokens": counted}), "messages", dropped)

@@ -17,7 +17,6 @@ from adapter.protocols.translate import translate_chat_request
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.server.model_server import ModelServer
 from adapter.server.pagination import paginate
-from adapter.server.pdf_documents import read_document_body
 from adapter.server.request_body import TranslatingEndpoint
 from adapter.server.response_references import ResponsesRequest, references_stored_items
 from adapter.server.response_store import ResponseStore
@@ -56,8 +55,8 @@ async def _responses(upstream: ModelServer, keep_alive_s: float, http: HttpReque
 async def _translate(
     upstream: ModelServer, http: HttpRequest, dropped: list[str]
 ) -> tuple[ResponsesRequest, TranslatedRequest]:
-    content, body = await read_document_body(http, upstream.work)
-    build = partial(ResponsesRequest, body, upstream.store, len(content))
+    size, body = await upstream.pdfs.read_body(http, upstream.work)
+    build = partial(ResponsesRequest, body, upstream.store, size)
     response = await asyncio.to_thread(build) if references_stored_items(body) else build()
     chat = await upstream.work.run(response.size, partial(response.to_chat_request, dropped))
     options = await upstream.options_for(chat)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, get_args, get_origin, get_type_hints
 
 import openai
@@ -11,12 +12,14 @@ import pytest
 from openai.types.responses import ResponseInputItemParam
 
 from adapter.protocols import openai_responses_request
+from adapter.protocols.request_limits import MAX_TEXT
 from adapter.protocols.translate import translate_chat_request
 from adapter.protocols.translation_options import TranslationOptions
 from tests.model_text import call
 from tests.scripted_server import CHAT, ScriptedServer
 from tests.server.test_routes_responses import ask, streamed_and_whole
 from tests.server.test_serve import scripted_answer
+from tests.serving import serving_here
 from tests.workspace.files.test_read_file import make_pdf
 
 pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
@@ -155,6 +158,29 @@ def test_number_of_pdfs_is_limited(client):
     part = {"type": "input_file", "filename": "a.pdf", "file_data": "data:application/pdf;base64,SGVsbG8="}
     with pytest.raises(openai.BadRequestError, match="up to 20 PDFs, got 21"):
         ask(client, False, input=[{"role": "user", "content": [part] * 21}])
+
+
+def test_text_of_all_pdfs_is_limited(client):
+    """It may be much longer than the PDFs, and is not part of the request's size."""
+    data = base64.b64encode(make_pdf("a " * (MAX_TEXT // 2 - 1_000))).decode()
+    part = {"type": "input_file", "filename": "a.pdf", "file_data": f"data:application/pdf;base64,{data}"}
+    with pytest.raises(openai.BadRequestError, match="the PDFs have more than 4,000,000 characters"):
+        ask(client, False, input=[{"role": "user", "content": [part] * 2}])
+
+
+def test_servers_of_one_process_read_pdfs_independently(upstream):
+    """Each in the event loop of its own thread, several requests at a time."""
+    upstream.on(CHAT, scripted_answer("Ok.", "stop", False))
+
+    def send(url: str, number: int) -> None:
+        data = base64.b64encode(make_pdf(f"page {number}")).decode()
+        part = {"type": "input_file", "filename": "a.pdf", "file_data": f"data:application/pdf;base64,{data}"}
+        with openai.OpenAI(base_url=f"{url}/v1", api_key="k", max_retries=0) as client:
+            ask(client, False, input=[{"role": "user", "content": [part]}])
+
+    with serving_here(upstream.url) as one, serving_here(upstream.url) as two, ThreadPoolExecutor() as pool:
+        list(pool.map(send, [one, two, one, two], range(4)))
+    assert len(upstream.bodies()) == 4
 
 
 def _kinds() -> list[str]:
