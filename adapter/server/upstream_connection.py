@@ -23,6 +23,10 @@ SILENCE_S = 600.0
 """Default maximum time without data from the model server, in seconds. On a slow machine, reading a long prompt takes
 minutes."""
 
+CONNECT_S = 30.0
+"""Maximum time to connect to the model server, in seconds. A busy machine needs more than five for a burst of
+connections; a server that does not run refuses them at once."""
+
 MAX_ANSWER_BYTES = 32 * 1024 * 1024
 """Maximum size of a buffered answer, in bytes."""
 
@@ -246,6 +250,6 @@ class UpstreamConnection:
             allow_redirects=False,
             # aiohttp's timer for silence would restart with every chunk of a stream
             timeout=aiohttp.ClientTimeout(
-                total=None, sock_connect=5.0, sock_read=None if has_own_timeout else self.patience_s
+                total=None, sock_connect=CONNECT_S, sock_read=None if has_own_timeout else self.patience_s
             ),
         )
