@@ -19,14 +19,14 @@ not run at all where there is none. No case may name the root of the file system
     [controls]                                   # done, and says or leaves what is given
     id = {do = [["read", "a.txt"]], gives = "hello"}
 
-A case may say: ``files``, ``setup`` (links and the like), ``rules``, ``mode``, ``answers`` (of a scripted model, whose
-tools are Blade's, or those of ``dialect``), ``below`` (what its sub-agents answer, Maki's), ``server`` (of a tool from
-elsewhere, called remote: its description and schema, and what it gives), ``says`` (of a model server: a status and its answers, in
-which ``{SENT}`` is the header with the key; judged is the transcript), ``request`` (raw HTTP for `adapter serve`),
-``shows`` (text for a terminal), ``replays`` (a transcript: its ``answers``, ``header`` and ``lines``), ``may`` (paths
-that it may change), ``path`` (the variable PATH), ``never`` (text in no output), ``most`` (characters of
-output), ``after`` (files as they must be), ``seconds``, ``fsize`` (bytes), and ``on``: what is otherwise with a dialect
-whose document says so.
+A case may say: ``files``, ``setup`` (links and the like), ``rules``, ``mode``, ``answers`` (of a scripted model,
+whose tools are Blade's, or those of ``dialect``), ``below`` (what its sub-agents answer, Maki's), ``server`` (of a
+tool from elsewhere, called remote: its description and schema, and what it gives), ``says`` (of a model server: a
+status and its answers, in which ``{SENT}`` is the header with the key; judged is the transcript), ``request`` (raw
+HTTP for `adapter serve`), ``shows`` (text for a terminal), ``replays`` (a transcript: its ``answers``, ``header`` and
+``lines``), ``may`` (paths that it may change), ``path`` (the variable PATH), ``never`` (text in no output), ``most``
+(characters of output), ``after`` (files as they must be), ``seconds``, ``fsize`` (bytes), and ``on``: what is
+otherwise with a dialect whose document says so.
 """
 
 from __future__ import annotations

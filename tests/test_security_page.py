@@ -109,6 +109,10 @@ CLAIMS: dict[str, tuple[str, ...]] = {
         "tests/recording/test_replay.py::test_a_command_without_a_recorded_result_is_not_run",
         "tests/recording/test_replay.py::test_commands_run_again_in_a_sandbox_or_not_at_all",
     ),
+    "A client of `adapter serve` sees or changes another client's conversation": (
+        "tests/server/test_serve.py::test_no_client_gets_text_that_the_model_wrote_for_another",
+        "tests/protocols/test_wire.py::test_verbatim_cache_is_bounded",
+    ),
     "An MCP server lies about its tools, or changes them": (
         "tests/integrations/mcp/test_mcp.py::test_read_only_hint_of_an_untrusted_server_needs_approval",
         "tests/integrations/mcp/test_mcp.py::test_changed_definition_is_shown_and_needs_approval",

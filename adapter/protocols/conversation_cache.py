@@ -7,7 +7,7 @@ import json
 import marshal
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 from adapter.core.events import Json, JsonObject
 from adapter.protocols.tool_definitions import NO_REFERENCES
@@ -110,6 +110,14 @@ class ConversationCache(Generic[Built]):
 def hash_messages(encoded: bytes) -> str:
     """Return the SHA-256 of messages that are encoded by `encode_messages`."""
     return hashlib.sha256(encoded).hexdigest()
+
+
+Blake2b: TypeAlias = hashlib.blake2b
+
+
+def hash_beginning(encoded: bytes) -> Blake2b:
+    """Return a hash of the first messages of a conversation, to which the bytes of later ones can be added."""
+    return hashlib.blake2b(encoded, digest_size=16)
 
 
 def encode_messages(messages: Json) -> bytes:

@@ -19,7 +19,14 @@ from adapter.core.json.load import load_json
 from adapter.parsing.format import Format
 from adapter.prompting.escaping import escape_control_tokens, map_strings, unescape_control_tokens
 from adapter.prompting.template_capabilities import System
-from adapter.protocols.conversation_cache import NOTHING, CachedConversation, ConvertedMessages
+from adapter.protocols.conversation_cache import (
+    NOTHING,
+    Blake2b,
+    CachedConversation,
+    ConvertedMessages,
+    encode_messages,
+    hash_beginning,
+)
 from adapter.protocols.openai_errors import RequestError
 from adapter.protocols.verbatim_calls import Call, VerbatimCallCache
 from adapter.tools.tool import ToolSet
@@ -66,7 +73,8 @@ def _convert(
     if before.count and not _is_answer(messages[before.count]):  # it may be merged with the last one
         before = NOTHING
     names = dict(before.names)
-    plain = list(_plain(messages, before.count, names, format, tools, memory))
+    beginning = hash_beginning(found.encoded if found is not None and before.count else b"")
+    plain = list(_plain(messages, before.count, beginning, names, format, tools, memory))
     added = list(_merge_user_messages(list(with_system(plain, "first"))))
     if system and not before.count:
         own = added.pop(0) if added and added[0]["role"] == "system" else {"role": "system", "content": ""}
@@ -81,10 +89,16 @@ def _is_answer(message: Json) -> bool:
 
 
 def _plain(
-    messages: Json, start: int, names: dict[str, str], format: Format, tools: ToolSet, memory: VerbatimCallCache
+    messages: Json,
+    start: int,
+    beginning: Blake2b,
+    names: dict[str, str],
+    format: Format,
+    tools: ToolSet,
+    memory: VerbatimCallCache,
 ) -> Iterator[JsonObject]:
-    """Convert the messages from ``start`` on. ``names``: the names of earlier calls, by id; those of later ones are
-    added."""
+    """Convert the messages from ``start`` on. ``beginning``: the hash of those before. ``names``: the names of earlier
+    calls, by id; those of later ones are added."""
 
     def escape(text: str) -> str:
         return escape_control_tokens(text, format, tools)
@@ -92,13 +106,15 @@ def _plain(
     def escape_again(text: str) -> str:
         return escape(unescape_control_tokens(text))
 
+    def recall(content: Content, calls: Sequence[Call]) -> Content | None:
+        return memory.recall(format.name, beginning.hexdigest(), content, calls) if isinstance(content, str) else None
+
     for path, message, content in read_messages(messages, start):
         role = message["role"]
         if role == "assistant" and message.get("tool_calls"):
             calls = calls_of(message["tool_calls"], f"{path}.tool_calls")
             names |= {call_id: name for call_id, name, _ in calls}
-            verbatim: Content | None = memory.recall(format.name, content, calls) if isinstance(content, str) else None
-            if not verbatim:
+            if not (verbatim := recall(content, calls)):
                 pairs = [(name, map_strings(escape_again, arguments)) for _, name, arguments in calls]
                 verbatim = concat_content(content, format.encode_calls(pairs), "\n")
             yield {"role": "assistant", "content": verbatim}
@@ -111,11 +127,12 @@ def _plain(
         else:
             # Keep fields such as `name`, but not past reasoning, which no template shows to the model.
             fields = {key: value for key, value in message.items() if key not in _DROPPED}
-            if role == "assistant" and isinstance(content, str):
-                content = memory.recall(format.name, content, []) or content
+            if role == "assistant":
+                content = recall(content, []) or content
             if role == "user":
                 content = with_texts(escape, content)
             yield {**fields, "role": "system" if role == "developer" else role, "content": content}
+        beginning.update(encode_messages([message]))
 
 
 def read_messages(messages: Json, start: int = 0) -> Iterator[tuple[str, JsonObject, Content]]:

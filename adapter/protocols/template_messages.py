@@ -22,7 +22,13 @@ from adapter.core.events import Json, JsonObject
 from adapter.parsing.format import Format
 from adapter.prompting.escaping import escape_control_tokens, map_strings, unescape_control_tokens
 from adapter.prompting.template_capabilities import TemplateCapabilities, is_mistral_call_id
-from adapter.protocols.conversation_cache import CachedConversation, ReadTemplateMessages
+from adapter.protocols.conversation_cache import (
+    Blake2b,
+    CachedConversation,
+    ReadTemplateMessages,
+    encode_messages,
+    hash_beginning,
+)
 from adapter.protocols.plain_messages import calls_of, read_messages, split_texts, with_system, with_texts
 from adapter.protocols.tool_definitions import CACHE_SIZE, MAX_CACHED_CHARACTERS, NO_REFERENCES
 from adapter.protocols.verbatim_calls import Call, VerbatimCallCache
@@ -63,7 +69,8 @@ def template_messages(
     found = memory.template_messages.find(encoded, key) if encoded else None
     state = found.built.copy() if found is not None else ReadTemplateMessages()
     reader = _MessageReader(traits, format, tools, memory, written or {}, is_escaped, state)
-    state.messages.extend(reader.read(messages, len(state.messages)))
+    beginning = hash_beginning(found.encoded if found is not None else b"")
+    state.messages.extend(reader.read(messages, len(state.messages), beginning))
     if encoded:
         memory.template_messages.store(CachedConversation(encoded, key, state), found)
     converted = [*state.messages]
@@ -129,11 +136,11 @@ class _MessageReader:
     def __post_init__(self) -> None:
         self._closed_format = _closed_by(self.format, self.traits.closers)
 
-    def read(self, messages: Json, start: int) -> Iterator[JsonObject]:
+    def read(self, messages: Json, start: int, beginning: Blake2b) -> Iterator[JsonObject]:
         for index, (path, message, content) in enumerate(read_messages(messages, start), start):
             role = message["role"]
             if role == "assistant":
-                yield self._answer(message, content, index, path)
+                yield self._answer(message, content, index, path, beginning.hexdigest())
             elif role in ("tool", "function"):
                 yield self._result(message, content)
             else:
@@ -141,8 +148,9 @@ class _MessageReader:
                 if role == "user":
                     content = with_texts(self._escape, content)
                 yield {**fields, "role": "system" if role == "developer" else role, "content": content}
+            beginning.update(encode_messages([message]))
 
-    def _answer(self, message: JsonObject, content: Content, index: int, path: str) -> JsonObject:
+    def _answer(self, message: JsonObject, content: Content, index: int, path: str, before: str) -> JsonObject:
         calls = calls_of(message["tool_calls"], f"{path}.tool_calls") if message.get("tool_calls") else []
         answer: JsonObject = {"role": "assistant", "content": content or (self.traits.empty_content if calls else "")}
         reasoning = message.get("reasoning_content") or message.get("reasoning")
@@ -152,7 +160,7 @@ class _MessageReader:
         if not calls:
             return answer
         if self.traits.as_text and isinstance(content, str):
-            verbatim = self.verbatim.get(index) or self.memory.recall(self.format.name, content, calls)
+            verbatim = self.verbatim.get(index) or self.memory.recall(self.format.name, before, content, calls)
             if verbatim is not None:
                 return {**answer, "content": self._placeholder(verbatim)}
         if self.traits.only_text:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from adapter.conversation.guardrails.call_history import ReadMessages
@@ -20,9 +20,11 @@ conversations."""
 
 
 class VerbatimCallCache:
-    """A cache of the model's text, with the format and the client's version of an answer as keys.
+    """A cache of the model's text, with the format, the conversation and the client's version of an answer as keys.
 
-    An answer is found only if the client sends it back unchanged. The least recently used answers are evicted.
+    An answer is found only if the client sends it back unchanged, after the same messages: no client gets text that the
+    model wrote for another one. The least recently used answers are evicted. ``before``: `hash_beginning` of the
+    messages before the answer.
     """
 
     def __init__(self, max_characters: int = MAX_CHARACTERS) -> None:
@@ -37,23 +39,17 @@ class VerbatimCallCache:
         found = self.histories.find(encoded)
         return len(encoded) - len(found.encoded) if found is not None else None
 
-    def remember(self, format: str, content: str, calls: Sequence[Call], text: str) -> None:
+    def remember(self, format: str, before: str, content: str, calls: Sequence[Call], text: str) -> None:
         """Store ``text``, which the model wrote, for the ``content`` and ``calls`` that the client got."""
-        for key in _keys(format, content, calls):
-            self._texts.store(key, text, len(key))
+        key = _key(format, before, content, calls)
+        self._texts.store(key, text, len(key))
 
-    def recall(self, format: str, content: str, calls: Sequence[Call]) -> str | None:
+    def recall(self, format: str, before: str, content: str, calls: Sequence[Call]) -> str | None:
         """Return the text that the model wrote for an answer; None if it is not cached."""
-        texts = (self._texts.find(key) for key in _keys(format, content, calls))
-        return next((text for text in texts if text is not None), None)
+        return self._texts.find(_key(format, before, content, calls))
 
 
-def _keys(format: str, content: str, calls: Sequence[Call]) -> Iterator[str]:
-    """Yield two cache keys of an answer.
-
-    One key contains the call ids, which distinguish answers; the other does not, because Ollama's clients drop the ids.
-    """
+def _key(format: str, before: str, content: str, calls: Sequence[Call]) -> str:
+    """Return the cache key of an answer. It has no call ids, because Ollama's clients drop them."""
     bare = [[name, arguments] for _, name, arguments in calls]
-    key = json.dumps([format, content.strip(), bare], sort_keys=True)
-    yield json.dumps([call_id for call_id, _, _ in calls]) + key
-    yield key
+    return json.dumps([format, before, content.strip(), bare], sort_keys=True)

@@ -9,7 +9,7 @@ from adapter.parsing.formats import get_format
 from adapter.prompting.chat_template import ChatTemplate, render_chat_template
 from adapter.prompting.escaping import unescape_control_tokens
 from adapter.prompting.template_capabilities import TemplateCapabilities
-from adapter.protocols.conversation_cache import encode_messages
+from adapter.protocols.conversation_cache import encode_messages, hash_beginning
 from adapter.protocols.openai_errors import RequestError
 from adapter.protocols.template_messages import template_messages, template_tool_definitions
 from adapter.protocols.verbatim_calls import VerbatimCallCache
@@ -159,7 +159,8 @@ def test_reasoning_is_included():
 def test_verbatim_text_is_inserted():
     """Through an unguessable placeholder, if the template inserts a call like text."""
     memory, written = VerbatimCallCache(), '<tool_call>{"name":"read_file","arguments":{"path":"a"}}</tool_call>'
-    memory.remember("hermes", "", [("call_a", "read_file", {"path": "a"})], written)
+    before = hash_beginning(encode_messages([ASKED])).hexdigest()
+    memory.remember("hermes", before, "", [("call_a", "read_file", {"path": "a"})], written)
     talk = [ASKED, called("a", content=""), result("a")]
     shown = template_messages(talk, TemplateCapabilities(as_text=True), FORMAT, TOOLS, memory=memory)
     assert shown.written == {shown.messages[1]["content"]: written}

@@ -260,11 +260,12 @@ def test_verbatim_cache_is_bounded():
         [[("", "read_file", {"path": str(number)})] for number in range(50)],
     )
     for call in [*calls, *calls]:
-        memory.remember("hermes", "", call, "x" * 100)
-    known = [memory.recall("hermes", "", call) is not None for call in calls]
+        memory.remember("hermes", "", "", call, "x" * 100)
+    known = [memory.recall("hermes", "", "", call) is not None for call in calls]
     assert known == sorted(known)
     assert 1 < sum(known) < 10
-    assert memory.recall("mistral", "", calls[-1]) is None
+    assert memory.recall("mistral", "", "", calls[-1]) is None
+    assert memory.recall("hermes", "other", "", calls[-1]) is None
 
 
 def test_prompt_prefix_is_stable():

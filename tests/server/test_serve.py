@@ -169,6 +169,30 @@ def test_conversation_is_sent_as_plain_text(client, upstream):
     assert "authorization" not in headers
 
 
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        (f"Done.\n{CALL.replace('read_file', 'read_file_of_another')}", "Done."),
+        ('Done.\n<tool_call>\n{"name": "read_file", "arguments": {"wrong": "private"}}\n</tool_call>', "Done."),
+        ('<tool_call>\n{"name": "read_file", "arguments": {"path": "a"}, "note": "private"}\n</tool_call>', None),
+        ("<tool_call>\n<!-- private -->\n" + '{"name": "read_file", "arguments": {"path": "a"}}\n</tool_call>', None),
+    ],
+)
+def test_no_client_gets_text_that_the_model_wrote_for_another(client, upstream, written, shown):
+    """Its text is repeated for the same answer, but only after the same messages."""
+    upstream.on(CHAT, scripted_answer(written, "stop", False))
+    mine, _ = ask(client, False, messages=[{"role": "user", "content": "Mine."}])
+    calls = [each.model_dump() for each in mine.tool_calls or ()]
+    for each in calls:
+        each["id"] = "another"
+    answer = {"role": "assistant", "content": shown, **({"tool_calls": calls} if calls else {})}
+    results = [{"role": "tool", "tool_call_id": "another", "content": "ok"} for _ in calls]
+    sent = len(upstream.bodies())
+    ask(client, False, messages=[{"role": "user", "content": "Yours."}, answer, *results, *ASK])
+    assert written not in json.dumps(upstream.bodies()[sent], ensure_ascii=False)
+    assert "private" not in json.dumps(upstream.bodies()[sent])
+
+
 @streamed_and_whole
 def test_tool_choice_none_leaves_text(client, upstream, stream):
     """Text that looks like a call stays text."""

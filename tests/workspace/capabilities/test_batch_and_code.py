@@ -167,7 +167,7 @@ def test_failing_call_raises_in_code(workspace):
         ("import socket", "Error"),
         ("import subprocess", "Error"),
         ("__import__('os').system('true')", "Error"),
-        ("def f(): return f()\nf()", "RecursionError"),
+        ("def f(n): return n and f(n - 1)\nf(150)", "RecursionError"),
         ("x = 'x' * 200_000_000", "MemoryError"),
         ("x = [0]\nwhile True:\n    x = x + x", "MemoryError"),
         ("nope()", "NameError"),
