@@ -16,7 +16,7 @@ from adapter.dialects.promptly.tool_entry import parse_entry
 from adapter.recording.recorder import SessionRecorder, restore, snapshot, workspace_hash
 from adapter.recording.replay import replay, rerun_session, update_file
 from adapter.recording.replay_files import replay_file, transcripts_in
-from adapter.recording.replay_workspace import CommandReplayPolicy
+from adapter.recording.replay_workspace import CommandReplayPolicy, ReplayWorkspace
 from adapter.recording.transcript import (
     EndLine,
     NestedCallLine,
@@ -464,6 +464,14 @@ def test_a_command_without_a_recorded_result_is_not_run(root):
     assert not result.ok
     assert "has no result" in result.content
     assert "out-42" not in result.content
+
+
+def test_a_command_that_no_record_answers_is_not_run(root):
+    """Also if it gets past the check of which results are recorded: the plan of a command is refused."""
+    with ReplayWorkspace(root, "blade", "yolo", sandbox="none") as workspace:
+        result = Workspace.run_within(workspace, "run_command", {"command": "touch ran", "cwd": "."}, None)
+    assert "has no result" in result.content
+    assert not (root / "ran").exists()
 
 
 needs_a_sandbox = pytest.mark.skipif(
