@@ -19,7 +19,7 @@ from adapter.grammars.schema_ir import Choices
 from adapter.parsing.format import Format
 from adapter.prompting.intent.assist import AssistSettings
 from adapter.prompting.intent.bm25 import PATHS, stem, stems, value_kinds_of
-from adapter.prompting.intent.text_values import find_paths, find_quoted
+from adapter.prompting.intent.text_values import find_paths, find_quoted, find_runs
 from adapter.prompting.system_prompt import Style
 from adapter.protocols.template_prompt import PROMPT_MODES
 from adapter.tools.argument_synonyms import DESTINATION, NEW_TEXT, OLD_TEXT, SOURCE
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 MAX_LINES, MAX_LINE = 60, 200
 """Maximum number and length, in characters, of the lines that a call may be limited to."""
+MAX_ITEM_WORDS = 3
+"""Maximum number of words of a list item that is added."""
 _OPENS = (":", "{", "[", "(")
 """Ends of lines that begin a block, whose end is the place for an addition."""
 _ADDS = frozenset(map(stem, ("add", "append", "insert")))
@@ -122,7 +124,7 @@ def find_named_values(past: CallHistory, tools: ToolSet, *, is_small: bool = Fal
 
     ``is_small``: also limit the old text of an edit to text that can be in the file, because small models invent it:
     the two quoted texts of a request, the two values of it that no change has used, or the lines of the first file that
-    was read and is not changed yet.
+    was read and is not changed yet. An item that is added to a list has words of the request.
     """
     paths, texts = find_paths(past.request), find_quoted(past.request)
     changed = {str(value) for call in past.recent if call.ok and call.changes for value in call.arguments.values()}
@@ -143,7 +145,18 @@ def find_named_values(past: CallHistory, tools: ToolSet, *, is_small: bool = Fal
                 choices[tool.name, name] = texts[:1] if name in OLD_TEXT else texts[1:]
             elif lines and name in OLD_TEXT:
                 choices[tool.name, name] = lines
+            elif (items := _new_items(lines, past.request)) and name in NEW_TEXT:
+                choices[tool.name, name] = items
     return choices
+
+
+def _new_items(lines: Sequence[str], request: str) -> list[str]:
+    """Return the last item of a list, followed by a new one with words of a request that adds something; empty if
+    ``lines`` are not only this item."""
+    lead = _lead(lines[0]) if len(lines) == 1 else ""
+    if not lead.strip() or _ADDS.isdisjoint(stems(request)):
+        return []
+    return [f"{lines[0]}\n{lead}{words}" for words in find_runs(request, MAX_ITEM_WORDS)]
 
 
 def _lead(line: str) -> str:

@@ -225,6 +225,15 @@ def test_long_answer_without_surplus_calls_is_received(tmp_path):
     assert [len(each.calls) for each in seen if isinstance(each, RunTools)] == [40]
 
 
+def test_added_item_has_words_of_the_request():
+    """After the last item of a list. Additions to other text are free."""
+    tools = ToolSet([get_dialect("blade").tools["edit_file"]])
+    for content, is_list in (("nuts:\n  - oak\n  - pear\n", True), ("def f():\n    return 1\n", False)):
+        past = CallHistory("Add a nut to c.yaml", (PastCall("read_file", {"path": "c.yaml"}, content),))
+        found = find_named_values(past, tools, is_small=True)
+        assert ("  - pear\n  - nut" in found.get(("edit_file", "new_content"), ())) == is_list
+
+
 def test_rest_of_a_replacement_takes_the_unused_values():
     """The line would be too much to replace."""
     blade = ToolSet([get_dialect("blade").tools["edit_file"]])
