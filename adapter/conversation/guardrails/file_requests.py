@@ -20,11 +20,12 @@ from adapter.tools.argument_synonyms import NEW_TEXT, OLD_TEXT
 from adapter.tools.tool import Tool, ToolSet
 
 _REQUEST = re.compile(
-    r"""(?=.*?[\w-]\.[a-z]{1,6}\b)(?:please[, ]+|in\s\S+\s)?
-    (?P<verb>add|append|change|create|delete|edit|fix|insert|move|remove|rename|replace|set|update)\s(?!.*\?\s*\Z)""",
+    r"""(?=.*?[\w-]\.[a-z]{1,6}\b)(?:[^\n]{0,150}?[.!;]\s+)?(?:please[, ]+|in\s\S+\s)?
+    (?P<verb>add|append|change|correct|create|delete|edit|fix|insert|make(?=\s+an?\s+(?:new\s+)?file\b)|move|remove
+    |rename|replace|set|update)\s(?!.*\?\s*\Z)""",
     re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )
-"""Matches requests to change a file. "Write a summary of a.md" may be answered in words."""
+"""Matches requests to change a file, maybe after another sentence. "Write a summary of a.md" may be answered in words."""
 _RENAMES_WITHIN = re.compile(r"(?i)(?:please[, ]+)?rename\s(?:(?!\.\w)[^,;\n])*?\sin\s")
 """Matches requests to rename something in a file."""
 _VALUE = re.compile(r"\{\{[^{}\n]{1,40}\}\}|(?<![\w.,])\d+(?:\.\d+)?(?![\w.,]*\w)")
@@ -35,8 +36,8 @@ _EXPLAINS = re.compile(
 """Matches answers that may explain why nothing was changed."""
 _MAY_REMOVE = frozenset({"delete", "move", "remove", "rename", "replace"})
 _ADDS = frozenset({"add", "append", "insert"})
-_KEEPS_REST = frozenset({"add", "append", "fix", "insert", "set"})
-_CORRECTS = frozenset({"edit", "fix", "rename", "replace", "set"})
+_KEEPS_REST = frozenset({"add", "append", "correct", "fix", "insert", "set"})
+_CORRECTS = frozenset({"correct", "edit", "fix", "rename", "replace", "set"})
 """Verbs of requests that need no other file than those that they name."""
 _EDITS = "apply|change|edit|insert|modify|patch|replace|update"
 _LINE_NUMBER = re.compile(r"^\s*\d+[:|\t] ?")
@@ -45,6 +46,7 @@ _EDITS_RE, _READS = re.compile(_EDITS, re.IGNORECASE), re.compile(r"(?i)^(?:cat|
 _TOOL_NAMES = {
     "create": "create_?file|write",
     "delete": "delete|remove|unlink",
+    "make": "create_?file|write",
     "move": "move|rename",
     "remove": f"{_EDITS}|delete|remove|unlink",
     "rename": f"{_EDITS}|move|rename",
