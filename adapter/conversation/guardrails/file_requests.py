@@ -25,7 +25,7 @@ _REQUEST = re.compile(
     |rename|replace|set|update)\s(?!.*\?\s*\Z)""",
     re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )
-"""Matches requests to change a file, maybe after another sentence. "Write a summary of a.md" may be answered in words."""
+"""Matches requests to change a file, also after a first sentence. "Write a summary" needs only words."""
 _RENAMES_WITHIN = re.compile(r"(?i)(?:please[, ]+)?rename\s(?:(?!\.\w)[^,;\n])*?\sin\s")
 """Matches requests to rename something in a file."""
 _VALUE = re.compile(r"\{\{[^{}\n]{1,40}\}\}|(?<![\w.,])\d+(?:\.\d+)?(?![\w.,]*\w)")
