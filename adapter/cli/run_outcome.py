@@ -12,6 +12,7 @@ from adapter.conversation.guardrails.file_requests import find_unused_values, re
 from adapter.conversation.session import REASONS, Finished, Reason
 from adapter.core.events import InvalidToolCall, JsonObject, ToolCall, ToolResult
 from adapter.editing.rejection import NEEDLESS
+from adapter.prompting.intent.text_values import find_paths
 from adapter.tools.tool import ToolSet
 
 HINTS: dict[Reason, str] = {
@@ -98,8 +99,7 @@ def run_outcome(done: Finished, tally: CallTally, task: str = "") -> tuple[int, 
         return 1, f"nothing was changed, because the call only read: {HINTS['unsuccessful']}"
     code, hint, counts = EXIT_CODES.get(done.reason, 1), HINTS.get(done.reason), _format_counts(tally)
     if done.reason in ("repetition", "stuck") and tally.acted and not tally.last_failed:
-        left = [value for value in find_unused_values(CallHistory(task, tuple(tally.past))) if not value[0].isdigit()]
-        if tally.changed and left:
+        if tally.changed and (left := _find_rest(task, tally)):
             return 1, f"the change is made only in part, without {', '.join(left)}: {counts}"
         return 0, f"the {'change is made' if tally.changed else 'command was run'}: {counts}"
     if done.reason == "answered" and not tally.acted:
@@ -112,6 +112,15 @@ def run_outcome(done: Finished, tally: CallTally, task: str = "") -> tuple[int, 
     if tally.calls and done.reason not in ("finished", "unsuccessful"):  # these two reasons imply exactly one call
         return code, f"{REASONS[done.reason]}, after {counts}" + (f": {hint}" if hint else "")
     return code, REASONS[done.reason] + (f": {hint}" if hint else "")
+
+
+def _find_rest(task: str, tally: CallTally) -> list[str]:
+    """Return the values of the task that no change has used. A number counts only if no other value has been used,
+    either; it may be no part of the change."""
+    paths, unused = find_paths(task), find_unused_values(CallHistory(task, tuple(tally.past)))
+    values = [value for value in find_unused_values(CallHistory(task)) if value not in paths]
+    is_none_used = bool(values) and set(values) <= set(unused)
+    return [value for value in unused if is_none_used or not value[0].isdigit()]
 
 
 def _explain_inaction(tally: CallTally) -> str:

@@ -122,6 +122,8 @@ def test_ending_reports_reason_and_counts(reason, results, code, line):
         ("Rename the function greet to hello in a.py and in b.py", "b.py"),
         ('Replace "greet" with "hello" in a.py, and {{year}} with 2026', "{{year}}"),
         ("Rename the function greet to hello in a.py, at line 3", ""),
+        ('Replace "greet" with "hello" in a.py, as in version 3', ""),
+        ("In a.py, set greet to 5", "5"),
         ("Rename the function greet to hello", ""),
     ],
 )

@@ -28,7 +28,7 @@ _REQUEST = re.compile(
 """Matches requests to change a file, also after a first sentence. "Write a summary" needs only words."""
 _RENAMES_WITHIN = re.compile(r"(?i)(?:please[, ]+)?rename\s(?:(?!\.\w)[^,;\n])*?\sin\s")
 """Matches requests to rename something in a file."""
-_VALUE = re.compile(r"\{\{[^{}\n]{1,40}\}\}|(?<![\w.,])\d+(?:\.\d+)?(?![\w.,]*\w)")
+_VALUE = re.compile(r"\{\{[^{}\n]{1,40}\}\}|(?<![\w.,])(?<!\bline\s)(?<!\blines\s)\d+(?:\.\d+)?(?![\w.,]*\w)")
 _EXPLAINS = re.compile(
     r"""\?|n['’]t\b|\b(?:already|cannot|denied|does\s+not|error|fail\w*|missing|no|not|there\s+is\s+only|unable|which)\b""",
     re.IGNORECASE | re.VERBOSE,
