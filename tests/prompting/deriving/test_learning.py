@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,74 +36,22 @@ class Family:
     content: str
 
 
+def as_calls(rows: list[list[Any]]) -> list[Call]:
+    return [(name, arguments) for name, arguments in rows]
+
+
 FAMILIES = {
-    "yaml": Family(
-        "yaml",
-        [
-            ("Let me look.\n%%tool\ncall: get_weather\nwith:\n  city: Oslo\n  days: 3\n%%end", [WEATHER]),
-            (
-                "%%tool\ncall: search\nwith:\n  query: two words\n%%end\n%%tool\ncall: get_time\nwith: {}\n%%end",
-                [SEARCH, TIME],
-            ),
-            ("%%tool\ncall: read_file\nwith:\n  path: src/app.py\n%%end", [READ]),
-        ],
-        'Now.\n%%tool\ncall: search\nwith:\n  query: |-\n    a %%end b\n    c: "d"\n%%end\n'
-        "%%tool\ncall: get_time\nwith: {}\n%%end\nThen.",
-        [("search", {"query": 'a %%end b\nc: "d"'}), TIME],
-        "Now.\nThen.",
-    ),
-    "flat YAML in a fence": Family(
-        "yaml",
-        [
-            ("```call\ntool: get_weather\ncity: Oslo\ndays: 3\n```", [WEATHER]),
-            (
-                "```call\ntool: search\nquery: two words\n```\n```call\ntool: read_file\npath: src/app.py\n```",
-                [SEARCH, READ],
-            ),
-            ("I read it.\n```call\ntool: read_file\npath: src/app.py\n```", [READ]),
-        ],
-        "```call\ntool: search\nquery: |\n  one\n  ```\n```\nBoth.\n```call\ntool: get_time\n```",
-        [("search", {"query": "one\n```\n"}), TIME],
-        "\nBoth.",
-    ),
-    "marked Python": Family(
-        "python",
-        [
-            ('I check.\nCALL: get_weather(city="Oslo", days=3)', [WEATHER]),
-            ("CALL: get_time()\nCALL: read_file(path='src/app.py')", [TIME, READ]),
-            ('CALL: search(query="two words")', [SEARCH]),
-        ],
-        'Two.\nCALL: search(query="f(x) CALL: get_time()")\nCALL: get_weather(days=1, city="Lima")\nNo CALL: here.',
-        [("search", {"query": "f(x) CALL: get_time()"}), ("get_weather", {"days": 1, "city": "Lima"})],
-        "Two.\nNo CALL: here.",
-    ),
-    "elements": Family(
-        "lines",
-        [
-            ("<act><do>get_weather</do><city>Oslo</city><days>3</days></act>", [WEATHER]),
-            (
-                "Now.\n<act><do>read_file</do><path>src/app.py</path></act>\n"
-                "<act><do>search</do><query>two words</query></act>",
-                [READ, SEARCH],
-            ),
-            ("<act><do>search</do><query>two words</query></act>", [SEARCH]),
-        ],
-        "So: <act><do>search</do><query>a </act> b <i>c</i></query></act> and <act><do>get_time</do></act>",
-        [("search", {"query": "a </act> b <i>c</i>"}), TIME],
-        "So: and",
-    ),
-    "lines": Family(
-        "lines",
-        [
-            ("[[use get_weather]]\ncity = Oslo\ndays = 3\n[[end]]", [WEATHER]),
-            ("[[use read_file]]\npath = src/app.py\n[[end]]", [READ]),
-            ("ok\n[[use search]]\nquery = two words\n[[end]]", [SEARCH]),
-        ],
-        "[[use get_weather]]\ncity = a [[end]] b\ndays = 4\n[[end]]\n[[use get_time]]\n[[end]]",
-        [("get_weather", {"city": "a [[end]] b", "days": 4}), TIME],
-        "",
-    ),
-}  # fmt: skip
+    name: Family(
+        family["body"],
+        [(example["text"], as_calls(example["calls"])) for example in family["examples"]],
+        family["other"],
+        as_calls(family["calls"]),
+        family["content"],
+    )
+    for name, family in tomllib.loads(
+        (Path(__file__).parents[3] / "fixtures" / "learned_formats.toml").read_text(encoding="utf-8")
+    ).items()
+}
 
 
 def examples(pairs):
