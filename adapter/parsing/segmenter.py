@@ -183,9 +183,17 @@ class Segmenter:
         if kind in LINE_STARTS:
             output.add_text("\n")
             self._source.push_back(marker[1])
-            if not state.line.quote_reason:
-                yield from self._wrapped.read_tags() if kind == TAG_START else self._unmarked.read_bare()
-        elif kind == FENCE and state.line.is_blank and not state.line.is_fenced:
+            if state.line.quote_reason:
+                return
+            if kind != TAG_START:
+                yield from self._unmarked.read_bare()
+                return
+            marker = yield from take_marker(self._source, self._tables.text_markers)
+            if not marker:
+                yield from self._wrapped.read_tags()
+                return
+            kind = marker.lower()
+        if kind == FENCE and state.line.is_blank and not state.line.is_fenced:
             yield from self._unmarked.read_fence()
         elif reason := self._find_quote_reason(kind):
             if kind in openers:
@@ -358,7 +366,7 @@ class Segmenter:
         self._state.line.add("".join(space))
         if char and char in "{[":
             yield from self._unmarked.read_bare()
-        elif char == "<" and self._wrapped.begins_here():
+        elif char == "<" and (yield from self._wrapped.begins_here()):
             yield from self._wrapped.read_tags()
 
     def _read_markerless(self) -> Reader[None]:

@@ -53,14 +53,14 @@ class WrappedCallReader:
         markers = self._tables.text_markers
         return with_closing_tags(markers) if self._state.open_tags else markers
 
-    def begins_here(self) -> bool:
-        """Return whether a wrapper tag may begin here, at a bracket at the beginning of a line."""
-        return not self.text_markers.is_ignored(TAG_START, self._source.text, self._source.position + 1)
+    def begins_here(self) -> Reader[bool]:
+        """Return whether a wrapper tag, and no marker, may begin here, at a bracket that begins a line."""
+        if self.text_markers.is_ignored(TAG_START, self._source.text, self._source.position + 1):
+            return False
+        return not (yield from is_next(self._source, self._tables.text_markers))
 
     def read_tags(self) -> Reader[None]:
-        """Parse the tags at the beginning of a line, and a call after them."""
-        if (yield from is_next(self._source, self._tables.text_markers)):
-            return
+        """Parse the tags at the beginning of a line, which are no markers, and a call after them."""
         namespace = yield from self._peek_namespace()
         if namespace:
             yield from self._read_namespaced(namespace)
