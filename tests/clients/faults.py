@@ -179,7 +179,7 @@ def _compressed(engine: Engine, stream: bool) -> Reply:
 
 
 def _busy(status: int, message: str, kind: str) -> Answer:
-    return lambda *_: replace(as_error(status, message, kind), headers=(("Retry-After", "30"),))
+    return lambda *_: replace(as_error(status, message, kind), headers=(("Retry-After", "2"),))
 
 
 def _fails(word: str, status: int | None = None) -> Check:
@@ -238,12 +238,18 @@ def cases_of(engine: str) -> list[str]:
     return [f"{name}:{how}" for name in names for how in ("streamed", "whole")]
 
 
-class FaultyServer(ScriptedServer):
-    """Answers each request with the fault that its question names."""
+MAX_FAULTS = 10
+"""Number of requests of an agent that fail. Some agents repeat a request until it succeeds."""
 
-    def __init__(self, kind: str) -> None:
+
+class FaultyServer(ScriptedServer):
+    """Answers each request with the fault that its question names. ``fault``: that of the first requests instead."""
+
+    def __init__(self, kind: str, fault: str = "") -> None:
         super().__init__()
         self.engine = ENGINES[kind]
+        self._faults = [fault] * MAX_FAULTS if fault else []
+        self._is_named = not fault
         self.on(MODELS, as_json(200, {"object": "list", "data": [{"id": "m", "object": "model"}]}))
         known = {
             "llama.cpp": ("/props", {"chat_template": CHATML, "default_generation_settings": {"n_ctx": 8192}}),
@@ -262,9 +268,12 @@ class FaultyServer(ScriptedServer):
         if path != self.engine.path:
             return super().next_reply(path, body)
         text, stream = json.dumps(body), bool(body.get("stream"))
-        named = re.search(r"fault=(\w+)", text)
-        assert named, text
-        return self.engine.answer(stream, [ANSWER]) if RESULT in text else FAULTS[named[1]].reply(self.engine, stream)
+        if self._is_named and RESULT not in text:
+            named = re.search(r"fault=(\w+)", text)
+            assert named, text
+            return FAULTS[named[1]].reply(self.engine, stream)
+        fault = self._faults.pop() if self._faults else ""
+        return FAULTS[fault].reply(self.engine, stream) if fault else self.engine.answer(stream, [ANSWER])
 
 
 def _rendered(body: Any) -> str:
