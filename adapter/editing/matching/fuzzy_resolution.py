@@ -1,0 +1,111 @@
+"""Resolve a patch whose old text matches only roughly: as a whole, or change by change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from adapter.editing.error_messages import not_found_message
+from adapter.editing.matching.acceptance import HINT_REACH, RejectedMatch, accept_best_match, describe_match
+from adapter.editing.matching.already_applied import find_roughly_applied
+from adapter.editing.matching.anchors import find_anchored_changes
+from adapter.editing.matching.fuzzy_match import MatchCandidate, find_fuzzy_matches
+from adapter.editing.matching.patch_context import PatchContext
+from adapter.editing.matching.strategies import TextMatch, match_from_lines, match_whole_lines, split_view_lines
+from adapter.editing.rejection import Rejection, Resolution, ResolvedEdit
+from adapter.editing.repairs.interpretations import Interpretation
+from adapter.editing.repairs.omissions import is_elision, may_be_elision
+from adapter.editing.repairs.reindent import indent_of
+
+MAX_ALIGNED = 6
+"""Maximum number of interpretations of a patch that are aligned with the document."""
+
+
+def resolve_fuzzily(context: PatchContext, alternatives: Sequence[Interpretation], old_text: str) -> Resolution:
+    """Resolve the best alignment of all interpretations, or reject it and show the most similar lines."""
+    tried: list[tuple[Interpretation, list[str], list[MatchCandidate]]] = []
+    for interpretation in map(
+        partial(_with_plain_elisions, context), dict.fromkeys((*alternatives[: MAX_ALIGNED - 1], alternatives[-1]))
+    ):
+        hint, old = context.hint(interpretation), split_view_lines(interpretation.old)
+        if candidates := find_fuzzy_matches(context.search, old, None if hint is None else hint - 1):
+            tried.append((interpretation, old, candidates))
+    if not tried:
+        return Rejection(
+            "not found", not_found_message(context.search, split_view_lines(old_text), None, None, context.names)
+        )
+    interpretation, old, candidates = max(tried, key=lambda one: one[2][0].score)
+    hint, new = context.hint(interpretation), _with_same_elisions(old, split_view_lines(interpretation.new))
+    best = accept_best_match(context.search, old, new, candidates, None if hint is None else hint - 1, context.lead)
+    edits: tuple[ResolvedEdit, ...] = ()
+    match best:
+        case MatchCandidate():
+            candidate = best
+        case RejectedMatch():
+            candidate = candidates[0]
+            edits = _resolve_anchored(context, interpretation, candidate)
+            if not edits:
+                message = not_found_message(context.search, old, candidate, best, context.names)
+                return Rejection("not found", message)
+    line = find_roughly_applied(context.search, candidate, old, new)
+    if line is not None:
+        return context.already_applied(f"the result of {context.names.new_text} is already present at line {line + 1}")
+    if edits:
+        return edits
+    written = replace(interpretation, new="\n".join(new) + "\n" if new else "")
+    match = match_from_lines(context.document, written, candidate.steps, "aligned")
+    return context.build(match, (describe_match(context.search, old, candidate),), interpretation)
+
+
+def _with_plain_elisions(context: PatchContext, interpretation: Interpretation) -> Interpretation:
+    """Return the texts with ``...`` for comments like ``// unchanged`` of the old text that are not in the file."""
+    written = filter(may_be_elision, interpretation.old.split("\n"))
+    omissions = {line.strip() for line in written if not context.is_in_file(line)}
+    old, new = (
+        "\n".join(f"{indent_of(line)}..." if line.strip() in omissions else line for line in text.split("\n"))
+        for text in (interpretation.old, interpretation.new)
+    )
+    return replace(interpretation, old=old, new=new)
+
+
+def _resolve_anchored(
+    context: PatchContext, interpretation: Interpretation, best: MatchCandidate
+) -> tuple[ResolvedEdit, ...]:
+    """Return the edits of changes that are located with certainty although their context differs.
+
+    Returns an empty tuple if a change is uncertain, or if the text as a whole is closer to another location.
+    """
+    edits: list[ResolvedEdit] = []
+    changes = (
+        []
+        if context.patch.replace_all
+        else find_anchored_changes(
+            context.search, split_view_lines(interpretation.old), split_view_lines(interpretation.new)
+        )
+    )
+    hint = context.hint(interpretation)
+    for change in changes:
+        matches = match_whole_lines(context.search, replace(interpretation, old=change.old, new=change.new))
+        match = replace(
+            next(match for match in matches if _first_nonblank(context, match) == change.first), strictness="aligned"
+        )
+        is_far = hint is not None and context.distance(match, hint) > HINT_REACH
+        if is_far or match.last_line < best.first_line or best.last_line < match.first_line:
+            return ()
+        match context.build(match, (change.note,), interpretation):
+            case Rejection():
+                return ()
+            case built:
+                edits += built
+    return tuple(edits)
+
+
+def _first_nonblank(context: PatchContext, match: TextMatch) -> int:
+    return next(line for line in range(match.first_line, match.last_line + 1) if context.search.keys[line])
+
+
+def _with_same_elisions(old: Sequence[str], new: Sequence[str]) -> list[str]:
+    """Return ``new`` with its ``...`` lines spelled as in ``old``, so that they count as kept lines."""
+    spelled = iter([line for line in old if is_elision(line)])
+    return [next(spelled, line) if is_elision(line) else line for line in new]

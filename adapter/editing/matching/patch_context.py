@@ -1,0 +1,64 @@
+"""A patch, the document that it is matched against, and its line hints."""
+
+from __future__ import annotations
+
+from adapter.editing.document import format_line_range
+from adapter.editing.matching.acceptance import COPIED_LEAD, COUNTED_LEAD
+from adapter.editing.matching.document_index import DocumentIndex
+from adapter.editing.matching.normalize import normalized_line
+from adapter.editing.matching.strategies import TextMatch
+from adapter.editing.rejection import Rejection, Resolution, ResolvedEdit
+from adapter.editing.repairs.interpretations import Interpretation
+from adapter.editing.splice import AmbiguousReplacement
+from adapter.tools.operations import Hunk, ParameterNames, Patch
+
+NEAR_HINT = 10
+"""Maximum distance, in lines, between a line hint and another version of the old text that it points to."""
+
+
+class PatchContext:
+    def __init__(self, search: DocumentIndex, patch: Patch, names: ParameterNames) -> None:
+        self.search, self.document, self.patch, self.names = search, search.document, patch, names
+
+    def hint(self, interpretation: Interpretation) -> int | None:
+        """Return the 1-based line at which the model expects the old text; None if the document has no such line."""
+        line = self.patch.start_line if self.patch.start_line is not None else interpretation.line
+        return None if line is None or line > self.document.line_count else line
+
+    @property
+    def lead(self) -> int:
+        return COUNTED_LEAD if isinstance(self.patch, Hunk) else COPIED_LEAD
+
+    def distance(self, match: TextMatch, hint: int | None) -> int:
+        if hint is not None:
+            return abs(match.first_line + 1 - hint)
+        return abs(match.last_line + 1 - (self.patch.end_line or 0))
+
+    def is_hinted(self, match: TextMatch, interpretation: Interpretation) -> bool:
+        """Return whether a line hint points to the match."""
+        hint = self.hint(interpretation)
+        return (hint is not None or self.patch.end_line is not None) and self.distance(match, hint) <= NEAR_HINT
+
+    def build(self, match: TextMatch, notes: tuple[str, ...], interpretation: Interpretation) -> Resolution:
+        """Return the edit of a match, or a rejection if the edit changes nothing or is ambiguous there."""
+        document, where = self.document, format_line_range(match.first_line + 1, match.last_line + 1)
+        try:
+            replacement = match.replacement()
+        except AmbiguousReplacement as error:
+            return Rejection(
+                "ambiguous",
+                f"{self.names.old_text} matches {where}, but {error}; copy {self.names.old_text} from the file exactly",
+            )
+        if replacement == document.text[document.text_offset(match.start) : document.text_offset(match.end)]:
+            verb = "matches" if match.first_line == match.last_line else "match"
+            return Rejection("no change", f"no change: {where} already {verb} {self.names.new_text}")
+        return (ResolvedEdit(match, replacement, (*interpretation.notes, *notes)),)
+
+    def already_applied(self, message: str) -> Rejection:
+        return Rejection("already applied", f"already applied: {message}")
+
+    def invalid(self, message: str) -> Rejection:
+        return Rejection("invalid", message)
+
+    def is_in_file(self, line: str) -> bool:
+        return bool(self.search.lines_with_key(normalized_line(line)))
