@@ -45,6 +45,7 @@ _FILLER = re.compile(
 MIN_ALIKE = 90
 """Minimum similarity, in percent, of a removed line and the new line that replaces it."""
 _REST = ("rest", "remaining", "remainder")
+_OMITTED = {"omitted", "elided", "snipped", "truncated"}
 _ACRONYM = re.compile(r"\bREST\b(?! OF\b)")
 """The architecture, which stands for no lines."""
 
@@ -67,8 +68,8 @@ def is_omission_comment(line: str) -> bool:
         return bool(match["before"] and match["opening"]) and not match["words"].strip()
     if match["before"] and any(map(_LEFT_OUT.fullmatch, words)):
         return True
-    is_promise = bool(match["after"]) or words[0] in _REST or words[:2] == ["the", "rest"]
-    return is_promise and len(words) > 1 and _has_only_known_words(words)
+    is_promise = bool(match["after"]) or words[0] in _REST or words[:2] == ["the", "rest"] or _OMITTED & {*words}
+    return bool(is_promise) and len(words) > 1 and _has_only_known_words(words)
 
 
 def find_omissions(old: Sequence[str], new: Sequence[str]) -> Iterator[int]:
