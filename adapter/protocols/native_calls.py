@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from adapter.core.errors import FormatError
 from adapter.core.events import InvalidToolCall, Json, ToolCall
+from adapter.core.text.string_builder import StringBuilder
 from adapter.tools.call_normalization import normalize_call
 from adapter.tools.call_shapes import parse_arguments
 from adapter.tools.tool import ToolSet
@@ -16,7 +17,7 @@ from adapter.tools.tool import ToolSet
 class _Fragments:
     call_id: str
     name: str = ""
-    arguments: str = ""
+    arguments: StringBuilder = field(default_factory=StringBuilder)
 
 
 class NativeCalls:
@@ -34,7 +35,7 @@ class NativeCalls:
             call_fragments = self._calls.setdefault(key, _Fragments(str(call.get("id") or "")))
             call_fragments.name = call_fragments.name or str(function.get("name") or "")
             arguments = function.get("arguments") or ""
-            call_fragments.arguments += (
+            call_fragments.arguments.add(
                 arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
             )
 
@@ -44,9 +45,10 @@ class NativeCalls:
 
 
 def _event(call: _Fragments, tools: ToolSet, new_id: str) -> ToolCall | InvalidToolCall:
-    raw = f'{{"name": {json.dumps(call.name)}, "arguments": {call.arguments or "{}"}}}'
+    written = str(call.arguments)
+    raw = f'{{"name": {json.dumps(call.name)}, "arguments": {written or "{}"}}}'
     try:
-        arguments, _ = parse_arguments(call.arguments)
+        arguments, _ = parse_arguments(written)
     except FormatError as error:
         return InvalidToolCall(raw, str(error), call.name or None)
     name, arguments, fixes = normalize_call(call.name, arguments, tools)

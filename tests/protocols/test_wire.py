@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +19,7 @@ from adapter.protocols import anthropic_request, ollama
 from adapter.protocols.anthropic_response import AnthropicWriter
 from adapter.protocols.exchange import BufferedExchange, StreamedExchange
 from adapter.protocols.guarded_exchange import RetryPolicy
+from adapter.protocols.native_calls import NativeCalls
 from adapter.protocols.ollama import as_openai, to_ollama_request
 from adapter.protocols.openai_chat_response import BufferedCompletion, StreamedCompletion
 from adapter.protocols.openai_errors import RequestError, error_body, relay_error
@@ -251,6 +253,15 @@ def test_model_setup_applies_only_to_that_model():
     assert translate_chat_request({**asked, "model": "phi"}, options).parsing.format == "mistral"
     assert "[TOOL_CALLS]" in str(translate_chat_request({**asked, "model": "phi"}, options).body)
     assert translate_chat_request({**asked, "model": "other"}, options).parsing.format == "hermes"
+
+
+def test_fragments_of_a_native_call_are_joined_in_linear_time():
+    """A call of 2 MB in small fragments took minutes, in which no other client got an answer."""
+    calls, start = NativeCalls(), time.process_time()
+    for _ in range(250_000):
+        calls.add([{"index": 0, "function": {"name": "read_file", "arguments": "xxxxxxxx"}}])
+    assert len(calls.events(ToolSet(), "turn")) == 1
+    assert time.process_time() - start < 10
 
 
 def test_verbatim_cache_is_bounded():
