@@ -540,6 +540,12 @@ def guarded(shared: tuple[ScriptedServer, str]) -> Iterator[str]:
         yield url
 
 
+@pytest.mark.parametrize("path", ["/healthz", "/health/v1/models", "/ready/x", "/view/", "/metrics", "/"])
+def test_only_the_state_of_the_server_needs_no_key(guarded, path):
+    assert send(guarded, path)[0] == 401
+    assert send(guarded, "/health")[0] == 200
+
+
 def test_public_host_generates_api_key():
     """And logs it."""
     command = [sys.executable, "-m", "adapter", "serve", "--upstream", "http://127.0.0.1:9", "--port", "0"]
