@@ -118,6 +118,13 @@ def test_apply_edit_wants_exactly_one_form(arguments, said):
         TOOLS["apply_edit"].validate({"path": "f", **arguments})
 
 
+def test_path_is_the_source_of_a_move(run, directory):
+    """As in the other tools."""
+    (directory / "f").write_text("x")
+    run("move_file", path="f", destination="g")
+    assert (directory / "g").read_text() == "x"
+
+
 def test_patch_in_both_forms_is_applied_once(run, directory):
     """Qwen2.5-Coder-0.5B fills in all arguments."""
     (directory / "f").write_text("x\ny\n")

@@ -190,5 +190,5 @@ def invents_content(content: str, past: CallHistory, tools: ToolSet) -> tuple[st
     occur in the conversation, although no tool was called."""
     if past.recent or not is_question(past.request) or not find_paths(past.request):
         return ()
-    numbers = re.findall(r"(?<![\w.])\d{2,}(?![\w.]*\w)", content)
+    numbers = re.findall(r"(?<![\w.])\d(?:[\d.]*\d)+(?![\w.]*\w)", content)
     return _find_readers(tools) if any(number not in past.text for number in numbers) else ()

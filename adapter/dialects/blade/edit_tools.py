@@ -42,7 +42,7 @@ from adapter.tools.operations import (
 )
 from adapter.tools.schema_simplify import REQUIRED_KEY
 
-Source = Annotated[str, Field(description="Source path"), Aliases(*SOURCE)]
+Source = Annotated[str, Field(description="Source path"), Aliases(*SOURCE, "path", "file_path", "file", "filename")]
 
 
 Destination = Annotated[

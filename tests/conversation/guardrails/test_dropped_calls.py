@@ -474,10 +474,12 @@ def test_same_edit_by_another_tool_is_a_repetition():
         ("Make a new file b/a.md", (), "I made it.", "unmade_change", ("write_file",)),
         ('Fix "smal"', (), "`edit_file`", "announced_call", ("edit_file",)),
         ("Which port is set in server.ini?", (), "The port is 8080.", "unread_file", ("read_file",)),
+        ("What version is in package.json?", (), "4.14.1", "unread_file", ("read_file",)),
         ("How many lines has a.md?", (), "It has 120 lines.", "unread_file", ("read_file",)),
         # lookalikes
         ("Which port is set in server.ini?", (READ_A,), "The port is 8080.", "", ()),
         ("What is port 8080 in server.ini for?", (), "Port 8080 is for HTTP.", "", ()),
+        ("What is version 4.14.1 in package.json?", (), "Version 4.14.1 is the last one.", "", ()),
         ("Which port does HTTPS use?", (), "Port 443.", "", ()),
         ("What is a package.json for?", (), "It lists dependencies.", "", ()),
         (FIX, (READ_A,), [("write_file", {"path": "a.md", "content": "a small tool"})], "", ()),
