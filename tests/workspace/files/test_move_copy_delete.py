@@ -149,6 +149,7 @@ FULL_DISK = """
 """
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="mounts a file system")
 def test_delete_works_on_a_full_disk(tmp_path):
     """Nothing can be stored for undo, so the user must approve, and the result has a note. Other changes work."""
     script = textwrap.dedent(FULL_DISK)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import subprocess
 import sys
@@ -21,8 +20,8 @@ from adapter.workspace.sandbox.command_files import identify_programs
 from adapter.workspace.sandbox.program_runner import prepare, run_program
 from adapter.workspace.sandbox.shell import run_command
 from adapter.workspace.sandbox.windows_process import CMD, WindowsProcess, cmd_argv, command_line
+from tests.workspace.conditions import IS_WINE
 
-IS_WINE = sys.platform == "win32" and hasattr(ctypes.WinDLL("ntdll"), "wine_get_version")
 on_windows = pytest.mark.skipif(sys.platform != "win32", reason="needs Windows")
 BEAT = "import sys,time\nwhile True: open(sys.argv[1], 'a').write('x'); time.sleep(0.05)"
 """Writes to a file as long as it runs."""
