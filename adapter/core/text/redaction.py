@@ -28,31 +28,35 @@ REDACTED = "[redacted"
 
 _SHAPES = re.compile(
     r"""(?ix)
-    ( (?:authorization | api[-_]?key) \\{0,3} ["']? \s{0,3} [:=] \s{0,3} \\{0,3} ["']?
+    (?=a) ( (?:authorization | api[-_]?key) \\{0,3} ["']? \s{0,3} [:=] \s{0,3} \\{0,3} ["']?
         (?: (?:bearer|basic|token) \s{1,3} )? ) (?! \[redacted ) [^\s"',;}\\]{8,2000}
-    | ( bearer \s{1,3} ) (?! \[redacted ) [\w.~+/-]{16,2000} =*
-    | ( (?:(?:access|auth|refresh|id|session|private)[-_]?token | (?:private|secret)[-_]?(?:access[-_]?)?key | secret
+    | (?=b) ( bearer \s{1,3} ) (?! \[redacted ) [\w.~+/-]{16,2000} =*
+    | (?=[arisp]) ( (?:(?:access|auth|refresh|id|session|private)[-_]?token
+        | (?:private|secret)[-_]?(?:access[-_]?)?key | secret
         | passw(?:or)?d ) \\{0,3} ["'] \s{0,3} : \s{0,3} \\{0,3} ["'] ) (?! \[redacted ) [^\s"'\\]{8,2000}
-    | ( (?: passw(?:or)?d | passphrase | secret | (?:access|auth|private|secret)[-_]?(?:token|key) )
+    | (?=[psa]) ( (?: passw(?:or)?d | passphrase | secret | (?:access|auth|private|secret)[-_]?(?:token|key) )
         \s{0,3} [:=] \s{0,3} ["'] ) (?! \[redacted ) (?= [^\s"'\\]{0,60}? [\d!@\#$%^&*+] ) [^\s"'\\]{6,2000}
-    | ( (?: passw(?:or)?d | passphrase ) [ ]? : [ ]{1,3} | secret_access_key [ ]{0,3} [:=] [ ]{0,3}
+    | (?=[ps-]) ( (?: passw(?:or)?d | passphrase ) [ ]? : [ ]{1,3} | secret_access_key [ ]{0,3} [:=] [ ]{0,3}
         | -- (?: [\w-]{0,30} (?: passw(?:or)?d | passphrase | secret ) | (?:(?:access|api|auth)-)? token | api-?key )
         [= ] ["']? ) (?! \[redacted ) (?= [^\s"',;{}\\()$<>\[\]]{0,60}? [\d!@\#%^&*+] )
         [^\s"',;{}\\()$<>\[\]]{6,2000}+ (?! [(\[] )
-    | ( (?-i: \b (?: [A-Z0-9_]{0,60} (?: PASSWORD | PASSWD | PASSPHRASE | SECRET | CREDENTIALS? | APIKEY )
+    | ( (?-i: \b (?= [A-Z0-9_]{3,300}+ = )
+        (?: [A-Z0-9_]{0,60} (?: PASSWORD | PASSWD | PASSPHRASE | SECRET | CREDENTIALS? | APIKEY )
         | (?:[A-Z0-9]{1,30}_){0,6} (?: PASS | PWD | TOKEN | KEY ) ) (?:_[A-Z0-9]{1,20}){0,3} ) = ["']? )
         (?! \[redacted ) [^\s"',;}\\()$<>]{6,2000}+ (?! [(] )
     | ( (?m: ^ ) [ \t]{0,8} (?: export [ ] )? [\w.-]{0,40} (?: passw(?:or)?d | passphrase ) = ["']? )
         (?! \[redacted ) [^\s"',;}\\()$<>]{6,2000}+ (?! [(] )
-    | ( \b (?:x-[\w-]{1,30} | private | auth | access)-token \s{0,3} : \s{1,3} ) (?! \[redacted ) [^\s"',;}\\]{8,2000}
-    | ( \b cookie ["']? \s{0,3} : \s{0,3} ["']? [\w.-]{1,64} = ) (?! \[redacted ) [^\s"',;}\\]{8,2000}
+    | \b (?=[xpa]) ( (?:x-[\w-]{1,30} | private | auth | access)-token \s{0,3} : \s{1,3} ) (?! \[redacted )
+        [^\s"',;}\\]{8,2000}
+    | \b (?=c) ( cookie ["']? \s{0,3} : \s{0,3} ["']? [\w.-]{1,64} = ) (?! \[redacted ) [^\s"',;}\\]{8,2000}
     | ( [?&\#] (?: key | sig | auth | (?:x-amz-)?signature | (?:[a-z]{1,20}[-_])? (?:token|secret)) = )
         (?! \[redacted ) [^\s"'&\#<>\\]{12,2000}
     | ( [?&;] (?: password | pwd | accountkey | sharedaccesskey ) = ) (?! \[redacted ) [^\s"'&;\#<>\\]{6,2000}
     | ( < [\w:.-]{0,40} passw(?:or)?d > ) (?! \[redacted ) [^\s<>]{6,2000} (?= </ )
     | ( :// [^\s/:@"']{0,100} : ) (?! \[redacted ) [^\s/@"']{1,200} (?=@)
     | ( :// ) (?! \[redacted ) [^\s/:@"']{20,200} (?=@)
-    | \b (?-i: sk-[\w-]{20,200} | gh[pousr]_[A-Za-z0-9]{36,255} | github_pat_\w{30,255} | glpat-[\w-]{20,100}
+    | \b (?=[sghxarnpdye]) (?-i: sk-[\w-]{20,200} | gh[pousr]_[A-Za-z0-9]{36,255} | github_pat_\w{30,255}
+        | glpat-[\w-]{20,100}
         | hf_[A-Za-z0-9]{30,100} | xox[abprs]-[\w-]{10,200} | A[KS]IA[0-9A-Z]{16} | AIza[\w-]{35}
         | [sr]k_(?:live|test)_[A-Za-z0-9]{16,200} | npm_[A-Za-z0-9]{36} | pypi-[\w-]{50,300} | gsk_[A-Za-z0-9]{30,100}
         | xapp-[\w-]{20,200} | SG\.[\w-]{16,32}\.[\w-]{32,64} | shp(?:at|ca|pa|ss)_[0-9a-f]{32}
@@ -63,7 +67,9 @@ _SHAPES = re.compile(
     """
 )
 """Matches credentials in headers, JSON fields and URLs, JSON Web Tokens, private keys, and keys with the prefixes of
-GitHub, GitLab, OpenAI, Slack and others. If text before a credential identifies it, a group contains that text."""
+GitHub, GitLab, OpenAI, Slack and others. If text before a credential identifies it, a group contains that text.
+
+The lookaheads name the first letters of what follows: without them, searching takes half as long again."""
 _KEYWORDS = (
     "authorization", "apikey", "api-key", "api_key", "bearer", "token", "secret", "passw", "cookie", "://",
     "key=", "key_", "pass=", "pass_", "pwd=", "pwd_", "passphrase",
