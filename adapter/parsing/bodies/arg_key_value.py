@@ -92,6 +92,11 @@ class KeyValueTags:
 GLM = KeyValueTags(separator="<tool_sep>", section_close="</tool_calls>")
 """The tags of GLM and of the families that adopted them. Hunyuan 3 writes the separator and the section."""
 
+TELECHAT = KeyValueTags(
+    key_open="<param_key>", key_close="</param_key>", value_open="<param_value>", value_close="</param_value>"
+)
+"""The tags of TeleChat 4, in the same envelope."""
+
 
 class KeyValueReader:
     """Parse a call after its opening tag.
@@ -324,10 +329,12 @@ class KeyValueReader:
     def _without_doubled_open(self, text: str, call: PendingCall) -> str:
         """Return a value without the opening tag at its beginning that nothing in the value closes."""
         lowered, opening = text.lower(), self.tags.value_open
-        if not lowered.lstrip().startswith(opening) or lowered.count(opening) <= lowered.count(self.tags.value_close):
-            return text
+        rest = text.lstrip()[len(opening) :]
+        is_open = lowered.count(opening) > lowered.count(self.tags.value_close)
+        if not lowered.lstrip().startswith(opening) or not is_open or not rest.strip():
+            return text  # a value that is only the tag is about the tag
         call.fix("text-in-tag")
-        return text.lstrip()[len(opening) :]
+        return rest
 
     def _read_value_open(self, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[tuple[bool, str]]:
         """Take the value's opening tag, with doubled tags or the value's type before it.

@@ -15,7 +15,7 @@ import re
 from functools import partial
 
 from adapter.parsing.bodies import unknown_tags
-from adapter.parsing.bodies.arg_key_value import GLM, KeyValueReader
+from adapter.parsing.bodies.arg_key_value import GLM, TELECHAT, KeyValueReader
 from adapter.parsing.bodies.python_scanner import PythonBlock, peek_call_name, read_named_call
 from adapter.parsing.bodies.xml_function import find_open_name, read_xml_function
 from adapter.parsing.bodies.xml_named_function import read_wrapped_function
@@ -52,6 +52,7 @@ ATTRIBUTES_LIMIT = 100
 
 _read_json = TaggedJson(OPEN, CLOSE)
 _read_key_values = KeyValueReader(GLM)
+_read_telechat_pairs = KeyValueReader(TELECHAT, own=("telechat4",))
 read_unopened_pairs = _read_key_values.read_without_opener
 _read_python = PythonBlock(CLOSE)
 _closing = MarkerSet(CLOSE)
@@ -59,6 +60,8 @@ _after_prose = MarkerSet(OPEN, CLOSE, "<function=", "\n\n")
 _function = MarkerSet("<function=")
 _CLOSE_BEHIND_WORDS = re.compile(r"[^<\n]+</tool_call>", re.IGNORECASE)
 _MAY_BE_WORDS = re.compile(r"[^<\n]*+(?:<[/a-z_]*)?", re.IGNORECASE)
+_TELECHAT_PAIR = re.compile(r"[^\s<>{}]+\s*<param_key>")
+_MAY_BE_TELECHAT_PAIR = re.compile(r"[^\s<>{}]*+\s*+(?:<(?:p[a-z_]*+)?)?")
 _inner = MarkerSet(OPEN, CLOSE, "<function=", "<function ", "<parameter=", "```json", "```", "function\n", "function=")
 
 
@@ -84,7 +87,7 @@ def read_tool_call(source: StreamBuffer, span: list[str], context: ReadContext) 
             case "</tool_call>":
                 return BodyResult()  # empty: nothing was called
             case "":
-                pairs = yield from _read_key_values(source, span, context)
+                pairs = yield from _read_pairs(source, span, context)
                 if pairs is not None:
                     return pairs.adding(*fixes, *_find_foreign_fixes("pairs", context))
                 elements = yield from _read_elements(source, span, context)
@@ -95,6 +98,15 @@ def read_tool_call(source: StreamBuffer, span: list[str], context: ReadContext) 
                 fixes.append("text-in-tag")  # doubled opening marker
             case _:
                 continue  # a code fence, whose end is reported later, or Step-Audio 2's word before the name
+
+
+def _read_pairs(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult | None]:
+    """Parse a name and pairs in GLM's or in TeleChat's tags. Otherwise takes nothing and returns None."""
+    is_telechat = context.expected_format == "telechat4" or (
+        yield from peek_match(source, _TELECHAT_PAIR, WORDS_LIMIT, _MAY_BE_TELECHAT_PAIR.fullmatch)
+    )
+    pairs = (yield from _read_telechat_pairs(source, span, context)) if is_telechat else None
+    return pairs or (yield from _read_key_values(source, span, context))
 
 
 def _read_elements(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:

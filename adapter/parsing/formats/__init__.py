@@ -43,7 +43,7 @@ ORDER = (
     "longcat", "longcat2", "hunyuan_a13b", "hy_v3", "hy_v4", "apriel", "nemotron", "tool_elements", "cohere", "lfm2",
     "minicpm", "minicpm5", "solar_open2", "ling3", "react", "qwen_agent", "xlam", "apertus", "k2_horizon",
     "gigachat3", "gigachat31", "gigachat35", "inkling", "functionary_v2", "functionary_v31", "functionary", "plamo3",
-    "openpangu", "cwm", "step_audio2", "mirothinker",
+    "openpangu", "cwm", "step_audio2", "mirothinker", "telechat4",
 )  # fmt: skip
 """Priority of the formats. If several formats can parse a text or match a model's name, the first one wins. If the
 fingerprints of several formats occur in a template, the last one wins. Formats that are not listed come last."""

@@ -55,6 +55,7 @@ FORMAT = Format(
         "ornith",
         "nemotron_3_nano",
         "nemotron_3_5_nano",
+        "berrylm",
     ),
     openers=(
         *OPENERS,
@@ -75,6 +76,7 @@ FORMAT = Format(
         r"nanbeige-?_?4",
         r"ornith",
         r"iquest-?_?coder",
+        r"berry-?_?lm",
     ),
     template_fingerprints=("<function=", "<parameter="),
 )

@@ -1,0 +1,26 @@
+"""TeleChat 4, XingChen 4 and Xing 4: keys and values in ``<tool_call>`` tags, with tags of their own for the pairs.
+
+Format: SGLang's parsers (telechat4, xingchen4, xing4_0), not compared with a template. JSON is also parsed::
+
+    <tool_call>NAME<param_key>KEY</param_key><param_value>value</param_value></tool_call>
+"""
+
+from functools import partial
+
+from adapter.parsing.bodies.arg_key_value import TELECHAT, encode_call
+from adapter.parsing.bodies.tool_call_tag import CLOSE, OPEN, OPENERS, STRAYS
+from adapter.parsing.encoding import calls_encoder
+from adapter.parsing.format import Format
+
+PAIR_TOKENS = (TELECHAT.key_open, TELECHAT.key_close, TELECHAT.value_open, TELECHAT.value_close)
+
+FORMAT = Format(
+    name="telechat4",
+    aliases=("telechat", "xingchen4", "xing4_0"),
+    openers=OPENERS,
+    encode_calls=calls_encoder(partial(encode_call, TELECHAT)),
+    stray_closers=(*STRAYS, TELECHAT.key_close, TELECHAT.value_close),
+    special_tokens=(OPEN, CLOSE, *PAIR_TOKENS, "<think>", "</think>"),
+    model_patterns=(r"telechat-?_?4", r"xing(?:chen)?-?_?4"),
+    template_fingerprints=(TELECHAT.key_open,),
+)
