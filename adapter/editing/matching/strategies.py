@@ -109,7 +109,8 @@ def _exact_match(document: TextDocument, interpretation: Interpretation, start: 
     line_start = document.view_offset(document.line_at(start))
     if start == line_start and (old.endswith("\n") or view[end : end + 1] in ("", "\n")):
         if old.endswith("\n"):
-            is_closed = not new or new.endswith("\n") or view[end : end + 1] == "\n"  # a blank line closes it
+            is_shortened = old == new + "\n" and view[end : end + 1] == "\n"  # only the blank line below is to go
+            is_closed = not new or new.endswith("\n") or is_shortened
             new = new if is_closed else new + "\n"
         elif new:
             is_between_blanks = new.startswith("\n") and new.strip() and not interpretation.is_whole_lines
