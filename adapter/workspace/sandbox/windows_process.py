@@ -39,7 +39,8 @@ _SETTLE_S = 0.2
 _READ_BYTES = 131_072
 _MAX_WAITING = 16
 """Maximum number of reads that wait for `WindowsProcess.wait`. Then the program waits."""
-CMD = f"{os.environ.get('SYSTEMROOT', '')}\\System32\\cmd.exe"
+_SYSTEM = f"{os.environ.get('SYSTEMROOT', '')}\\System32"
+CMD = f"{_SYSTEM}\\cmd.exe"
 MAX_CMD = 8_000
 """Maximum length of a line for cmd.exe, whose own limit is 8,191 characters."""
 _CMD_OPTIONS = ["/d", "/v:off", "/s", "/c"]
@@ -176,7 +177,7 @@ def cmd_argv(line: str) -> list[str]:
             f"cmd.exe runs one line of at most {MAX_CMD:,} characters; nothing was run. "
             "Join commands with &&, or write them to a .bat file"
         )
-    return [CMD, *_CMD_OPTIONS, f"chcp 65001 >nul & {line}"]
+    return [CMD, *_CMD_OPTIONS, f"{_SYSTEM}\\chcp.com 65001 >nul 2>&1 & {line}"]
 
 
 def command_line(argv: Sequence[str], folder: str) -> str:

@@ -287,9 +287,9 @@ def test_missing_program_says_so(root):
 
 def test_line_for_cmd_is_passed_as_it_is():
     """cmd.exe removes only the outer quotes."""
-    assert command_line(cmd_argv('echo "a" & b'), "C:\\ws").endswith(
-        ' /d /v:off /s /c "chcp 65001 >nul & echo "a" & b"'
-    )
+    line = command_line(cmd_argv('echo "a" & b'), "C:\\ws")
+    assert " /d /v:off /s /c " in line
+    assert line.endswith(' & echo "a" & b"')
 
 
 def test_other_arguments_are_quoted():
