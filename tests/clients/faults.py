@@ -238,7 +238,7 @@ def cases_of(engine: str) -> list[str]:
     return [f"{name}:{how}" for name in names for how in ("streamed", "whole")]
 
 
-MAX_FAULTS = 10
+MAX_FAULTS = 5
 """Number of requests of an agent that fail. Some agents repeat a request until it succeeds."""
 
 
