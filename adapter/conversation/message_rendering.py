@@ -52,7 +52,7 @@ class MessageRenderer:
         results = [(call.name, self.escape(contents.get(call.id, STOPPED)), call.id) for call in calls]
         results += [("", f"tool_error: {each.error}", "") for each in invalid]
         content = "\n".join(self.format.encode_result(*each) for each in results)
-        about = (*(self.escape(_summarize(call)) for call in calls), *("" for _ in invalid))
+        about = (*(self._describe_call(call) for call in calls), *("" for _ in invalid))
         return HistoryEntry("user", content, tuple(results), about)
 
     def after(self, results: Sequence[ToolResult]) -> Iterator[HistoryEntry]:
@@ -109,6 +109,10 @@ class MessageRenderer:
                     yield {"role": "user", "content": self.format.encode_result(name, content, call_id)}
         else:
             yield {"role": entry.role, "content": entry.content}
+
+    def _describe_call(self, call: ToolCall) -> str:
+        """Return the call as it is shown within a line, where it is no call."""
+        return self.escape(f": {_summarize(call)}").removeprefix(": ")
 
     def _escape_own(self, text: str) -> str:
         """Escape the model's own text, parts of which may already be escaped."""

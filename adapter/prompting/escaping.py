@@ -103,6 +103,7 @@ _BARE = re.compile(
 )
 """Matches the start of a possible bare call, up to its first key or its first parenthesis."""
 
+_NAMED_ARGUMENT = re.compile(r"\(\s*+(?:\)|\w++\s*+=(?!=))")
 _MAX_INDENT = 100
 """Number of characters before a call that are searched for a line break. Longer white space begins a line."""
 
@@ -334,7 +335,7 @@ def _find_python_calls(text: str, tools: ToolSet) -> Iterator[int]:
         at = text.find(f"{name}(")
         while at >= 0:
             before = text[max(0, at - _MAX_INDENT) : at].rstrip(_SPACE_ON_LINE)
-            if not before or before[-1] == "\n":
+            if (not before or before[-1] == "\n") and _NAMED_ARGUMENT.match(text, at + len(name)):
                 positions.add(at + len(name) + 1)
             at = text.find(f"{name}(", at + 1)
     yield from sorted(positions)

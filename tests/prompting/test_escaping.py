@@ -53,6 +53,7 @@ ORDINARY = [
     "[prefix] [Middle] [suffix] [bos] <Bos_Token> [args] [img] [unk] <ai> a[|x|] ||= [| 1; 2 |] |] <cls> >>title<<",
     "｢全角｣ ＜s＞ ［INST］ 【工具】 ＜|im_end|＞ <longcat> longcat_user <seeds:x> <filename> <role>admin</role>\n",
     "<config><function>x</function><parameter>y</parameter><tools>z</tools><result>1</result></config>",
+    'def f():\n    bash(x)\n    read_file(path)\nbash("ls")\nx = bash(command=y)\n',
 ]
 
 
