@@ -143,7 +143,6 @@ class _Features:
         self.hunks = changes(old, new)
         self.removed = {row for hunk in self.hunks for row in _removed_rows(old, new, hunk)}
         self.lines = {step.old_start: step.line_start for step in self.best.steps if step.is_pair}
-        self.unmentioned_code = [step for step in self.best.steps if step.is_unmentioned and self.has_code(step)]
 
     def _nearest_equal(self) -> MatchCandidate:
         """Return the best candidate; of several equally good candidates, the one nearest to the hint."""
@@ -305,31 +304,6 @@ def _check_displaced(match: _Features) -> str:
     return ""
 
 
-def _check_detached(match: _Features) -> str:
-    """Reject the match if a file line next to the change is not in the old text, unless the change is beyond doubt."""
-    for step in match.unmentioned_code:
-        hunks = [hunk for hunk in match.hunks if step.old_start in (hunk.start, hunk.end)]
-        if not all(match.is_beyond_doubt(hunk, SURE_LETTERS) for hunk in hunks):
-            return f"line {step.line_start + 1} of the file, next to the change, is not in the old text"
-    return ""
-
-
-def _check_twin(match: _Features) -> str:
-    """Require that the changed lines are unique, if the old text omits lines of the file or contains lines that the
-    file lacks."""
-    if not match.unmentioned_code and not match.best.missing:
-        return ""
-    for hunk in match.hunks:
-        above, below = match.neighbors(hunk)
-        rows = range(hunk.start if above is None else above, hunk.end if below is None else below + 1)
-        shown = (row for row in rows if match.keys[row] and not is_elision(match.old[row]))
-        places = match.search.find_lines([match.keys[row] for row in shown])
-        if len(places) > 1:
-            where = format_line_indexes([first for first, _ in places])
-            return f"the lines to change match {len(places)} places ({where}), and other lines do not match"
-    return ""
-
-
 def _check_scope(match: _Features) -> str:
     """Require the enclosing lines (function, section, key) above the change to match."""
     for hunk in match.hunks:
@@ -427,8 +401,6 @@ VETOES: dict[str, Veto] = {
     "changed line": _check_changed_lines,
     "elided twin": _check_elided_twin,
     "displaced": _check_displaced,
-    "detached": _check_detached,
-    "twin": _check_twin,
     "other scope": _check_scope,
     "other neighbor": _check_neighbors,
     "conflict": _check_conflicts,

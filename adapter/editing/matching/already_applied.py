@@ -233,8 +233,8 @@ def find_roughly_applied(
     search: DocumentIndex, best: MatchCandidate, old: Sequence[str], new: Sequence[str]
 ) -> int | None:
     """Return a line at which the result of ``new`` is already present, at least roughly; None if there is none. The
-    result is present if its additions, its spacing or most of its lines are."""
-    lines = (find(search, best, old, new) for find in (_find_insertion, _find_respaced, _find_better_fit))
+    result is present if its additions or most of its lines are."""
+    lines = (find(search, best, old, new) for find in (_find_insertion, _find_better_fit))
     return next((line for line in lines if line is not None), None)
 
 
@@ -262,31 +262,6 @@ def _find_between(search: DocumentIndex, best: MatchCandidate, row: int, added: 
         return above if above < below and not any(keys[above:below]) else None
     size = len(wanted_text)
     return next((at for at in (above, below - size) if at >= 0 and keys[at : at + size] == wanted_text), None)
-
-
-def _find_respaced(search: DocumentIndex, best: MatchCandidate, old: Sequence[str], new: Sequence[str]) -> int | None:
-    """Return the first matched line if the patch changes only whitespace, and the document already has its result."""
-    before, after = ([row for row, line in enumerate(lines) if normalized_line(line)] for lines in (old, new))
-    lines = search.document.lines
-    at = {step.old_start: step.line_start for step in best.steps if step.is_pair}
-    if [normalized_line(old[row]) for row in before] != [normalized_line(new[row]) for row in after]:
-        return None
-    pairs = list(zip(before, after, strict=True))
-    mapped = [(prior, row, at[prior]) for prior, row in pairs if prior in at]
-    is_found = all(prior in at or indent_of(old[prior]) == indent_of(new[row]) for prior, row in pairs)
-    is_indented = all(indent_of(new[row]) == indent_of(lines[line]) for _, row, line in mapped)
-    gaps = zip(*(_distances(rows) for rows in zip(*mapped, strict=True)), strict=True) if mapped else ()
-    is_spaced = all(target == actual for prior, target, actual in gaps if prior != target)
-    is_closed = all(
-        _blank_end(new[row]) == _blank_end(lines[line])
-        for prior, row, line in mapped
-        if _blank_end(old[prior]) != _blank_end(new[row])
-    )
-    return best.first_line if mapped and is_found and is_indented and is_spaced and is_closed else None
-
-
-def _blank_end(line: str) -> str:
-    return line[len(line.rstrip()) :]
 
 
 def _find_better_fit(search: DocumentIndex, best: MatchCandidate, old: Sequence[str], new: Sequence[str]) -> int | None:
