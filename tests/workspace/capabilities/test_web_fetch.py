@@ -130,10 +130,12 @@ def test_content_encodings_are_decoded(server, fetch, headers, body):
     assert fetch("/").text == "Grüße"
 
 
-def test_deeply_nested_page_becomes_text(server, fetch):
-    """No recursion error for a hostile page."""
-    server.pages["/"] = html("<div>" * 5_000 + "deep" + "</div>" * 5_000)
+@pytest.mark.parametrize("page", ["<div>" * 5_000 + "deep" + "</div>" * 5_000, "<b>deep</b>" * 30_000])
+def test_complex_page_becomes_text(server, fetch, page):
+    """No recursion error and no gigabytes for a hostile page; a note tells the model."""
+    server.pages["/"] = html(page)
     assert "deep" in fetch("/").text
+    assert "too many elements" in str(web_fetch.convert(page, "markdown")[1])
 
 
 def test_request_has_query_but_no_secrets(server, fetch, monkeypatch):
