@@ -21,7 +21,7 @@ from dataclasses import replace
 from functools import cache, lru_cache
 from heapq import merge
 from io import StringIO
-from itertools import islice
+from itertools import chain, islice
 
 from adapter.core.errors import FormatError
 from adapter.core.events import Json
@@ -94,8 +94,7 @@ results."""
 _TAG = re.compile(r"<(?=/?([^\s<>/]+)(>|\s+[\w.-]+\s*=))")
 _CLOSERS = re.compile(r"</?[^\s<>]+>|\[/[A-Z_]+\]")
 
-_SPACE_ON_LINE = SPACE.replace("\n", "")
-_LINE_SPACE = re.escape(_SPACE_ON_LINE)
+_LINE_SPACE = re.escape(SPACE.replace("\n", ""))
 _BARE = re.compile(
     rf"(?:\A|\n)[{_LINE_SPACE}]*+(?=[\[{{])(?:"
     rf"(?P<json>(?:[\[{{][{re.escape(SPACE)}]*+){{1,{MAX_OPENING}}}+[\"'“](?P<key>[^\"'”]{{1,64}})[\"'”])"
@@ -103,9 +102,9 @@ _BARE = re.compile(
 )
 """Matches the start of a possible bare call, up to its first key or its first parenthesis."""
 
-_NAMED_ARGUMENT = re.compile(r"\(\s*+(?:\)|\w++\s*+=(?!=))")
-_MAX_INDENT = 100
-"""Number of characters before a call that are searched for a line break. Longer white space begins a line."""
+_PYTHON_CALL = rf"[{_LINE_SPACE}]*+([^\W\d][\w.-]*+)\((?=\s*+(?:\)|\w++\s*+=(?!=)))"
+_FIRST_PYTHON_CALL, _LATER_PYTHON_CALL = re.compile(_PYTHON_CALL), re.compile(rf"\n{_PYTHON_CALL}")
+_MARKED_PARENTHESIS = re.compile(rf"\((?={MARK})")
 
 _HEAD = re.compile(
     r"(?:\A|(?<=\n))[ \t]*+(?:([\w.:/-]++)\n\{"
@@ -329,16 +328,12 @@ def _find_heads(text: str, tools: ToolSet) -> Iterator[int]:
 
 
 def _find_python_calls(text: str, tools: ToolSet) -> Iterator[int]:
-    """Yield the positions at which to insert marks after the parenthesis of calls that begin a line."""
-    positions = {match.end() for match in re.finditer(rf"\((?={MARK})", text)} if f"({MARK}" in text else set()
-    for name in tools:
-        at = text.find(f"{name}(")
-        while at >= 0:
-            before = text[max(0, at - _MAX_INDENT) : at].rstrip(_SPACE_ON_LINE)
-            if (not before or before[-1] == "\n") and _NAMED_ARGUMENT.match(text, at + len(name)):
-                positions.add(at + len(name) + 1)
-            at = text.find(f"{name}(", at + 1)
-    yield from sorted(positions)
+    """Yield the positions at which to insert marks: after the parenthesis of calls that begin a line, with named
+    arguments or none, and after parentheses that have a mark."""
+    first = _FIRST_PYTHON_CALL.match(text)
+    calls = chain([first] if first is not None else (), _LATER_PYTHON_CALL.finditer(text))
+    marked = (match.end() for match in _MARKED_PARENTHESIS.finditer(text))
+    yield from merge((call.end() for call in calls if call[1] in tools), marked)
 
 
 def _find_bare_calls(text: str, tools: ToolSet) -> Iterator[int]:

@@ -258,8 +258,8 @@ def test_an_answer_that_the_client_left_is_recorded_as_such(tmp_path, by):
 
     def answer(_: Any) -> Iterator[dict[str, Any]]:
         yield delta("I look.")
-        while True:
-            yield delta(reasoning_content=" ")
+        for number in itertools.count():  # no loop that would end the reasoning
+            yield delta(reasoning_content=f" {number}")
 
     with contextlib.ExitStack() as stack:
         upstream = stack.enter_context(LiveUpstream(answer))

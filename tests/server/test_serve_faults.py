@@ -400,7 +400,7 @@ def test_only_json_bodies_are_accepted(upstream, url, path, headers, status):
         assert name in json.dumps(answer)
 
 
-DEEP = b'{"model": "m", "messages": ' + b"[" * 100 + b"]" * 100 + b"}"
+DEEP = b'{"model": "m", "messages": ' + b"[" * 201 + b"]" * 201 + b"}"
 DEEPER = b'{"model": "m", "messages": ' + b"[" * 200_000 + b"]" * 200_000 + b"}"
 
 
