@@ -55,6 +55,8 @@ class ParseState:
     """Whitespace, which is content only if more content follows, and then wrapper tags, which are if no call does."""
     open_tags: set[str] = field(default_factory=set)
     """Names of the open wrapper tags around calls, in lower case."""
+    is_quoting: bool = False
+    """An opening marker since the last call was only quoted, so that closing markers are content, too."""
     held: list[HeldCalls] = field(default_factory=list)
     """Calls that are accepted only if nothing but calls follows until the end."""
     has_calls: bool = False
@@ -78,4 +80,4 @@ class ParseState:
         self.last, self.line = (CALL if self.last is CALL else REASONING), MarkdownContext()
 
     def after_call(self) -> None:
-        self.has_calls, self.last, self.line = True, CALL, MarkdownContext()
+        self.has_calls, self.last, self.line, self.is_quoting = True, CALL, MarkdownContext(), False

@@ -201,6 +201,7 @@ class Segmenter:
                     state.line.advance_past_tick()
                 elif reason == "quotation":
                     state.line.advance_past_quotation()
+                state.is_quoting = True
                 output.reject(reason, *self._source.last_span(len(marker)))
             output.add_text(marker)
         elif kind in openers:
@@ -229,7 +230,11 @@ class Segmenter:
             yield from self._read_first()
         elif (
             kind in tables.end_tokens
-            or (kind in tables.stray_closers and (yield from is_stray_closer(self._source, state)))
+            or (
+                kind in tables.stray_closers
+                and not state.is_quoting
+                and (yield from is_stray_closer(self._source, state))
+            )
             or (kind in tables.fallback_closers and state.last is CALL)
         ):
             output.commit_held()

@@ -66,6 +66,15 @@ def test_complete_call_in_quotation_is_text(format, quotation):
         assert turn.calls == ()
 
 
+@pytest.mark.parametrize("format", FORMATS)
+def test_quoted_call_of_several_lines_keeps_its_closing_tags(format):
+    """They begin a line, as closing tags that a model wrote once too often do."""
+    text = f'Write "{get_format(format).encode_calls([("read_file", {"path": "a.py"})]).strip()}" to read it.'
+    for expected_format in (format, None):
+        content = parse(text, TOOLS, expected_format, "stop", generation_prompt="").content
+        assert content.count("</") == text.count("</")
+
+
 @pytest.mark.parametrize(
     "text",
     [
