@@ -7,6 +7,7 @@ replacements are inserted only after all patches are located.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias, get_args
@@ -108,7 +109,21 @@ def _patch(
         patched, places = _splice(text, spliced), tuple(_change_offsets(spliced))
         diff = unified_diff(text, patched, path, _changed_lines(text, spliced))
     notes = _grammar_notes(text, patched, path, patches, groups, names)
+    if notes and (kept := [_keep_comma(patch) for patch in patches]) != [*patches]:
+        with suppress(EditError):
+            result = _patch(text, kept, path, basis, empty_old_text, names)
+            if not result.notes:
+                note = f"the comma at the end of {names.old_text} was kept, because the file does not parse without it"
+                return replace(result, notes=(note,))
     return PatchResult(patched, tuple(map(_applied_patch, groups)), diff, places, notes)
+
+
+def _keep_comma(patch: Patch) -> Patch:
+    """Return ``patch`` with the comma that ends its old text also at the end of its new text."""
+    new = patch.new_text.rstrip()
+    if patch.exact or not new or new.endswith(",") or not patch.old_text.rstrip().endswith(","):
+        return patch
+    return replace(patch, new_text=f"{new},{patch.new_text[len(new) :]}")
 
 
 def _patch_notebook(

@@ -251,6 +251,27 @@ def test_unadapted_edit_that_breaks_the_file_has_a_note(path, before, old, new, 
     assert note.startswith(said)
 
 
+LIST = "x = [\n    'a',\n    2,\n]\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "old", "new", "after"),
+    [
+        ("a.json", '{\n  "port": 80,\n  "x": 1\n}\n', '"port": 80,', '"port": 90', '{\n  "port": 90,\n  "x": 1\n}\n'),
+        ("a.py", LIST, "'a',", "'b'", LIST.replace("a", "b")),
+        # lookalikes
+        ("a.py", LIST, "    'a',\n", "    3\n    4\n", "x = [\n    3\n    4\n    2,\n]\n"),
+        ("a.json", '{"a": 1,\n"b": 2}\n', '"a": 1,\n', "", '{"b": 2}\n'),
+        ("a.txt", "a, b\n", "a,", "c", "c b\n"),
+    ],
+)
+def test_comma_that_the_file_needs_is_kept(path, before, old, new, after):
+    """`Qwen2.5-Coder-0.5B` leaves it out of the new text of an item."""
+    result = patch_text(before, [{"old_text": old, "new_text": new}], path)
+    assert result.text == after
+    assert any("comma at the end of old_text was kept" in note for note in result.notes) == (f"{new}," in after)
+
+
 @pytest.mark.parametrize("path", ["a.txt", "a.yaml", "Makefile", "a.py"])
 def test_no_note_for_a_file_that_did_not_parse_before(path):
     """The file was invalid before the edit."""
