@@ -16,7 +16,6 @@ from adapter.core.events import (
 from adapter.core.text.string_builder import StringBuilder
 from adapter.parsing.formats import get_format
 from adapter.prompting.escaping import map_strings, unescape_control_tokens, with_control_tokens
-from adapter.protocols.conversation_cache import encode_messages, hash_beginning
 from adapter.protocols.cut_calls import CUT_REASONS, find_tool
 from adapter.protocols.guarded_exchange import EXTENSION
 from adapter.protocols.held_answer import HeldAnswer
@@ -215,5 +214,5 @@ class ChoiceOutput:
         if self._request.is_native or is_one_of_several or self._cut_text is not None or not self._may_remember:
             return
         if verbatim != content and (content or self._calls.whole):
-            before = hash_beginning(encode_messages(self._request.client.messages)).hexdigest()
+            before = self._request.memory.hash_beginning(self._request.client.messages)
             self._request.memory.remember(self._request.parsing.format, before, content, self._calls.whole, verbatim)

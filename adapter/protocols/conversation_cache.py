@@ -21,25 +21,36 @@ _HEAD = 5
 """Length of a marshalled list's type and length, in bytes. Its items follow."""
 
 
+Blake2b: TypeAlias = hashlib.blake2b
+
+
+def hash_beginning(encoded: bytes) -> Blake2b:
+    """Return a hash of the first messages of a conversation, to which the bytes of later ones can be added."""
+    return hashlib.blake2b(encoded, digest_size=16)
+
+
 @dataclass(frozen=True, slots=True)
 class ConvertedMessages:
     """The ``messages`` for the model, made from the first ``count`` messages of the client.
 
     ``names``: the names of the calls, by id. ``sha``: the hash of the JSON of all messages but the last, which the next
-    message may change.
+    message may change. ``beginning``: `hash_beginning` of the client's messages.
     """
 
     count: int
     messages: list[JsonObject]
     names: dict[str, str]
     sha: hashlib._Hash
+    beginning: Blake2b
 
-    def extend(self, count: int, added: Sequence[JsonObject], names: dict[str, str]) -> ConvertedMessages:
+    def extend(
+        self, count: int, added: Sequence[JsonObject], names: dict[str, str], beginning: Blake2b
+    ) -> ConvertedMessages:
         """Return the messages with ``added`` ones, made from the client's messages up to ``count``."""
         messages, sha = [*self.messages, *added], self.sha.copy()
         if settled := messages[max(0, len(self.messages) - 1) : -1]:
             sha.update(f"{json.dumps(settled, default=str)[1:-1]}, ".encode())
-        return ConvertedMessages(count, messages, names, sha)
+        return ConvertedMessages(count, messages, names, sha, beginning)
 
     def digest(self, ending: Sequence[JsonObject]) -> str:
         """Return the hash of the JSON of the messages with ``ending`` in place of the last one."""
@@ -53,19 +64,22 @@ class ReadTemplateMessages:
     """One of the ``messages`` for a chat template for each message of the client.
 
     ``calls``: the template's id and the name of each call, by the client's id. ``order``: the position of each call, by
-    the template's id. ``written``: see `TemplateMessages`.
+    the template's id. ``written``: see `TemplateMessages`. ``beginning``: `hash_beginning` of the client's messages.
     """
 
     messages: list[JsonObject] = field(default_factory=list)
     calls: dict[str, tuple[str, str]] = field(default_factory=dict)
     order: dict[str, int] = field(default_factory=dict)
     written: dict[str, str] = field(default_factory=dict)
+    beginning: Blake2b = field(default_factory=lambda: hash_beginning(b""))
 
     def copy(self) -> ReadTemplateMessages:
-        return ReadTemplateMessages([*self.messages], {**self.calls}, {**self.order}, {**self.written})
+        return ReadTemplateMessages(
+            [*self.messages], {**self.calls}, {**self.order}, {**self.written}, self.beginning.copy()
+        )
 
 
-NOTHING = ConvertedMessages(0, [], {}, hashlib.sha256(b"["))
+NOTHING = ConvertedMessages(0, [], {}, hashlib.sha256(b"["), hash_beginning(b""))
 
 
 Built = TypeVar("Built")
@@ -110,14 +124,6 @@ class ConversationCache(Generic[Built]):
 def hash_messages(encoded: bytes) -> str:
     """Return the SHA-256 of messages that are encoded by `encode_messages`."""
     return hashlib.sha256(encoded).hexdigest()
-
-
-Blake2b: TypeAlias = hashlib.blake2b
-
-
-def hash_beginning(encoded: bytes) -> Blake2b:
-    """Return a hash of the first messages of a conversation, to which the bytes of later ones can be added."""
-    return hashlib.blake2b(encoded, digest_size=16)
 
 
 def encode_messages(messages: Json) -> bytes:

@@ -25,7 +25,6 @@ from adapter.protocols.conversation_cache import (
     CachedConversation,
     ConvertedMessages,
     encode_messages,
-    hash_beginning,
 )
 from adapter.protocols.openai_errors import RequestError
 from adapter.protocols.verbatim_calls import Call, VerbatimCallCache
@@ -73,13 +72,13 @@ def _convert(
     if before.count and not _is_answer(messages[before.count]):  # it may be merged with the last one
         before = NOTHING
     names = dict(before.names)
-    beginning = hash_beginning(found.encoded if found is not None and before.count else b"")
+    beginning = before.beginning.copy()
     plain = list(_plain(messages, before.count, beginning, names, format, tools, memory))
     added = list(_merge_user_messages(list(with_system(plain, "first"))))
     if system and not before.count:
         own = added.pop(0) if added and added[0]["role"] == "system" else {"role": "system", "content": ""}
         added.insert(0, {**own, "content": concat_content(own["content"], system, "\n\n")})
-    converted = before.extend(len(messages), added, names)
+    converted = before.extend(len(messages), added, names, beginning)
     memory.plain_messages.store(CachedConversation(encoded, key, converted), found)
     return converted
 

@@ -27,7 +27,6 @@ from adapter.protocols.conversation_cache import (
     CachedConversation,
     ReadTemplateMessages,
     encode_messages,
-    hash_beginning,
 )
 from adapter.protocols.plain_messages import calls_of, read_messages, split_texts, with_system, with_texts
 from adapter.protocols.tool_definitions import CACHE_SIZE, MAX_CACHED_CHARACTERS, NO_REFERENCES
@@ -69,8 +68,7 @@ def template_messages(
     found = memory.template_messages.find(encoded, key) if encoded else None
     state = found.built.copy() if found is not None else ReadTemplateMessages()
     reader = _MessageReader(traits, format, tools, memory, written or {}, is_escaped, state)
-    beginning = hash_beginning(found.encoded if found is not None else b"")
-    state.messages.extend(reader.read(messages, len(state.messages), beginning))
+    state.messages.extend(reader.read(messages, len(state.messages), state.beginning))
     if encoded:
         memory.template_messages.store(CachedConversation(encoded, key, state), found)
     converted = [*state.messages]
