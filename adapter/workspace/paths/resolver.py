@@ -223,6 +223,8 @@ class _Walk:
         return self._resolve_name(name, status)
 
     def _walk(self, follow: bool) -> ResolvedPath:
+        if self._parents == "make" and len(self._pending) > MAX_DEPTH + 1 and ".." not in self._pending:
+            raise self._too_deep()  # before a hundred folders are made, and removed again
         while self._pending:
             part = self._pending.popleft()
             if part == "..":
@@ -279,10 +281,13 @@ class _Walk:
 
     def _enter(self, name: str) -> None:
         if len(self._names) >= MAX_DEPTH:
-            raise ToolError(f"{_quoted(self._path)} is more than {MAX_DEPTH} directories deep; use a shorter path")
+            raise self._too_deep()
         self._check_not_hidden(name)
         self._open.append(open_child_directory(name, self._open[-1]))
         self._names.append(name)
+
+    def _too_deep(self) -> ToolError:
+        return ToolError(f"{_quoted(self._path)} is more than {MAX_DEPTH} directories deep; use a shorter path")
 
     def _follow(self, name: str) -> None:
         self._links += 1
