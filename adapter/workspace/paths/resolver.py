@@ -223,7 +223,7 @@ class _Walk:
         return self._resolve_name(name, status)
 
     def _walk(self, follow: bool) -> ResolvedPath:
-        if self._parents == "make" and len(self._pending) > MAX_DEPTH + 1 and ".." not in self._pending:
+        if self._parents != "exist" and len(self._pending) > MAX_DEPTH + 1 and ".." not in self._pending:
             raise self._too_deep()  # before a hundred folders are made, and removed again
         while self._pending:
             part = self._pending.popleft()
