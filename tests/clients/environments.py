@@ -13,9 +13,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from adapter.core.file_lock import try_lock
 
 SCRIPTS = Path(__file__).parent / "scripts"
 PAGE = Path(__file__).parents[2] / "docs" / "clients.md"
@@ -58,9 +61,16 @@ class Client:
         """Raises RuntimeError if the installation fails."""
         if self.is_node and self != NODE:
             NODE.install()
-        mark = self.folder / "installed"
-        if mark.exists() and mark.read_text(encoding="utf-8") == repr(self.packages):
-            return
+        self.folder.parent.mkdir(parents=True, exist_ok=True)
+        with (_home() / f"{self.name}.lock").open("ab") as lock:
+            while not try_lock(lock.fileno()):  # another test process installs it
+                time.sleep(0.1)
+            mark = self.folder / "installed"
+            if not mark.exists() or mark.read_text(encoding="utf-8") != repr(self.packages):
+                self._install_packages()
+                mark.write_text(repr(self.packages), encoding="utf-8")
+
+    def _install_packages(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
         if self.is_node:
@@ -73,7 +83,6 @@ class Client:
         else:
             _run([self.python, "-m", "venv", "env"], self.folder)
             _run(["env/bin/python", "-m", "pip", "install", "--quiet", *self.packages], self.folder)
-        mark.write_text(repr(self.packages), encoding="utf-8")
 
     @property
     def version(self) -> str:
