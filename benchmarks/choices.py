@@ -46,12 +46,10 @@ MAX_STRING = 200
 @dataclass(frozen=True, slots=True)
 class Way:
     """How a request is put. ``native``: as it came, to the server's own tool calling; ``own``: by the model's own
-    template, where it has a place for tools, and read by us. ``prompts``: a folder whose templates come before ours."""
+    template, where it has a place for tools, and read by us."""
 
     name: str
     constraint: Constraint | None = None
-    style: str | None = None
-    prompts: str | None = None
     parts: AssistSettings | None = None
     native: bool = False
     own: bool = False
@@ -111,9 +109,7 @@ def ask(client: ChatClient, case: Case, way: Way, max_tokens: int = MAX_TOKENS) 
     """What a client of `adapter serve` would get."""
     enforce = partial(constraint_fields, client.endpoint.kind, max_string=MAX_STRING)
     options = TranslationOptions(
-        prompt=PromptSettings(
-            format="hermes", style=way.style, prompts=way.prompts, own=client.own_prompt().own if way.own else None
-        ),
+        prompt=PromptSettings(format="hermes", own=client.own_prompt().own if way.own else None),
         constraints=ConstraintSettings(
             mode=way.constraint, enforce=enforce, waits_for_calls=client.endpoint.kind == "llama.cpp"
         ),

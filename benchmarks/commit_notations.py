@@ -25,10 +25,16 @@ from adapter.tools.operations import PatchFiles
 from adapter.workspace.context import open_context
 from adapter.workspace.files.edit_files import plan_files
 from benchmarks.commits import MAX_COMMITS, SUFFIXES, git_output, read_blob
-from benchmarks.omitted_code import COMMENTS, write_with_omissions
 
 CONTEXT = 3
 MAX_BYTES = 60_000
+COMMENTS = {
+    "#": (".py", ".rb", ".toml", ".yaml", ".yml", ".sh"),
+    "//": (".go", ".ts", ".tsx", ".js", ".mjs", ".rs", ".java", ".c", ".h", ".cs", ".kt"),
+}
+PHRASES = ("... existing code ...", "... rest of the code ...", "... (unchanged)", "...", "rest of the file unchanged")
+MIN_OMITTED = 3
+"""Minimum number of lines that a comment replaces."""
 Files: TypeAlias = dict[str, str]
 
 
@@ -201,9 +207,54 @@ def json_edits(commit: Commit, _: Random) -> str | None:
     return json.dumps({"edits": rows})
 
 
-def _with_omissions(random: Random, before: Sequence[str], after: Sequence[str], suffix: str) -> list[str] | None:
-    is_known = any(suffix in suffixes for suffixes in COMMENTS.values())
-    return write_with_omissions(random, before, after, suffix) if is_known and before != after else None
+def _write_with_omissions(random: Random, before: Sequence[str], after: Sequence[str], suffix: str) -> list[str] | None:
+    """Return the lines of ``after`` with comments in place of unchanged lines; None if no lines can be omitted.
+
+    Each change is shown with one to four unchanged lines around it, sometimes with the header of the class or function
+    around it or the start of the file, as models write it.
+    """
+    mark = next((mark for mark, suffixes in COMMENTS.items() if suffix in suffixes), None)
+    if mark is None or before == after:
+        return None
+    shown: set[int] = set()
+    if random.random() < 0.3:
+        shown.update(range(random.randint(2, 6)))
+    for hunk in changes(before, after):
+        first, last = hunk.new_start - random.randint(1, 4), hunk.new_end + random.randint(1, 4)
+        while first > 0 and not after[first].strip():
+            first -= 1
+        while last < len(after) and not after[last - 1].strip():
+            last += 1
+        shown.update(range(max(0, first), min(len(after), last)))
+        header = _header_above(after, max(0, first))
+        if header is not None and random.random() < 0.5:
+            shown.add(header)
+    phrase = random.choice(PHRASES)
+    written: list[str] = []
+    position = 0
+    for at in [*sorted(shown), len(after)]:
+        omitted = after[position:at]
+        if len(omitted) < MIN_OMITTED:
+            written += omitted
+        else:
+            next_line = next(
+                line for line in (*after[at : at + 1], *reversed(omitted)) if line.strip() or line is omitted[0]
+            )
+            indent = next_line[: len(next_line) - len(next_line.lstrip())]
+            written += [""] * (not omitted[0].strip()) + [f"{indent}{mark} {phrase}"] + [""] * (not omitted[-1].strip())
+        written += after[at : at + 1]
+        position = at + 1
+    return written if any(line.strip() == f"{mark} {phrase}" for line in written) else None
+
+
+def _header_above(lines: Sequence[str], index: int) -> int | None:
+    """Return the nearest line above that is indented less than the line at ``index`` and is no bracket."""
+    depth = len(lines[index]) - len(lines[index].lstrip())
+    for at in range(index - 1, -1, -1):
+        line = lines[at]
+        if line.strip() and len(line) - len(line.lstrip()) < depth:
+            return at if any(character.isalnum() for character in line) else None
+    return None
 
 
 def whole_files(commit: Commit, random: Random) -> str | None:
@@ -214,7 +265,7 @@ def whole_files(commit: Commit, random: Random) -> str | None:
     for path, text in commit.after.items():
         written = None
         if path in commit.before:
-            written = _with_omissions(random, _split(commit.before[path]), _split(text), Path(path).suffix)
+            written = _write_with_omissions(random, _split(commit.before[path]), _split(text), Path(path).suffix)
         is_shortened |= written is not None
         parts.append(
             f"{path}\n````\n{text.removesuffix(chr(10)) if written is None else chr(10).join(written)}\n````\n"

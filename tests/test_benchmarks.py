@@ -10,9 +10,7 @@ import pytest
 
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.parser import parse
-from adapter.prompting.system_prompt import system_prompt
-from adapter.protocols.translation_options import CLIENTS_TOOLS
-from benchmarks import bench_serve, fuzz_parse, prompt_cache, request_bombs, wordings, written_texts
+from benchmarks import bench_serve, fuzz_parse, prompt_cache, request_bombs, written_texts
 from benchmarks.bench_parse import LOOPS, TOOLS, file_call, repair_texts
 from benchmarks.fuzz_parse import Failure, Input, make, run_range, shortest
 from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_json
@@ -102,15 +100,3 @@ def test_bombs_are_answered_and_so_is_everybody_else(capsys):
         health, chats, answered = request_bombs.bombarded(address, clients=2, seconds=0.5)
         assert min(len(health), len(chats), answered - 1) >= 1
         assert request_bombs.peak_mb(process) > 10
-
-
-def test_each_wording_describes_calls_in_each_style(tmp_path):
-    """Each wording has its own words and the parsed form. The chance is that of a sign test."""
-    tools = wordings.requests()[0].tools
-    made = wordings.ways(wordings.STYLES, list(wordings.WORDINGS), tmp_path)
-    prompts = [
-        system_prompt(CLIENTS_TOOLS, "hermes", way.style or "", tools=tools, prompts=way.prompts) for way in made
-    ]
-    assert len(set(prompts)) == len(prompts) == len(wordings.STYLES) * len(wordings.WORDINGS)
-    assert all('<tool_call>\n{"name": ' in prompt and "read_file" in prompt for prompt in prompts)
-    assert (wordings.chance(0, 0), wordings.chance(5, 0), wordings.chance(2, 2)) == (1.0, 0.0625, 1.0)
