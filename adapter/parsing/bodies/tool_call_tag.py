@@ -25,6 +25,7 @@ from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import (
     Reader,
     StreamBuffer,
+    is_next,
     peek_after_space,
     peek_marker,
     peek_match,
@@ -58,6 +59,7 @@ _read_python = PythonBlock(CLOSE)
 _closing = MarkerSet(CLOSE)
 _after_prose = MarkerSet(OPEN, CLOSE, "<function=", "\n\n")
 _function = MarkerSet("<function=")
+_other_tags = MarkerSet("<invoke ", "<function_calls>", "<minimax:tool_call>", "<tool_calls>", "<tool_use>")
 _CLOSE_BEHIND_WORDS = re.compile(r"[^<\n]+</tool_call>", re.IGNORECASE)
 _MAY_BE_WORDS = re.compile(r"[^<\n]*+(?:<[/a-z_]*)?", re.IGNORECASE)
 _TELECHAT_PAIR = re.compile(r"[^\s<>{}]+\s*<param_key>")
@@ -178,6 +180,8 @@ def _read_unknown(source: StreamBuffer, span: list[str], context: ReadContext) -
     if context.at_line_start and (yield from find_open_name(source, context)) is not None:
         result = yield from read_xml_function(source, span, context)
         return (yield from _close(result, source, span)).adding(*_find_foreign_fixes("function", context))
+    if (yield from is_next(source, _other_tags)):
+        return TEXT  # a call that begins with a marker of its own
     marker = yield from peek_marker(source, _after_prose, PROSE_LIMIT)
     if marker.lower() == "<function=" and context.at_line_start:
         yield from take_through(source, _function, span)
