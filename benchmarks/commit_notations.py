@@ -28,6 +28,7 @@ from benchmarks.commits import MAX_COMMITS, SUFFIXES, git_output, read_blob
 
 CONTEXT = 3
 MAX_BYTES = 60_000
+MARK = "\ufeff"
 COMMENTS = {
     "#": (".py", ".rb", ".toml", ".yaml", ".yml", ".sh"),
     "//": (".go", ".ts", ".tsx", ".js", ".mjs", ".rs", ".java", ".c", ".h", ".cs", ".kt"),
@@ -82,7 +83,8 @@ def _listed(repository: Path) -> list[tuple[Path, str, list[list[str]]]]:
 def _read(repository: Path, name: str, rows: Sequence[Sequence[str]]) -> Commit | None:
     """Return the commit, or None if a file is no text, too long, or of a kind that is not edited.
 
-    Files without a final newline are left out, because most notations cannot tell them.
+    Files without a final newline are left out, because most notations cannot tell them, and so are those that get or
+    lose a byte order mark, which models do not see.
     """
     before, after = Files(), Files()
     for old, new, status, path in rows:
@@ -95,6 +97,8 @@ def _read(repository: Path, name: str, rows: Sequence[Sequence[str]]) -> Commit 
             except UnicodeDecodeError:
                 return None
             if not text.endswith("\n") or len(data) > MAX_BYTES or "\r" in text:
+                return None
+            if is_there and files is after and text.startswith(MARK) != before.get(path, text).startswith(MARK):
                 return None
             files |= {path: text} if is_there else {}
     is_varied = sum(path in after and before[path] != after[path] for path in before) >= 2

@@ -81,6 +81,10 @@ class TextDocument:
         """Return the line end of ``line``, else that of the line above, else the most frequent line end."""
         return self.ends[line] or (self.ends[line - 1] if line else "") or self.common_end
 
+    def normalize(self, new_text: str) -> str:
+        """Convert new text to the form of the view. An empty file gets the byte order mark of its new text."""
+        return normalize_newlines(new_text) if self.text else to_lf(new_text)
+
     def new_end(self, line: int) -> str:
         """Return the line end for a new line at ``line``.
 

@@ -45,7 +45,7 @@ class _Locator(PatchContext):
     ) -> None:
         super().__init__(search, patch, names)
         self.empty_old_text = empty_old_text
-        self.old, self.new = normalize_newlines(patch.old_text), normalize_newlines(patch.new_text)
+        self.old, self.new = normalize_newlines(patch.old_text), self.document.normalize(patch.new_text)
 
     def run(self) -> Resolution:
         if not self.old:

@@ -54,12 +54,13 @@ _NAME = re.compile(r"[^\W\d]\w*")
 
 class Piece(NamedTuple):
     """Consecutive lines of the new text, without blank lines at the ends. ``depth``: the indentation of the omission
-    above them; None for the first piece. ``is_last``: no omission follows them. ``blank_below``: the number of blank
-    lines after the last piece."""
+    above them; None for the first piece. ``is_last``: no omission follows them. ``blank_above``, ``blank_below``: the
+    number of blank lines before the first piece and after the last one."""
 
     lines: list[str]
     depth: int | None
     is_last: bool
+    blank_above: int = 0
     blank_below: int = 0
 
 

@@ -12,7 +12,8 @@ from functools import partial
 from itertools import pairwise
 
 from adapter.core.text.diffs import LineChange, changes
-from adapter.editing.document import TextDocument, format_line_range, normalize_newlines
+from adapter.core.text.lines import to_lf
+from adapter.editing.document import TextDocument, format_line_range
 from adapter.editing.matching.document_index import DocumentIndex
 from adapter.editing.matching.normalize import normalized_line
 from adapter.editing.matching.piece_placement import Piece, PiecePlacer
@@ -30,7 +31,8 @@ _ADVICE = "use the tool that writes whole files, or change only the intended lin
 
 def locate_whole_file(search: DocumentIndex, patch: WholeFileRewrite, names: ParameterNames) -> Resolution:
     """Return the edits that turn the file into ``patch.new_text``, or a rejection if it seems incomplete."""
-    document, new = search.document, split_view_lines(normalize_newlines(patch.new_text))
+    document = search.document
+    new = split_view_lines(to_lf(patch.new_text).removeprefix(document.mark))
     old = document.lines[: document.line_count]
     if not any(line.strip() for line in old):
         left_out = next(filter(is_omission_comment, new), None)
@@ -79,8 +81,8 @@ def _pieces(search: DocumentIndex, old: Sequence[str], new: Sequence[str]) -> It
         lines = new[start + 1 : end]
         span, is_last = _nonblank_span(lines), end == len(new)
         if span or not omissions:
-            blank_below = len(lines) - span.stop if is_last else 0
-            yield Piece([*lines[span.start : span.stop]] if omissions else [*lines], depth, is_last, blank_below)
+            blanks = (span.start if start < 0 else 0, len(lines) - span.stop if is_last else 0)
+            yield Piece([*lines[span.start : span.stop]] if omissions else [*lines], depth, is_last, *blanks)
         depth = indent_width(new[end]) if end < len(new) else None
 
 
@@ -96,11 +98,13 @@ def _match_pieces(old: Sequence[str], pieces: Sequence[Piece]) -> tuple[list[Lin
     changed: list[LineChange] = []
     written = 0
     for piece, (start, end, _) in zip(pieces, spans, strict=False):
-        hunks = changes(old[start:end], piece.lines)
-        if piece.is_last:  # the file ends like the piece
+        if piece.depth is None:  # the file begins like the piece
+            piece.lines[:0] = [""] * piece.blank_above
+            start = 0
+        if piece.is_last:
             piece.lines.extend([""] * piece.blank_below)
-            hunks = changes(old[start:], piece.lines)
-        for change in hunks:
+            end = len(old)
+        for change in changes(old[start:end], piece.lines):
             changed.append(
                 LineChange(
                     start + change.start, start + change.end, written + change.new_start, written + change.new_end
