@@ -20,6 +20,7 @@ from adapter.parsing.formats import get_format, guess_format
 from adapter.prompting.chat_template import ChatTemplateError
 from adapter.prompting.deriving.format_detection import DetectedFormat
 from adapter.prompting.template_capabilities import CAREFUL, TOOLS, TemplateCapabilities, probe_template
+from adapter.protocols.conversation_cache import Conversation
 from adapter.protocols.ollama import render_request
 from adapter.protocols.template_messages import template_messages, template_tool_definitions
 from adapter.protocols.template_prompt import TemplatePrompt
@@ -228,7 +229,7 @@ def render_system_prompt(process: TemplateWorker, system: str, ask: str, tools: 
         raise ChatTemplateError(found.explanation.removeprefix("in words: "))
     messages: list[Json] = [{"role": "system", "content": system}, {"role": "user", "content": ask}]
     format = get_format(detect_format(process.template).format or "hermes")
-    prepared = template_messages(messages, found.own.traits, format, tools).messages
+    prepared = template_messages(Conversation(messages), found.own.traits, format, tools).messages
     return process.render(prepared, template_tool_definitions([], tools, format)), process.render(prepared)
 
 

@@ -12,6 +12,7 @@ from adapter.conversation.message_rendering import Message
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.format import Format
 from adapter.parsing.formats import get_format
+from adapter.protocols.conversation_cache import Conversation
 from adapter.protocols.template_messages import template_messages, template_tool_definitions
 from adapter.protocols.template_prompt import TemplatePrompt, with_template_marks
 from adapter.tools.tool import ToolSet
@@ -32,6 +33,7 @@ class TemplateChat:
         """Return the messages, and the ``extra`` fields for `ChatClient.stream`, which include ``fields``."""
         written = {index: str(message["written"]) for index, message in enumerate(messages) if message.get("written")}
         plain = [{key: value for key, value in message.items() if key != "written"} for message in messages]
-        prompt = template_messages(plain, self.own.traits, self._format, self._tools, written=written, is_escaped=True)
+        conversation, traits = Conversation(plain), self.own.traits
+        prompt = template_messages(conversation, traits, self._format, self._tools, written=written, is_escaped=True)
         extra = {"tools": self._definitions, "preserved_tokens": list(self._format.special_tokens), **(fields or {})}
         return prompt.messages, with_template_marks(extra, self.own, prompt.written)

@@ -43,9 +43,10 @@ def prompt_limit(context_tokens: int) -> int:
 @dataclass(frozen=True, slots=True)
 class FittedMessages:
     """The messages to send. ``cuts``: numbers of shortened ``results``, summarized ``turns``, and shortened or omitted
-    ``messages``."""
+    ``messages``. ``indices``: the position of each message in the client's conversation, if there were cuts."""
 
     messages: Sequence[Json]
+    indices: Sequence[int] = ()
     cuts: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -73,7 +74,8 @@ def fit_messages(messages: Json, limit: int) -> FittedMessages:
     fitting.cut()
     if not fitting.cuts:
         return FittedMessages(messages)
-    return FittedMessages([each for each in fitting.messages if each is not None], fitting.cuts)
+    kept = [index for index, each in enumerate(fitting.messages) if each is not None]
+    return FittedMessages([fitting.messages[index] for index in kept], kept, fitting.cuts)
 
 
 def count_tokens(message: Json) -> int:

@@ -214,5 +214,5 @@ class ChoiceOutput:
         if self._request.is_native or is_one_of_several or self._cut_text is not None or not self._may_remember:
             return
         if verbatim != content and (content or self._calls.whole):
-            before = self._request.memory.hash_beginning(self._request.client.messages)
-            self._request.memory.remember(self._request.parsing.format, before, content, self._calls.whole, verbatim)
+            format, beginning = self._request.parsing.format, self._request.beginning
+            self._request.memory.remember(format, beginning, content, self._calls.whole, verbatim)

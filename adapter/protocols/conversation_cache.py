@@ -30,6 +30,30 @@ def hash_beginning(encoded: bytes) -> Blake2b:
 
 
 @dataclass(frozen=True, slots=True)
+class Conversation:
+    """The messages that are sent. ``encoded``: they, and what precedes them, as bytes; see `encode_messages`.
+    ``beginnings``: if they are a shortened conversation, the hash of the client's messages before each, and of all."""
+
+    messages: Json
+    encoded: bytes = b""
+    beginnings: Sequence[str] = ()
+
+    @classmethod
+    def shorten(cls, messages: Json, fitted: Sequence[Json], indices: Sequence[int]) -> Conversation:
+        """Return the ``fitted`` messages of a client. ``indices``: their positions in the client's ``messages``."""
+        hashes, beginning = list[str](), hash_beginning(b"")
+        for message in messages:
+            hashes.append(beginning.hexdigest())
+            beginning.update(encode_messages([message]))
+        beginnings = [*(hashes[index] for index in indices), beginning.hexdigest()]
+        return cls(fitted, encode_messages(list(zip(beginnings, fitted, strict=False))), beginnings)
+
+    def hash_before(self, index: int, beginning: Blake2b) -> str:
+        """Return the hash of the client's messages before one. ``beginning``: the hash of the sent messages before."""
+        return self.beginnings[index] if self.beginnings else beginning.hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
 class ConvertedMessages:
     """The ``messages`` for the model, made from the first ``count`` messages of the client.
 

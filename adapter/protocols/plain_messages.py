@@ -23,6 +23,7 @@ from adapter.protocols.conversation_cache import (
     NOTHING,
     Blake2b,
     CachedConversation,
+    Conversation,
     ConvertedMessages,
     encode_messages,
 )
@@ -33,39 +34,36 @@ from adapter.tools.tool import ToolSet
 
 @dataclass(frozen=True, slots=True)
 class PlainMessages:
-    """Messages for a model that reads plain text. ``digest``: the SHA-256 of their JSON."""
+    """Messages for a model that reads plain text. ``digest``: the SHA-256 of their JSON. ``beginning``: the
+    `hash_beginning` of the client's messages."""
 
     messages: list[JsonObject]
     digest: str
+    beginning: str
 
 
 def plain_messages(
-    messages: Json,
-    encoded: bytes,
-    format: Format,
-    system: str,
-    closing: str,
-    tools: ToolSet,
-    memory: VerbatimCallCache,
+    conversation: Conversation, format: Format, system: str, closing: str, tools: ToolSet, memory: VerbatimCallCache
 ) -> PlainMessages:
-    """Return ``messages`` for a model that reads plain text.
+    """Return a conversation for a model that reads plain text.
 
-    ``encoded``: the messages by `encode_messages`. ``tools``: the request's tools. ``system``: text appended to the
-    conversation's system message. ``closing``: a last user message. Calls in ``memory`` are shown exactly as the model
-    wrote them; other calls are encoded in ``format``. Raises RequestError.
+    ``tools``: the request's tools. ``system``: text appended to the conversation's system message. ``closing``: a last
+    user message. Calls in ``memory`` are shown exactly as the model wrote them; other calls are encoded in ``format``.
+    Raises RequestError.
     """
-    converted = _convert(messages, encoded, format, system, tools, memory)
+    converted = _convert(conversation, format, system, tools, memory)
     ending = converted.messages[-1:] + ([{"role": "user", "content": closing}] if closing else [])
     ending = list(_merge_user_messages(ending))
-    return PlainMessages(converted.messages[:-1] + ending, converted.digest(ending))
+    beginning = conversation.hash_before(-1, converted.beginning)
+    return PlainMessages(converted.messages[:-1] + ending, converted.digest(ending), beginning)
 
 
 def _convert(
-    messages: Json, encoded: bytes, format: Format, system: str, tools: ToolSet, memory: VerbatimCallCache
+    conversation: Conversation, format: Format, system: str, tools: ToolSet, memory: VerbatimCallCache
 ) -> ConvertedMessages:
     """Convert the messages of a conversation, except those of its last request, which were converted before."""
-    key = (format, tools, system)
-    found = memory.plain_messages.find(encoded, key)
+    messages, key = conversation.messages, (format, tools, system)
+    found = memory.plain_messages.find(conversation.encoded, key)
     before = found.built if found is not None else NOTHING
     if found is not None and before.count == len(messages):
         return before
@@ -73,13 +71,13 @@ def _convert(
         before = NOTHING
     names = dict(before.names)
     beginning = before.beginning.copy()
-    plain = list(_plain(messages, before.count, beginning, names, format, tools, memory))
+    plain = list(_plain(conversation, before.count, beginning, names, format, tools, memory))
     added = list(_merge_user_messages(list(with_system(plain, "first"))))
     if system and not before.count:
         own = added.pop(0) if added and added[0]["role"] == "system" else {"role": "system", "content": ""}
         added.insert(0, {**own, "content": concat_content(own["content"], system, "\n\n")})
     converted = before.extend(len(messages), added, names, beginning)
-    memory.plain_messages.store(CachedConversation(encoded, key, converted), found)
+    memory.plain_messages.store(CachedConversation(conversation.encoded, key, converted), found)
     return converted
 
 
@@ -88,7 +86,7 @@ def _is_answer(message: Json) -> bool:
 
 
 def _plain(
-    messages: Json,
+    conversation: Conversation,
     start: int,
     beginning: Blake2b,
     names: dict[str, str],
@@ -105,15 +103,16 @@ def _plain(
     def escape_again(text: str) -> str:
         return escape(unescape_control_tokens(text))
 
-    def recall(content: Content, calls: Sequence[Call]) -> Content | None:
-        return memory.recall(format.name, beginning.hexdigest(), content, calls) if isinstance(content, str) else None
+    def recall(index: int, content: Content, calls: Sequence[Call]) -> Content | None:
+        before = conversation.hash_before(index, beginning)
+        return memory.recall(format.name, before, content, calls) if isinstance(content, str) else None
 
-    for path, message, content in read_messages(messages, start):
+    for index, (path, message, content) in enumerate(read_messages(conversation.messages, start), start):
         role = message["role"]
         if role == "assistant" and message.get("tool_calls"):
             calls = calls_of(message["tool_calls"], f"{path}.tool_calls")
             names |= {call_id: name for call_id, name, _ in calls}
-            if not (verbatim := recall(content, calls)):
+            if not (verbatim := recall(index, content, calls)):
                 pairs = [(name, map_strings(escape_again, arguments)) for _, name, arguments in calls]
                 verbatim = concat_content(content, format.encode_calls(pairs), "\n")
             yield {"role": "assistant", "content": verbatim}
@@ -127,7 +126,7 @@ def _plain(
             # Keep fields such as `name`, but not past reasoning, which no template shows to the model.
             fields = {key: value for key, value in message.items() if key not in _DROPPED}
             if role == "assistant":
-                content = recall(content, []) or content
+                content = recall(index, content, []) or content
             if role == "user":
                 content = with_texts(escape, content)
             yield {**fields, "role": "system" if role == "developer" else role, "content": content}

@@ -8,7 +8,7 @@ from functools import lru_cache
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.format import Format
 from adapter.prompting.system_prompt import new_prompt_session, system_prompt
-from adapter.protocols.conversation_cache import encode_messages, hash_messages
+from adapter.protocols.conversation_cache import Conversation, hash_messages
 from adapter.protocols.openai_chat_fields import passthrough_fields
 from adapter.protocols.openai_errors import RequestError, require_type
 from adapter.protocols.plain_messages import plain_messages
@@ -27,12 +27,13 @@ text."""
 
 @dataclass(frozen=True, slots=True)
 class PromptedRequest:
-    """The request body with its prompt. ``messages``: also in ``body``. ``turn``, ``shortened``: see
+    """The request body with its prompt. ``messages``: also in ``body``. ``turn``, ``beginning``, ``shortened``: see
     `TranslatedRequest`. ``own``: the template prompt; None for a text prompt."""
 
     body: JsonObject
     messages: list[JsonObject]
     turn: str
+    beginning: str
     own: TemplatePrompt | None
     shortened: str = ""
 
@@ -51,13 +52,10 @@ def build_prompt(request: ToolRequest, options: TranslationOptions, enforcement:
         raise RequestError(NOT_OWN, "tools")
     else:
         system = _prompt(shown, request.format, options.style_used, options.prompt.prompts) if request.allowed else ""
-        fitted = options.budgets_for(request.body).fit(request.messages, system)
-        encoded = request.encoded if fitted.messages is request.messages else encode_messages(fitted.messages)
-        plain = plain_messages(
-            fitted.messages, encoded, request.format, system, instruction, request.described, options.memory
-        )
+        conversation, shortened = _fit(request, options, system)
+        plain = plain_messages(conversation, request.format, system, instruction, request.described, options.memory)
         body = {**options.fields, **passthrough_fields(request.body), "messages": plain.messages}
-        prompted = PromptedRequest(body, plain.messages, plain.digest, None, fitted.summary)
+        prompted = PromptedRequest(body, plain.messages, plain.digest, plain.beginning, None, shortened)
     if request.allowed and request.format.stop_sequences:
         prompted.body["stop"] = _merge_stops(request.body.get("stop"), request.format.stop_sequences)
     return prompted
@@ -77,20 +75,23 @@ def _build_template_prompt(
     plain = passthrough_fields(request.body)
     if request.allowed:
         plain["tools"] = template_tool_definitions(request.body.get("tools"), shown, request.format)
-    fitted = options.budgets_for(request.body).fit(request.messages, plain.get("tools"))
+    conversation, shortened = _fit(request, options, plain.get("tools"))
     rendered = template_messages(
-        fitted.messages,
-        own.traits,
-        request.format,
-        request.described,
-        encoded=request.encoded if fitted.messages is request.messages else encode_messages(fitted.messages),
-        closing=closing,
-        memory=options.memory,
+        conversation, own.traits, request.format, request.described, closing=closing, memory=options.memory
     )
     if "llama.cpp" in (own.transport, own.server):
         plain["preserved_tokens"] = list(request.format.special_tokens)
     body = with_template_marks({**options.fields, **plain, "messages": rendered.messages}, own, rendered.written)
-    return PromptedRequest(body, rendered.messages, hash_messages(request.encoded), own, fitted.summary)
+    turn = hash_messages(request.encoded)
+    return PromptedRequest(body, rendered.messages, turn, rendered.beginning, own, shortened)
+
+
+def _fit(request: ToolRequest, options: TranslationOptions, rest: Json) -> tuple[Conversation, str]:
+    """Return the conversation within its budget, and its cuts. ``rest``: the rest of the prompt."""
+    fitted = options.budgets_for(request.body).fit(request.messages, rest)
+    if not fitted.cuts:
+        return Conversation(request.messages, request.encoded), ""
+    return Conversation.shorten(request.messages, fitted.messages, fitted.indices), fitted.summary
 
 
 def _instruction(request: ToolRequest) -> str:

@@ -25,6 +25,7 @@ from adapter.prompting.template_capabilities import TemplateCapabilities, is_mis
 from adapter.protocols.conversation_cache import (
     Blake2b,
     CachedConversation,
+    Conversation,
     ReadTemplateMessages,
     encode_messages,
 )
@@ -43,32 +44,33 @@ class TemplateMessages:
     """
 
     messages: list[JsonObject]
-    written: Mapping[str, str] = field(default_factory=dict)
+    written: Mapping[str, str]
+    beginning: str
+    """`hash_beginning` of the client's messages."""
 
 
 def template_messages(
-    messages: Json,
+    conversation: Conversation,
     traits: TemplateCapabilities,
     format: Format,
     tools: ToolSet,
     *,
-    encoded: bytes = b"",
     closing: str = "",
     memory: VerbatimCallCache | None = None,
     written: Mapping[int, str] | None = None,
     is_escaped: bool = False,
 ) -> TemplateMessages:
-    """Return ``messages`` for the chat template. ``encoded``: the messages by `encode_messages`; those that ``memory``
-    knows are not read again. ``closing``: an additional user message at the end.
+    """Return a conversation for the chat template. If it is encoded, the messages that ``memory`` knows are not read
+    again. ``closing``: an additional user message at the end.
 
     Calls in ``memory``, or in a message whose index is in ``written``, are replaced by the text that the model wrote if
     the template inserts text unchanged. ``is_escaped``: the messages are already escaped. Raises RequestError.
     """
-    memory, key = memory or VerbatimCallCache(), (traits, format, tools)
+    memory, key, encoded = memory or VerbatimCallCache(), (traits, format, tools), conversation.encoded
     found = memory.template_messages.find(encoded, key) if encoded else None
     state = found.built.copy() if found is not None else ReadTemplateMessages()
     reader = _MessageReader(traits, format, tools, memory, written or {}, is_escaped, state)
-    state.messages.extend(reader.read(messages, len(state.messages), state.beginning))
+    state.messages.extend(reader.read(conversation, len(state.messages), state.beginning))
     if encoded:
         memory.template_messages.store(CachedConversation(encoded, key, state), found)
     converted = [*state.messages]
@@ -82,7 +84,7 @@ def template_messages(
         converted = list(_alternating(converted))
     if traits.between is not None:
         converted = list(_with_answers(converted, traits.between))
-    return TemplateMessages(converted, state.written)
+    return TemplateMessages(converted, state.written, conversation.hash_before(-1, state.beginning))
 
 
 def template_tool_definitions(definitions_json: Json, shown: ToolSet, format: Format) -> list[Json]:
@@ -134,11 +136,11 @@ class _MessageReader:
     def __post_init__(self) -> None:
         self._closed_format = _closed_by(self.format, self.traits.closers)
 
-    def read(self, messages: Json, start: int, beginning: Blake2b) -> Iterator[JsonObject]:
-        for index, (path, message, content) in enumerate(read_messages(messages, start), start):
+    def read(self, conversation: Conversation, start: int, beginning: Blake2b) -> Iterator[JsonObject]:
+        for index, (path, message, content) in enumerate(read_messages(conversation.messages, start), start):
             role = message["role"]
             if role == "assistant":
-                yield self._answer(message, content, index, path, beginning.hexdigest())
+                yield self._answer(message, content, index, path, conversation.hash_before(index, beginning))
             elif role in ("tool", "function"):
                 yield self._result(message, content)
             else:

@@ -116,6 +116,7 @@ def _translate(request: ToolRequest, options: TranslationOptions) -> TranslatedR
         body=body,
         shortened=prompted.shortened,
         turn=prompted.turn,
+        beginning=prompted.beginning,
         parsing=replace(
             translated.parsing,
             policy=APPROVED.name if enforcement.fields else options.policy,  # enforced calls may have no markers

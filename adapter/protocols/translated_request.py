@@ -117,6 +117,8 @@ class TranslatedRequest:
     body: JsonObject
     tools: ToolSet
     turn: str = ""
+    beginning: str = ""
+    """`hash_beginning` of the client's messages, by which ``memory`` knows the answer."""
     shortened: str = ""
     """The cuts that made the conversation fit into its budget, as a header's value."""
     reasoning_budget: int | None = None

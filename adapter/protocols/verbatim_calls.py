@@ -7,15 +7,9 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from adapter.conversation.guardrails.call_history import ReadMessages
-from adapter.core.events import Json, JsonObject
+from adapter.core.events import JsonObject
 from adapter.core.text.text_cache import TextCache
-from adapter.protocols.conversation_cache import (
-    ConversationCache,
-    ConvertedMessages,
-    ReadTemplateMessages,
-    encode_messages,
-    hash_beginning,
-)
+from adapter.protocols.conversation_cache import ConversationCache, ConvertedMessages, ReadTemplateMessages
 
 Call: TypeAlias = tuple[str, str, JsonObject]
 """The id, name and arguments of a call."""
@@ -44,13 +38,6 @@ class VerbatimCallCache:
         begin with such."""
         found = self.histories.find(encoded)
         return len(encoded) - len(found.encoded) if found is not None else None
-
-    def hash_beginning(self, messages: Json) -> str:
-        """Return `hash_beginning` of ``messages``, which is known if they have been converted."""
-        encoded = encode_messages(messages)
-        found = self.plain_messages.find(encoded) or self.template_messages.find(encoded)
-        is_known = found is not None and len(found.encoded) == len(encoded)
-        return (found.built.beginning if found is not None and is_known else hash_beginning(encoded)).hexdigest()
 
     def remember(self, format: str, before: str, content: str, calls: Sequence[Call], text: str) -> None:
         """Store ``text``, which the model wrote, for the ``content`` and ``calls`` that the client got."""

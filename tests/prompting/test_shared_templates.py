@@ -9,6 +9,7 @@ import pytest
 from adapter.backends.prompt_discovery import probe_capabilities
 from adapter.parsing.formats import get_format, guess_format
 from adapter.prompting.chat_template import ChatTemplate, ChatTemplateError, render_chat_template
+from adapter.protocols.conversation_cache import Conversation
 from adapter.protocols.template_messages import template_messages, template_tool_definitions
 from adapter.protocols.tool_definitions import parse_tool_set
 from benchmarks.conversations import CONVERSATIONS, MANY, TOKENS, WEATHER, must_show
@@ -36,7 +37,7 @@ def prompt_of(source, messages, tools):
         pytest.skip("no place for tools")
     format = get_format(guess_format(None, source) or "hermes")
     known = parse_tool_set(tools)
-    told = template_messages(messages, traits, format, known)
+    told = template_messages(Conversation(messages), traits, format, known)
     return filled(source, told.messages, template_tool_definitions(tools, known, format))
 
 

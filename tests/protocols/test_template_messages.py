@@ -9,7 +9,7 @@ from adapter.parsing.formats import get_format
 from adapter.prompting.chat_template import ChatTemplate, render_chat_template
 from adapter.prompting.escaping import unescape_control_tokens
 from adapter.prompting.template_capabilities import TemplateCapabilities
-from adapter.protocols.conversation_cache import encode_messages, hash_beginning
+from adapter.protocols.conversation_cache import Conversation, encode_messages, hash_beginning
 from adapter.protocols.openai_errors import RequestError
 from adapter.protocols.template_messages import template_messages, template_tool_definitions
 from adapter.protocols.verbatim_calls import VerbatimCallCache
@@ -47,8 +47,9 @@ def result(path, content="text"):
     return {"role": "tool", "tool_call_id": f"call_{path}", "content": content}
 
 
-def told(messages, traits=None, **more):
-    return template_messages(messages, traits or TemplateCapabilities(), FORMAT, TOOLS, **more).messages
+def told(messages, traits=None, encoded=b"", **more):
+    conversation = Conversation(messages, encoded)
+    return template_messages(conversation, traits or TemplateCapabilities(), FORMAT, TOOLS, **more).messages
 
 
 def roles(messages):
@@ -162,7 +163,7 @@ def test_verbatim_text_is_inserted():
     before = hash_beginning(encode_messages([ASKED])).hexdigest()
     memory.remember("hermes", before, "", [("call_a", "read_file", {"path": "a"})], written)
     talk = [ASKED, called("a", content=""), result("a")]
-    shown = template_messages(talk, TemplateCapabilities(as_text=True), FORMAT, TOOLS, memory=memory)
+    shown = template_messages(Conversation(talk), TemplateCapabilities(as_text=True), FORMAT, TOOLS, memory=memory)
     assert shown.written == {shown.messages[1]["content"]: written}
     assert "tool_calls" in told(talk, memory=memory)[1]
 

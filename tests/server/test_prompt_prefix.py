@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -226,3 +227,27 @@ def converse(client: Any, upstream: TemplateServer, url: str, fields: dict[str, 
             client.ask(f"Question {number}?")
         upstream.answer_with(text)
         calls = client.take(send(url + client.path, {**client.body(), **fields}))
+
+
+@pytest.mark.parametrize("server", ["llama.cpp", "koboldcpp", "text prompt"])
+def test_what_the_model_wrote_stays_after_results_were_shortened(server, tmp_path):
+    """Forty calls in a spelling that no encoder produces: each is repeated byte for byte, also after a cut."""
+    kind, options = SERVERS[server]
+    client, written_texts, cuts = Chat(), [], []
+    with serving_template(kind, [*options, "--context-budget", "8000"], tmp_path) as (upstream, url):
+        client.ask("Read every file.")
+        for number in range(40):
+            text = "I look.\n" + written(f'{{"arguments":{{"path":"\\u00e4{number}.py"}},"name":"read_file"}}')
+            upstream.answer_with(text)
+            written_texts.append(text)
+            with urlopen(Request(url + client.path, json.dumps(client.body()).encode())) as response:
+                cuts.append(response.headers["adapter-shortened"])
+                calls = client.take([json.loads(response.read())])
+            client.give(dict.fromkeys(calls, "1: x = 1\n" * 100))
+    prompts = upstream.prompts
+    assert cuts[0] is None
+    assert cuts[-1].startswith("results=")
+    for number, (before, after) in enumerate(pairwise(prompts)):
+        assert written_texts[number] in after
+        if cuts[number] == cuts[number + 1]:
+            assert after.startswith(before + written_texts[number])
