@@ -65,13 +65,8 @@ class CallEventFactory:
 
     def build_held_calls(self, result: BodyResult, raw: str, *, is_marked: bool) -> list[Event]:
         """Return the events to emit for ``raw`` if only calls follow it. `find_rejection` has accepted ``raw``."""
-        unknown_name = self._find_unknown_name(result)
-        if unknown_name:
-            return [InvalidToolCall(raw, self._tools.explain_unknown(unknown_name), unknown_name)]
-        events = self.build_events(result, raw)
-        if is_marked or self._policy.unmarked != "reads":
-            return events
-        return [self._require_markers(event) for event in events]
+        needs_markers = not is_marked and self._policy.unmarked == "reads"
+        return [self._check_held(event, needs_markers) for event in self.build_events(result, raw)]
 
     def make_next_id(self, raw: str) -> str:
         """Return the id that the next call will have if its text is ``raw``."""
@@ -82,12 +77,15 @@ class CallEventFactory:
         names = (self.normalize(call.name, call.arguments)[0] for call in result.calls if self._tools)
         return next((name for name in names if self._tools.match(name) is None), "")
 
-    def _require_markers(self, event: Event) -> Event:
-        """Return ``event``, or an error with the correct spelling if a call without markers could change data."""
+    def _check_held(self, event: Event, needs_markers: bool) -> Event:
+        """Return ``event``, or an error if it calls an unknown tool, or could change data but needs markers for that.
+        """
         if not isinstance(event, ToolCall):
             return event
         tool = self._tools.match(event.name)
-        if tool is None or tool.effect == "read":
+        if tool is None and self._tools:
+            return InvalidToolCall(event.raw, self._tools.explain_unknown(event.name), event.name)
+        if tool is None or tool.effect == "read" or not needs_markers:
             return event
         right = self._format.encode_calls([(event.name, event.arguments)])
         error = f"{event.name} can change data, so its call needs its markers and no code fence. Write it like this:"
