@@ -12,7 +12,7 @@ REJECTION_REASONS: dict[str, str] = {
     "no-body": "no call follows the marker",
     "no-markers": "it lacks its format's markers, and the policy requires them",
     "text-follows": "it lacks its format's markers, and text follows it",
-    "unknown-tool": "it lacks its format's markers and does not name a tool of this session",
+    "unknown-tool": "it does not name a tool of this session, and lacks its format's markers or is in a sentence",
     "in-text": "it is in the middle of a line of text; calls begin a line",
     "unknown-form": "it names a tool, but no format writes calls like this",
     "placeholder": "it lacks its format's markers and its values are placeholders, as in an example",

@@ -78,8 +78,7 @@ class CallEventFactory:
         return next((name for name in names if self._tools.match(name) is None), "")
 
     def _check_held(self, event: Event, needs_markers: bool) -> Event:
-        """Return ``event``, or an error if it calls an unknown tool, or could change data but needs markers for that.
-        """
+        """Return ``event``, or an error for the model if it calls an unknown tool, or needs markers and lacks them."""
         if not isinstance(event, ToolCall):
             return event
         tool = self._tools.match(event.name)

@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 
 from adapter.parsing.format import BodyResult
+from adapter.parsing.marker_set import markers_for
+from adapter.parsing.marker_tables import MarkerTables
 from adapter.parsing.parse_state import ParseState
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space, wait_for_character
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, is_next, skip_space, take_marker, wait_for_character
 from adapter.tools.tool import ToolSet
 
 LIMIT = 400
@@ -41,6 +43,26 @@ def is_mere_mention(raw: str, marker: str, result: BodyResult, tools: ToolSet, *
     if _BEGINS_JSON.match(body) or _INNER_TOKEN.search(body):
         return False
     return not any(tools.match(word) for word in _WORD.findall(body))
+
+
+def take_mentioned_closers(
+    source: StreamBuffer, tables: MarkerTables, result: BodyResult, tools: ToolSet
+) -> Reader[str | None]:
+    """Take and return the closing markers after complete calls within a line, if the calls are part of a sentence.
+
+    They are if the session has none of their tools, and text, and no other marker, follows in their last line.
+    Otherwise takes nothing and returns None.
+    """
+    if not tools or not result.calls or any(tools.match(call.name) for call in result.calls):
+        return None
+    closers = markers_for(*tables.stray_closers, *tables.fallback_closers)
+    taken, ahead = "", list[str]()
+    while (following := (yield from skip_space(source, ahead))) and (yield from take_marker(source, closers, ahead)):
+        taken = "".join(ahead)
+    space = "".join(ahead)[len(taken) :]
+    is_mentioned = following != "" and "\n" not in space and not (yield from is_next(source, tables.text_markers))
+    source.push_back(space if is_mentioned else taken + space)
+    return taken if is_mentioned else None
 
 
 def is_stray_closer(source: StreamBuffer, state: ParseState) -> Reader[bool]:

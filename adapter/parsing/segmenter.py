@@ -25,7 +25,7 @@ from adapter.parsing.format import TEXT, BodyReader, BodyResult, CallOpener, For
 from adapter.parsing.markdown_context import FENCE
 from adapter.parsing.marker_set import markers_for
 from adapter.parsing.marker_tables import INVENTED_RESULT, LINE_STARTS, build_marker_tables
-from adapter.parsing.mention_detection import begins_block, is_mere_mention, is_stray_closer
+from adapter.parsing.mention_detection import begins_block, is_mere_mention, is_stray_closer, take_mentioned_closers
 from adapter.parsing.opaque_sections import discard_rest, read_echoed_result, read_opaque_section
 from adapter.parsing.parse_policy import ParsePolicy
 from adapter.parsing.parse_state import (
@@ -329,13 +329,13 @@ class Segmenter:
         span = [marker]
         result, progress = yield from self._read_body(opener.read, span, is_marked=True)
         raw = "".join(span)
-        if (
-            not self._context.at_line_start
-            and not self._source.was_cut
-            and is_mere_mention(raw, marker, result, self._context.tools, is_glued=not any(self._state.space))
-        ):
-            self._source.push_back(raw[len(marker) :])
-            raw, result = marker, TEXT
+        reason, tools = "no-body", self._context.tools
+        if not self._context.at_line_start and not self._source.was_cut:
+            if is_mere_mention(raw, marker, result, tools, is_glued=not any(self._state.space)):
+                self._source.push_back(raw[len(marker) :])
+                raw, result = marker, TEXT
+            elif (rest := (yield from take_mentioned_closers(self._source, self._tables, result, tools))) is not None:
+                raw, result, reason = raw + rest, TEXT, "unknown-tool"
         if result.not_a_call and raw.lower() in self._tables.stray_closers:
             yield from self._handle_part(raw.lower(), raw)
             return
@@ -344,7 +344,8 @@ class Segmenter:
             if is_known and (yield from self._wrapped.reread(marker, raw)):
                 return
             if is_known:
-                self._output.reject("no-body", *self._source.last_span(len(raw)))
+                self._state.is_quoting |= not self._context.at_line_start
+                self._output.reject(reason, *self._source.last_span(len(raw)))
             self._output.add_text(raw)
             return
         self._output.commit_held()

@@ -75,6 +75,24 @@ def test_quoted_call_of_several_lines_keeps_its_closing_tags(format):
         assert content.count("</") == text.count("</")
 
 
+OWN_MESSAGE = ("harmony", "muse_glimmer", "functionary_v2", "hyperclovax")
+"""Formats whose calls begin with the header of a further message, which no sentence contains."""
+UNMARKED = ("glm4_0414", "pythonic", "tool_elements")
+"""Formats whose calls only the name of a tool shows."""
+
+
+@pytest.mark.parametrize("format", sorted({*FORMATS} - {*OWN_MESSAGE}))
+@pytest.mark.parametrize("sentence", ["I could write {} there, for example.", "He asks for {}. Then more."])
+def test_call_of_unknown_tool_in_sentence_is_text(format, sentence):
+    """With a reason. At the end of a line it is an error, which tells the model about the name."""
+    call = get_format(format).encode_calls([("get_frogs", {"n": 1})]).strip()
+    for text in (sentence.replace("{}", call), sentence.replace("{}", call.replace("\n", " "))):
+        for expected_format in (format, None):
+            turn = parse(text, TOOLS, expected_format, "stop", generation_prompt="")
+            assert (turn.calls, turn.invalid, turn.content) == ((), (), text)
+            assert turn.rejected or format in UNMARKED
+
+
 @pytest.mark.parametrize(
     "text",
     [
