@@ -12,7 +12,7 @@ import re
 
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.strict import decode_strict, is_encodable
-from adapter.parsing.format import ReadContext
+from adapter.parsing.format import BodySource
 from adapter.tools.call_shapes import ABOUT_KEYS, NAME_KEYS, Normalizer
 from adapter.tools.coercion import has_schema_type
 from adapter.tools.tool import Tool
@@ -51,8 +51,8 @@ class ArgumentStream:
     ``start``: offset in the model's text of the first character that is passed to `feed`.
     """
 
-    def __init__(self, context: ReadContext, normalize: Normalizer, start: int) -> None:
-        self._context, self._normalize, self._start = context, normalize, start
+    def __init__(self, source: BodySource, normalize: Normalizer, start: int) -> None:
+        self._source, self._normalize, self._start = source, normalize, start
         self.name: str | None = None
         self._tool: Tool | None = None
         self._text = ""  # text that was not emitted yet
@@ -97,7 +97,7 @@ class ArgumentStream:
 
     def _find_start(self) -> bool:
         """Find the call's name and the beginning of its arguments. Return whether both were found."""
-        json_call = self._context.json_call
+        json_call = self._source.json_call
         if json_call is None:
             self._has_stopped = len(self._text) > WAIT_LIMIT
             return False
@@ -107,8 +107,8 @@ class ArgumentStream:
             self._has_stopped = len(self._text) - start > WAIT_LIMIT
             return False
         name = json_call.name or match["name"].strip()
-        self._tool = self._context.tools.match(name)
-        is_known = self._tool is not None or not self._context.tools
+        self._tool = self._source.tools.match(name)
+        is_known = self._tool is not None or not self._source.tools
         if not is_known or (json_call.name is None and match["key"] != json_call.arguments_key):
             self._has_stopped = True
             return False

@@ -10,7 +10,7 @@ from adapter.core.json.decode import decode_json
 from adapter.core.json.strict import DecodedJson as Value
 from adapter.core.json.strict import decode_strict
 from adapter.parsing.fallback_readers import MAX_GIVEN_BACK
-from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyResult, ReadContext
+from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyResult, BodySource
 from adapter.parsing.json_scanner import (
     BRACKETS,
     MAX_ATTEMPTS,
@@ -23,7 +23,7 @@ from adapter.parsing.json_scanner import (
     scan_json_value,
 )
 from adapter.parsing.marker_set import markers_for
-from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer, skip_space, take_until
+from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer
 from adapter.tools.call_shapes import ABOUT_KEYS, ARGUMENT_KEYS, NAME_KEYS, NESTING_KEYS, looks_like_call
 from adapter.tools.tool import ToolSet
 
@@ -53,33 +53,31 @@ class UntaggedJson:
         self._tokens = markers_for(*QUOTES, *BRACKETS, *ends)
         self._ends = markers_for(*ends) if ends else None
 
-    def __call__(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    def __call__(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
         start = len(span)
-        char = yield from skip_space(source, span)
-        if char not in ("{", "[") or not (self.after_marker or (yield from self._begins_call(source, context))):
+        char = yield from source.skip_space(span)
+        if char not in ("{", "[") or not (self.after_marker or (yield from self._begins_call(source))):
             return TEXT
         if self.after_marker:
-            context.begin_json(source.offset, self.name, self.arguments_key)
+            source.begin_json(source.offset, self.name, self.arguments_key)
         offset = sum(map(len, span))
-        values, error = yield from self._take_values(source, span, context)
-        if not values and not self.after_marker and source.final and _names_tool("".join(span), context):
+        values, error = yield from self._take_values(source, span)
+        if not values and not self.after_marker and source.final and _names_tool("".join(span), source.tools):
             return CUT
-        if not values or not (self.after_marker or _are_calls(values, context.tools)):
+        if not values or not (self.after_marker or _are_calls(values, source.tools)):
             if not self.after_marker:
                 return TEXT
             if self.name is not None or source.was_cut:
                 return BodyResult(error=error or CUT_OFF)
-            return salvage_calls("".join(span[start:]), error or CUT_OFF, self.arguments_key, context)
+            return salvage_calls("".join(span[start:]), error or CUT_OFF, self.arguments_key, source.tools)
         try:
             if self.name is not None:
                 return build_call_from_arguments(self.name, values, offset)
-            return build_calls_from_json(values, self.arguments_key, context, offset)
+            return build_calls_from_json(values, self.arguments_key, source.tools, offset)
         except FormatError as fault:
             return BodyResult(error=f"the call cannot be read: {fault}") if self.after_marker else TEXT
 
-    def _take_values(
-        self, source: StreamBuffer, span: list[str], context: ReadContext
-    ) -> Reader[tuple[list[Value], str | None]]:
+    def _take_values(self, source: BodySource, span: list[str]) -> Reader[tuple[list[Value], str | None]]:
         """Parse values separated by semicolons or commas, up to the first that cannot be parsed.
 
         Returns the parsed values and the error of the value that cannot be parsed; the error is None if the text was
@@ -112,15 +110,15 @@ class UntaggedJson:
                         break
                     attempts += 1  # stray quotes: the brackets may balance again further on
                     continue
-                if bracket in BRACKETS and context.reread_characters <= MAX_GIVEN_BACK:
-                    context.reread_characters += _give_back_next(source, piece, value.end)
+                if bracket in BRACKETS and source.reread_characters <= MAX_GIVEN_BACK:
+                    source.reread_characters += _give_back_next(source, piece, value.end)
             values.append(Value(value.value, start + value.end, value.fixes))
             gap: list[str] = []
-            char = yield from skip_space(source, gap)
+            char = yield from source.skip_space(gap)
             if char and char in ";," and self.name is None:
                 gap.append(char)
                 source.position += 1
-                char = yield from skip_space(source, gap)
+                char = yield from source.skip_space(gap)
             span.extend(piece)
             if char != "{" or self.name is not None:
                 source.push_back("".join(gap))
@@ -167,11 +165,11 @@ class UntaggedJson:
         piece[:] = [text[: span[0]]]
         source.push_back(text[span[0] :])
 
-    def _begins_call(self, source: StreamBuffer, context: ReadContext) -> Reader[bool]:
+    def _begins_call(self, source: BodySource) -> Reader[bool]:
         """Return whether the first key may begin a call. If not, the JSON is an answer and may be shown at once."""
         ahead: list[str] = []
         brackets = 0
-        while (char := (yield from skip_space(source, ahead))) and char in "{[" and brackets < MAX_OPENING:
+        while (char := (yield from source.skip_space(ahead))) and char in "{[" and brackets < MAX_OPENING:
             brackets += 1
             ahead.append(char)
             source.position += 1
@@ -179,9 +177,9 @@ class UntaggedJson:
         if char in _KEY_QUOTES:
             ahead.append(char)
             source.position += 1
-            key = yield from take_until(source, _KEY_QUOTES[char], 64, ahead)
+            key = yield from source.take_until(_KEY_QUOTES[char], 64, ahead)
         source.push_back("".join(ahead))
-        return key is not None and (key in CALL_KEYS or key in context.tools)
+        return key is not None and (key in CALL_KEYS or key in source.tools)
 
 
 def _take_complete(source: StreamBuffer, span: list[str]) -> Value | None:
@@ -225,10 +223,10 @@ def _lacks_only_brackets(text: str) -> bool:
 _NAME = re.compile(r'[\[\s]*\{\s*"(?:name|tool|tool_name|function)"\s*:\s*"([^"\\]{1,200})"\s*,')
 
 
-def _names_tool(text: str, context: ReadContext) -> bool:
+def _names_tool(text: str, tools: ToolSet) -> bool:
     """Return whether ``text``, an incomplete value, begins with the name of a tool of this session."""
     name_match = _NAME.match(text)
-    return name_match is not None and context.tools.match(name_match.group(1)) is not None
+    return name_match is not None and tools.match(name_match.group(1)) is not None
 
 
 def _are_calls(values: list[Value], tools: ToolSet) -> bool:

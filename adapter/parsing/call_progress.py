@@ -10,8 +10,7 @@ from functools import lru_cache
 from adapter.core.events import Event, InvalidToolCall, ToolCall, ToolCallDelta, ToolCallProgress
 from adapter.parsing.argument_stream import ArgumentStream
 from adapter.parsing.call_events import CallEventFactory
-from adapter.parsing.format import ReadContext
-from adapter.parsing.stream_buffer import StreamBuffer
+from adapter.parsing.format import BodySource
 from adapter.tools.call_shapes import NAME_KEYS
 
 HEAD_LIMIT = 1000
@@ -38,7 +37,7 @@ class CallProgress:
 
     def __init__(
         self,
-        context: ReadContext,
+        source: BodySource,
         call_events: CallEventFactory,
         marker: str,
         start: int,
@@ -46,21 +45,21 @@ class CallProgress:
         is_own: bool,
         streams_arguments: bool,
     ) -> None:
-        self._context, self._call_events, self._marker, self._start = context, call_events, marker, start
+        self._source, self._call_events, self._marker, self._start = source, call_events, marker, start
         self._is_own, self._streams_arguments = is_own, streams_arguments
 
-    def report_from(self, source: StreamBuffer, piece: str) -> list[Event]:
+    def report_from(self, piece: str) -> list[Event]:
         """Return the events for ``piece``, the latest text, and for earlier text of the call that was not reported."""
         if self.has_begun:
             return self.report(piece)
-        if self._context.may_be_text or not self._is_own:
+        if self._source.may_be_text or not self._is_own:
             return []
         self.has_begun = True
-        self._name_pattern = _build_name_pattern(tuple(self._context.tools))
+        self._name_pattern = _build_name_pattern(tuple(self._source.tools))
         if self._streams_arguments:
             start = self._start - len(self._marker)
-            self._stream = ArgumentStream(self._context, self._call_events.normalize, start)
-        return self.report(self._marker + source.since(self._start))  # an earlier piece may have been buffered
+            self._stream = ArgumentStream(self._source, self._call_events.normalize, start)
+        return self.report(self._marker + self._source.since(self._start))  # an earlier piece may have been buffered
 
     def report(self, text: str) -> list[Event]:
         """Return the events for ``text``, the next part of the call."""

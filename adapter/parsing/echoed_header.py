@@ -6,7 +6,7 @@ The text after the header is the answer, and not the turn of another role.
 from __future__ import annotations
 
 from adapter.parsing.marker_set import MarkerSet
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space, take_marker
+from adapter.parsing.stream_buffer import Reader, StreamBuffer
 
 HEADERS = (
     "<|im_start|>assistant",
@@ -26,10 +26,10 @@ _headers = MarkerSet(*HEADERS)
 def skip_echoed_header(source: StreamBuffer) -> Reader[str]:
     """Take an assistant header at the very beginning, with the whitespace around it. Return it, or ""."""
     ahead: list[str] = []
-    if (yield from skip_space(source, ahead)) != "<":  # every header begins with it
+    if (yield from source.skip_space(ahead)) != "<":  # every header begins with it
         source.push_back("".join(ahead))
         return ""
-    header = yield from take_marker(source, _headers)
+    header = yield from source.take_marker(_headers)
     while header and source.is_empty and not source.final:
         yield
     following = source.text[source.position : source.position + 1]
@@ -37,5 +37,5 @@ def skip_echoed_header(source: StreamBuffer) -> Reader[str]:
         source.push_back("".join(ahead) + header)
         return ""
     ahead.append(header)
-    yield from skip_space(source, ahead)
+    yield from source.skip_space(ahead)
     return "".join(ahead)

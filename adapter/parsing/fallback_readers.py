@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from adapter.parsing.format import TEXT, BodyReader, BodyResult, CallOpener, ReadContext
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, give_back, take_again
+from adapter.parsing.format import TEXT, BodyReader, BodyResult, BodySource, CallOpener
+from adapter.parsing.stream_buffer import Reader
 
 MAX_GIVEN_BACK = 100_000
 """Maximum number of characters per answer that fallback readers may take and give back, which keeps the cost linear."""
@@ -22,28 +22,28 @@ class FallbackReader:
     def __init__(self, own: BodyReader | None, other: BodyReader) -> None:
         self._own, self._other = own, other
 
-    def __call__(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    def __call__(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
         if self._own is None:
-            return _mark_foreign((yield from self._other(source, span, context)))
-        start, plain = len(span), context.close_at_first_marker
-        result = yield from self._own(source, span, context)
+            return _mark_foreign((yield from self._other(source, span)))
+        start, plain = len(span), source.close_at_first_marker
+        result = yield from self._own(source, span)
         is_parsed = result.calls or (not result.not_a_call and result.error is None)
-        if is_parsed or (source.was_cut and source.is_empty) or context.reread_characters > MAX_GIVEN_BACK:
+        if is_parsed or (source.was_cut and source.is_empty) or source.reread_characters > MAX_GIVEN_BACK:
             return result
-        taken = give_back(source, span, start)
-        context.close_at_first_marker, context.may_be_text = plain, True
-        fallback_result = _mark_foreign((yield from self._other(source, span, context)))
+        taken = source.give_back(span, start)
+        source.close_at_first_marker, source.may_be_text = plain, True
+        fallback_result = _mark_foreign((yield from self._other(source, span)))
         is_cut = source.was_cut and source.is_empty and result.not_a_call and fallback_result.error is not None
         if fallback_result.calls or is_cut:  # the text was cut within a call
             return fallback_result
-        context.reread_characters += sum(map(len, give_back(source, span, start)))
-        context.close_at_first_marker = plain
-        take_again(source, span, taken)
+        source.reread_characters += sum(map(len, source.give_back(span, start)))
+        source.close_at_first_marker = plain
+        source.take_again(span, taken)
         return result
 
 
 def read_call_or_text(
-    read: BodyReader, source: StreamBuffer, span: list[str], context: ReadContext, *, keeps_error: bool = False
+    read: BodyReader, source: BodySource, span: list[str], *, keeps_error: bool = False
 ) -> Reader[BodyResult]:
     """Return the result of ``read``. If ``read`` finds no call in a text that was not cut, take nothing and return
     `TEXT`.
@@ -51,13 +51,13 @@ def read_call_or_text(
     For calls whose opening marker is missing or broken: the text may also be prose about calls. ``keeps_error``: return
     the error of a call that cannot be read.
     """
-    if context.reread_characters > MAX_GIVEN_BACK:
+    if source.reread_characters > MAX_GIVEN_BACK:
         return TEXT
-    context.may_be_text, start = True, len(span)
-    result = yield from read(source, span, context)
+    source.may_be_text, start = True, len(span)
+    result = yield from read(source, span)
     if result.calls or (keeps_error and result.error is not None) or (source.was_cut and source.is_empty):
         return result
-    context.reread_characters += sum(map(len, give_back(source, span, start)))
+    source.reread_characters += sum(map(len, source.give_back(span, start)))
     return TEXT
 
 

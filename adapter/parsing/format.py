@@ -12,8 +12,8 @@ from typing import NamedTuple, TypeAlias
 
 from adapter.core.events import JsonObject
 from adapter.parsing.encoding import content_alone
-from adapter.parsing.marker_set import MarkerSet
-from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer, peek_match
+from adapter.parsing.marker_set import MarkerSet, markers_for
+from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer
 from adapter.tools.call_shapes import DecodedCall
 from adapter.tools.tool import ToolSet
 
@@ -35,39 +35,70 @@ class JsonCall(NamedTuple):
     arguments_key: str
 
 
-@dataclass(slots=True)
-class ReadContext:
-    """The information that a body reader needs in addition to the text. The reader sets ``json_call`` and
-    ``may_be_text``."""
+class BodySource(StreamBuffer):
+    """The text of a body, with the information that its reader needs in addition.
 
-    tools: ToolSet
-    openers: MarkerSet = field(default_factory=MarkerSet)
-    """Opening markers of calls in all formats that are parsed."""
-    expected_format: str | None = None
-    """Name of the only format that is parsed; None to accept every format."""
-    tool_call_body: str | None = None
-    body_variants: frozenset[str] = frozenset()
-    """``body_variants`` and the ``tool_call_body`` of the expected `Format`."""
-    at_line_start: bool = True
-    after_call: bool = False
-    close_at_first_marker: bool = False
-    """True if a stray quote hid an earlier closing marker. From then on, the first closing marker closes a body."""
-    json_call: JsonCall | None = None
-    """The first JSON call of the body. The reader sets it as soon as it has recognized the call."""
+    ``openers``: opening markers of calls in all formats that are parsed. ``expected``: the only format that is parsed;
+    None to accept every format. A reader sets ``json_call`` as soon as it has recognized the body's first JSON call,
+    and ``may_be_text`` if it may still return the whole body as text: none of it is final before the body ends.
 
-    may_be_text: bool = False
-    """Set by a reader that may still return the whole body as text. None of it is final before the body ends."""
-    reread_characters: int = 0
-    """Number of characters that were parsed as another family's call, rejected, and parsed again."""
+    ``close_at_first_marker``: a stray quote hid an earlier closing marker. From then on, the first closing marker
+    closes a body. ``reread_characters``: number of characters that were parsed as another family's call, rejected, and
+    parsed again.
+    """
+
+    __slots__ = (
+        "after_call", "at_line_start", "body_variants", "close_at_first_marker", "expected_format", "json_call",
+        "may_be_text", "openers", "reread_characters", "tool_call_body", "tools",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        tools: ToolSet,
+        openers: MarkerSet | None = None,
+        expected: Format | None = None,
+        text: str = "",
+        *,
+        final: bool = False,
+    ) -> None:
+        super().__init__(text, final=final)
+        self.tools, self.openers = tools, openers or markers_for()
+        self.expected_format = expected.name if expected else None
+        self.tool_call_body = expected.tool_call_body if expected else None
+        self.body_variants = expected.body_variants if expected else frozenset[str]()
+        self.close_at_first_marker = False
+        self.reread_characters = 0
+        self.begin_body(at_line_start=True, after_call=False)
 
     def begin_body(self, *, at_line_start: bool, after_call: bool) -> None:
-        """Reset the fields that describe one body."""
-        self.at_line_start, self.after_call = at_line_start, after_call
-        self.json_call, self.may_be_text = None, False
+        """Set the fields that describe one body."""
+        self.at_line_start, self.after_call, self.may_be_text = at_line_start, after_call, False
+        self.json_call: JsonCall | None = None
 
     def begin_json(self, start: int, name: str | None, arguments_key: str) -> None:
         if self.json_call is None and not self.may_be_text:
             self.json_call = JsonCall(start, name, arguments_key)
+
+    def peek_call(
+        self, pattern: re.Pattern[str], limit: int, may_continue: Callable[[str], object]
+    ) -> Reader[re.Match[str] | None]:
+        """Return the match that `peek_match` finds, or None if its first group is not the name of a tool of the
+        session.
+
+        `may_be_text` is set while the method waits for more text.
+        """
+        may_be_text, self.may_be_text = self.may_be_text, True
+        match = yield from self.peek_match(pattern, limit, may_continue)
+        self.may_be_text = may_be_text
+        return None if match is None or (match[1] and self.tools.match(match[1]) is None) else match
+
+    def read_cut_head(self, span: list[str], limit: int) -> BodyResult:
+        """Return an error if the text ends within a call's first word. Otherwise the marker was only mentioned."""
+        rest = self.text[self.position :]
+        if not self.final or len(rest) > limit or any(char.isspace() for char in rest.strip()):
+            return TEXT
+        span.append(self.rest())
+        return CUT
 
 
 class OpaqueSection(NamedTuple):
@@ -122,18 +153,18 @@ def _without(fixes: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
 TEXT = BodyResult(not_a_call=True)
 CUT = BodyResult(error=CUT_OFF)
 
-BodyReader: TypeAlias = Callable[[StreamBuffer, list[str], ReadContext], Reader[BodyResult]]
+BodyReader: TypeAlias = Callable[[BodySource, list[str]], Reader[BodyResult]]
 """Function that parses the text after an opening marker, and appends all text that it takes to the list of str."""
 
 
 def try_readers(*readers: BodyReader) -> BodyReader:
     """Return a reader that tries ``readers`` in order, until one of them takes more than whitespace."""
 
-    def read(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    def read(source: BodySource, span: list[str]) -> Reader[BodyResult]:
         result = TEXT
         for reader in readers:
             start = len(span)
-            result = yield from reader(source, span, context)
+            result = yield from reader(source, span)
             if not result.not_a_call or "".join(span[start:]).strip(SPACE):
                 break
         return result
@@ -143,32 +174,6 @@ def try_readers(*readers: BodyReader) -> BodyReader:
 
 def list_distinct_readers(readers: Iterable[BodyReader | None]) -> tuple[BodyReader, ...]:
     return tuple(dict.fromkeys(read for read in readers if read is not None))
-
-
-def peek_call(
-    source: StreamBuffer,
-    context: ReadContext,
-    pattern: re.Pattern[str],
-    limit: int,
-    may_continue: Callable[[str], object],
-) -> Reader[re.Match[str] | None]:
-    """Return the match that `peek_match` finds, or None if its first group is not the name of a tool of the session.
-
-    `ReadContext.may_be_text` is set while the function waits for more text.
-    """
-    may_be_text, context.may_be_text = context.may_be_text, True
-    match = yield from peek_match(source, pattern, limit, may_continue)
-    context.may_be_text = may_be_text
-    return None if match is None or (match[1] and context.tools.match(match[1]) is None) else match
-
-
-def read_cut_head(source: StreamBuffer, span: list[str], limit: int) -> BodyResult:
-    """Return an error if the text ends within a call's first word. Otherwise the marker was only mentioned."""
-    rest = source.text[source.position :]
-    if not source.final or len(rest) > limit or any(char.isspace() for char in rest.strip()):
-        return TEXT
-    span.append(source.rest())
-    return CUT
 
 
 class CallOpener(NamedTuple):

@@ -13,10 +13,11 @@ from contextlib import suppress
 from adapter.core.errors import FormatError
 from adapter.core.json.strict import DecodedJson as Value
 from adapter.core.json.strict import decode_strict
-from adapter.parsing.format import BodyResult, ReadContext
+from adapter.parsing.format import BodyResult
 from adapter.parsing.marker_set import MarkerSet, MarkerSpan
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, ValueSink, read_until
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, ValueSink
 from adapter.tools.call_shapes import DecodedCall, extract_calls, looks_like_call, parse_arguments
+from adapter.tools.tool import ToolSet
 
 MAX_SALVAGED = 100
 """Maximum number of calls to search for intact ones if one of them is damaged."""
@@ -80,7 +81,7 @@ def scan_json_value(source: StreamBuffer, span: list[str], tokens: MarkerSet) ->
     """
     depth = 0
     while True:
-        marker = yield from read_until(source, tokens, span)
+        marker = yield from source.read_until(tokens, span)
         if marker in QUOTES:
             span.append(marker)
             yield from skip_string(source, span, marker)
@@ -111,12 +112,12 @@ def find_break(text: str, ends: MarkerSet, start: int = 0) -> MarkerSpan | None:
     return None
 
 
-def build_calls_from_json(values: Sequence[Value], arguments_key: str, context: ReadContext, offset: int) -> BodyResult:
+def build_calls_from_json(values: Sequence[Value], arguments_key: str, tools: ToolSet, offset: int) -> BodyResult:
     """Return the calls in ``values``. ``offset``: start of the values' text in the span. Raises FormatError."""
     calls: list[DecodedCall] = []
     fixes: list[str] = []
     for value in values:
-        decoded = extract_calls(value.value, arguments_key, context.tools)
+        decoded = extract_calls(value.value, arguments_key, tools)
         if decoded:
             name, arguments, more, _ = decoded[-1]
             decoded[-1] = DecodedCall(name, arguments, more, offset + value.end)
@@ -125,7 +126,7 @@ def build_calls_from_json(values: Sequence[Value], arguments_key: str, context: 
     return BodyResult(calls=tuple(calls), fixes=tuple(fixes))
 
 
-def salvage_calls(text: str, error: str, arguments_key: str, context: ReadContext) -> BodyResult:
+def salvage_calls(text: str, error: str, arguments_key: str, tools: ToolSet) -> BodyResult:
     """Return ``error``, and the valid calls of a text in which another call is damaged."""
     bodies = _BETWEEN_CALLS.split(text.strip().removeprefix("[").removesuffix("]"))
     calls: list[DecodedCall] = []
@@ -133,8 +134,8 @@ def salvage_calls(text: str, error: str, arguments_key: str, context: ReadContex
         value = decode_strict(body)
         if value is not None and not body[value.end :].strip() and looks_like_call(value.value):
             with suppress(FormatError):
-                calls += extract_calls(value.value, arguments_key, context.tools)
-    known = [call._replace(end=None) for call in calls if not context.tools or context.tools.match(call.name)]
+                calls += extract_calls(value.value, arguments_key, tools)
+    known = [call._replace(end=None) for call in calls if not tools or tools.match(call.name)]
     return BodyResult(calls=tuple(known), error=error)
 
 

@@ -14,15 +14,15 @@ from adapter.parsing.fallback_readers import FallbackReader, mark_foreign_opener
 from adapter.parsing.format import (
     BodyReader,
     BodyResult,
+    BodySource,
     CallOpener,
     Format,
-    ReadContext,
     list_distinct_readers,
     try_readers,
 )
 from adapter.parsing.markdown_context import FENCE, FENCE_KIND
 from adapter.parsing.marker_set import MarkerSet, WeakMarkerSet, first_two, markers_for
-from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer
+from adapter.parsing.stream_buffer import SPACE, Reader
 from adapter.parsing.wrapper_tags import TAG_START, announces_calls, build_idle_pattern, is_tag
 
 REASONING = {"<think>": "</think>", "<thinking>": "</thinking>"}
@@ -211,9 +211,9 @@ def _build_uncertain_reader(read: BodyReader) -> BodyReader:
     """Return a reader of another family's call, which may turn out to be text until the call is complete."""
     read_foreign = FallbackReader(None, read)
 
-    def read_undecided(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-        context.may_be_text = True
-        return (yield from read_foreign(source, span, context))
+    def read_undecided(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+        source.may_be_text = True
+        return (yield from read_foreign(source, span))
 
     return read_undecided
 
@@ -221,7 +221,7 @@ def _build_uncertain_reader(read: BodyReader) -> BodyReader:
 _bare_json = UntaggedJson("arguments", after_marker=False)
 
 
-def _read_loose_json(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def _read_loose_json(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse JSON calls that lack their format's markers."""
-    result = yield from _bare_json(source, span, context)
+    result = yield from _bare_json(source, span)
     return result.adding("no-markers")

@@ -12,7 +12,7 @@ from adapter.parsing.format import BodyResult
 from adapter.parsing.marker_set import markers_for
 from adapter.parsing.marker_tables import MarkerTables
 from adapter.parsing.parse_state import ParseState
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, is_next, skip_space, take_marker, wait_for_character
+from adapter.parsing.stream_buffer import Reader, StreamBuffer
 from adapter.tools.tool import ToolSet
 
 LIMIT = 400
@@ -57,10 +57,10 @@ def take_mentioned_closers(
         return None
     closers = markers_for(*tables.stray_closers, *tables.fallback_closers)
     taken, ahead = "", list[str]()
-    while (following := (yield from skip_space(source, ahead))) and (yield from take_marker(source, closers, ahead)):
+    while (following := (yield from source.skip_space(ahead))) and (yield from source.take_marker(closers, ahead)):
         taken = "".join(ahead)
     space = "".join(ahead)[len(taken) :]
-    is_mentioned = following != "" and "\n" not in space and not (yield from is_next(source, tables.text_markers))
+    is_mentioned = following != "" and "\n" not in space and not (yield from source.is_next(tables.text_markers))
     source.push_back(space if is_mentioned else taken + space)
     return taken if is_mentioned else None
 
@@ -71,12 +71,12 @@ def is_stray_closer(source: StreamBuffer, state: ParseState) -> Reader[bool]:
     if line.is_blank or line.is_quote or any(state.space):
         return line.is_blank
     ahead: list[str] = []
-    following = yield from skip_space(source, ahead)
+    following = yield from source.skip_space(ahead)
     source.push_back("".join(ahead))
     return not following
 
 
 def begins_block(source: StreamBuffer) -> Reader[bool]:
     """Return whether a line break or a tag, and not a sentence, follows the marker just taken."""
-    yield from wait_for_character(source)
+    yield from source.wait_for_character()
     return not source.is_empty and source.text[source.position] in "\r\n<"

@@ -7,7 +7,7 @@ from adapter.parsing.event_buffer import EventBuffer
 from adapter.parsing.format import OpaqueSection
 from adapter.parsing.marker_set import MarkerSet, markers_for
 from adapter.parsing.parse_state import CONTENT
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_after_space, skip_space
+from adapter.parsing.stream_buffer import Reader, StreamBuffer
 
 
 def read_opaque_section(section: OpaqueSection, source: StreamBuffer, output: EventBuffer) -> Reader[None]:
@@ -16,7 +16,7 @@ def read_opaque_section(section: OpaqueSection, source: StreamBuffer, output: Ev
     markers = markers_for(*section.ends, *section.starts, *section.glued_starts, *section.closes)
     add = output.add_reasoning if section.is_reasoning else output.add_text
     if section.is_reasoning:
-        yield from skip_space(source, state.space)
+        yield from source.skip_space(state.space)
         output.flush_whitespace(as_text=False)
         state.has_reasoning = True
     else:
@@ -44,7 +44,7 @@ def read_opaque_section(section: OpaqueSection, source: StreamBuffer, output: Ev
 
 def _ends(section: OpaqueSection, source: StreamBuffer) -> Reader[bool]:
     """Return whether the text that follows may come after the section's end. Takes nothing."""
-    char, following = yield from peek_after_space(source, markers_for(*section.ends, *section.before))
+    char, following = yield from source.peek_after_space(markers_for(*section.ends, *section.before))
     return bool(following) or not char
 
 

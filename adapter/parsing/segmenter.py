@@ -21,7 +21,7 @@ from adapter.parsing.call_events import CallEventFactory
 from adapter.parsing.call_progress import CallProgress, keep_argument_deltas
 from adapter.parsing.echoed_header import skip_echoed_header
 from adapter.parsing.event_buffer import EventBuffer
-from adapter.parsing.format import TEXT, BodyReader, BodyResult, CallOpener, Format, ReadContext
+from adapter.parsing.format import TEXT, BodyReader, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.markdown_context import FENCE
 from adapter.parsing.marker_set import markers_for
 from adapter.parsing.marker_tables import INVENTED_RESULT, LINE_STARTS, build_marker_tables
@@ -39,7 +39,7 @@ from adapter.parsing.parse_state import (
     Mode,
     ParseState,
 )
-from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer, read_until, skip_space, take_marker
+from adapter.parsing.stream_buffer import SPACE, Reader
 from adapter.parsing.unmarked_calls import UnmarkedCallReader
 from adapter.parsing.wrapped_calls import WrappedCallReader
 from adapter.parsing.wrapper_tags import TAG_START
@@ -88,16 +88,12 @@ class Segmenter:
         self._call_events = CallEventFactory(formats[0], tools, normalize, policy, id_seed=id_seed)
         self._tables = build_marker_tables(tuple(formats), tuple(tools), fallback)
         self._find_plain_end = self._tables.text_markers.find_plain_end
-        self._context = ReadContext(tools, self._tables.opening_markers)
-        if len(formats) == 1:
-            only, openers = formats[0], self._tables.opening_markers
-            self._context = ReadContext(tools, openers, only.name, only.tool_call_body, only.body_variants)
-
-        self._source = StreamBuffer()
+        expected = formats[0] if len(formats) == 1 else None
+        self._source = BodySource(tools, self._tables.opening_markers, expected)
         self._state = ParseState()
         self._output = EventBuffer(self._state)
         source, output, tables = self._source, self._output, self._tables
-        self._wrapped = WrappedCallReader(source, output, tables, self._context, self._read_call)
+        self._wrapped = WrappedCallReader(source, output, tables, self._read_call)
         self._unmarked = UnmarkedCallReader(
             source, output, tables, self._call_events, policy, self._read_body, self._wrapped.close_tags
         )
@@ -135,7 +131,7 @@ class Segmenter:
         """Return the events that ``piece``, just fed to the buffer, completes."""
         next(self._machine)
         if self._state.progress is not None:
-            self._output.events += self._state.progress.report_from(self._source, piece)
+            self._output.events += self._state.progress.report_from(piece)
         return self._drain_events()
 
     def _wait(self, mode: Mode) -> Reader[None]:
@@ -188,7 +184,7 @@ class Segmenter:
             if kind != TAG_START:
                 yield from self._unmarked.read_bare()
                 return
-            marker = yield from take_marker(self._source, self._tables.text_markers)
+            marker = yield from self._source.take_marker(self._tables.text_markers)
             if not marker:
                 yield from self._wrapped.read_tags()
                 return
@@ -261,8 +257,8 @@ class Segmenter:
 
     def _read_unopened_reasoning(self) -> Reader[None]:
         """Parse text that begins in reasoning, or with the marker that opens reasoning."""
-        yield from skip_space(self._source, self._state.space)
-        repeated = yield from take_marker(self._source, markers_for(*self._tables.reasoning))
+        yield from self._source.skip_space(self._state.space)
+        repeated = yield from self._source.take_marker(markers_for(*self._tables.reasoning))
         if repeated:
             self._output.add_markup(repeated)
             self._assumes_reasoning = False
@@ -271,10 +267,10 @@ class Segmenter:
     def _read_reasoning(self) -> Reader[None]:
         state, output, openers = self._state, self._output, self._tables.openers
         state.enter_reasoning()
-        yield from skip_space(self._source, state.space)
-        while repeated := (yield from take_marker(self._source, markers_for(*self._tables.reasoning))):
+        yield from self._source.skip_space(state.space)
+        while repeated := (yield from self._source.take_marker(markers_for(*self._tables.reasoning))):
             output.add_markup(repeated)  # doubled opening marker
-            yield from skip_space(self._source, state.space)
+            yield from self._source.skip_space(state.space)
         output.flush_whitespace(as_text=False)
         while True:
             plain, marker = self._source.scan(self._tables.reasoning_markers)
@@ -302,7 +298,7 @@ class Segmenter:
         Returns the closing marker; "" at the end of the text.
         """
         held = [opener]
-        closing = yield from read_until(self._source, self._tables.reasoning_ends, held)
+        closing = yield from self._source.read_until(self._tables.reasoning_ends, held)
         text = "".join(held)
         is_draft = closing or self._source.was_cut or not self._accepts_drafts
         calls = [] if is_draft else self._parse_only_calls(text)
@@ -319,7 +315,7 @@ class Segmenter:
         inner = self._new_segmenter(in_reasoning=False, accepts_drafts=False)
         events = [*inner.feed(text), *inner.close(None)]
         only_calls = all(isinstance(event, ToolCall | MarkupDelta | ToolCallProgress) for event in events)
-        tools = [self._context.tools.match(event.name) for event in events if isinstance(event, ToolCall)]
+        tools = [self._source.tools.match(event.name) for event in events if isinstance(event, ToolCall)]
         only_reads = all(tool is None or tool.effect == "read" for tool in tools)  # the call may not be intended
         return events if only_calls and tools and only_reads else []
 
@@ -329,8 +325,8 @@ class Segmenter:
         span = [marker]
         result, progress = yield from self._read_body(opener.read, span, is_marked=True)
         raw = "".join(span)
-        reason, tools = "no-body", self._context.tools
-        if not self._context.at_line_start and not self._source.was_cut:
+        reason, tools = "no-body", self._source.tools
+        if not self._source.at_line_start and not self._source.was_cut:
             if is_mere_mention(raw, marker, result, tools, is_glued=not any(self._state.space)):
                 self._source.push_back(raw[len(marker) :])
                 raw, result = marker, TEXT
@@ -344,7 +340,7 @@ class Segmenter:
             if is_known and (yield from self._wrapped.reread(marker, raw)):
                 return
             if is_known:
-                self._state.is_quoting |= not self._context.at_line_start
+                self._state.is_quoting |= not self._source.at_line_start
                 self._output.reject(reason, *self._source.last_span(len(raw)))
             self._output.add_text(raw)
             return
@@ -368,7 +364,7 @@ class Segmenter:
         """Parse a call without its opening marker, or JSON, at the beginning of an answer or after reasoning."""
         yield from self._read_markerless()
         space = self._state.space
-        char = yield from skip_space(self._source, space)
+        char = yield from self._source.skip_space(space)
         self._state.line.add("".join(space))
         if char and char in "{[":
             yield from self._unmarked.read_bare()
@@ -387,13 +383,13 @@ class Segmenter:
     def _read_body(
         self, read: BodyReader, span: list[str], *, is_marked: bool = False
     ) -> Reader[tuple[BodyResult, CallProgress]]:
-        context, state = self._context, self._state
-        context.begin_body(at_line_start=state.line.is_blank, after_call=state.last is CALL)
-        marker, start, is_own = "".join(span), self._source.offset, is_marked or self._calls_bare
+        source, state = self._source, self._state
+        source.begin_body(at_line_start=state.line.is_blank, after_call=state.last is CALL)
+        marker, start, is_own = "".join(span), source.offset, is_marked or self._calls_bare
         streams = self._streams_arguments and is_marked and not state.held  # buffered calls come first
         streams = streams and "<" not in "".join(state.space)  # and so do wrapper tags
-        progress = CallProgress(context, self._call_events, marker, start, is_own=is_own, streams_arguments=streams)
+        progress = CallProgress(source, self._call_events, marker, start, is_own=is_own, streams_arguments=streams)
         state.enter_call(progress)
-        result = yield from read(self._source, span, context)
+        result = yield from read(source, span)
         state.leave_call()
         return result, progress

@@ -1,4 +1,4 @@
-"""A buffer for text that arrives in chunks, and the functions that take text from it.
+"""A buffer for text that arrives in chunks, with methods that take text from it.
 
 A reader is a generator that takes text from a `StreamBuffer` and yields when it needs more. It is resumed when more
 text has arrived, or when the text has ended (``source.final``). Every decision depends only on the text and never on
@@ -159,165 +159,149 @@ class StreamBuffer:
         """True if the server reported that the text ended too early."""
         return self.finish_reason in ("length", "incomplete", "content_filter", "error", "cancelled")
 
+    def read_until(self, markers: MarkerSet, span: list[str]) -> Reader[str]:
+        """Take text into ``span`` up to the next marker. Take and return the marker, "" at the end of the text."""
+        sink = ValueSink(span, markers.stop_pattern)
+        while True:
+            plain, marker = self.scan(markers)
+            if plain:
+                sink.take(plain)
+            if marker or self.final:
+                return marker
+            yield from sink.wait(self)
 
-def read_until(source: StreamBuffer, markers: MarkerSet, span: list[str]) -> Reader[str]:
-    """Take text into ``span`` up to the next marker. Take and return the marker, which is "" at the end of the text."""
-    sink = ValueSink(span, markers.stop_pattern)
-    while True:
-        plain, marker = source.scan(markers)
-        if plain:
-            sink.take(plain)
-        if marker or source.final:
-            return marker
-        yield from sink.wait(source)
+    def take_through(self, markers: MarkerSet, span: list[str]) -> Reader[tuple[str, str]]:
+        """Take text and the next marker into ``span``. Return both; the marker is "" at the end."""
+        value: list[str] = []
+        marker = yield from self.read_until(markers, value)
+        span.extend([*value, marker])
+        return "".join(value), marker
 
+    def skip_to(self, markers: MarkerSet, span: list[str]) -> Reader[str]:
+        """Take text into ``span`` up to the next marker. Return the marker, which is not taken; "" at the end."""
+        marker = yield from self.read_until(markers, span)
+        self.push_back(marker)
+        return marker
 
-def take_through(source: StreamBuffer, markers: MarkerSet, span: list[str]) -> Reader[tuple[str, str]]:
-    """Take text and the next marker into ``span``. Return both; the marker is "" at the end."""
-    value: list[str] = []
-    marker = yield from read_until(source, markers, value)
-    span.extend([*value, marker])
-    return "".join(value), marker
+    def skip_space(self, span: list[str]) -> Reader[str]:
+        """Take whitespace into ``span``. Return the next character, which is not taken; "" at the end."""
+        while True:
+            match = _spaces.match(self.text, self.position)
+            if match is not None:
+                span.append(match.group())
+                self.position = match.end()
+            if self.position < len(self.text):
+                return self.text[self.position]
+            if self.final:
+                return ""
+            yield
 
+    def wait_for_character(self) -> Reader[None]:
+        """Wait until a character is available or the text has ended."""
+        while self.is_empty and not self.final:
+            yield
 
-def skip_to(source: StreamBuffer, markers: MarkerSet, span: list[str]) -> Reader[str]:
-    """Take text into ``span`` up to the next marker. Return the marker, which is not taken; "" at the end."""
-    marker = yield from read_until(source, markers, span)
-    source.push_back(marker)
-    return marker
+    def take_marker(self, markers: MarkerSet, span: list[str] | None = None) -> Reader[str]:
+        """Take the marker that begins here, and add it to ``span`` if that is a list. Return the marker, or ""."""
+        while True:
+            marker = markers.match(self.text, self.position)
+            if marker is not None and not self.may_continue(marker, markers):
+                begin, self.position = marker
+                if span is not None:
+                    span.append(self.text[begin : self.position])
+                return self.text[begin : self.position]
+            ahead = self.text[self.position : self.position + markers.longest]
+            if self.final or (ahead and not markers.may_start_with(ahead)):
+                return ""
+            yield
 
+    def peek_after_space(self, markers: MarkerSet) -> Reader[tuple[str, str]]:
+        """Return the character and the marker after any whitespace, each "" by default. Takes nothing."""
+        ahead: list[str] = []
+        char = yield from self.skip_space(ahead)
+        marker = yield from self.take_marker(markers, ahead)
+        self.push_back("".join(ahead))
+        return char, marker
 
-def skip_space(source: StreamBuffer, span: list[str]) -> Reader[str]:
-    """Take whitespace into ``span``. Return the next character, which is not taken; "" at the end."""
-    while True:
-        match = _spaces.match(source.text, source.position)
-        if match is not None:
-            span.append(match.group())
-            source.position = match.end()
-        if source.position < len(source.text):
-            return source.text[source.position]
-        if source.final:
-            return ""
-        yield
+    def is_next(self, markers: MarkerSet) -> Reader[bool]:
+        """Return whether the text continues with one of ``markers``. Takes nothing."""
+        marker = yield from self.take_marker(markers)
+        self.push_back(marker)
+        return bool(marker)
 
+    def give_back(self, span: list[str], start: int) -> list[str]:
+        """Put back all text that was taken into ``span`` from the index ``start`` on. Return it, for `take_again`."""
+        taken = span[start:]
+        del span[start:]
+        self.push_back("".join(taken))
+        return taken
 
-def wait_for_character(source: StreamBuffer) -> Reader[None]:
-    """Wait until a character is available or the text has ended."""
-    while source.is_empty and not source.final:
-        yield
+    def take_again(self, span: list[str], taken: list[str]) -> None:
+        """Undo `give_back`: take the text ``taken`` again."""
+        span.extend(taken)
+        self.position += sum(map(len, taken))
 
+    def peek_match(
+        self, pattern: re.Pattern[str], limit: int, may_continue: Callable[[str], object]
+    ) -> Reader[re.Match[str] | None]:
+        """Return the match of ``pattern`` in the next ``limit`` characters, which are not taken.
 
-def take_marker(source: StreamBuffer, markers: MarkerSet, span: list[str] | None = None) -> Reader[str]:
-    """Take the marker that begins here, and add it to ``span`` if that is a list. Return the marker, or ""."""
-    while True:
-        marker = markers.match(source.text, source.position)
-        if marker is not None and not source.may_continue(marker, markers):
-            begin, source.position = marker
-            if span is not None:
-                span.append(source.text[begin : source.position])
-            return source.text[begin : source.position]
-        ahead = source.text[source.position : source.position + markers.longest]
-        if source.final or (ahead and not markers.may_start_with(ahead)):
-            return ""
-        yield
+        Waits for more text while ``may_continue`` accepts the text so far as the beginning of a match.
+        """
+        while True:
+            ahead = self.text[self.position : self.position + limit]
+            match = pattern.match(ahead)
+            if match is not None or self.final or len(ahead) == limit or not may_continue(ahead):
+                return match
+            yield
 
+    def take_match(self, match: re.Match[str], span: list[str]) -> None:
+        """Take the text of a match that `peek_match` found."""
+        span.append(match.group())
+        self.position += len(match.group())
 
-def peek_after_space(source: StreamBuffer, markers: MarkerSet) -> Reader[tuple[str, str]]:
-    """Return the character and the marker after any whitespace, each "" by default. Takes nothing."""
-    ahead: list[str] = []
-    char = yield from skip_space(source, ahead)
-    marker = yield from take_marker(source, markers, ahead)
-    source.push_back("".join(ahead))
-    return char, marker
+    def take_cut_marker(self, literal: str, span: list[str]) -> bool:
+        """If the text ends within ``literal``, take that part into ``span``. Return whether it does."""
+        rest = self.text[self.position :]
+        is_cut = self.final and rest != "" and literal.startswith(rest.lower())
+        if is_cut:
+            span.append(self.rest())
+        return is_cut
 
+    def take_cut_tags(self, limit: int, span: list[str]) -> bool:
+        """If the rest begins with a tag and was cut within ``limit`` characters, take it into ``span``. Return whether
+        it was.
 
-def is_next(source: StreamBuffer, markers: MarkerSet) -> Reader[bool]:
-    """Return whether the text continues with one of ``markers``. Takes nothing."""
-    marker = yield from take_marker(source, markers)
-    source.push_back(marker)
-    return bool(marker)
+        The rest may be a call in other tags, which cannot be parsed inside the current ones.
+        """
+        rest = self.text[self.position : self.position + limit + 1]
+        is_cut = self.was_cut and rest.startswith("<") and len(rest) <= limit
+        span.append(self.rest() if is_cut else "")
+        return is_cut
 
+    def take_until(self, stop: str, limit: int, span: list[str]) -> Reader[str | None]:
+        """Take text up to and including the string ``stop`` into ``span``. Return the text without ``stop``.
 
-def give_back(source: StreamBuffer, span: list[str], start: int) -> list[str]:
-    """Put back all text that was taken into ``span`` from the index ``start`` on. Return it, for `take_again`."""
-    taken = span[start:]
-    del span[start:]
-    source.push_back("".join(taken))
-    return taken
+        Returns None and takes nothing if ``stop`` does not occur within ``limit`` characters or the text ends first.
+        """
+        while True:
+            end = self.text.find(stop, self.position, self.position + limit)
+            if end >= 0:
+                text = self.text[self.position : end]
+                span.append(self.text[self.position : end + len(stop)])
+                self.position = end + len(stop)
+                return text
+            if self.final or len(self.text) - self.position >= limit:
+                return None
+            yield
 
-
-def take_again(source: StreamBuffer, span: list[str], taken: list[str]) -> None:
-    """Undo `give_back`: take the text ``taken`` again."""
-    span.extend(taken)
-    source.position += sum(map(len, taken))
-
-
-def peek_match(
-    source: StreamBuffer, pattern: re.Pattern[str], limit: int, may_continue: Callable[[str], object]
-) -> Reader[re.Match[str] | None]:
-    """Return the match of ``pattern`` in the next ``limit`` characters, which are not taken.
-
-    Waits for more text while ``may_continue`` accepts the text so far as the beginning of a match.
-    """
-    while True:
-        ahead = source.text[source.position : source.position + limit]
-        match = pattern.match(ahead)
-        if match is not None or source.final or len(ahead) == limit or not may_continue(ahead):
-            return match
-        yield
-
-
-def take_match(source: StreamBuffer, match: re.Match[str], span: list[str]) -> None:
-    """Take the text of a match that `peek_match` found."""
-    span.append(match.group())
-    source.position += len(match.group())
-
-
-def take_cut_marker(source: StreamBuffer, literal: str, span: list[str]) -> bool:
-    """If the text ends within ``literal``, take that part into ``span``. Return whether it does."""
-    rest = source.text[source.position :]
-    is_cut = source.final and rest != "" and literal.startswith(rest.lower())
-    if is_cut:
-        span.append(source.rest())
-    return is_cut
-
-
-def take_cut_tags(source: StreamBuffer, limit: int, span: list[str]) -> bool:
-    """If the rest begins with a tag and was cut within ``limit`` characters, take it into ``span``. Return whether it
-    was.
-
-    The rest may be a call in other tags, which cannot be parsed inside the current ones.
-    """
-    rest = source.text[source.position : source.position + limit + 1]
-    is_cut = source.was_cut and rest.startswith("<") and len(rest) <= limit
-    span.append(source.rest() if is_cut else "")
-    return is_cut
-
-
-def take_until(source: StreamBuffer, stop: str, limit: int, span: list[str]) -> Reader[str | None]:
-    """Take text up to and including the string ``stop`` into ``span``. Return the text without ``stop``.
-
-    Returns None and takes nothing if ``stop`` does not occur within ``limit`` characters or the text ends first.
-    """
-    while True:
-        end = source.text.find(stop, source.position, source.position + limit)
-        if end >= 0:
-            text = source.text[source.position : end]
-            span.append(source.text[source.position : end + len(stop)])
-            source.position = end + len(stop)
-            return text
-        if source.final or len(source.text) - source.position >= limit:
-            return None
-        yield
-
-
-def peek_marker(source: StreamBuffer, markers: MarkerSet, limit: int) -> Reader[str]:
-    """Return the marker that begins within ``limit`` characters, or "". Takes nothing."""
-    while True:
-        marker = source.search(markers, source.position + limit + markers.longest)
-        if marker is not None:
-            begin, end = marker
-            return source.text[begin:end] if begin - source.position <= limit else ""
-        if source.final or len(source.text) - source.position >= limit + markers.longest:
-            return ""
-        yield
+    def peek_marker(self, markers: MarkerSet, limit: int) -> Reader[str]:
+        """Return the marker that begins within ``limit`` characters, or "". Takes nothing."""
+        while True:
+            marker = self.search(markers, self.position + limit + markers.longest)
+            if marker is not None:
+                begin, end = marker
+                return self.text[begin:end] if begin - self.position <= limit else ""
+            if self.final or len(self.text) - self.position >= limit + markers.longest:
+                return ""
+            yield

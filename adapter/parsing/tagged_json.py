@@ -15,7 +15,7 @@ from adapter.core.events import Json
 from adapter.core.json.decode import decode_values
 from adapter.core.json.strict import DecodedJson as Value
 from adapter.core.json.strict import UnterminatedError, decode_strict
-from adapter.parsing.format import CUT, TEXT, BodyReader, BodyResult, ReadContext
+from adapter.parsing.format import CUT, TEXT, BodyReader, BodyResult, BodySource
 from adapter.parsing.json_scanner import (
     BRACKETS,
     MAX_ATTEMPTS,
@@ -29,16 +29,8 @@ from adapter.parsing.json_scanner import (
     skip_string,
 )
 from adapter.parsing.marker_set import markers_for
-from adapter.parsing.stream_buffer import (
-    Reader,
-    StreamBuffer,
-    peek_match,
-    read_until,
-    skip_space,
-    take_cut_marker,
-    take_marker,
-    take_until,
-)
+from adapter.parsing.stream_buffer import Reader, StreamBuffer
+from adapter.tools.tool import ToolSet
 
 RUBBISH_LIMIT = 40
 """Maximum number of characters between the JSON and the closing marker, on one line; longer text is prose."""
@@ -90,20 +82,20 @@ class TaggedJson:
         self._tokens = markers_for(opening, closing, *QUOTES, *BRACKETS)
         self._rubbish, self._may_be_rubbish = _compile_rubbish(closing)
 
-    def __call__(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-        complete_result = self._read_complete(source, span, context)
+    def __call__(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
+        complete_result = self._read_complete(source, span)
         if complete_result is not None:
             return complete_result
         if self._reshape is None:
-            context.begin_json(source.offset, self.name, self.arguments_key)
+            source.begin_json(source.offset, self.name, self.arguments_key)
         start = len(span)
-        result = yield from self._read_in_pieces(source, span, context)
+        result = yield from self._read_in_pieces(source, span)
         if result.error is None or self.name is not None or source.was_cut:
             return result
         body = "".join(span[start:]).strip().removesuffix(self.closing)
-        return salvage_calls(body, result.error, self.arguments_key, context)
+        return salvage_calls(body, result.error, self.arguments_key, source.tools)
 
-    def _read_complete(self, source: StreamBuffer, span: list[str], context: ReadContext) -> BodyResult | None:
+    def _read_complete(self, source: BodySource, span: list[str]) -> BodyResult | None:
         """Parse one valid value and the closing marker, which is the usual case.
 
         Returns None and takes nothing if they have not arrived, or if the value is not a call.
@@ -114,31 +106,31 @@ class TaggedJson:
         end = _SPACE.match(source.text, value.end).end()  # type: ignore[union-attr]
         if not source.text.startswith(self.closing, end):
             return None
-        result = self._build_result([value], context)
+        result = self._build_result([value], source.tools)
         if result.error is not None:
             return None
         span.append(source.text[source.position : end + len(self.closing)])
         source.position = end + len(self.closing)
         return result
 
-    def _read_in_pieces(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    def _read_in_pieces(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
         start = len(span)
-        if not context.close_at_first_marker:
+        if not source.close_at_first_marker:
             complete, marker = yield from self._take_values(source, span)
             if complete or marker:
                 values = span if marker else [*span[:start], self._without_cut_marker("".join(span[start:]))]
-                result = self._decode(values, start, complete or self._is_close(marker), context)
+                result = self._decode(values, start, complete or self._is_close(marker), source.tools)
                 if self._swallows_a_call(span, start, result):
                     source.push_back(marker)
-                    return self._fall_back(source, span, start, context)
+                    return self._fall_back(source, span, start)
                 if complete or not result.unfinished or not self._is_close(marker):
                     return self._close_result(marker, result, source, span)
                 span.append(marker)
         for _ in range(MAX_ATTEMPTS):
-            marker = yield from read_until(source, self._ends, span)
+            marker = yield from source.read_until(self._ends, span)
             if not marker:
                 break
-            result = self._decode(span, start, self._is_close(marker), context)
+            result = self._decode(span, start, self._is_close(marker), source.tools)
             if self._swallows_a_call(span, start, result):
                 source.push_back(marker)
                 break
@@ -150,7 +142,7 @@ class TaggedJson:
             span.append(marker)
             if is_end:
                 break
-        return self._fall_back(source, span, start, context)
+        return self._fall_back(source, span, start)
 
     def _take_values(self, source: StreamBuffer, span: list[str]) -> Reader[tuple[bool, str]]:
         """Take values while tracking quotes. Return whether they are complete and valid, and the marker that ended
@@ -160,7 +152,7 @@ class TaggedJson:
         """
         while True:
             start = len(span)
-            if self.name is not None and (yield from skip_space(source, span)) == '"':
+            if self.name is not None and (yield from source.skip_space(span)) == '"':
                 span.append('"')  # double-encoded arguments
                 source.position += 1
                 yield from skip_string(source, span, '"')
@@ -176,26 +168,26 @@ class TaggedJson:
         """Return the marker after a valid value; "" if the call ends without one, None if another value follows."""
         while True:
             end = len(span)
-            char = yield from skip_space(source, span)
+            char = yield from source.skip_space(span)
             if char and char in "{[":
                 return None
             if char == self.closing[0] and char in _TRAILING:
-                marker = yield from take_marker(source, self._ends)
-                take_cut_marker(source, self.closing.lower(), span)
+                marker = yield from source.take_marker(self._ends)
+                source.take_cut_marker(self.closing.lower(), span)
                 if marker or source.is_empty:
                     return marker
             if not char or char not in _TRAILING:
                 break
             span.append(char)
             source.position += 1
-        marker = yield from take_marker(source, self._ends)
+        marker = yield from source.take_marker(self._ends)
         if marker or char != self.closing[0]:
             return marker if marker or "\n" in "".join(span[end:]) else (yield from self._take_rubbish(source))
-        take_cut_marker(source, self.closing.lower(), span)
+        source.take_cut_marker(self.closing.lower(), span)
         if source.is_empty:
             return ""
         misspelt: list[str] = []
-        yield from take_until(source, self.closing[-1], 24, misspelt)
+        yield from source.take_until(self.closing[-1], 24, misspelt)
         if misspelt and _MISSPELT_CLOSE.fullmatch(misspelt[0]):
             return misspelt[0]
         source.push_back("".join(misspelt))
@@ -204,7 +196,7 @@ class TaggedJson:
     def _take_rubbish(self, source: StreamBuffer) -> Reader[str]:
         """Take a few characters of rubbish and the closing marker after them. Return both; "" if they do not follow."""
         limit = RUBBISH_LIMIT + len(self.closing)
-        match = yield from peek_match(source, self._rubbish, limit, self._may_be_rubbish.fullmatch)
+        match = yield from source.peek_match(self._rubbish, limit, self._may_be_rubbish.fullmatch)
         source.position += len(match.group()) if match else 0
         return match.group() if match else ""
 
@@ -241,7 +233,7 @@ class TaggedJson:
             return CUT
         return result.adding("missing-close-tag")
 
-    def _fall_back(self, source: StreamBuffer, span: list[str], start: int, context: ReadContext) -> BodyResult:
+    def _fall_back(self, source: BodySource, span: list[str], start: int) -> BodyResult:
         """End the body at the first marker at which it can be parsed, because no end was found by tracking quotes."""
         body = "".join(span[start:])
         end = 0
@@ -250,47 +242,45 @@ class TaggedJson:
             if marker is None:
                 break
             begin, end = marker
-            result = self._decode([body[:begin]], 0, False, context)  # without adding brackets
+            result = self._decode([body[:begin]], 0, False, source.tools)  # without adding brackets
             if "unescaped-quote" in result.fixes and source.was_cut:
                 break  # the string may have continued
             if self._swallows_a_call([body[:begin]], 0, result):
                 break
             if self._is_close(body[begin:end]) and result.error is None:
-                return self._end_at(end, result, source, span, start, context)
-        return self._end_at_break(source, span, start, context)
+                return self._end_at(end, result, source, span, start)
+        return self._end_at_break(source, span, start)
 
-    def _end_at_break(self, source: StreamBuffer, span: list[str], start: int, context: ReadContext) -> BodyResult:
+    def _end_at_break(self, source: BodySource, span: list[str], start: int) -> BodyResult:
         """End a body that cannot be parsed, so that the text after it is parsed as if the body were not there."""
         body = "".join(span[start:])
         marker = None if source.was_cut else find_break(body, self._ends)
         if marker is None:
-            return CUT if source.final and source.is_empty else self._decode(span, start, True, context)
+            return CUT if source.final and source.is_empty else self._decode(span, start, True, source.tools)
         begin, end = marker
-        result = self._decode([body[:begin]], 0, False, context)
+        result = self._decode([body[:begin]], 0, False, source.tools)
         error = result.error or self._explain(FormatError("its quotes are not balanced"))
         is_close = self._is_close(body[begin:end])
-        return self._end_at(end if is_close else begin, BodyResult(error=error), source, span, start, context)
+        return self._end_at(end if is_close else begin, BodyResult(error=error), source, span, start)
 
-    def _end_at(
-        self, end: int, result: BodyResult, source: StreamBuffer, span: list[str], start: int, context: ReadContext
-    ) -> BodyResult:
+    def _end_at(self, end: int, result: BodyResult, source: BodySource, span: list[str], start: int) -> BodyResult:
         """Give back the text of the body after ``end``, and return ``result``."""
-        context.close_at_first_marker = True
+        source.close_at_first_marker = True
         body = "".join(span[start:])
         span[start:] = [body[:end]]
         source.push_back(body[end:])
         return result
 
-    def _decode(self, span: list[str], start: int, closed: bool, context: ReadContext) -> BodyResult:
+    def _decode(self, span: list[str], start: int, closed: bool, tools: ToolSet) -> BodyResult:
         text = "".join(span[start:])
         string_value = self._decode_string(text)
         if string_value is not None:
-            return self._build_result([string_value], context, sum(map(len, span[:start])))
+            return self._build_result([string_value], tools, sum(map(len, span[:start])))
         try:
             values, fixes = decode_values(text, closed=closed)
         except FormatError as error:
             return BodyResult(error=self._explain(error), unfinished=isinstance(error, UnterminatedError))
-        return self._build_result(values, context, sum(map(len, span[:start]))).adding(*fixes)
+        return self._build_result(values, tools, sum(map(len, span[:start]))).adding(*fixes)
 
     def _decode_string(self, text: str) -> Value | None:
         """Return the JSON string that ``text`` consists of, if the body is only arguments; None otherwise."""
@@ -300,13 +290,13 @@ class TaggedJson:
         value = decode_strict(text, start)
         return value if value is not None and not text[value.end :].strip() else None
 
-    def _build_result(self, values: Sequence[Value], context: ReadContext, offset: int = 0) -> BodyResult:
+    def _build_result(self, values: Sequence[Value], tools: ToolSet, offset: int = 0) -> BodyResult:
         try:
             if self.name is not None:
                 return build_call_from_arguments(self.name, values, offset)
             if self._reshape is not None:
                 values = [value._replace(value=self._reshape(value.value)) for value in values]
-            result = build_calls_from_json(values, self.arguments_key, context, offset)
+            result = build_calls_from_json(values, self.arguments_key, tools, offset)
         except FormatError as error:
             return BodyResult(error=self._explain(error))
         return result.adding("several-in-one-tag") if len(result.calls) > 1 and not self.may_list else result
@@ -330,10 +320,10 @@ def spell_out_name(value: Json) -> Json:
 def require_json(read: BodyReader) -> BodyReader:
     """Return a reader that requires JSON. Without JSON, the marker before it is a word in prose."""
 
-    def read_json(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-        char = yield from skip_space(source, span)
+    def read_json(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+        char = yield from source.skip_space(span)
         if not char:
-            return CUT if context.at_line_start else TEXT
-        return (yield from read(source, span, context)) if char in "{[" else TEXT
+            return CUT if source.at_line_start else TEXT
+        return (yield from read(source, span)) if char in "{[" else TEXT
 
     return read_json

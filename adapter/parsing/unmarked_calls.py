@@ -17,7 +17,7 @@ from adapter.parsing.marker_set import markers_for
 from adapter.parsing.marker_tables import CALL_FENCES, MarkerTables
 from adapter.parsing.parse_policy import ParsePolicy
 from adapter.parsing.parse_state import NOTHING
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space, take_marker, take_until
+from adapter.parsing.stream_buffer import Reader, StreamBuffer
 
 _closing_fence = markers_for(FENCE)
 _closing_brackets = markers_for("}", "]")
@@ -64,7 +64,7 @@ class UnmarkedCallReader:
     def read_fence(self) -> Reader[None]:
         """Parse a code fence. It is a call if it contains only a call and nothing but calls follows."""
         span = [FENCE]
-        kind = yield from take_until(self._source, "\n", FENCE_KIND + 1, span)
+        kind = yield from self._source.take_until("\n", FENCE_KIND + 1, span)
         is_closed, marker, result = False, "", TEXT
         if kind is not None and kind.strip().lower() in CALL_FENCES:
             marker, read = yield from self._find_fenced_reader(span)
@@ -85,23 +85,23 @@ class UnmarkedCallReader:
     def _take_stray_brackets(self, result: BodyResult, span: list[str]) -> Reader[BodyResult]:
         """Take closing brackets directly after a call in JSON, which have no opening ones."""
         is_stray = False
-        while result.calls and (yield from take_marker(self._source, _closing_brackets, span)):
+        while result.calls and (yield from self._source.take_marker(_closing_brackets, span)):
             is_stray = True
         return result.adding("extra-bracket") if is_stray else result
 
     def _find_fenced_reader(self, span: list[str]) -> Reader[tuple[str, BodyReader | None]]:
         """Return the opening marker at the beginning of a code fence, and the reader of the call after it. The marker
         is "" before JSON; the reader is None if no call begins here."""
-        char = yield from skip_space(self._source, span)
+        char = yield from self._source.skip_space(span)
         if char and char in "{[":
             return "", self._tables.fenced
-        marker = yield from take_marker(self._source, self._tables.opening_markers, span)
+        marker = yield from self._source.take_marker(self._tables.opening_markers, span)
         return marker, self._tables.openers[marker.lower()].read if marker else None
 
     def _closes_fence(self, span: list[str]) -> Reader[bool]:
         """Return whether the code fence closes here. The end of the text also closes it."""
-        yield from skip_space(self._source, span)
-        closing = yield from take_marker(self._source, _closing_fence, span)
+        yield from self._source.skip_space(span)
+        closing = yield from self._source.take_marker(_closing_fence, span)
         return bool(closing) or (self._source.is_empty and not self._source.was_cut)
 
     def _hold(self, result: BodyResult, raw: str, *, is_marked: bool) -> None:

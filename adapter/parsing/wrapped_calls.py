@@ -7,18 +7,10 @@ from collections.abc import Callable
 from adapter.parsing.bodies.announced_call import build_announced_opener
 from adapter.parsing.event_buffer import EventBuffer
 from adapter.parsing.fallback_readers import MAX_GIVEN_BACK
-from adapter.parsing.format import CallOpener, ReadContext
+from adapter.parsing.format import BodySource, CallOpener
 from adapter.parsing.marker_set import WeakMarkerSet, markers_for
 from adapter.parsing.marker_tables import MarkerTables
-from adapter.parsing.stream_buffer import (
-    SPACE,
-    Reader,
-    StreamBuffer,
-    is_next,
-    peek_after_space,
-    skip_space,
-    take_marker,
-)
+from adapter.parsing.stream_buffer import SPACE, Reader
 from adapter.parsing.wrapper_tags import (
     MAX_DEPTH,
     TAG_START,
@@ -38,13 +30,12 @@ class WrappedCallReader:
 
     def __init__(
         self,
-        source: StreamBuffer,
+        source: BodySource,
         output: EventBuffer,
         tables: MarkerTables,
-        context: ReadContext,
         read_call: Callable[[CallOpener, str], Reader[None]],
     ) -> None:
-        self._source, self._output, self._tables, self._context = source, output, tables, context
+        self._source, self._output, self._tables = source, output, tables
         self._state, self._read_call = output.state, read_call
 
     @property
@@ -57,7 +48,7 @@ class WrappedCallReader:
         """Return whether a wrapper tag, and no marker, may begin here, at a bracket that begins a line."""
         if self.text_markers.is_ignored(TAG_START, self._source.text, self._source.position + 1):
             return False
-        return not (yield from is_next(self._source, self._tables.text_markers))
+        return not (yield from self._source.is_next(self._tables.text_markers))
 
     def read_tags(self) -> Reader[None]:
         """Parse the tags at the beginning of a line, which are no markers, and a call after them."""
@@ -74,8 +65,8 @@ class WrappedCallReader:
         """
         if not (is_tag(marker) and self._state.line.is_blank):
             return False
-        self._context.reread_characters += len(raw)
-        if self._context.reread_characters > MAX_GIVEN_BACK:
+        self._source.reread_characters += len(raw)
+        if self._source.reread_characters > MAX_GIVEN_BACK:
             return False
         self._source.push_back(raw)
         if (yield from self._read_wrapped_call()):
@@ -94,11 +85,11 @@ class WrappedCallReader:
         has_closed = False
         while self._state.open_tags:
             closing = markers_for(*(f"</{name}>" for name in sorted(self._state.open_tags)))
-            _, marker = yield from peek_after_space(self._source, closing)
+            _, marker = yield from self._source.peek_after_space(closing)
             if not marker:
                 break
-            yield from skip_space(self._source, self._state.space)
-            self._output.close_tag((yield from take_marker(self._source, closing)))
+            yield from self._source.skip_space(self._state.space)
+            self._output.close_tag((yield from self._source.take_marker(closing)))
             has_closed = True
         return has_closed
 
@@ -110,7 +101,7 @@ class WrappedCallReader:
         if not tags:
             return (yield from self._read_announced_call())
         self._state.space.append(tags)
-        marker = yield from take_marker(self._source, self._tables.opening_markers)
+        marker = yield from self._source.take_marker(self._tables.opening_markers)
         if marker:
             yield from self._read_call(self._tables.openers[marker.lower()], marker)
         else:
@@ -134,5 +125,5 @@ class WrappedCallReader:
         """Parse the call that begins with ``<NAMESPACE:invoke``."""
         assert self._tables.opener_in is not None
         opener = self._tables.opener_in(namespace)
-        marker = yield from take_marker(self._source, markers_for(opener.marker))
+        marker = yield from self._source.take_marker(markers_for(opener.marker))
         yield from self._read_call(opener, marker)

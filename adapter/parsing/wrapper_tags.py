@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from adapter.parsing.marker_set import MarkerSet, WeakMarkerSet, first_two
-from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer, peek_after_space, peek_match, skip_space
+from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer
 
 TAG_START = "\n<"
 
@@ -55,12 +55,12 @@ def take_wrapper(source: StreamBuffer, openers: MarkerSet, has_namespaces: bool)
     """
     taken: list[str] = []
     for _ in range(MAX_DEPTH):
-        tag = yield from peek_match(source, _TAG, _TAG_LIMIT, _TAG_BEGINNING.match)
+        tag = yield from source.peek_match(_TAG, _TAG_LIMIT, _TAG_BEGINNING.match)
         if tag is None or _QUOTES.fullmatch(tag[1]):
             break
         taken.append(tag[0])
         source.position += len(tag[0])
-        yield from skip_space(source, taken)
+        yield from source.skip_space(taken)
         if (yield from _begins_call(source, openers, has_namespaces)):
             return "".join(taken)
     source.push_back("".join(taken))
@@ -68,13 +68,13 @@ def take_wrapper(source: StreamBuffer, openers: MarkerSet, has_namespaces: bool)
 
 
 def _begins_call(source: StreamBuffer, openers: MarkerSet, has_namespaces: bool) -> Reader[bool]:
-    _, marker = yield from peek_after_space(source, openers)
+    _, marker = yield from source.peek_after_space(openers)
     return bool(marker) or (has_namespaces and (yield from peek_namespace(source)) != "")
 
 
 def peek_namespace(source: StreamBuffer) -> Reader[str]:
     """Return the namespace of the ``<NAMESPACE:invoke`` that begins here, with its colon; "" by default."""
-    match = yield from peek_match(source, _NAMESPACE, _TAG_LIMIT, _NAMESPACE_BEGINNING.match)
+    match = yield from source.peek_match(_NAMESPACE, _TAG_LIMIT, _NAMESPACE_BEGINNING.match)
     return match[1] if match else ""
 
 
@@ -85,7 +85,7 @@ def announces_calls(tag: str) -> bool:
 
 def peek_announcing_tag(source: StreamBuffer) -> Reader[str]:
     """Return the name of the tag that begins here if it `announces_calls`, or else ""."""
-    tag = yield from peek_match(source, _TAG, _TAG_LIMIT, _TAG_BEGINNING.match)
+    tag = yield from source.peek_match(_TAG, _TAG_LIMIT, _TAG_BEGINNING.match)
     return tag[1] if tag and announces_calls(tag[1]) else ""
 
 

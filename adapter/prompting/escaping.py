@@ -29,13 +29,13 @@ from adapter.core.json.decode import decode_json
 from adapter.core.text.text_cache import TextCache
 from adapter.parsing.bare_json import CALL_KEYS, MAX_OPENING, is_bare_call
 from adapter.parsing.bodies.python_scanner import read_list
-from adapter.parsing.format import Format, ReadContext
+from adapter.parsing.format import BodySource, Format
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.formats.tool_elements import is_distinctive_name
 from adapter.parsing.json_scanner import MAX_ATTEMPTS, scan_json_value
 from adapter.parsing.marker_set import alternatives, markers_for
 from adapter.parsing.marker_tables import build_marker_tables
-from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer, T
+from adapter.parsing.stream_buffer import SPACE, Reader, T
 from adapter.parsing.wrapper_tags import announces_calls
 from adapter.prompting.known_control_tokens import CHAT_TOKENS, MAX_ADDED, is_distinctive_token
 from adapter.tools.tool import ToolSet
@@ -362,11 +362,10 @@ def _match_lines(text: str) -> Iterator[re.Match[str]]:
 
 def _is_call(text: str, start: int, tools: ToolSet) -> tuple[bool, int]:
     """Return whether a call begins at ``start``, and the number of characters parsed to decide this."""
-    source, span = StreamBuffer(text, final=True), list[str]()
+    source, span, piece = BodySource(tools, text=text, final=True), list[str](), list[str]()
     source.position = start
-    if _run(read_list(source, span, ReadContext(tools))).calls:
+    if _run(read_list(source, span)).calls:
         return True, sum(map(len, span))
-    source, piece = StreamBuffer(text, final=True), list[str]()
     source.position = start
     for attempt in range(1, MAX_ATTEMPTS + 1):
         bracket = _run(scan_json_value(source, piece, _TOKENS))

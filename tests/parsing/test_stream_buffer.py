@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from adapter.parsing.marker_set import MarkerSet
-from adapter.parsing.stream_buffer import StreamBuffer, peek_marker
+from adapter.parsing.stream_buffer import StreamBuffer
 
 
 def test_search_equals_fresh_search():
@@ -41,9 +41,9 @@ def test_text_without_marker_is_searched_once():
     source, markers = StreamBuffer(), Counting("</end>")
     for _ in range(1_000):
         source.feed("open")
-        for _ in peek_marker(source, markers, 2_000):
+        for _ in source.peek_marker(markers, 2_000):
             break
     source.final = True
     for source.position in range(0, 4_000, 4):
-        list(peek_marker(source, markers, 2_000))
+        list(source.peek_marker(markers, 2_000))
     assert looked_at < 4_000 + 2_000 * len("</end>")

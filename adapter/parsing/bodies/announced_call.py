@@ -16,9 +16,9 @@ from functools import lru_cache
 
 from adapter.parsing.bodies.python_scanner import PythonBlock, read_list
 from adapter.parsing.fallback_readers import mark_foreign_opener
-from adapter.parsing.format import TEXT, BodyReader, BodyResult, CallOpener, ReadContext, peek_call
+from adapter.parsing.format import TEXT, BodyReader, BodyResult, BodySource, CallOpener
 from adapter.parsing.marker_set import MarkerSet, markers_for
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space, take_marker, take_match, take_until
+from adapter.parsing.stream_buffer import Reader
 from adapter.parsing.tagged_json import TaggedJson
 
 _NAME_LIMIT = 100
@@ -40,39 +40,39 @@ def build_announced_reader(tag: str) -> BodyReader:
     opening, closing = f"<{tag}>", f"</{tag}>"
     close, read_python = markers_for(closing), PythonBlock(closing, fence="```")
 
-    def read(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-        if not context.at_line_start:
+    def read(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+        if not source.at_line_start:
             return TEXT
-        context.may_be_text = True
-        if (yield from skip_space(source, span)) == "`":
-            yield from take_marker(source, _fence, span)
-            if (yield from take_until(source, "\n", _FENCE_LIMIT, span)) is None:
+        source.may_be_text = True
+        if (yield from source.skip_space(span)) == "`":
+            yield from source.take_marker(_fence, span)
+            if (yield from source.take_until("\n", _FENCE_LIMIT, span)) is None:
                 return TEXT
-        result = yield from read_content(source, span, context)
-        if not result.calls_known_tools(context.tools):
+        result = yield from read_content(source, span)
+        if not result.calls_known_tools(source.tools):
             return TEXT
-        yield from skip_space(source, span)
-        if (yield from take_marker(source, _fence, span)):
-            yield from skip_space(source, span)
-        if (yield from take_marker(source, close, span)):
+        yield from source.skip_space(span)
+        if (yield from source.take_marker(_fence, span)):
+            yield from source.skip_space(span)
+        if (yield from source.take_marker(close, span)):
             return result.without_fixes("missing-close-tag")
         is_closed = "".join(span).lower().endswith(closing.lower())
         return TEXT if source.was_cut and not is_closed else result
 
-    def read_content(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-        char = yield from skip_space(source, span)
+    def read_content(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+        char = yield from source.skip_space(span)
         if char == "[":
-            result = yield from read_list(source, span, context)
+            result = yield from read_list(source, span)
             if result.calls:
                 return result
         if char and char in "{[":
-            return (yield from TaggedJson(opening, closing, may_list=True)(source, span, context))
-        name = yield from peek_call(source, context, _NAME, _NAME_LIMIT, _NAME_BEGINNING.fullmatch)
+            return (yield from TaggedJson(opening, closing, may_list=True)(source, span))
+        name = yield from source.peek_call(_NAME, _NAME_LIMIT, _NAME_BEGINNING.fullmatch)
         if name is None:
             return TEXT
         if name[1]:
-            return (yield from read_python(source, span, context))
-        take_match(source, name, span)
-        return (yield from TaggedJson(opening, closing, name=name[2])(source, span, context))
+            return (yield from read_python(source, span))
+        source.take_match(name, span)
+        return (yield from TaggedJson(opening, closing, name=name[2])(source, span))
 
     return read

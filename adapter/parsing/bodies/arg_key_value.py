@@ -28,20 +28,11 @@ from adapter.parsing.bodies.argument_collection import (
 )
 from adapter.parsing.bodies.raw_value_end import RawValue, without_broken_close, without_line_end
 from adapter.parsing.fallback_readers import read_call_or_text
-from adapter.parsing.format import CUT, TEXT, BodyResult, ReadContext, peek_call
+from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource
 from adapter.parsing.marker_set import MarkerSet
-from adapter.parsing.stream_buffer import (
-    Reader,
-    StreamBuffer,
-    peek_after_space,
-    peek_match,
-    skip_space,
-    skip_to,
-    take_marker,
-    take_through,
-    take_until,
-)
+from adapter.parsing.stream_buffer import Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
+from adapter.tools.tool import ToolSet
 
 NAME_LIMIT = 200
 """Maximum length of a name or key; longer text is prose that contains a stray marker."""
@@ -139,71 +130,71 @@ class KeyValueReader:
         self._unopened = re.compile(rf"\s*([\w.:-]+)\s*(?={re.escape(tags.key_open)})", re.IGNORECASE)
         self._key_before_close = re.compile(rf"\s*([^<>\n]{{1,{NAME_LIMIT}}}){re.escape(self._key_end)}", re.IGNORECASE)
 
-    def _is_own(self, context: ReadContext) -> bool:
-        return context.expected_format in self.own or (self.tags is GLM and context.tool_call_body == "pairs")
+    def _is_own(self, source: BodySource) -> bool:
+        return source.expected_format in self.own or (self.tags is GLM and source.tool_call_body == "pairs")
 
-    def __call__(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult | None]:
+    def __call__(self, source: BodySource, span: list[str]) -> Reader[BodyResult | None]:
         """Return the call; None, with nothing taken, if the text does not begin with a name in this layout."""
         ahead: list[str] = []
-        call = yield from self._take_name(source, ahead, context)
+        call = yield from self._take_name(source, ahead)
         if call is None:
             source.push_back("".join(ahead))
             return None
         span.extend(ahead)
         if source.text.startswith("{", source.position):
             read_json = TaggedJson(self.tags.open, self.tags.close, name=call.name)
-            return (yield from read_json(source, span, context)).repaired(*call.fixes)
+            return (yield from read_json(source, span)).repaired(*call.fixes)
         try:
             return (yield from self._read_pairs(source, span, call))
         except BodyError as error:
             return error.result
 
-    def read(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    def read(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
         """Parse the call, which may also be JSON. A `BodyReader`, for tags of a single family."""
-        char = yield from skip_space(source, span)
+        char = yield from source.skip_space(span)
         if not char:
-            return CUT if context.at_line_start or source.was_cut else TEXT
+            return CUT if source.at_line_start or source.was_cut else TEXT
         if char in "{[":
-            return (yield from self._read_json(source, span, context))
-        result = yield from self(source, span, context)
+            return (yield from self._read_json(source, span))
+        result = yield from self(source, span)
         return TEXT if result is None else result
 
-    def read_without_opener(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    def read_without_opener(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
         """Parse a call at the very beginning whose opening tag is missing: the name of a tool before a key's tag."""
-        may_continue = partial(self._may_be_unopened, context=context)
-        if (yield from peek_call(source, context, self._unopened, NAME_LIMIT, may_continue)) is None:
+        may_continue = partial(self._may_be_unopened, tools=source.tools)
+        if (yield from source.peek_call(self._unopened, NAME_LIMIT, may_continue)) is None:
             return TEXT
-        return (yield from read_call_or_text(self.read, source, span, context)).repaired("missing-open-tag")
+        return (yield from read_call_or_text(self.read, source, span)).repaired("missing-open-tag")
 
-    def _may_be_unopened(self, ahead: str, context: ReadContext) -> bool:
+    def _may_be_unopened(self, ahead: str, tools: ToolSet) -> bool:
         """Return whether ``ahead`` may be the beginning of a known tool's name and a key's tag."""
         match = _MAY_BE_UNOPENED.fullmatch(ahead)
         return match is not None and (
-            self.tags.key_open.startswith(match[2].lower()) if match[2] else context.tools.has_prefix(match[1])
+            self.tags.key_open.startswith(match[2].lower()) if match[2] else tools.has_prefix(match[1])
         )
 
-    def _take_name(self, source: StreamBuffer, ahead: list[str], context: ReadContext) -> Reader[PendingCall | None]:
+    def _take_name(self, source: BodySource, ahead: list[str]) -> Reader[PendingCall | None]:
         """Take a name if the tag of a pair, JSON, or the call's end follows it."""
         name = yield from _take_word(source)
         ahead.append(name)
-        char = yield from skip_space(source, ahead)
+        char = yield from source.skip_space(ahead)
         if not name:
             return None
-        call = PendingCall(name, context.tools.match(name))
-        is_intended = call.tool is not None or context.at_line_start or self._is_own(context)
-        if (yield from take_marker(source, _end_of_thought, ahead)):
+        call = PendingCall(name, source.tools.match(name))
+        is_intended = call.tool is not None or source.at_line_start or self._is_own(source)
+        if (yield from source.take_marker(_end_of_thought, ahead)):
             call.fix("text-in-tag")
-            char = yield from skip_space(source, ahead)
-        if self._separator is not None and (yield from take_marker(source, self._separator, ahead)):
-            char = yield from skip_space(source, ahead)
+            char = yield from source.skip_space(ahead)
+        if self._separator is not None and (yield from source.take_marker(self._separator, ahead)):
+            char = yield from source.skip_space(ahead)
         if char == ">":
             ahead.append(char)
             source.position += 1
-            char = yield from skip_space(source, ahead)
+            char = yield from source.skip_space(ahead)
             call.fix("misspelt-inner-tag")
         if char == "{":
             return call if is_intended else None
-        tag = yield from take_marker(source, self._tags)
+        tag = yield from source.take_marker(self._tags)
         source.push_back(tag)
         match self._kind[tag.lower()]:
             case "key" | "broken key":
@@ -211,21 +202,19 @@ class KeyValueReader:
             case "call close" | "call":
                 return call if is_intended else None
             case "key close":
-                return self._split_glued_key(call, ahead, source, context)
+                return self._split_glued_key(call, ahead, source)
             case "value close" if call.tool is not None:
                 return call  # a stray closer after the name, skipped with the pairs
         rest = source.text[source.position :].lower()
         is_cut = source.final and any(tag.startswith(rest) for tag in (self.tags.key_open, self.tags.separator))
         if not char or is_cut:
-            return call if context.at_line_start or self._is_own(context) else None
+            return call if source.at_line_start or self._is_own(source) else None
         key = yield from self._peek_key(source)
         return call if call.has_parameter(key) else None
 
-    def _split_glued_key(
-        self, call: PendingCall, ahead: list[str], source: StreamBuffer, context: ReadContext
-    ) -> PendingCall | None:
+    def _split_glued_key(self, call: PendingCall, ahead: list[str], source: BodySource) -> PendingCall | None:
         """Return the call and give back the key if the call's name is glued to a key; None otherwise."""
-        for tool in sorted(context.tools.values(), key=lambda tool: -len(tool.name)):
+        for tool in sorted(source.tools.values(), key=lambda tool: -len(tool.name)):
             key = call.name.removeprefix(tool.name)
             if key != call.name and key in tool.properties:
                 source.push_back(key + "".join(ahead[1:]))
@@ -236,13 +225,13 @@ class KeyValueReader:
     def _peek_key(self, source: StreamBuffer) -> Reader[str]:
         """Return the next key if its closing tag follows, or "". Takes nothing."""
         limit = NAME_LIMIT + len(self._key_end) + 1
-        match = yield from peek_match(source, self._key_before_close, limit, lambda _: True)
+        match = yield from source.peek_match(self._key_before_close, limit, lambda _: True)
         return match[1].strip() if match else ""
 
     def _read_pairs(self, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[BodyResult]:
         while True:
-            char = yield from skip_space(source, span)
-            tag = yield from take_marker(source, self._tags)
+            char = yield from source.skip_space(span)
+            tag = yield from source.take_marker(self._tags)
             match self._kind[tag.lower()]:
                 case "key" | "broken key" as kind:
                     span.append(tag)
@@ -269,13 +258,13 @@ class KeyValueReader:
                     return CUT
                 case _:
                     span.append(tag)
-                    yield from skip_to(source, self._tags, span)
+                    yield from source.skip_to(self._tags, span)
                     call.fix("text-in-tag")
 
     def _read_pair(self, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[None]:
         """Parse a pair after the key's opening tag."""
         while True:
-            written, tag = yield from take_through(source, self._tags, span)
+            written, tag = yield from source.take_through(self._tags, span)
             if self._kind[tag.lower()] != "key" or written.strip():
                 break
             call.fix("text-in-tag")  # doubled tag of the key
@@ -283,7 +272,7 @@ class KeyValueReader:
         match self._kind[tag.lower()]:
             case "key close":
                 opened, type = yield from self._read_value_open(source, span, call)
-                if not opened and (yield from peek_after_space(source, self._no_value))[1]:
+                if not opened and (yield from source.peek_after_space(self._no_value))[1]:
                     call.fix("key-without-value")
                     return
             case "value":
@@ -345,8 +334,8 @@ class KeyValueReader:
         type = ""
         while True:
             gap: list[str] = []
-            char = yield from skip_space(source, gap)
-            tag = yield from take_marker(source, self._after_key)
+            char = yield from source.skip_space(gap)
+            tag = yield from source.take_marker(self._after_key)
             if not tag:
                 if char:
                     call.fix("missing-inner-tag")
@@ -362,7 +351,7 @@ class KeyValueReader:
                 call.fix("misspelt-inner-tag")
                 return True, type
             if self.tags.type and tag.lower() == self.tags.type[0]:
-                type = (yield from take_until(source, self.tags.type[1], NAME_LIMIT, span)) or ""
+                type = (yield from source.take_until(self.tags.type[1], NAME_LIMIT, span)) or ""
                 continue
             call.fix("text-in-tag")
 

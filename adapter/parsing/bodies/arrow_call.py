@@ -21,18 +21,10 @@ from adapter.core.errors import FormatError
 from adapter.core.json.decode import decode_json
 from adapter.core.json.strict import decode_strict, excerpt
 from adapter.parsing.bodies.argument_collection import PendingCall
-from adapter.parsing.format import CUT, TEXT, BodyResult, CallOpener, ReadContext
+from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource, CallOpener
 from adapter.parsing.json_scanner import BRACKETS, scan_json_value
 from adapter.parsing.marker_set import markers_for
-from adapter.parsing.stream_buffer import (
-    Reader,
-    StreamBuffer,
-    peek_match,
-    skip_space,
-    take_cut_marker,
-    take_marker,
-    take_match,
-)
+from adapter.parsing.stream_buffer import Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.tool import Tool
 
@@ -55,19 +47,19 @@ _close, _brace = markers_for(CLOSE), markers_for("}")
 _read_json = TaggedJson(OPEN, CLOSE, may_list=True)
 
 
-def read_arrow_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_arrow_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse the body after ``[TOOL_CALL]``."""
-    if not context.at_line_start or (yield from skip_space(source, span)) != "{":
+    if not source.at_line_start or (yield from source.skip_space(span)) != "{":
         return TEXT
-    context.may_be_text = True
-    head = yield from peek_match(source, _HEAD, HEAD_LIMIT, lambda ahead: "}" not in ahead)
+    source.may_be_text = True
+    head = yield from source.peek_match(_HEAD, HEAD_LIMIT, lambda ahead: "}" not in ahead)
     if head is None:
-        result = yield from _read_json(source, span, context)
-        return result.adding("misspelt-open-tag") if result.calls_known_tools(context.tools) else TEXT
-    tool = context.tools.match(head[2])
+        result = yield from _read_json(source, span)
+        return result.adding("misspelt-open-tag") if result.calls_known_tools(source.tools) else TEXT
+    tool = source.tools.match(head[2])
     if tool is None:
         return TEXT
-    take_match(source, head, span)
+    source.take_match(head, span)
     body: list[str] = []
     bracket = yield from scan_json_value(source, body, _tokens)
     span.extend([*body, *([] if bracket in BRACKETS else [bracket])])
@@ -89,12 +81,12 @@ def _take_end(source: StreamBuffer, span: list[str]) -> Reader[bool]:
     """Take the closing braces and the closing marker. Return whether the marker is present."""
     gap: list[str] = []
     while True:
-        yield from skip_space(source, gap)
-        if not (yield from take_marker(source, _brace, gap)):
+        yield from source.skip_space(gap)
+        if not (yield from source.take_marker(_brace, gap)):
             break
-    closing = yield from take_marker(source, _close, gap)
+    closing = yield from source.take_marker(_close, gap)
     if not closing:
-        take_cut_marker(source, CLOSE.lower(), gap)
+        source.take_cut_marker(CLOSE.lower(), gap)
     text = "".join(gap)
     span.append(text if closing or source.is_empty else text.rstrip())
     source.push_back(text[len(span[-1]) :])

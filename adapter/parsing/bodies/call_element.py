@@ -13,9 +13,9 @@ from __future__ import annotations
 import re
 
 from adapter.parsing.bodies.gemma_call import GemmaCall
-from adapter.parsing.format import TEXT, BodyResult, CallOpener, ReadContext
+from adapter.parsing.format import TEXT, BodyResult, BodySource, CallOpener
 from adapter.parsing.marker_set import markers_for
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_match, skip_space, take_marker, take_match
+from adapter.parsing.stream_buffer import Reader
 from adapter.parsing.tagged_json import TaggedJson
 
 OPEN = "<call:"
@@ -28,24 +28,24 @@ _MAY_BE_NAME = re.compile(r"[\w.:-]*+\s*+")
 _read_pairs = GemmaCall(OPEN, "/>", '<|"|>')
 
 
-def read_call_element(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_call_element(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse the body after ``<call:``."""
-    if not (context.at_line_start or context.after_call):
+    if not (source.at_line_start or source.after_call):
         return TEXT
-    context.may_be_text = True
-    name_match = yield from peek_match(source, _NAME, NAME_LIMIT, _MAY_BE_NAME.fullmatch)
-    if name_match is None or context.tools.match(name_match[1]) is None:
+    source.may_be_text = True
+    name_match = yield from source.peek_match(_NAME, NAME_LIMIT, _MAY_BE_NAME.fullmatch)
+    if name_match is None or source.tools.match(name_match[1]) is None:
         return TEXT
     if name_match[2] == "{":
-        result = yield from _read_pairs(source, span, context)
+        result = yield from _read_pairs(source, span)
         if "missing-close-tag" in result.fixes:
-            yield from take_marker(source, markers_for(">", "</call>", f"</call:{name_match[1]}>"), span)
+            yield from source.take_marker(markers_for(">", "</call>", f"</call:{name_match[1]}>"), span)
     else:
-        take_match(source, name_match, span)
-        if (yield from skip_space(source, span)) != "{":
+        source.take_match(name_match, span)
+        if (yield from source.skip_space(span)) != "{":
             return TEXT
         tag = f"call:{name_match[1]}>"
-        result = yield from TaggedJson(f"<{tag}", f"</{tag}", name=name_match[1])(source, span, context)
+        result = yield from TaggedJson(f"<{tag}", f"</{tag}", name=name_match[1])(source, span)
     return result.repaired("misspelt-open-tag")
 
 

@@ -13,19 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from adapter.parsing.format import CUT, TEXT, BodyReader, BodyResult, CallOpener, ReadContext
+from adapter.parsing.format import CUT, TEXT, BodyReader, BodyResult, BodySource, CallOpener
 from adapter.parsing.marker_set import MarkerSet
-from adapter.parsing.stream_buffer import (
-    Reader,
-    StreamBuffer,
-    peek_after_space,
-    peek_marker,
-    read_until,
-    skip_space,
-    take_cut_tags,
-    take_marker,
-    take_through,
-)
+from adapter.parsing.stream_buffer import Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
 from adapter.parsing.wrapper_tags import is_tag, peek_namespace
 
@@ -73,29 +63,29 @@ class CallSection:
             *(CallOpener(marker, self.read_alone, self.keeps_space) for marker in self.call_opens),
         )
 
-    def read(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    def read(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
         """Parse the body after the section's opening marker, up to the end of its first call."""
         opening = span[-1]
         fixes = self._find_spelling_fixes(opening)
-        at_line_start = context.at_line_start
-        while char := (yield from skip_space(source, span)):
-            marker = yield from take_marker(source, self._opens, span)
+        at_line_start = source.at_line_start
+        while char := (yield from source.skip_space(span)):
+            marker = yield from source.take_marker(self._opens, span)
             if not marker:
                 break
             if marker.lower() == opening.lower():
                 fixes.append("text-in-tag")  # doubled marker
         if not char:
             return CUT if at_line_start or source.was_cut else TEXT
-        if at_line_start and (yield from self._wraps_other_call(source, context)):
+        if at_line_start and (yield from self._wraps_other_call(source)):
             return TEXT if is_tag(opening) else BodyResult()
         if char in "{[" and opening.lower() in self._close_of:
             read_json = TaggedJson(opening, self._close_of[opening.lower()], may_list=True)
-            return (yield from read_json(source, span, context)).adding("foreign-body", *fixes)
-        marker = yield from peek_marker(source, self._inner, NOISE_LIMIT)
+            return (yield from read_json(source, span)).adding("foreign-body", *fixes)
+        marker = yield from source.peek_marker(self._inner, NOISE_LIMIT)
         if not marker:
             return (yield from self._read_other_content(source, span, at_line_start))
         ahead: list[str] = []
-        marker = yield from read_until(source, self._inner, ahead)
+        marker = yield from source.read_until(self._inner, ahead)
         noise = "".join(ahead)
         closes = self._closes.match(marker, 0) is not None
         if noise and not closes and ("`" in noise or not self._calls_anywhere):
@@ -107,25 +97,25 @@ class CallSection:
         if noise:
             fixes.append("text-in-tag")
         fixes += self._find_spelling_fixes(marker)
-        result = yield from self._read_call(source, span, context)
+        result = yield from self._read_call(source, span)
         if result.not_a_call and source.final and len(source.text[source.position :].split()) < 2:
             span.append(source.rest())
             return CUT  # cut within the first word: after a section's marker a call was intended
         return result.repaired(*fixes)
 
-    def read_alone(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    def read_alone(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
         """Parse a call that begins with its own opening marker: a later call of a section, or a call outside a
         section."""
-        if not (self._calls_anywhere or context.at_line_start or context.after_call):
+        if not (self._calls_anywhere or source.at_line_start or source.after_call):
             return TEXT
         fixes = self._find_spelling_fixes(span[-1])
-        if not context.after_call:
+        if not source.after_call:
             fixes.append("missing-open-tag")
-        return (yield from self._read_call(source, span, context)).repaired(*fixes)
+        return (yield from self._read_call(source, span)).repaired(*fixes)
 
-    def _wraps_other_call(self, source: StreamBuffer, context: ReadContext) -> Reader[bool]:
+    def _wraps_other_call(self, source: BodySource) -> Reader[bool]:
         """Return whether the section is only a wrapper around another family's call, which comes next."""
-        _, marker = yield from peek_after_space(source, context.openers)
+        _, marker = yield from source.peek_after_space(source.openers)
         if marker and any(own.startswith(marker.lower()) for own in self._own_markers):
             return False
         return bool(marker) or (yield from peek_namespace(source)) != ""
@@ -136,12 +126,12 @@ class CallSection:
     def _read_other_content(self, source: StreamBuffer, span: list[str], at_line_start: bool) -> Reader[BodyResult]:
         if not at_line_start:
             return TEXT
-        marker = yield from peek_marker(source, self._inner, ERROR_LIMIT)
-        if not marker and take_cut_tags(source, ERROR_LIMIT, span):
+        marker = yield from source.peek_marker(self._inner, ERROR_LIMIT)
+        if not marker and source.take_cut_tags(ERROR_LIMIT, span):
             return CUT
         if not self._closes.match(marker, 0):
             return TEXT
-        text, _ = yield from take_through(source, self._inner, span)
+        text, _ = yield from source.take_through(self._inner, span)
         return self._end_without_call(text, at_line_start)
 
     def _end_without_call(self, text: str, at_line_start: bool) -> BodyResult:

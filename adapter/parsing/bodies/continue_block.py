@@ -17,16 +17,9 @@ from __future__ import annotations
 from adapter.core.errors import FormatError
 from adapter.core.json.decode import decode_json
 from adapter.parsing.bodies.argument_collection import PendingCall
-from adapter.parsing.format import CUT, TEXT, BodyResult, CallOpener, ReadContext
+from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource, CallOpener
 from adapter.parsing.marker_set import markers_for
-from adapter.parsing.stream_buffer import (
-    Reader,
-    StreamBuffer,
-    skip_space,
-    take_marker,
-    take_through,
-    take_until,
-)
+from adapter.parsing.stream_buffer import Reader, StreamBuffer
 
 OPEN = "TOOL_NAME:"
 
@@ -36,13 +29,13 @@ LINE_LIMIT = 200
 _begin, _end = markers_for("BEGIN_ARG:"), markers_for("\nEND_ARG")
 
 
-def read_labeled_block(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_labeled_block(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse the body after ``TOOL_NAME:`` at the beginning of a line, if it calls a tool of the session."""
-    if not context.at_line_start:
+    if not source.at_line_start:
         return TEXT
-    context.may_be_text = True
+    source.may_be_text = True
     line: list[str] = []
-    tool = context.tools.match((yield from _take_line(source, line)))
+    tool = source.tools.match((yield from _take_line(source, line)))
     if tool is None:
         source.push_back("".join(line))
         return TEXT
@@ -51,8 +44,8 @@ def read_labeled_block(source: StreamBuffer, span: list[str], context: ReadConte
     call.fix("misspelt-open-tag")
     while True:
         gap: list[str] = []
-        char = yield from skip_space(source, gap)
-        begins = yield from take_marker(source, _begin)
+        char = yield from source.skip_space(gap)
+        begins = yield from source.take_marker(_begin)
         if not begins:
             if source.was_cut and (not char or _begin.may_start_with(source.text[source.position :])):
                 span.extend([*gap, source.rest()])
@@ -62,7 +55,7 @@ def read_labeled_block(source: StreamBuffer, span: list[str], context: ReadConte
             return call.result() if is_call else TEXT
         span.extend([*gap, begins])
         key = yield from _take_line(source, span)
-        value, ends = yield from take_through(source, _end, span)
+        value, ends = yield from source.take_through(_end, span)
         if not key or not ends:
             return TEXT if ends else CUT
         _add(call, key, value.removeprefix("\n"))
@@ -71,7 +64,7 @@ def read_labeled_block(source: StreamBuffer, span: list[str], context: ReadConte
 def _take_line(source: StreamBuffer, span: list[str]) -> Reader[str]:
     """Take the rest of the line. Return it without surrounding whitespace; "" if it is too long."""
     line: list[str] = []
-    text = yield from take_until(source, "\n", LINE_LIMIT, line)
+    text = yield from source.take_until("\n", LINE_LIMIT, line)
     if text is None:
         return ""
     source.push_back("\n")

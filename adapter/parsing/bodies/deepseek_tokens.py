@@ -21,17 +21,9 @@ from __future__ import annotations
 from adapter.parsing.bodies.call_section import CallSection
 from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
 from adapter.parsing.bodies.xml_invoke_spelling import XmlInvokeTags
-from adapter.parsing.format import TEXT, BodyResult, CallOpener, ReadContext, read_cut_head
+from adapter.parsing.format import TEXT, BodyResult, BodySource, CallOpener
 from adapter.parsing.marker_set import MarkerSet
-from adapter.parsing.stream_buffer import (
-    Reader,
-    StreamBuffer,
-    peek_marker,
-    skip_space,
-    skip_to,
-    take_marker,
-    take_through,
-)
+from adapter.parsing.stream_buffer import Reader
 from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.call_shapes import DecodedCall
 
@@ -70,48 +62,48 @@ _step_invoke = MarkerSet(*STEP_TAGS.call)
 _read_step_invoke = XmlInvokeReader(STEP_TAGS)
 
 
-def read_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse a call after ``<｜tool▁call▁begin｜>``."""
     opening = span[-1]
-    yield from skip_space(source, span)
-    if (yield from take_marker(source, _step_invoke, span)):
-        return (yield from _read_step_invoke(source, span, context)).adding("missing-inner-tag")
-    marker = yield from peek_marker(source, _in_head, HEAD_LIMIT)
+    yield from source.skip_space(span)
+    if (yield from source.take_marker(_step_invoke, span)):
+        return (yield from _read_step_invoke(source, span)).adding("missing-inner-tag")
+    marker = yield from source.peek_marker(_in_head, HEAD_LIMIT)
     if _call_end.match(marker, 0) is not None:
-        return (yield from _read_name_alone(source, span, context))
+        return (yield from _read_name_alone(source, span))
     if not marker or not _separator.match(marker, 0):
-        return TEXT if marker else read_cut_head(source, span, HEAD_LIMIT)
-    head, _ = yield from take_through(source, _separator, span)
+        return TEXT if marker else source.read_cut_head(span, HEAD_LIMIT)
+    head, _ = yield from source.take_through(_separator, span)
     name = head.strip()
     is_typed = name.lower() == "function"
     if is_typed:
-        yield from skip_space(source, span)
-        if (yield from take_marker(source, _step_invoke, span)):
-            return (yield from _read_step_invoke(source, span, context))
-        marker = yield from peek_marker(source, _after_name, HEAD_LIMIT)
+        yield from source.skip_space(span)
+        if (yield from source.take_marker(_step_invoke, span)):
+            return (yield from _read_step_invoke(source, span))
+        marker = yield from source.peek_marker(_after_name, HEAD_LIMIT)
         if not marker:
-            return read_cut_head(source, span, HEAD_LIMIT)
+            return source.read_cut_head(span, HEAD_LIMIT)
         start = len(span)
-        yield from skip_to(source, _after_name, span)
+        yield from source.skip_to(_after_name, span)
         name = "".join(span[start:]).strip()
-    if name.lower().startswith(TYPED_NAME) and context.tools.match(name) is None:
+    if name.lower().startswith(TYPED_NAME) and source.tools.match(name) is None:
         name = name[len(TYPED_NAME) :]
     if not name or any(char.isspace() for char in name):
         return BodyResult(error=f"the call has no name: expected a tool's name, got {name[:60]!r}")
-    yield from skip_space(source, span)
-    yield from take_marker(source, _fence, span)
-    result = yield from TaggedJson(opening, opening.replace("begin", "end"), name=name)(source, span, context)
+    yield from source.skip_space(span)
+    yield from source.take_marker(_fence, span)
+    result = yield from TaggedJson(opening, opening.replace("begin", "end"), name=name)(source, span)
     if is_typed:  # the format's normal spelling has a fence
         result = result.without_fixes("code-fence")
     other = UNTYPED_HEADS if is_typed else TYPED_HEADS
-    return result.repaired("foreign-body") if other in context.body_variants else result
+    return result.repaired("foreign-body") if other in source.body_variants else result
 
 
-def _read_name_alone(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def _read_name_alone(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse the name of a tool of the session before the call's end. Other text is only a mention."""
     ahead: list[str] = []
-    name, _ = yield from take_through(source, _call_end, ahead)
-    if context.tools.match(name.strip()) is None:
+    name, _ = yield from source.take_through(_call_end, ahead)
+    if source.tools.match(name.strip()) is None:
         source.push_back("".join(ahead))
         return TEXT
     span.extend(ahead)
@@ -130,12 +122,12 @@ SECTION = CallSection(
 STRAYS = (*CALLS_END, *CALL_END)
 
 
-def read_step_invoke(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_step_invoke(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse Step's ``steptml:invoke`` element without the tokens around it, at the beginning of a line."""
-    if not context.at_line_start:
+    if not source.at_line_start:
         return TEXT
-    result = yield from _read_step_invoke(source, span, context)
-    return result.adding("missing-open-tag") if result.calls and not context.after_call else result
+    result = yield from _read_step_invoke(source, span)
+    return result.adding("missing-open-tag") if result.calls and not source.after_call else result
 
 
 STEP_OPENER = CallOpener(STEP_TAGS.call[0], read_step_invoke)

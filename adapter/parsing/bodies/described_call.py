@@ -24,9 +24,9 @@ from adapter.core.events import Json, JsonObject
 from adapter.core.json.strict import decode_strict
 from adapter.core.yaml_subset import decode_yaml
 from adapter.parsing.bodies.argument_collection import PendingCall
-from adapter.parsing.format import CUT, TEXT, BodyResult, ReadContext, read_cut_head
+from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource
 from adapter.parsing.marker_set import markers_for
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_match, read_until, skip_space
+from adapter.parsing.stream_buffer import Reader
 
 HEAD_LIMIT = 300
 """Maximum number of characters of a name and the text after it; longer text is prose."""
@@ -58,26 +58,26 @@ class DescribedCall:
         self._head = re.compile(rf"(?P<name>[^\W\d][\w.:/-]*?)(?={following})")
         self._closing, self._decode_body, self._needs_closing = closing, decode_body, needs_closing
 
-    def __call__(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-        yield from skip_space(source, span)
-        match = yield from peek_match(source, self._head, HEAD_LIMIT, lambda _: True)
+    def __call__(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
+        yield from source.skip_space(span)
+        match = yield from source.peek_match(self._head, HEAD_LIMIT, lambda _: True)
         if match is None:
-            return read_cut_head(source, span, HEAD_LIMIT) if context.at_line_start or source.was_cut else TEXT
+            return source.read_cut_head(span, HEAD_LIMIT) if source.at_line_start or source.was_cut else TEXT
         name = match["name"]
         span.append(name)
         source.position += len(name)
-        return (yield from self._read_body(name, source, span, context))
+        return (yield from self._read_body(name, source, span))
 
-    def _read_body(self, name: str, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    def _read_body(self, name: str, source: BodySource, span: list[str]) -> Reader[BodyResult]:
         start, markers = len(span), markers_for(self._closing.replace("{name}", name))
         first_end, first_error = 0, ""
         for _ in range(MAX_CLOSERS):
-            marker = yield from read_until(source, markers, span)
+            marker = yield from source.read_until(markers, span)
             body = "".join(span[start:])
             if not marker and (self._needs_closing or source.was_cut or first_end):
                 break
             span.append(marker)
-            result = self._decode(name, body, context)
+            result = self._decode(name, body, source)
             if result.error is None:
                 return result if marker else result.adding("missing-close-tag")
             if not first_end:
@@ -91,8 +91,8 @@ class DescribedCall:
         span[start:] = [text[:first_end]]
         return BodyResult(error=first_error)
 
-    def _decode(self, name: str, body: str, context: ReadContext) -> BodyResult:
-        call = PendingCall(name, context.tools.match(name))
+    def _decode(self, name: str, body: str, source: BodySource) -> BodyResult:
+        call = PendingCall(name, source.tools.match(name))
         try:
             self._decode_body(body, call)
         except FormatError as error:

@@ -27,16 +27,9 @@ from adapter.parsing.bodies.call_section import CallSection
 from adapter.parsing.bodies.xml_invoke import WORD_LIMIT, XmlInvokeReader
 from adapter.parsing.bodies.xml_invoke_spelling import XmlInvokeTags, section_encoder
 from adapter.parsing.encoding import result_encoder
-from adapter.parsing.format import TEXT, BodyResult, CallOpener, Format, ReadContext
+from adapter.parsing.format import TEXT, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.marker_set import MarkerSet, markers_for
-from adapter.parsing.stream_buffer import (
-    Reader,
-    StreamBuffer,
-    peek_after_space,
-    skip_space,
-    take_marker,
-    take_until,
-)
+from adapter.parsing.stream_buffer import Reader
 
 END_OF_SENTENCE = "<｜end▁of▁sentence｜>"
 
@@ -102,27 +95,23 @@ def _build_openers(language: str) -> tuple[CallOpener, ...]:
     return (*section.openers, *broken_tags, CallOpener(FUNCTION, partial(_read_function, _function_body(language))))
 
 
-def _read_broken_section(
-    calls: MarkerSet, source: StreamBuffer, span: list[str], context: ReadContext
-) -> Reader[BodyResult]:
+def _read_broken_section(calls: MarkerSet, source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse the opening tag of a section whose word is misspelt. It counts only right before a call."""
     ahead: list[str] = []
-    word = yield from take_until(source, ">", WORD_LIMIT, ahead)
-    is_section = (
-        word is not None and _WORD.fullmatch(word) is not None and (context.at_line_start or context.after_call)
-    )
-    if is_section and (yield from peek_after_space(source, calls))[1]:
+    word = yield from source.take_until(">", WORD_LIMIT, ahead)
+    is_section = word is not None and _WORD.fullmatch(word) is not None and (source.at_line_start or source.after_call)
+    if is_section and (yield from source.peek_after_space(calls))[1]:
         span.extend(ahead)
         return BodyResult()
     source.push_back("".join(ahead))
     return TEXT
 
 
-def _read_broken_close(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def _read_broken_close(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse a closing tag whose word is misspelt, right after a call."""
     ahead: list[str] = []
-    word = yield from take_until(source, ">", WORD_LIMIT, ahead)
-    if word is not None and _WORD.fullmatch(word) is not None and context.after_call:
+    word = yield from source.take_until(">", WORD_LIMIT, ahead)
+    if word is not None and _WORD.fullmatch(word) is not None and source.after_call:
         span.extend(ahead)
         return BodyResult()
     source.push_back("".join(ahead))
@@ -145,25 +134,23 @@ def _function_body(language: str) -> XmlInvokeReader:
     )
 
 
-def _read_function(
-    body: XmlInvokeReader, source: StreamBuffer, span: list[str], context: ReadContext
-) -> Reader[BodyResult]:
-    if not (context.at_line_start or context.after_call):
+def _read_function(body: XmlInvokeReader, source: BodySource, span: list[str]) -> Reader[BodyResult]:
+    if not (source.at_line_start or source.after_call):
         return TEXT
-    context.may_be_text = True
+    source.may_be_text = True
     ahead: list[str] = []
-    yield from skip_space(source, ahead)
-    opens = yield from take_marker(source, _name_opens, ahead)
-    name = (yield from take_until(source, "<", NAME_LIMIT, ahead)) if opens else None
-    closes = yield from take_marker(source, _name_closes, ahead)
-    yield from skip_space(source, ahead)
-    parameter = yield from take_marker(source, _parameter)
+    yield from source.skip_space(ahead)
+    opens = yield from source.take_marker(_name_opens, ahead)
+    name = (yield from source.take_until("<", NAME_LIMIT, ahead)) if opens else None
+    closes = yield from source.take_marker(_name_closes, ahead)
+    yield from source.skip_space(ahead)
+    parameter = yield from source.take_marker(_parameter)
     source.push_back(parameter)
-    if not name or not closes or not parameter or context.tools.match(name) is None:
+    if not name or not closes or not parameter or source.tools.match(name) is None:
         source.push_back("".join(ahead))
         return TEXT  # for example a quotation of a tool's description
     span.extend(ahead)
-    return (yield from body.read_named(name, FUNCTION, source, span, context)).repaired("misspelt-open-tag")
+    return (yield from body.read_named(name, FUNCTION, source, span)).repaired("misspelt-open-tag")
 
 
 def _put_first(tags: Sequence[str], word: str) -> tuple[str, ...]:

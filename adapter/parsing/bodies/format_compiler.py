@@ -35,8 +35,8 @@ from adapter.parsing.bodies.xml_function import read_inline_function, read_xml_f
 from adapter.parsing.bodies.xml_function_openers import read_bare_function
 from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
 from adapter.parsing.bodies.xml_invoke_spelling import XmlInvokeTags
-from adapter.parsing.format import BodyReader, BodyResult, CallOpener, Format, ReadContext
-from adapter.parsing.stream_buffer import Reader, StreamBuffer
+from adapter.parsing.format import BodyReader, BodyResult, BodySource, CallOpener, Format
+from adapter.parsing.stream_buffer import Reader
 from adapter.parsing.tagged_json import TaggedJson, require_json, spell_out_name
 from adapter.tools.call_shapes import extract_calls
 
@@ -188,8 +188,8 @@ def _find_own_fixes(value: Json, key: str) -> set[str]:
 def _ignore_fixes(read: BodyReader, fixes: set[str]) -> BodyReader:
     """Return a reader like ``read`` that does not report ``fixes``, because they are this format's normal spelling."""
 
-    def read_own(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-        return (yield from read(source, span, context)).without_fixes(*fixes)
+    def read_own(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+        return (yield from read(source, span)).without_fixes(*fixes)
 
     return read_own
 

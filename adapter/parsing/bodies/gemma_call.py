@@ -29,22 +29,13 @@ from adapter.core.json.strict import (
     replace_surrogates,
     spell,
 )
-from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyResult, ReadContext, peek_call
+from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyResult, BodySource
 from adapter.parsing.json_scanner import find_break
 from adapter.parsing.marker_set import markers_for
-from adapter.parsing.stream_buffer import (
-    Reader,
-    StreamBuffer,
-    give_back,
-    peek_marker,
-    peek_match,
-    read_until,
-    skip_space,
-    take_cut_marker,
-    take_match,
-)
+from adapter.parsing.stream_buffer import Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.call_shapes import DecodedCall
+from adapter.tools.tool import ToolSet
 
 NAME_LIMIT = 200
 """Maximum length of a name; longer text is prose that mentions the marker."""
@@ -74,17 +65,17 @@ class GemmaCall:
         self._ends = markers_for(opening, closing)
         self._read_json = TaggedJson(opening, closing)
 
-    def __call__(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-        char = yield from skip_space(source, span)
+    def __call__(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
+        char = yield from source.skip_space(span)
         if not char:
             return CUT
-        word = yield from peek_match(source, _WORD_ALONE, NAME_LIMIT, _MAY_BE_WORD_ALONE.fullmatch)
+        word = yield from source.peek_match(_WORD_ALONE, NAME_LIMIT, _MAY_BE_WORD_ALONE.fullmatch)
         if word is not None:
-            take_match(source, word, span)
+            source.take_match(word, span)
             char = "{"
         if char in "{[":
-            return (yield from self._read_json(source, span, context)).adding("foreign-body")
-        end = yield from peek_marker(source, self._head_ends, NAME_LIMIT)
+            return (yield from self._read_json(source, span)).adding("foreign-body")
+        end = yield from source.peek_marker(self._head_ends, NAME_LIMIT)
         rest = source.text[source.position : source.position + NAME_LIMIT + 1]
         if not end and len(rest) <= NAME_LIMIT and _HEAD.fullmatch(rest):
             span.append(source.rest())
@@ -92,7 +83,7 @@ class GemmaCall:
         head = _HEAD.match(rest)
         if head is None or not end:
             return TEXT
-        take_match(source, head, span)
+        source.take_match(head, span)
         body: list[str] = []
         marker = yield from self._take_body(source, body)
         text = "".join(body)
@@ -101,33 +92,33 @@ class GemmaCall:
         found = None if result.calls or result.unfinished or source.was_cut else find_break(text, self._ends)
         if found is None:
             return result
-        give_back(source, span, start)  # a quote without its pair hid the call's end
+        source.give_back(span, start)  # a quote without its pair hid the call's end
         source.position += found[1]
         return self._decode(head.group(1), text[: found[0]], text[found[0] : found[1]], source, span)
 
-    def read_bare(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    def read_bare(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
         """Parse a call of a tool of the session whose opening token is missing, because a server stripped it or the
         model omitted it.
 
         If ``call:`` is missing as well, the name must be exactly the tool's, and the first argument one of its
         parameters.
         """
-        match = yield from peek_call(source, context, _BARE_HEAD, NAME_LIMIT, _MAY_BE_HEAD.fullmatch)
+        match = yield from source.peek_call(_BARE_HEAD, NAME_LIMIT, _MAY_BE_HEAD.fullmatch)
         if match is None:
-            may_continue = partial(_may_be_named, context=context)
-            match = yield from peek_call(source, context, _NAMED_HEAD, NAME_LIMIT, may_continue)
-            tool = context.tools.get(match[1]) if match is not None else None
+            may_continue = partial(_may_be_named, tools=source.tools)
+            match = yield from source.peek_call(_NAMED_HEAD, NAME_LIMIT, may_continue)
+            tool = source.tools.get(match[1]) if match is not None else None
             if match is None or tool is None or match[2] not in tool.properties:
                 return TEXT
-        return (yield from self(source, span, context)).repaired("missing-open-tag")
+        return (yield from self(source, span)).repaired("missing-open-tag")
 
     def _take_body(self, source: StreamBuffer, body: list[str]) -> Reader[str]:
         """Take text up to a marker outside strings. Return the marker; "" at the end."""
         while True:
-            token = yield from read_until(source, self._tokens, body)
+            token = yield from source.read_until(self._tokens, body)
             if token.lower() == self.quote:
                 body.append(token)
-                body.append((yield from read_until(source, self._quote, body)))
+                body.append((yield from source.read_until(self._quote, body)))
             else:
                 return token
 
@@ -152,7 +143,7 @@ class GemmaCall:
         if not is_closed:
             span.append(text[: reader.position])
             source.push_back(text[reader.position :] + marker)
-            take_cut_marker(source, self.closing, span)
+            source.take_cut_marker(self.closing, span)
             if source.was_cut and (source.is_empty or not marker):
                 return CUT
             fixes.append("missing-close-tag")
@@ -164,10 +155,10 @@ class GemmaCall:
         return BodyResult((DecodedCall(name, arguments),), tuple(fixes))
 
 
-def _may_be_named(ahead: str, context: ReadContext) -> bool:
+def _may_be_named(ahead: str, tools: ToolSet) -> bool:
     """Return whether ``ahead`` may be the beginning of the name of a tool of the session and its first argument."""
     name = ahead.lstrip().partition("{")[0]
-    return context.tools.has_prefix(name) and _MAY_BE_NAMED.fullmatch(ahead) is not None
+    return tools.has_prefix(name) and _MAY_BE_NAMED.fullmatch(ahead) is not None
 
 
 def _explain(name: str, error: FormatError) -> str:

@@ -16,21 +16,11 @@ import re
 
 from adapter.parsing.bare_json import UntaggedJson
 from adapter.parsing.bodies import invoke_tags
-from adapter.parsing.format import CUT, TEXT, BodyResult, CallOpener, OpaqueSection, ReadContext, peek_call
+from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource, CallOpener, OpaqueSection
 from adapter.parsing.marker_set import MarkerSet
-from adapter.parsing.stream_buffer import (
-    Reader,
-    StreamBuffer,
-    peek_marker,
-    peek_match,
-    skip_space,
-    skip_to,
-    take_cut_marker,
-    take_marker,
-    take_match,
-    wait_for_character,
-)
+from adapter.parsing.stream_buffer import Reader, StreamBuffer
 from adapter.tools.call_shapes import DecodedCall
+from adapter.tools.tool import ToolSet
 
 START, CHANNEL, CONSTRAIN, MESSAGE = "<|start|>", "<|channel|>", "<|constrain|>", "<|message|>"
 END, CALL, RETURN = "<|end|>", "<|call|>", "<|return|>"
@@ -105,14 +95,14 @@ _to = MarkerSet("to=", "commentary to=", "analysis to=")
 _elements = MarkerSet(*invoke_tags.SECTION.opens)
 
 
-def read_message(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_message(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse the rest of a header after ``<|channel|>``, ``<|start|>assistant`` or ``to=``, and the text of a call."""
     opening = "".join(span)
-    if not context.at_line_start and opening == CHANNEL:
+    if not source.at_line_start and opening == CHANNEL:
         return TEXT
-    end = yield from peek_marker(source, _header_end, HEADER_LIMIT)
+    end = yield from source.peek_marker(_header_end, HEADER_LIMIT)
     text = source.text[source.position : source.position + HEADER_LIMIT + 1]
-    if not context.at_line_start and not _calls_tool(text, end, context):
+    if not source.at_line_start and not _calls_tool(text, end, source.tools):
         return TEXT
     if end:
         text = text[: text.lower().find(end.lower())]
@@ -131,9 +121,9 @@ def read_message(source: StreamBuffer, span: list[str], context: ReadContext) ->
     if recipients:
         name = recipients[-1].removeprefix("functions.")
         glued = name.removesuffix("json")
-        if context.tools.match(name) is None and context.tools.match(glued) is not None:
-            return (yield from _read_call(glued, source, span, context)).repaired("tool-name")
-        return (yield from _read_call(name, source, span, context))
+        if source.tools.match(name) is None and source.tools.match(glued) is not None:
+            return (yield from _read_call(glued, source, span)).repaired("tool-name")
+        return (yield from _read_call(name, source, span))
     channels = _CHANNEL.findall(opening + text)
     if CHANNEL + " " in (opening + text).lower():
         yield from _take_space(source, span)
@@ -142,55 +132,55 @@ def read_message(source: StreamBuffer, span: list[str], context: ReadContext) ->
 
 def _take_space(source: StreamBuffer, span: list[str]) -> Reader[None]:
     """Take the single space that a tokenizer added after the header."""
-    yield from wait_for_character(source)
+    yield from source.wait_for_character()
     if source.text.startswith(" ", source.position):
         span.append(" ")
         source.position += 1
 
 
-def read_rest_of_header(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_rest_of_header(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse `` to=NAME...`` at the very beginning, after a prompt that ended with ``<|start|>assistant``."""
     ahead: list[str] = []
-    yield from skip_space(source, ahead)
-    marker = yield from take_marker(source, _to)
-    end = (yield from peek_marker(source, _header_end, HEADER_LIMIT)) if marker else ""
+    yield from source.skip_space(ahead)
+    marker = yield from source.take_marker(_to)
+    end = (yield from source.peek_marker(_header_end, HEADER_LIMIT)) if marker else ""
     source.push_back("".join(ahead) + marker)
     if marker and end != MESSAGE:
-        return (yield from _read_without_message(source, span, context))
+        return (yield from _read_without_message(source, span))
     if end != MESSAGE:
         return TEXT
-    return (yield from read_message(source, span, context))
+    return (yield from read_message(source, span))
 
 
-def _read_without_message(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def _read_without_message(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse ``to=NAME {...}`` at the very beginning, for a tool of the session, if all tokens were stripped."""
-    match = yield from peek_match(source, _STRIPPED, HEADER_LIMIT, _MAY_BE_STRIPPED.fullmatch)
-    if match is None or context.tools.match(match[1]) is None:
+    match = yield from source.peek_match(_STRIPPED, HEADER_LIMIT, _MAY_BE_STRIPPED.fullmatch)
+    if match is None or source.tools.match(match[1]) is None:
         return TEXT
-    take_match(source, match, span)
-    return (yield from UntaggedJson("arguments", after_marker=True, name=match[1])(source, span, context)).repaired(
+    source.take_match(match, span)
+    return (yield from UntaggedJson("arguments", after_marker=True, name=match[1])(source, span)).repaired(
         "missing-open-tag"
     )
 
 
-def read_without_tokens(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_without_tokens(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse ``analysisWe need ...`` if all tokens were stripped, so that headers are words in the text.
 
     ``assistantfinal`` and ``assistantcommentary to=NAME`` end such reasoning. If another format is expected, the first
     word may be a name: ``analysisResult is a list.``
     """
-    if HEADER_WORDS not in context.body_variants:
+    if HEADER_WORDS not in source.body_variants:
         return TEXT
-    match = yield from peek_call(source, context, _WITHOUT_TOKENS, HEADER_LIMIT, _may_be_without_tokens)
+    match = yield from source.peek_call(_WITHOUT_TOKENS, HEADER_LIMIT, _may_be_without_tokens)
     if match is None:
         return TEXT
-    take_match(source, match, span)
+    source.take_match(match, span)
     if match["reasoning"]:
         return BodyResult(section=_REASONING_WITHOUT_TOKENS)
     if match["final"]:
         return BodyResult()
     read = UntaggedJson("arguments", after_marker=True, name=match["name"])
-    return (yield from read(source, span, context)).repaired("missing-open-tag")
+    return (yield from read(source, span)).repaired("missing-open-tag")
 
 
 def _may_be_without_tokens(ahead: str) -> bool:
@@ -199,11 +189,11 @@ def _may_be_without_tokens(ahead: str) -> bool:
     return begun or _MAY_BE_CALL_WORDS.fullmatch(words) is not None
 
 
-def _calls_tool(text: str, end: str, context: ReadContext) -> bool:
+def _calls_tool(text: str, end: str, tools: ToolSet) -> bool:
     """Return whether ``text`` is the rest of a complete header, and not a quotation, that calls a known tool."""
     header = text[: text.lower().find(end.lower())] if end.lower() == MESSAGE else ""
     names = _RECIPIENT.findall(header) if _HEADER.fullmatch(header) else []
-    return any(context.tools.match(name.removeprefix("functions.")) for name in names)
+    return any(tools.match(name.removeprefix("functions.")) for name in names)
 
 
 def _read_broken_header(source: StreamBuffer, span: list[str], closed: str, end: str) -> BodyResult:
@@ -226,19 +216,19 @@ def _read_broken_header(source: StreamBuffer, span: list[str], closed: str, end:
     return BodyResult(section=_SECTIONS[name_match.group().strip().lower()])
 
 
-def _read_call(name: str, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    char = yield from skip_space(source, span)
-    fence = (yield from take_marker(source, _fence, span)) if char == "`" else ""
+def _read_call(name: str, source: BodySource, span: list[str]) -> Reader[BodyResult]:
+    char = yield from source.skip_space(span)
+    fence = (yield from source.take_marker(_fence, span)) if char == "`" else ""
     if fence:
-        char = yield from skip_space(source, span)
-    if char == "<" and (yield from take_marker(source, _elements, span)):
-        return (yield from invoke_tags.SECTION.read(source, span, context))
+        char = yield from source.skip_space(span)
+    if char == "<" and (yield from source.take_marker(_elements, span)):
+        return (yield from invoke_tags.SECTION.read(source, span))
     if char in ("{", "["):
         read = UntaggedJson("arguments", after_marker=True, name=name, ends=(*ENDS, *_BEFORE))
-        result = yield from read(source, span, context)
+        result = yield from read(source, span)
     else:
         start = len(span)
-        following = yield from skip_to(source, _next_message, span)
+        following = yield from source.skip_to(_next_message, span)
         if "".join(span[start:]).strip():
             result = BodyResult(error=f"the text to {name!r} must be its arguments as one JSON object")
         elif following:
@@ -246,18 +236,18 @@ def _read_call(name: str, source: StreamBuffer, span: list[str], context: ReadCo
         else:
             return CUT
     ahead: list[str] = []
-    yield from skip_space(source, ahead)
+    yield from source.skip_space(ahead)
     if fence:
         result = result.repaired("code-fence")
-        yield from take_marker(source, _fence_end, ahead)
-        yield from skip_space(source, ahead)
-    rubbish = yield from peek_match(source, _RUBBISH, RUBBISH_LIMIT, _MAY_BE_RUBBISH.fullmatch)
+        yield from source.take_marker(_fence_end, ahead)
+        yield from source.skip_space(ahead)
+    rubbish = yield from source.peek_match(_RUBBISH, RUBBISH_LIMIT, _MAY_BE_RUBBISH.fullmatch)
     if rubbish is not None:
-        take_match(source, rubbish, ahead)
+        source.take_match(rubbish, ahead)
         result = result.repaired("text-in-tag")
-    closing = yield from take_marker(source, _body_end)
+    closing = yield from source.take_marker(_body_end)
     if not closing:
-        take_cut_marker(source, CALL, ahead)
+        source.take_cut_marker(CALL, ahead)
     is_cut = not closing and source.was_cut and source.is_empty
     if closing or "".join(ahead).strip():
         span.extend([*ahead, closing])

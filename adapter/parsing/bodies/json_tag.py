@@ -12,9 +12,9 @@
 
 from __future__ import annotations
 
-from adapter.parsing.format import CUT, TEXT, BodyReader, BodyResult, ReadContext
+from adapter.parsing.format import CUT, TEXT, BodyReader, BodyResult, BodySource
 from adapter.parsing.marker_set import markers_for
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space, take_marker
+from adapter.parsing.stream_buffer import Reader
 from adapter.parsing.tagged_json import TaggedJson
 
 
@@ -22,13 +22,13 @@ def build_json_tag_reader(opening: str, closing: str) -> BodyReader:
     """Return a parser of one call, or of a list of calls, after ``opening``. A list is not reported as a repair."""
     read_json = TaggedJson(opening, closing)
 
-    def read(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-        char = yield from skip_space(source, span)
-        if not char and (context.at_line_start or source.was_cut):
+    def read(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+        char = yield from source.skip_space(span)
+        if not char and (source.at_line_start or source.was_cut):
             return CUT
         if char not in ("{", "["):
-            return BodyResult() if (yield from take_marker(source, markers_for(closing), span)) else TEXT
-        result = yield from read_json(source, span, context)
+            return BodyResult() if (yield from source.take_marker(markers_for(closing), span)) else TEXT
+        result = yield from read_json(source, span)
         return result.without_fixes("several-in-one-tag")
 
     return read

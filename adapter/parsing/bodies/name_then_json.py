@@ -17,9 +17,9 @@ import re
 from collections.abc import Sequence
 
 from adapter.parsing.bare_json import UntaggedJson
-from adapter.parsing.format import CUT, TEXT, BodyReader, BodyResult, ReadContext, read_cut_head
+from adapter.parsing.format import CUT, TEXT, BodyReader, BodyResult, BodySource
 from adapter.parsing.marker_set import MarkerSet
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_marker, read_until, skip_space
+from adapter.parsing.stream_buffer import Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
 
 HEAD_LIMIT = 300
@@ -56,19 +56,19 @@ class NameThenJsonReader:
         self._brace = MarkerSet("{")
         self._whole = self._json(None)
 
-    def __call__(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-        char = yield from skip_space(source, span)
+    def __call__(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
+        char = yield from source.skip_space(span)
         if not char:
-            return CUT if context.at_line_start or source.was_cut else TEXT
+            return CUT if source.at_line_start or source.was_cut else TEXT
         if char in "{[":
-            return (yield from self._whole(source, span, context)).adding("foreign-body")
+            return (yield from self._whole(source, span)).adding("foreign-body")
         head: list[str] = []
-        if not (yield from peek_marker(source, self._brace, HEAD_LIMIT)):
+        if not (yield from source.peek_marker(self._brace, HEAD_LIMIT)):
             if self._ends_before_arguments(source):
                 span.append(source.rest())
                 return CUT if source.was_cut else BodyResult(error=f"the call after {self.opening} has no arguments")
-            return read_cut_head(source, span, HEAD_LIMIT)
-        marker = yield from read_until(source, self._first, head)
+            return source.read_cut_head(span, HEAD_LIMIT)
+        marker = yield from source.read_until(self._first, head)
         name = self._name("".join(head))
         if not name:
             source.push_back("".join([*head, marker]))
@@ -78,16 +78,16 @@ class NameThenJsonReader:
         else:
             source.push_back(marker)
         if self._last is not None and marker != "{" and marker not in self._left_out:
-            marker = yield from peek_marker(source, self._last, HEAD_LIMIT)
+            marker = yield from source.peek_marker(self._last, HEAD_LIMIT)
             if marker:
-                head.append((yield from read_until(source, self._last, head)))
+                head.append((yield from source.read_until(self._last, head)))
         space: list[str] = []
-        char = yield from skip_space(source, space)
+        char = yield from source.skip_space(space)
         if char != "{":
             source.push_back("".join([*head, *space]))
             return TEXT
         span.extend([*head, *space])
-        return (yield from self._json(name)(source, span, context))
+        return (yield from self._json(name)(source, span))
 
     def _ends_before_arguments(self, source: StreamBuffer) -> bool:
         """Return whether the remaining text is only a name and a separator, and possibly an id."""
@@ -113,11 +113,11 @@ class NameThenJsonReader:
 def after_word(read: BodyReader) -> BodyReader:
     """Return a reader for a marker that is a plain word. Within a line, it accepts only calls of known tools."""
 
-    def read_after_word(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-        if context.at_line_start or context.after_call:
-            return (yield from read(source, span, context))
-        context.may_be_text = True
-        result = yield from read(source, span, context)
-        return result if result.calls_known_tools(context.tools) else TEXT
+    def read_after_word(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+        if source.at_line_start or source.after_call:
+            return (yield from read(source, span))
+        source.may_be_text = True
+        result = yield from read(source, span)
+        return result if result.calls_known_tools(source.tools) else TEXT
 
     return read_after_word

@@ -15,15 +15,7 @@ import re
 
 from adapter.parsing.bodies.argument_collection import BodyError, PendingCall
 from adapter.parsing.marker_set import MarkerSet
-from adapter.parsing.stream_buffer import (
-    Reader,
-    StreamBuffer,
-    peek_match,
-    read_until,
-    skip_space,
-    take_marker,
-    take_match,
-)
+from adapter.parsing.stream_buffer import Reader, StreamBuffer
 
 HEAD_LIMIT = 300
 """Maximum length of the text before the value."""
@@ -38,15 +30,15 @@ def read_named_value(source: StreamBuffer, span: list[str], call: PendingCall) -
 
     ``</value>`` ends the value only before ``</parameter>``. Raises BodyError if the value has no end.
     """
-    head = yield from peek_match(source, _HEAD, HEAD_LIMIT, lambda ahead: _OPEN.startswith(ahead[: len(_OPEN)].lower()))
+    head = yield from source.peek_match(_HEAD, HEAD_LIMIT, lambda ahead: _OPEN.startswith(ahead[: len(_OPEN)].lower()))
     if head is None:
         return False
-    take_match(source, head, span)
+    source.take_match(head, span)
     value: list[str] = []
-    while marker := (yield from read_until(source, _value_close, value)):
+    while marker := (yield from source.read_until(_value_close, value)):
         ahead = [marker]
-        yield from skip_space(source, ahead)
-        if (yield from take_marker(source, _close, ahead)):
+        yield from source.skip_space(ahead)
+        if (yield from source.take_marker(_close, ahead)):
             span.extend([*value, *ahead])
             call.fix("misspelt-inner-tag")
             call.add_text(head[1], "".join(value))

@@ -23,9 +23,9 @@ from adapter.core.events import Json, JsonObject
 from adapter.core.json.strict import MAX_DEPTH, decode_strict
 from adapter.parsing.bodies.argument_collection import ATTRIBUTES, add_value, encode_unescaped
 from adapter.parsing.bodies.raw_value_end import explain_uncertain_end, find_named_close
-from adapter.parsing.format import CUT, TEXT, BodyResult, ReadContext
+from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource
 from adapter.parsing.marker_set import MarkerSet
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_match, read_until, skip_space, take_until
+from adapter.parsing.stream_buffer import Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.call_shapes import DecodedCall
 from adapter.tools.coercion import coerce_text, member_schema, schema_types, select_branch
@@ -109,20 +109,20 @@ class NestedElements:
             re.DOTALL | re.IGNORECASE,
         )
 
-    def __call__(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    def __call__(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
         opening = span[-1]
         head: list[str] = []
-        attributes = yield from take_until(source, ">", TAG_LIMIT, head)
+        attributes = yield from source.take_until(">", TAG_LIMIT, head)
         match = _TAG.fullmatch(f"<invoke{attributes}") if attributes is not None else None
         if match is None or not match[3]:
             source.push_back("".join(head))
             return self._cut(source, span) if attributes is None else TEXT
         span.extend(head)
         name = match[3].strip()
-        if (yield from skip_space(source, span)) == "{":
+        if (yield from source.skip_space(span)) == "{":
             read_json = TaggedJson(opening, f"{self.token}</invoke>", name=name)
-            return (yield from read_json(source, span, context))
-        tool = context.tools.match(name)
+            return (yield from read_json(source, span))
+        tool = source.tools.match(name)
         root = _Element(name, tool.schema if tool else {"type": "object"})
         return (yield from self._read_elements(source, span, root))
 
@@ -131,13 +131,13 @@ class NestedElements:
         fixes: dict[str, None] = {}
         while True:
             text: list[str] = []
-            token = yield from read_until(source, self._token, text)
+            token = yield from source.read_until(self._token, text)
             span.extend(text)
             nested[-1].text.extend(text)
             if not token:
                 return CUT
             taken: list[str] = []
-            tag = yield from take_until(source, ">", TAG_LIMIT, taken)
+            tag = yield from source.take_until(">", TAG_LIMIT, taken)
             match = _TAG.fullmatch(tag) if tag is not None else None
             if match is None:
                 source.push_back("".join(taken))
@@ -183,7 +183,7 @@ class NestedElements:
 
     def _closes_next(self, source: StreamBuffer, key: str) -> Reader[bool]:
         """Return whether the next tag closes the element ``key``. Takes nothing."""
-        match = yield from peek_match(source, self._next_tag, VALUE_LIMIT + TAG_LIMIT + 1, lambda _: True)
+        match = yield from source.peek_match(self._next_tag, VALUE_LIMIT + TAG_LIMIT + 1, lambda _: True)
         return match is not None and match[1] == f"/{key}"
 
     def _cut(self, source: StreamBuffer, span: list[str]) -> BodyResult:

@@ -13,8 +13,8 @@ from adapter.core.errors import FormatError
 from adapter.parsing.bodies.python_parser import read_calls
 from adapter.parsing.bodies.python_scanner import take_balanced
 from adapter.parsing.call_events import is_placeholder
-from adapter.parsing.format import TEXT, BodyResult, ReadContext, peek_call
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, give_back, skip_space
+from adapter.parsing.format import TEXT, BodyResult, BodySource
+from adapter.parsing.stream_buffer import Reader
 from adapter.tools.call_shapes import DecodedCall
 from adapter.tools.tool import ToolSet
 
@@ -25,38 +25,36 @@ _HEAD = re.compile(r"([^\W\d][\w.-]*+)\(\s*(?:\)|\w+\s*=(?!=))")
 _MAY_BE_HEAD = re.compile(r"([\w.-]*+)(\(\s*+(?:\w++\s*+=?)?)?")
 
 
-def read_answer(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_answer(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse the rest of the text if it consists of calls. Otherwise take nothing and return `TEXT`."""
     start, has_call = len(span), False
-    may_continue = partial(_may_be_head, context=context)
-    yield from skip_space(source, span)
-    while (yield from peek_call(source, context, _HEAD, HEAD_LIMIT, may_continue)) is not None:
-        context.may_be_text = has_call = True
+    may_continue = partial(_may_be_head, tools=source.tools)
+    yield from source.skip_space(span)
+    while (yield from source.peek_call(_HEAD, HEAD_LIMIT, may_continue)) is not None:
+        source.may_be_text = has_call = True
         yield from take_balanced(source, span)
-        if not (yield from skip_space(source, span)):
+        if not (yield from source.skip_space(span)):
             break
     result = TEXT
     if has_call and source.is_empty and not source.was_cut:
-        result = _read(span, start, context)
+        result = _read(span, start, source.tools)
     if result is TEXT:
-        give_back(source, span, start)
+        source.give_back(span, start)
     return result
 
 
-def _may_be_head(ahead: str, context: ReadContext) -> bool:
+def _may_be_head(ahead: str, tools: ToolSet) -> bool:
     """Return whether ``ahead`` may be the beginning of a known tool's name and an argument."""
     match = _MAY_BE_HEAD.fullmatch(ahead)
-    return match is not None and any(
-        name == match[1] if match[2] else name.startswith(match[1]) for name in context.tools
-    )
+    return match is not None and any(name == match[1] if match[2] else name.startswith(match[1]) for name in tools)
 
 
-def _read(span: list[str], start: int, context: ReadContext) -> BodyResult:
+def _read(span: list[str], start: int, tools: ToolSet) -> BodyResult:
     try:
-        result = read_calls("".join(span[start:]), context, sum(map(len, span[:start])))
+        result = read_calls("".join(span[start:]), tools, sum(map(len, span[:start])))
     except FormatError:
         return TEXT
-    is_answer = not result.fixes and all(_is_certain(call, context.tools) for call in result.calls)
+    is_answer = not result.fixes and all(_is_certain(call, tools) for call in result.calls)
     return result.adding("no-markers") if is_answer else TEXT
 
 

@@ -17,8 +17,9 @@ import re
 from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.strict import MAX_DEPTH, MAX_DIGITS, UnterminatedError, is_encodable, replace_surrogates, spell
-from adapter.parsing.format import BodyResult, ReadContext
+from adapter.parsing.format import BodyResult
 from adapter.tools.call_shapes import DecodedCall
+from adapter.tools.tool import ToolSet
 
 NAME = re.compile(r"[^\W\d]\w*(?:[.-]\w+)*")
 """A tool's name. It may contain a hyphen, or be the method of an object."""
@@ -45,19 +46,19 @@ _CODE_ESCAPE = re.compile(r"x([\da-fA-F]{2})|u([\da-fA-F]{4})|U([\da-fA-F]{8})|(
 _PLAIN = {quote: re.compile(rf"[^{quote}\\\n]+") for quote in "'\""}
 
 
-def read_calls(text: str, context: ReadContext, offset: int) -> BodyResult:
+def read_calls(text: str, tools: ToolSet, offset: int) -> BodyResult:
     """Return all calls in ``text``, from lists or statements. ``offset``: start of the text in its span.
 
     Raises FormatError if the text contains anything else, and UnterminatedError if it ends too early.
     """
-    return _PythonReader(text, context, offset).parse_calls()
+    return _PythonReader(text, tools, offset).parse_calls()
 
 
 class _PythonReader:
     """Parse the calls of a text in one pass, with one recursion per level of nesting."""
 
-    def __init__(self, text: str, context: ReadContext, offset: int) -> None:
-        self.text, self.context, self.offset = text, context, offset
+    def __init__(self, text: str, tools: ToolSet, offset: int) -> None:
+        self.text, self.tools, self.offset = text, tools, offset
         self.position = 0
         self.fixes: dict[str, None] = {}
 
@@ -141,7 +142,7 @@ class _PythonReader:
     def resolve_name(self, name: str) -> str:
         """Return the tool's name. Llama's built-in tools are objects with one method."""
         owner = name.removesuffix(".call")
-        is_method = owner != name and self.context.tools.match(name) is None and self.context.tools.match(owner)
+        is_method = owner != name and self.tools.match(name) is None and self.tools.match(owner)
         return owner if is_method else name
 
     def name_positional(self, name: str, values: list[Json]) -> JsonObject:
@@ -149,7 +150,7 @@ class _PythonReader:
 
         A single dict whose keys are parameters contains all arguments.
         """
-        tool = self.context.tools.match(name)
+        tool = self.tools.match(name)
         only = values[0]
         if isinstance(only, dict) and len(values) == 1 and (tool is None or only.keys() <= {*tool.properties}):
             self.fixes["positional-arguments"] = None

@@ -12,19 +12,12 @@ from adapter.core.errors import FormatError
 from adapter.core.json.strict import UnterminatedError
 from adapter.parsing.bare_json import UntaggedJson
 from adapter.parsing.bodies.python_parser import CONTINUES_STRING, NAME, WORD_LIMIT, read_calls
-from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyReader, BodyResult, ReadContext, try_readers
+from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyReader, BodyResult, BodySource, try_readers
 from adapter.parsing.json_scanner import skip_string
 from adapter.parsing.marker_set import MarkerSet, markers_for
-from adapter.parsing.stream_buffer import (
-    Reader,
-    StreamBuffer,
-    peek_match,
-    read_until,
-    skip_space,
-    take_marker,
-    take_until,
-)
+from adapter.parsing.stream_buffer import Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
+from adapter.tools.tool import ToolSet
 
 BARE_LISTS = "bare lists"
 """Body variant: lists without markers are the format's normal spelling, so a malformed list is an error."""
@@ -46,28 +39,28 @@ _MAY_CALL = re.compile(r"(?:[^\W\d][\w.-]*+\s*)?")
 _WITH_ARGUMENTS = re.compile(r"([\w.-]+) with (?:the )?arguments:?\s*", re.IGNORECASE)
 
 
-def read_list(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_list(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse a list of calls, which ends where its brackets balance. Takes nothing if the text is not such a list."""
-    match = yield from peek_match(
-        source, _LIST_BEGINS, OPENING_LIMIT, lambda ahead: not ahead or _LIST_MAY_BEGIN.fullmatch(ahead)
+    match = yield from source.peek_match(
+        _LIST_BEGINS, OPENING_LIMIT, lambda ahead: not ahead or _LIST_MAY_BEGIN.fullmatch(ahead)
     )
-    if match is None or (context.tools and not context.tools.match(match[1])):
+    if match is None or (source.tools and not source.tools.match(match[1])):
         return TEXT
     start = len(span)
-    result = yield from _read_balanced(source, span, context)
+    result = yield from _read_balanced(source, span)
     if result is CUT:
-        return CUT if context.tools else TEXT
-    is_own = BARE_LISTS in context.body_variants and _NAMES_ARGUMENT.match("".join(span[start:]))
+        return CUT if source.tools else TEXT
+    is_own = BARE_LISTS in source.body_variants and _NAMES_ARGUMENT.match("".join(span[start:]))
     return TEXT if result.error and not is_own else result
 
 
-def _read_balanced(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def _read_balanced(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Take code until its brackets balance, and parse the calls in it."""
     start = len(span)
     if not (yield from take_balanced(source, span)):
         return CUT
     try:
-        return read_calls("".join(span[start:]), context, sum(map(len, span[:start])))
+        return read_calls("".join(span[start:]), source.tools, sum(map(len, span[:start])))
     except FormatError as error:
         return BodyResult(error=_explain(error))
 
@@ -89,74 +82,72 @@ class PythonBlock:
         self._close = markers_for(closing)
         self._tokens = markers_for(*_SYNTAX, closing, *([opening] if opening else []))
 
-    def __call__(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    def __call__(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
         start = sum(map(len, span))
         closed = yield from _take_code(source, span, self._tokens, stops_balanced=False)
         text = "".join(span)[start:]
         if closed and closed.lower() != self.closing.lower():
             source.push_back(closed)
             closed = ""
-        if not closed and (result := self._read_hidden(text, source, span, start, context)):
+        if not closed and (result := self._read_hidden(text, source, span, start)):
             return result
         if closed:
             span.append(closed)
         elif source.was_cut and source.is_empty:
-            return self._reject(CUT_OFF, text, context)
+            return self._reject(CUT_OFF, text, source)
         try:
-            result = self._read(text, context, start)
+            result = self._read(text, source.tools, start)
         except FormatError as error:
             is_cut = isinstance(error, UnterminatedError) and not closed
-            return self._reject(CUT_OFF if is_cut else _explain(error), text, context)
+            return self._reject(CUT_OFF if is_cut else _explain(error), text, source)
         return result if closed else result.adding("missing-close-tag")
 
-    def _read_hidden(
-        self, text: str, source: StreamBuffer, span: list[str], start: int, context: ReadContext
-    ) -> BodyResult | None:
+    def _read_hidden(self, text: str, source: BodySource, span: list[str], start: int) -> BodyResult | None:
         """Parse the calls before a closing marker that was overlooked because of a stray quote; None if they cannot be
         parsed."""
         marker = self._close.search(text, 0)
         if marker is None:
             return None
         try:
-            result = self._read(text[: marker[0]], context, start)
+            result = self._read(text[: marker[0]], source.tools, start)
         except FormatError:
             return None
         span[:] = ["".join(span)[: start + marker[1]]]
         source.push_back(text[marker[1] :])
         return result
 
-    def _read(self, text: str, context: ReadContext, start: int) -> BodyResult:
+    def _read(self, text: str, tools: ToolSet, start: int) -> BodyResult:
         code = text.rstrip().removesuffix(self.fence) if self.fence else text
-        return read_calls(code, context, start)
+        return read_calls(code, tools, start)
 
-    def _reject(self, error: str, text: str, context: ReadContext) -> BodyResult:
+    def _reject(self, error: str, text: str, source: BodySource) -> BodyResult:
         """Return an error if a call was intended. Otherwise the block is unrelated code."""
         match = _FIRST_CALL.search(text)
-        if match is None and not context.at_line_start:
+        if match is None and not source.at_line_start:
             return TEXT  # the marker was only mentioned
-        is_intended = match is None or not context.tools or context.tools.match(match.group(1).removeprefix("print"))
+        is_intended = match is None or not source.tools or source.tools.match(match.group(1).removeprefix("print"))
         return BodyResult(error=error) if is_intended else TEXT
 
 
-def read_method(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_method(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse ``NAME.call(...)`` or ``NAME(...)`` of a tool of the session, as Llama calls its built-in tools."""
     name = yield from peek_call_name(source)
-    if context.tools.match(name) is None and context.tools.match(name.removesuffix(".call")) is None:
+    if source.tools.match(name) is None and source.tools.match(name.removesuffix(".call")) is None:
         return TEXT
-    return (yield from _read_balanced(source, span, context))
+    return (yield from _read_balanced(source, span))
 
 
-def read_one_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_one_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse ``NAME(...)`` after a marker. The call ends with its parentheses."""
-    yield from skip_space(source, span)
+    yield from source.skip_space(span)
     if not (yield from peek_call_name(source)):
-        return CUT if source.is_empty and context.at_line_start else TEXT
-    return (yield from _read_balanced(source, span, context))
+        return CUT if source.is_empty and source.at_line_start else TEXT
+    return (yield from _read_balanced(source, span))
 
 
 def peek_call_name(source: StreamBuffer) -> Reader[str]:
     """Return the name if the text continues with a call, or "". Takes nothing."""
-    match = yield from peek_match(source, _FIRST_CALL, OPENING_LIMIT, _MAY_CALL.fullmatch)
+    match = yield from source.peek_match(_FIRST_CALL, OPENING_LIMIT, _MAY_CALL.fullmatch)
     return match.group(1) if match else ""
 
 
@@ -175,20 +166,20 @@ def python_or_json(
     read_json = TaggedJson(opening, closing, arguments_key, may_list=True)
     read_fenced = PythonBlock(closing, fence="```", opening=opening)
 
-    def read(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    def read(source: BodySource, span: list[str]) -> Reader[BodyResult]:
         ahead: list[str] = []
-        char = yield from skip_space(source, ahead)
-        fence = (yield from take_marker(source, _fence)) if char == "`" else ""
+        char = yield from source.skip_space(ahead)
+        fence = (yield from source.take_marker(_fence)) if char == "`" else ""
         if fence:
             span.extend([*ahead, fence])
-            result = yield from read_fenced(source, span, context)
+            result = yield from read_fenced(source, span)
             return result if has_fence else result.repaired("foreign-body")
         if char == "[":
             ahead.append(char)
             source.position += 1
-            char = yield from skip_space(source, ahead)
+            char = yield from source.skip_space(ahead)
         source.push_back("".join(ahead))
-        return (yield from (read_json if char == "{" else read_python)(source, span, context))
+        return (yield from (read_json if char == "{" else read_python)(source, span))
 
     return read
 
@@ -204,7 +195,7 @@ def _take_code(source: StreamBuffer, span: list[str], tokens: MarkerSet, *, stop
     """
     depth = 0
     while True:
-        token = yield from read_until(source, tokens, span)
+        token = yield from source.read_until(tokens, span)
         if token in _QUOTES:
             span.append(token)
             yield from _skip_quoted(source, span, token)
@@ -239,44 +230,44 @@ def _continues_string(source: StreamBuffer) -> Reader[bool]:
 
 def _skip_triple_quoted(source: StreamBuffer, span: list[str], quotes: str) -> Reader[None]:
     tokens = markers_for(quotes, "\\\\", "\\" + quotes[0])
-    while (token := (yield from read_until(source, tokens, span))) not in ("", quotes):
+    while (token := (yield from source.read_until(tokens, span))) not in ("", quotes):
         span.append(token)
     span.append(token)
 
 
-def read_named_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_named_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse ``NAME(...)]`` after ``[Calling tool:``, which some clients write into the model's history."""
-    if not context.at_line_start:
+    if not source.at_line_start:
         return TEXT
     ahead: list[str] = []
-    yield from skip_space(source, ahead)
-    head = yield from take_until(source, "(", OPENING_LIMIT, ahead)
+    yield from source.skip_space(ahead)
+    head = yield from source.take_until("(", OPENING_LIMIT, ahead)
     name = (head or "").strip()
-    if not NAME.fullmatch(name) or (context.tools and not context.tools.match(name)):
+    if not NAME.fullmatch(name) or (source.tools and not source.tools.match(name)):
         source.push_back("".join(ahead))
-        return (yield from _read_with_arguments(source, span, context))
+        return (yield from _read_with_arguments(source, span))
     source.push_back("".join(ahead))
-    result = yield from _read_balanced(source, span, context)
-    yield from skip_space(source, span)
-    closing = yield from take_marker(source, _bracket, span)
+    result = yield from _read_balanced(source, span)
+    yield from source.skip_space(span)
+    closing = yield from source.take_marker(_bracket, span)
     if not result.calls or (not closing and source.was_cut):
         return result if result.error else CUT
     result = result.without_fixes("positional-arguments")  # one object is this form's own spelling
     return result.adding("misspelt-open-tag", *(() if closing else ("missing-close-tag",)))
 
 
-def _read_with_arguments(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def _read_with_arguments(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse ``NAME with arguments: {...}]``, a variant that `read_named_call` accepts."""
     ahead: list[str] = []
-    yield from skip_space(source, ahead)
-    head = yield from take_until(source, "{", OPENING_LIMIT, ahead)
+    yield from source.skip_space(ahead)
+    head = yield from source.take_until("{", OPENING_LIMIT, ahead)
     head_match = _WITH_ARGUMENTS.fullmatch(head or "")
-    if head_match is None or (context.tools and not context.tools.match(head_match[1])):
+    if head_match is None or (source.tools and not source.tools.match(head_match[1])):
         source.push_back("".join(ahead))
         return TEXT
     source.push_back("{")
     span.extend([*ahead[:-1], ahead[-1][:-1]])
-    result = yield from UntaggedJson("arguments", after_marker=True, name=head_match[1])(source, span, context)
-    yield from skip_space(source, span)
-    yield from take_marker(source, _bracket, span)
+    result = yield from UntaggedJson("arguments", after_marker=True, name=head_match[1])(source, span)
+    yield from source.skip_space(span)
+    yield from source.take_marker(_bracket, span)
     return result.repaired("misspelt-open-tag")

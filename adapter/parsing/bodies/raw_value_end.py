@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from adapter.parsing.marker_set import MarkerSet
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, read_until, skip_space, take_marker
+from adapter.parsing.stream_buffer import Reader, StreamBuffer
 
 _LINE_END = re.compile(r"\r?\n[ \t]*\Z")
 
@@ -66,7 +66,7 @@ class RawValue:
         """
         holds_call = holds_close = False
         while True:
-            tag = yield from read_until(source, self._tags, value)
+            tag = yield from source.read_until(self._tags, value)
             kind = tag.lower()
             if not tag:
                 return None
@@ -89,11 +89,11 @@ class RawValue:
     def _is_end(self, source: StreamBuffer, holds_call: bool, may_begin: MayBegin) -> Reader[bool]:
         """Return whether the closing tag just taken ends the value."""
         ahead: list[str] = []
-        char = yield from skip_space(source, ahead)
-        tag = yield from take_marker(source, self._after_value, ahead)
+        char = yield from source.skip_space(ahead)
+        tag = yield from source.take_marker(self._after_value, ahead)
         if tag.lower() in self._stray_closes:
-            char = yield from skip_space(source, ahead)
-            tag = yield from take_marker(source, self._after_value, ahead)
+            char = yield from source.skip_space(ahead)
+            tag = yield from source.take_marker(self._after_value, ahead)
             tag = tag if tag.lower() in self._call_closes else ""
         if tag.lower() in self._not_after_value:
             tag = ""
@@ -111,8 +111,8 @@ class RawValue:
         """Return whether a call's closing tag ends both the value and the call, because only another call, or the end
         of the text, follows."""
         ahead: list[str] = []
-        char = yield from skip_space(source, ahead)
-        following = yield from take_marker(source, self._after_call, ahead)
+        char = yield from source.skip_space(ahead)
+        following = yield from source.take_marker(self._after_call, ahead)
         ends = not char or (bool(following) and not (yield from self._value_closes_next(source, ahead)))
         if self._is_cut(source):
             ends = False  # the value may have continued
@@ -126,11 +126,11 @@ class RawValue:
 
     def _value_closes_next(self, source: StreamBuffer, ahead: list[str]) -> Reader[bool]:
         """Return whether a value's closing tag follows the end of a call. If so, the call was part of the value."""
-        yield from skip_space(source, ahead)
+        yield from source.skip_space(ahead)
         if self._outer_closes is not None:
-            yield from take_marker(source, self._outer_closes, ahead)
-            yield from skip_space(source, ahead)
-        return bool((yield from take_marker(source, self._closing, ahead)))
+            yield from source.take_marker(self._outer_closes, ahead)
+            yield from source.skip_space(ahead)
+        return bool((yield from source.take_marker(self._closing, ahead)))
 
 
 def has_ambiguous_end(value: str, opens: Sequence[str], closes: Sequence[str]) -> str:

@@ -15,20 +15,9 @@ from __future__ import annotations
 import re
 
 from adapter.parsing.bare_json import UntaggedJson
-from adapter.parsing.format import CUT_OFF, TEXT, BodyReader, BodyResult, ReadContext
+from adapter.parsing.format import CUT_OFF, TEXT, BodyReader, BodyResult, BodySource
 from adapter.parsing.marker_set import MarkerSet, markers_for
-from adapter.parsing.stream_buffer import (
-    Reader,
-    StreamBuffer,
-    peek_after_space,
-    peek_marker,
-    peek_match,
-    read_until,
-    skip_space,
-    take_marker,
-    take_match,
-    take_through,
-)
+from adapter.parsing.stream_buffer import Reader, StreamBuffer
 from adapter.tools.call_shapes import DecodedCall
 from adapter.tools.coercion import schema_types
 from adapter.tools.tool import Tool
@@ -49,36 +38,36 @@ def labeled_reader(arguments: str, result_label: str) -> BodyReader:
     """Return a parser of the name in the rest of its line, and of the arguments after their label."""
     label, line_end = markers_for(arguments), markers_for("\n", arguments)
 
-    def read(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-        if not context.at_line_start or not (yield from peek_marker(source, line_end, NAME_LIMIT)):
+    def read(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+        if not source.at_line_start or not (yield from source.peek_marker(line_end, NAME_LIMIT)):
             return TEXT
         ends = ("\n" + span[-1], "\n" + result_label)
         line: list[str] = []
-        ending = yield from read_until(source, line_end, line)
+        ending = yield from source.read_until(line_end, line)
         if ending != "\n":
             source.push_back(ending)
             ending = ""
         span.extend([*line, ending])
         name_match = _NAME.fullmatch("".join(line).rstrip("\r"))
-        if name_match is None or (context.tools and not context.tools.match(name_match.group(1))):
+        if name_match is None or (source.tools and not source.tools.match(name_match.group(1))):
             return TEXT
-        yield from skip_space(source, span)
-        if not (yield from take_marker(source, label, span)):
+        yield from source.skip_space(span)
+        if not (yield from source.take_marker(label, span)):
             return TEXT
-        yield from skip_space(source, span)
-        is_fenced = (yield from take_marker(source, _fence, span)) != ""
-        language = is_fenced and (yield from peek_match(source, _LANGUAGE, LANGUAGE_LIMIT, _is_letters))
+        yield from source.skip_space(span)
+        is_fenced = (yield from source.take_marker(_fence, span)) != ""
+        language = is_fenced and (yield from source.peek_match(_LANGUAGE, LANGUAGE_LIMIT, _is_letters))
         if language:
-            take_match(source, language, span)
+            source.take_match(language, span)
         read_json = UntaggedJson("arguments", after_marker=True, name=name_match.group(1), ends=ends)
-        result = yield from read_json(source, span, context)
-        if is_fenced and (yield from peek_after_space(source, _fence))[1]:
-            yield from take_through(source, _fence, span)
+        result = yield from read_json(source, span)
+        if is_fenced and (yield from source.peek_after_space(_fence))[1]:
+            yield from source.take_through(_fence, span)
             result = result.repaired("code-fence")
         if not result.not_a_call:
             return result
         cut = source.final and source.is_empty
-        tool = context.tools.match(name_match.group(1))
+        tool = source.tools.match(name_match.group(1))
         if cut and not source.was_cut and tool is not None and not tool.properties:
             return BodyResult((DecodedCall(name_match.group(1), {}),), ("no-arguments",))
         if not cut and (key := _only_text_parameter(tool)):
@@ -103,9 +92,9 @@ def _take_line(source: StreamBuffer, span: list[str], ends: MarkerSet) -> Reader
     ``ends``: the markers that end the call, and a line break.
     """
     line: list[str] = []
-    marker = yield from read_until(source, ends, line)
+    marker = yield from source.read_until(ends, line)
     space = [marker]
-    if marker == "\n" and not (yield from skip_space(source, space)):
+    if marker == "\n" and not (yield from source.skip_space(space)):
         marker = ""
     is_end = marker != "\n" and (marker or not source.was_cut)
     source.push_back("".join(space) if is_end else "".join([*line, *space]))

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 
 from adapter.parsing.bare_json import UntaggedJson
-from adapter.parsing.format import CUT, BodyResult, ReadContext
+from adapter.parsing.format import CUT, BodyResult, BodySource
 from adapter.parsing.marker_set import MarkerSet, markers_for
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_to
+from adapter.parsing.stream_buffer import Reader, StreamBuffer
 
 NAME_LIMIT = 200
 """Maximum length of a name; longer text is prose."""
@@ -18,9 +18,7 @@ NAME_LIMIT = 200
 _NAME = re.compile(r"[ \t]*([\w.:/-]*)")
 
 
-def take_name(
-    source: StreamBuffer, span: list[str], context: ReadContext, endings: MarkerSet, *, any_name: bool
-) -> Reader[str]:
+def take_name(source: BodySource, span: list[str], endings: MarkerSet, *, any_name: bool) -> Reader[str]:
     """Take a name and one of ``endings`` after it. Return the name. Otherwise take nothing and return "".
 
     ``any_name``: also accept names that are not tools of this session.
@@ -31,11 +29,11 @@ def take_name(
         name, end = match.group(1), match.end()
         rest = source.text[end : end + endings.longest]
         marker = endings.match(source.text, end)
-        if marker is not None and name and (any_name or name in context.tools):
+        if marker is not None and name and (any_name or name in source.tools):
             span.append(source.text[source.position : marker[1]])
             source.position = marker[1]
             return name
-        may_be_name = any_name or context.tools.has_prefix(name)
+        may_be_name = any_name or source.tools.has_prefix(name)
         may_continue = not rest or (marker is None and endings.may_start_with(rest))
         if source.final or end - source.position > NAME_LIMIT or not may_be_name or not may_continue:
             return ""
@@ -51,15 +49,13 @@ def take_cut_name(source: StreamBuffer, span: list[str]) -> BodyResult | None:
     return CUT
 
 
-def read_arguments(
-    name: str, source: StreamBuffer, span: list[str], context: ReadContext, ends: tuple[str, ...]
-) -> Reader[BodyResult]:
+def read_arguments(name: str, source: BodySource, span: list[str], ends: tuple[str, ...]) -> Reader[BodyResult]:
     """Parse the arguments of the call ``name``, up to one of ``ends``, which is not taken."""
-    result = yield from UntaggedJson("arguments", after_marker=True, name=name, ends=ends)(source, span, context)
+    result = yield from UntaggedJson("arguments", after_marker=True, name=name, ends=ends)(source, span)
     if not result.not_a_call:
         return result
     start = len(span)
-    following = yield from skip_to(source, markers_for(*ends), span)
+    following = yield from source.skip_to(markers_for(*ends), span)
     if not following and not "".join(span[start:]).strip():
         return CUT
     return BodyResult(error=f"the text to {name!r} must be its arguments as one JSON object")

@@ -20,21 +20,11 @@ from adapter.parsing.bodies.python_scanner import PythonBlock, peek_call_name, r
 from adapter.parsing.bodies.xml_function import find_open_name, read_xml_function
 from adapter.parsing.bodies.xml_named_function import read_wrapped_function
 from adapter.parsing.fallback_readers import read_call_or_text
-from adapter.parsing.format import CUT, TEXT, BodyReader, BodyResult, CallOpener, ReadContext
+from adapter.parsing.format import CUT, TEXT, BodyReader, BodyResult, BodySource, CallOpener
 from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import (
     Reader,
     StreamBuffer,
-    is_next,
-    peek_after_space,
-    peek_marker,
-    peek_match,
-    skip_space,
-    take_cut_tags,
-    take_marker,
-    take_match,
-    take_through,
-    take_until,
 )
 from adapter.parsing.tagged_json import TaggedJson
 
@@ -67,59 +57,59 @@ _MAY_BE_TELECHAT_PAIR = re.compile(r"[^\s<>{}]*+\s*+(?:<(?:p[a-z_]*+)?)?")
 _inner = MarkerSet(OPEN, CLOSE, "<function=", "<function ", "<parameter=", "```json", "```", "function\n", "function=")
 
 
-def read_tool_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_tool_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse the body after ``<tool_call>``, in any family's spelling."""
     fixes: list[str] = []
     while True:
-        char = yield from skip_space(source, span)
+        char = yield from source.skip_space(span)
         if not char:
             # An opening marker in place of the previous call's closing one.
-            return BodyResult() if context.after_call and not source.was_cut else CUT
+            return BodyResult() if source.after_call and not source.was_cut else CUT
         if char in "{[":
-            fixes += _find_foreign_fixes("json", context)
-            return (yield from _read_json(source, span, context)).adding(*fixes)
-        marker = yield from take_marker(source, _inner, span)
+            fixes += _find_foreign_fixes("json", source)
+            return (yield from _read_json(source, span)).adding(*fixes)
+        marker = yield from source.take_marker(_inner, span)
         match marker.lower():
             case "<function=" | "<function " | "function=" as tag:
-                fixes += [*_find_foreign_fixes("function", context), *(["misspelt-inner-tag"] if tag[0] != "<" else [])]
+                fixes += [*_find_foreign_fixes("function", source), *(["misspelt-inner-tag"] if tag[0] != "<" else [])]
                 read = read_wrapped_function if tag == "<function " else read_xml_function
-                return (yield from _close((yield from read(source, span, context)), source, span)).adding(*fixes)
+                return (yield from _close((yield from read(source, span)), source, span)).adding(*fixes)
             case "<parameter=":
-                return (yield from _read_misspelt_function(source, span, context))
+                return (yield from _read_misspelt_function(source, span))
             case "</tool_call>":
                 return BodyResult()  # empty: nothing was called
             case "":
-                pairs = yield from _read_pairs(source, span, context)
+                pairs = yield from _read_pairs(source, span)
                 if pairs is not None:
-                    return pairs.adding(*fixes, *_find_foreign_fixes("pairs", context))
-                elements = yield from _read_elements(source, span, context)
+                    return pairs.adding(*fixes, *_find_foreign_fixes("pairs", source))
+                elements = yield from _read_elements(source, span)
                 if not elements.not_a_call:
                     return elements.adding(*fixes)
-                return (yield from _read_unknown(source, span, context))
+                return (yield from _read_unknown(source, span))
             case "<tool_call>":
                 fixes.append("text-in-tag")  # doubled opening marker
             case _:
                 continue  # a code fence, whose end is reported later, or Step-Audio 2's word before the name
 
 
-def _read_pairs(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult | None]:
+def _read_pairs(source: BodySource, span: list[str]) -> Reader[BodyResult | None]:
     """Parse a name and pairs in GLM's or in TeleChat's tags. Otherwise takes nothing and returns None."""
-    is_telechat = context.expected_format == "telechat4" or (
-        yield from peek_match(source, _TELECHAT_PAIR, WORDS_LIMIT, _MAY_BE_TELECHAT_PAIR.fullmatch)
+    is_telechat = source.expected_format == "telechat4" or (
+        yield from source.peek_match(_TELECHAT_PAIR, WORDS_LIMIT, _MAY_BE_TELECHAT_PAIR.fullmatch)
     )
-    pairs = (yield from _read_telechat_pairs(source, span, context)) if is_telechat else None
-    return pairs or (yield from _read_key_values(source, span, context))
+    pairs = (yield from _read_telechat_pairs(source, span)) if is_telechat else None
+    return pairs or (yield from _read_key_values(source, span))
 
 
-def _read_elements(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def _read_elements(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse the name of a tool of the session in an element, and its arguments after it. Otherwise takes nothing."""
     read = partial(unknown_tags.read_elements, closing=CLOSE)
-    result = yield from read_call_or_text(read, source, span, context, keeps_error=context.at_line_start)
+    result = yield from read_call_or_text(read, source, span, keeps_error=source.at_line_start)
     return result.repaired("foreign-body")
 
 
-def _find_foreign_fixes(body: str, context: ReadContext) -> list[str]:
-    return ["foreign-body"] if context.tool_call_body not in (body, None) else []
+def _find_foreign_fixes(body: str, source: BodySource) -> list[str]:
+    return ["foreign-body"] if source.tool_call_body not in (body, None) else []
 
 
 def with_attributes(read: BodyReader) -> BodyReader:
@@ -128,26 +118,26 @@ def with_attributes(read: BodyReader) -> BodyReader:
     If an attribute names a tool, ``<tool_call name="NAME">{...}</tool_call>``, the body is only that tool's arguments.
     """
 
-    def read_after_attributes(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-        if (yield from skip_space(source, span)) == "{":
-            return (yield from unknown_tags.read_json_in_tag("<tool_call", CLOSE, source, span, context))
-        attributes = yield from take_until(source, ">", ATTRIBUTES_LIMIT, span)
+    def read_after_attributes(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+        if (yield from source.skip_space(span)) == "{":
+            return (yield from unknown_tags.read_json_in_tag("<tool_call", CLOSE, source, span))
+        attributes = yield from source.take_until(">", ATTRIBUTES_LIMIT, span)
         if attributes is None or "=" not in attributes or "\n" in attributes or "<" in attributes:
             return TEXT
         name_match = unknown_tags.NAME_ATTRIBUTE.search(attributes)
-        if name_match is not None and (yield from skip_space(source, span)) == "{":
-            result = yield from TaggedJson(OPEN, CLOSE, name=name_match[1])(source, span, context)
+        if name_match is not None and (yield from source.skip_space(span)) == "{":
+            result = yield from TaggedJson(OPEN, CLOSE, name=name_match[1])(source, span)
         else:
-            result = yield from read(source, span, context)
+            result = yield from read(source, span)
         return result.repaired("misspelt-open-tag")
 
     return read_after_attributes
 
 
-def _read_misspelt_function(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def _read_misspelt_function(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse ``<parameter=NAME>`` in place of ``<function=NAME>``, an occasional error of Qwen3.5."""
-    result = yield from read_xml_function(source, span, context)
-    if any(context.tools and not context.tools.match(call.name) for call in result.calls):
+    result = yield from read_xml_function(source, span)
+    if any(source.tools and not source.tools.match(call.name) for call in result.calls):
         return BodyResult(error=f"the text in {OPEN} is not a call: expected <function=NAME> before <parameter=...>")
     return (yield from _close(result, source, span)).adding("misspelt-open-tag")
 
@@ -156,43 +146,43 @@ def _close(result: BodyResult, source: StreamBuffer, span: list[str]) -> Reader[
     """Take the envelope's closing tag after a function, skipping a few words before the tag. Return the result."""
     if not result.calls or span[-1].lower() == CLOSE or "missing-close-tag" in result.fixes:
         return result
-    _, closing = yield from peek_after_space(source, _closing)
+    _, closing = yield from source.peek_after_space(_closing)
     if closing:
-        yield from take_through(source, _closing, span)
+        yield from source.take_through(_closing, span)
         return result
-    match = yield from peek_match(source, _CLOSE_BEHIND_WORDS, WORDS_LIMIT, _MAY_BE_WORDS.fullmatch)
+    match = yield from source.peek_match(_CLOSE_BEHIND_WORDS, WORDS_LIMIT, _MAY_BE_WORDS.fullmatch)
     if match is not None:
-        take_match(source, match, span)
+        source.take_match(match, span)
         return result.adding("text-in-tag")
     if source.was_cut and source.is_empty:
         return CUT
     return result.adding("missing-close-tag")
 
 
-def _read_unknown(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def _read_unknown(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse a body that is neither JSON nor XML.
 
     It may be a Python call, or a malformed call that begins a line and is closed. Otherwise the marker is part of
     prose.
     """
-    if context.at_line_start and context.tools.match((yield from peek_call_name(source))) is not None:
-        return (yield from _read_python(source, span, context)).adding("foreign-body")
-    if context.at_line_start and (yield from find_open_name(source, context)) is not None:
-        result = yield from read_xml_function(source, span, context)
-        return (yield from _close(result, source, span)).adding(*_find_foreign_fixes("function", context))
-    if (yield from is_next(source, _other_tags)):
+    if source.at_line_start and source.tools.match((yield from peek_call_name(source))) is not None:
+        return (yield from _read_python(source, span)).adding("foreign-body")
+    if source.at_line_start and (yield from find_open_name(source)) is not None:
+        result = yield from read_xml_function(source, span)
+        return (yield from _close(result, source, span)).adding(*_find_foreign_fixes("function", source))
+    if (yield from source.is_next(_other_tags)):
         return TEXT  # a call that begins with a marker of its own
-    marker = yield from peek_marker(source, _after_prose, PROSE_LIMIT)
-    if marker.lower() == "<function=" and context.at_line_start:
-        yield from take_through(source, _function, span)
-        context.may_be_text = True
-        result = yield from read_xml_function(source, span, context)
+    marker = yield from source.peek_marker(_after_prose, PROSE_LIMIT)
+    if marker.lower() == "<function=" and source.at_line_start:
+        yield from source.take_through(_function, span)
+        source.may_be_text = True
+        result = yield from read_xml_function(source, span)
         return (yield from _close(result, source, span)).adding("text-in-tag") if result.calls else TEXT
-    if not marker and context.at_line_start and take_cut_tags(source, PROSE_LIMIT, span):
+    if not marker and source.at_line_start and source.take_cut_tags(PROSE_LIMIT, span):
         return CUT
-    if marker.lower() != CLOSE or not context.at_line_start:
+    if marker.lower() != CLOSE or not source.at_line_start:
         return TEXT
-    text, _ = yield from take_through(source, _closing, span)
+    text, _ = yield from source.take_through(_closing, span)
     return BodyResult(
         error=f"the text in {OPEN} is not a call: {text.strip()[:60]!r}. Write one JSON object there: "
         '{"name": "TOOL", "arguments": {...}}'

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from adapter.parsing.bare_json import UntaggedJson
 from adapter.parsing.bodies.gemma_call import GemmaCall
-from adapter.parsing.format import BodyResult, ReadContext
+from adapter.parsing.format import BodyResult, BodySource
 from adapter.parsing.marker_set import markers_for
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space, take_marker
+from adapter.parsing.stream_buffer import Reader
 
 OPEN, CLOSE, TAG, TAG_CLOSE = "<|tool_call|>", "<|/tool_call|>", "<tool_call>", "</tool_call>"
 
@@ -28,13 +28,13 @@ _tag = markers_for(TAG)
 _gemma = GemmaCall(OPEN, "<tool_call|>", '<|"|>')
 
 
-def read_calls(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_calls(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse the list after the token. A ``<tool_call>`` tag may precede the list."""
-    yield from skip_space(source, span)
-    call = yield from _gemma.read_bare(source, span, context)
+    yield from source.skip_space(span)
+    call = yield from _gemma.read_bare(source, span)
     if not call.not_a_call:
         return call.repaired("foreign-body")
-    tag = yield from take_marker(source, _tag, span)
-    result = yield from read_list(source, span, context)
-    closes = result.not_a_call and context.after_call and not tag and not source.was_cut
+    tag = yield from source.take_marker(_tag, span)
+    result = yield from read_list(source, span)
+    closes = result.not_a_call and source.after_call and not tag and not source.was_cut
     return BodyResult() if closes else result

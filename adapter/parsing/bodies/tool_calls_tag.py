@@ -18,9 +18,9 @@ from __future__ import annotations
 from adapter.parsing.bodies.json_tag import build_json_tag_reader
 from adapter.parsing.bodies.tool_call_tag import OPEN as CALL_OPEN
 from adapter.parsing.bodies.tool_call_tag import read_tool_call
-from adapter.parsing.format import CUT, TEXT, BodyResult, CallOpener, ReadContext
+from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource, CallOpener
 from adapter.parsing.marker_set import MarkerSet
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, is_next, skip_space, take_cut_marker, take_marker
+from adapter.parsing.stream_buffer import Reader
 
 OPEN, CLOSE = "<tool_calls>", "</tool_calls>"
 
@@ -28,16 +28,16 @@ _read_json = build_json_tag_reader(OPEN, CLOSE)
 _call = MarkerSet(CALL_OPEN)
 
 
-def read_tool_calls(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_tool_calls(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse the body after ``<tool_calls>``: JSON up to the closing tag, or the first call that has its own tags."""
-    yield from skip_space(source, span)
-    if (yield from take_marker(source, _call, span)):
-        return (yield from read_tool_call(source, span, context))
-    if take_cut_marker(source, CALL_OPEN, span):
+    yield from source.skip_space(span)
+    if (yield from source.take_marker(_call, span)):
+        return (yield from read_tool_call(source, span))
+    if source.take_cut_marker(CALL_OPEN, span):
         return CUT
-    if context.at_line_start and (yield from is_next(source, context.openers)):
+    if source.at_line_start and (yield from source.is_next(source.openers)):
         return TEXT  # the section is only a wrapper around another family's call
-    return (yield from _read_json(source, span, context))
+    return (yield from _read_json(source, span))
 
 
 OPENERS = (CallOpener(OPEN, read_tool_calls),)

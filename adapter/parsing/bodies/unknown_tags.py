@@ -20,17 +20,9 @@ import re
 
 from adapter.parsing.bodies.argument_collection import ATTRIBUTES, PendingCall
 from adapter.parsing.bodies.xml_function import read_xml_function
-from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyReader, BodyResult, CallOpener, ReadContext
+from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyReader, BodyResult, BodySource, CallOpener
 from adapter.parsing.marker_set import MarkerSet, markers_for
-from adapter.parsing.stream_buffer import (
-    Reader,
-    StreamBuffer,
-    peek_after_space,
-    skip_space,
-    take_marker,
-    take_through,
-    take_until,
-)
+from adapter.parsing.stream_buffer import Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
 
 TAGS = (
@@ -61,93 +53,89 @@ def _reader(tag: str, *, has_attributes: bool) -> BodyReader:
     closing = f"</{tag}>"
     read_json = TaggedJson(f"<{tag}>", closing)
 
-    def read(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-        if not context.at_line_start:
+    def read(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+        if not source.at_line_start:
             return TEXT
-        context.may_be_text = True
+        source.may_be_text = True
         name = ""
-        if has_attributes and (yield from skip_space(source, span)) == "{":
-            return (yield from read_json_in_tag(f"<{tag}", closing, source, span, context))
+        if has_attributes and (yield from source.skip_space(span)) == "{":
+            return (yield from read_json_in_tag(f"<{tag}", closing, source, span))
         if has_attributes:
-            attributes = yield from take_until(source, ">", HEAD_LIMIT, span)
+            attributes = yield from source.take_until(">", HEAD_LIMIT, span)
             if attributes is None or "\n" in attributes or attributes.endswith("/"):
                 return TEXT
             name_match = NAME_ATTRIBUTE.search(attributes)
             name = name_match[1] if name_match else ""
-        char = yield from skip_space(source, span)
+        char = yield from source.skip_space(span)
         if char in ("{", "[") and not name:
-            result = yield from read_json(source, span, context)
-            if "missing-close-tag" in result.fixes and (yield from take_marker(source, _strays, span)):
+            result = yield from read_json(source, span)
+            if "missing-close-tag" in result.fixes and (yield from source.take_marker(_strays, span)):
                 yield from _take_closing(source, span, closing)
-        elif char == "{" and context.tools.match(name):
-            result = yield from TaggedJson(f"<{tag}>", closing, name=name)(source, span, context)
-        elif char == "<" and (tool := context.tools.match(name)):
-            result = yield from _read_arguments(name, tag, source, span, context)
+        elif char == "{" and source.tools.match(name):
+            result = yield from TaggedJson(f"<{tag}>", closing, name=name)(source, span)
+        elif char == "<" and (tool := source.tools.match(name)):
+            result = yield from _read_arguments(name, tag, source, span)
             if any(call.arguments.keys() - tool.properties.keys() for call in result.calls):
                 return TEXT
-        elif char == "<" and not name and (yield from take_marker(source, _function, span)):
-            result = yield from read_xml_function(source, span, context)
+        elif char == "<" and not name and (yield from source.take_marker(_function, span)):
+            result = yield from read_xml_function(source, span)
             yield from _take_closing(source, span, closing)
         elif char == "<" and not name:
-            result = yield from read_elements(source, span, context, closing)
+            result = yield from read_elements(source, span, closing)
         else:
             return TEXT
         if result is CUT and char != "{" and source.is_empty:
             return CUT  # after the name of a tool of the session
-        return result.adding("misspelt-open-tag") if result.calls_known_tools(context.tools) else TEXT
+        return result.adding("misspelt-open-tag") if result.calls_known_tools(source.tools) else TEXT
 
     return read
 
 
-def read_json_in_tag(
-    opening: str, closing: str, source: StreamBuffer, span: list[str], context: ReadContext
-) -> Reader[BodyResult]:
+def read_json_in_tag(opening: str, closing: str, source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse ``{...}>`` after ``opening``, and the closing tag that may follow."""
-    result = yield from TaggedJson(opening, ">")(source, span, context)
-    if not result.calls_known_tools(context.tools):
+    result = yield from TaggedJson(opening, ">")(source, span)
+    if not result.calls_known_tools(source.tools):
         return CUT if result.error == CUT_OFF else TEXT
     yield from _take_closing(source, span, closing)
     return result.adding("misspelt-open-tag")
 
 
-def read_elements(source: StreamBuffer, span: list[str], context: ReadContext, closing: str) -> Reader[BodyResult]:
+def read_elements(source: BodySource, span: list[str], closing: str) -> Reader[BodyResult]:
     """Parse ``<name>NAME</name><input>{...}</input>``, ``<name>NAME</name>{...}``, or ``<NAME>{...}</NAME>``."""
     ahead: list[str] = []
-    opened = yield from take_marker(source, _name_tags, ahead)
-    name = yield from take_until(source, "<" if opened else ">", HEAD_LIMIT, ahead)
+    opened = yield from source.take_marker(_name_tags, ahead)
+    name = yield from source.take_until("<" if opened else ">", HEAD_LIMIT, ahead)
     name = (name or "").lstrip("<").strip()
-    if not name or context.tools.match(name) is None:
+    if not name or source.tools.match(name) is None:
         source.push_back("".join(ahead))
         return TEXT
     inner = name
     if opened:
-        yield from take_until(source, ">", HEAD_LIMIT, ahead)
-        yield from skip_space(source, ahead)
-        argument = yield from take_marker(source, _argument_tags, ahead)
+        yield from source.take_until(">", HEAD_LIMIT, ahead)
+        yield from source.skip_space(ahead)
+        argument = yield from source.take_marker(_argument_tags, ahead)
         inner = argument[1:-1]
-    char = yield from skip_space(source, ahead)
+    char = yield from source.skip_space(ahead)
     span.extend(ahead)
     if char == "<" and inner and opened:
-        result = yield from _read_arguments(name, inner, source, span, context)
+        result = yield from _read_arguments(name, inner, source, span)
         yield from _take_closing(source, span, closing)
         return result
     if char != "{":
         return TEXT
     if not inner:
-        return (yield from TaggedJson(closing.replace("/", ""), closing, name=name)(source, span, context))
-    result = yield from TaggedJson(f"<{inner}>", f"</{inner}>", name=name)(source, span, context)
+        return (yield from TaggedJson(closing.replace("/", ""), closing, name=name)(source, span))
+    result = yield from TaggedJson(f"<{inner}>", f"</{inner}>", name=name)(source, span)
     yield from _take_closing(source, span, closing)
     return result
 
 
-def _read_arguments(
-    name: str, inner: str, source: StreamBuffer, span: list[str], context: ReadContext
-) -> Reader[BodyResult]:
+def _read_arguments(name: str, inner: str, source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse the arguments in ``<inner>``, each in an element of its own."""
-    text, closing = yield from take_through(source, markers_for(f"</{inner}>"), span)
+    text, closing = yield from source.take_through(markers_for(f"</{inner}>"), span)
     if not closing:
         return CUT
-    call = PendingCall(name, context.tools.match(name))
+    call = PendingCall(name, source.tools.match(name))
     if not _ELEMENTS.fullmatch(text):
         return BodyResult(error=f"the arguments of {name!r} cannot be read: expected <NAME>value</NAME> in <{inner}>")
     for key, value in _ELEMENT.findall(text):
@@ -156,9 +144,9 @@ def _read_arguments(
 
 
 def _take_closing(source: StreamBuffer, span: list[str], closing: str) -> Reader[None]:
-    _, follows = yield from peek_after_space(source, markers_for(closing))
+    _, follows = yield from source.peek_after_space(markers_for(closing))
     if follows:
-        yield from take_through(source, markers_for(closing), span)
+        yield from source.take_through(markers_for(closing), span)
 
 
 OPENERS = (

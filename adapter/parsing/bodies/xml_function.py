@@ -21,24 +21,9 @@ from dataclasses import dataclass
 from adapter.parsing.bodies.argument_collection import ATTRIBUTES, BodyError, PendingCall
 from adapter.parsing.bodies.named_value import read_named_value
 from adapter.parsing.bodies.raw_value_end import explain_uncertain_end, without_broken_close
-from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, ReadContext
+from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, BodySource
 from adapter.parsing.marker_set import MarkerSet, markers_for
-from adapter.parsing.stream_buffer import (
-    Reader,
-    StreamBuffer,
-    give_back,
-    is_next,
-    peek_marker,
-    peek_match,
-    read_until,
-    skip_space,
-    skip_to,
-    take_again,
-    take_cut_marker,
-    take_marker,
-    take_match,
-    take_until,
-)
+from adapter.parsing.stream_buffer import Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
 
 NAME_LIMIT = 200
@@ -124,46 +109,44 @@ class _Function(PendingCall):
         return BodyError(result=BodyResult(error=CUT_OFF, unfinished=self.was_nested))
 
 
-def read_xml_function(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_xml_function(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse a call after ``<function=`` or ``<function ``, and take the closing ``</tool_call>`` if it is present."""
-    return (yield from _read_following(source, span, context, is_inline=INLINE_VALUES in context.body_variants))
+    return (yield from _read_following(source, span, is_inline=INLINE_VALUES in source.body_variants))
 
 
-def read_inline_function(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_inline_function(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse like `read_xml_function`, for a format that writes a value on the same line as its tags."""
-    return (yield from _read_following(source, span, context, is_inline=True))
+    return (yield from _read_following(source, span, is_inline=True))
 
 
-def _read_following(
-    source: StreamBuffer, span: list[str], context: ReadContext, *, is_inline: bool
-) -> Reader[BodyResult]:
+def _read_following(source: BodySource, span: list[str], *, is_inline: bool) -> Reader[BodyResult]:
     """Parse while tracking calls inside values. If that fails, parse again without tracking them."""
-    start, function = len(span), _Function("", None, nests=not context.close_at_first_marker, is_inline=is_inline)
-    result = yield from _read(source, span, context, function)
+    start, function = len(span), _Function("", None, nests=not source.close_at_first_marker, is_inline=is_inline)
+    result = yield from _read(source, span, function)
     is_certain = not result.unfinished and not (function.was_nested and "missing-inner-tag" in function.fixes)
-    if is_certain or context.close_at_first_marker or (source.was_cut and source.is_empty):
+    if is_certain or source.close_at_first_marker or (source.was_cut and source.is_empty):
         return result
-    context.close_at_first_marker = result.unfinished  # permanently, so that not every call is parsed to the text's end
-    first_span = give_back(source, span, start)
+    source.close_at_first_marker = result.unfinished  # permanently, so that not every call is parsed to the text's end
+    first_span = source.give_back(span, start)
     function = _Function("", None, nests=False, is_inline=is_inline)
-    second_result = yield from _read(source, span, context, function)
+    second_result = yield from _read(source, span, function)
     if result.calls and (not second_result.calls or "missing-inner-tag" in function.fixes):
-        give_back(source, span, start)
-        take_again(source, span, first_span)
+        source.give_back(span, start)
+        source.take_again(span, first_span)
         return result
     return second_result
 
 
-def _read(source: StreamBuffer, span: list[str], context: ReadContext, function: _Function) -> Reader[BodyResult]:
+def _read(source: BodySource, span: list[str], function: _Function) -> Reader[BodyResult]:
     opener = span[-1].lower()
-    open_name = yield from find_open_name(source, context)
+    open_name = yield from find_open_name(source)
     if open_name is not None:
-        take_match(source, open_name, span)
+        source.take_match(open_name, span)
         function.fix("misspelt-inner-tag")
     name = open_name[1] if open_name else (yield from take_tag_name(source, span))
     if not name:
         return TEXT
-    function.name, function.tool = name, context.tools.get(name)
+    function.name, function.tool = name, source.tools.get(name)
     if opener.startswith("<function "):
         function.fix("attribute-syntax")
     is_empty = name.endswith("/")
@@ -175,24 +158,22 @@ def _read(source: StreamBuffer, span: list[str], context: ReadContext, function:
         yield from _take_close(source, span)
         return function.result()
     try:
-        return (yield from _read_arguments(source, span, context, function))
+        return (yield from _read_arguments(source, span, function))
     except BodyError as error:
         return error.result
 
 
-def _read_arguments(
-    source: StreamBuffer, span: list[str], context: ReadContext, function: _Function
-) -> Reader[BodyResult]:
+def _read_arguments(source: BodySource, span: list[str], function: _Function) -> Reader[BodyResult]:
     while True:
-        char = yield from skip_space(source, span)
+        char = yield from source.skip_space(span)
         if char == "`" and not function.arguments:
-            yield from take_marker(source, _FENCE, span)
-            char = yield from skip_space(source, span)
+            yield from source.take_marker(_FENCE, span)
+            char = yield from source.skip_space(span)
         if char == "{" and not function.arguments:
-            result = yield from TaggedJson("<function=", "</function>", name=function.name)(source, span, context)
+            result = yield from TaggedJson("<function=", "</function>", name=function.name)(source, span)
             yield from _take_close(source, span)
             return result
-        marker = yield from take_marker(source, _TAGS)
+        marker = yield from source.take_marker(_TAGS)
         match marker.lower():
             case tag if tag in _PARAMETER_TAGS:
                 span.append(marker)
@@ -218,12 +199,12 @@ def _read_arguments(
                 or (yield from _read_element(source, span, function))
             ):
                 start = len(span)
-                yield from skip_to(source, _TAGS, span)
+                yield from source.skip_to(_TAGS, span)
                 function.fix("text-in-tag")
                 if match := _UNKNOWN_ELEMENT.match("".join(span[start:])):
                     wrong = f"{match.group()!r} in the call of {function.name!r}"
                     function.problem = f"{wrong} is not a parameter: expected <parameter=NAME>"
-                if (yield from is_next(source, _PARAMETER_CLOSE)):
+                if (yield from source.is_next(_PARAMETER_CLOSE)):
                     function.problem = f"a parameter of {function.name!r} has no opening tag: expected <parameter=NAME>"
 
 
@@ -270,14 +251,14 @@ def _read_element(source: StreamBuffer, span: list[str], function: _Function) ->
     ``</parameter>`` may also close the value.
     """
     ahead: list[str] = []
-    yield from take_until(source, ">", NAME_LIMIT, ahead)
+    yield from source.take_until(">", NAME_LIMIT, ahead)
     tag = _ELEMENT.fullmatch("".join(ahead))
     key = tag[1] if tag is not None else ""
     if function.tool is None or not function.has_parameter(key):
         source.push_back("".join(ahead))
         return False
     value: list[str] = []
-    closing = yield from read_until(source, markers_for(f"</{key}>", *_ELEMENT_ENDS), value)
+    closing = yield from source.read_until(markers_for(f"</{key}>", *_ELEMENT_ENDS), value)
     span.extend([*ahead, *value])
     text = "".join(value)
     if closing.lower() in _FUNCTION_ENDS or any(f"<{other}>" in text for other in function.tool.properties):
@@ -296,7 +277,7 @@ def _take_value(source: StreamBuffer, value: list[str], function: _Function) -> 
     """Take a parameter's value, with its closing tag if present. Return False if the text ended first."""
     functions = envelopes = 0
     while True:
-        marker = yield from read_until(source, _TAGS, value)
+        marker = yield from source.read_until(_TAGS, value)
         kind = marker.lower()
         if not marker:
             return False
@@ -325,16 +306,16 @@ def _closes(source: StreamBuffer, marker: str, value: list[str], function: _Func
         key = yield from take_tag_name(source, ahead)
         source.push_back("".join(ahead))
         return _at_line_start(value) and key is not None and function.may_begin(key)
-    char = yield from skip_space(source, ahead)
-    following = yield from take_marker(source, _AFTER_VALUE if kind == "</parameter>" else _CALL_BOUNDARY)
+    char = yield from source.skip_space(ahead)
+    following = yield from source.take_marker(_AFTER_VALUE if kind == "</parameter>" else _CALL_BOUNDARY)
     closes = bool(following) or not char
     if kind == "</parameter>" and char == "<" and not following:
         closes = yield from _closes_misspelt_function(source, ahead)
     if kind == "</function>" and following.lower() in _ENVELOPE_CLOSES:
         ahead.append(following)
         if following.lower() == "</tool_call>":
-            yield from skip_space(source, ahead)
-            following = yield from take_marker(source, _PARAMETER_CLOSE)
+            yield from source.skip_space(ahead)
+            following = yield from source.take_marker(_PARAMETER_CLOSE)
             closes = not following
         else:
             following, closes = "", not (yield from _continues(source))
@@ -350,27 +331,27 @@ def _closes_misspelt_function(source: StreamBuffer, ahead: list[str]) -> Reader[
 
     The tags are part of the value if another ``</parameter>`` follows before the next call. Adds the text to ``ahead``.
     """
-    tag = yield from take_until(source, ">", WORD_LIMIT, ahead)
+    tag = yield from source.take_until(">", WORD_LIMIT, ahead)
     if tag is None or not _OTHER_CLOSE.fullmatch(tag):
         return False
-    char = yield from skip_space(source, ahead)
+    char = yield from source.skip_space(ahead)
     if not char:
         return not source.was_cut
-    if not (yield from take_marker(source, _CLOSE, ahead)):
-        return bool((yield from peek_marker(source, _NEXT_CALL, 0)))
+    if not (yield from source.take_marker(_CLOSE, ahead)):
+        return bool((yield from source.peek_marker(_NEXT_CALL, 0)))
     return not (yield from _continues(source))
 
 
 def _continues(source: StreamBuffer) -> Reader[bool]:
     """Return whether a value may continue: another ``</parameter>`` follows before the next call."""
-    marker = yield from peek_marker(source, _NEXT_CALL_OR_CLOSE, VALUE_LIMIT)
+    marker = yield from source.peek_marker(_NEXT_CALL_OR_CLOSE, VALUE_LIMIT)
     is_open = source.was_cut and not marker and len(source.text) - source.position <= VALUE_LIMIT
     return marker.lower() == "</parameter>" or is_open
 
 
 def take_tag_name(source: StreamBuffer, span: list[str]) -> Reader[str | None]:
     """Take ``NAME>`` or ``name="NAME">``. Return the name; None if the text has neither form."""
-    text = yield from take_until(source, ">", NAME_LIMIT, span)
+    text = yield from source.take_until(">", NAME_LIMIT, span)
     if text is None or "\n" in text or "<" in text:
         return None
     text = text.strip()
@@ -379,23 +360,23 @@ def take_tag_name(source: StreamBuffer, span: list[str]) -> Reader[str | None]:
     return text.strip().strip("\"'") or None
 
 
-def find_open_name(source: StreamBuffer, context: ReadContext) -> Reader[re.Match[str] | None]:
+def find_open_name(source: BodySource) -> Reader[re.Match[str] | None]:
     """Return the match of a tool's name whose tag is unclosed or missing, before the first parameter. Takes nothing."""
-    match = yield from peek_match(source, _OPEN_NAME, NAME_LIMIT, _MAY_BE_OPEN_NAME.fullmatch)
-    return match if match is not None and context.tools.match(match[1]) is not None else None
+    match = yield from source.peek_match(_OPEN_NAME, NAME_LIMIT, _MAY_BE_OPEN_NAME.fullmatch)
+    return match if match is not None and source.tools.match(match[1]) is not None else None
 
 
 def _take_close(source: StreamBuffer, span: list[str]) -> Reader[None]:
     gap: list[str] = []
-    yield from skip_space(source, gap)
-    while (yield from take_marker(source, _STRAY_CLOSES, gap)):
-        yield from skip_space(source, gap)
-    marker = yield from take_marker(source, _CLOSE)
+    yield from source.skip_space(gap)
+    while (yield from source.take_marker(_STRAY_CLOSES, gap)):
+        yield from source.skip_space(gap)
+    marker = yield from source.take_marker(_CLOSE)
     if marker:
         span.extend([*gap, marker])
     else:
         for closing in (*_CLOSE.literals, *_STRAY_CLOSES.literals):
-            take_cut_marker(source, closing, gap)
+            source.take_cut_marker(closing, gap)
         if source.final and source.is_empty:
             span.extend(gap)
         else:

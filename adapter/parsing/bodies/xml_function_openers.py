@@ -13,8 +13,8 @@ import re
 
 from adapter.parsing.bodies.xml_function import NAME_LIMIT, read_xml_function, take_tag_name
 from adapter.parsing.fallback_readers import read_call_or_text
-from adapter.parsing.format import TEXT, BodyResult, ReadContext, peek_call
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, wait_for_character
+from adapter.parsing.format import TEXT, BodyResult, BodySource
+from adapter.parsing.stream_buffer import Reader, StreamBuffer
 
 _INSIDE = r"\s*(?=<parameter[ =]|parameter=|</function>)"
 _BROKEN_NAME = re.compile(rf"([\w.:-]+)[\"']?>{_INSIDE}", re.IGNORECASE)
@@ -23,57 +23,56 @@ _MAY_BE_BROKEN_NAME = re.compile(r"[\w.:-]*+(?:[\"']?(?:>\s*+[</\w]*+)?)")
 _MAY_BE_BROKEN_OPENER = re.compile(rf"\s*+(?:={_MAY_BE_BROKEN_NAME.pattern})?")
 
 
-def read_bare_function(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_bare_function(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse a call whose ``<tool_call>`` opener the model omitted, as Qwen3-Coder often does.
 
     ``<function=NAME>{JSON}</function>``, Llama 3.1's custom tool calling, is complete without the opener.
     """
-    if not context.at_line_start and not (yield from _begins_block(source)):
+    if not source.at_line_start and not (yield from _begins_block(source)):
         return TEXT
     start = len(span)
-    result = yield from read_xml_function(source, span, context)
+    result = yield from read_xml_function(source, span)
     body = "".join(span[start:]).partition(">")[2]
     if not source.was_cut and not any(tag in body.lower() for tag in ("<parameter", "</function>", "{")):
         return TEXT  # the tag was only mentioned
     return result.adding("missing-open-tag") if result.calls and not body.lstrip().startswith("{") else result
 
 
-def read_broken_opener(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_broken_opener(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse a call after ``function=``, an opening tag without its bracket: ``function=NAME><parameter=KEY>...``.
 
     The words may occur in any text, so this counts only at the beginning of a line, for a tool of the session, and
     before a parameter or the closing tag.
     """
-    if not (context.at_line_start or context.after_call):
+    if not (source.at_line_start or source.after_call):
         return TEXT
-    return (yield from _read_broken(source, span, context, _BROKEN_NAME, _MAY_BE_BROKEN_NAME))
+    return (yield from _read_broken(source, span, _BROKEN_NAME, _MAY_BE_BROKEN_NAME))
 
 
-def read_without_opener(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_without_opener(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse a call at the very beginning whose opening tag lost more than its bracket: ``=NAME><parameter=KEY>...``."""
-    return (yield from _read_broken(source, span, context, _BROKEN_OPENER, _MAY_BE_BROKEN_OPENER))
+    return (yield from _read_broken(source, span, _BROKEN_OPENER, _MAY_BE_BROKEN_OPENER))
 
 
 def _read_broken(
-    source: StreamBuffer,
+    source: BodySource,
     span: list[str],
-    context: ReadContext,
     pattern: re.Pattern[str],
     beginning: re.Pattern[str],
 ) -> Reader[BodyResult]:
-    match = yield from peek_call(source, context, pattern, NAME_LIMIT, beginning.fullmatch)
+    match = yield from source.peek_call(pattern, NAME_LIMIT, beginning.fullmatch)
     if match is None:
         return TEXT
     span.append(source.text[source.position : source.position + match.start(1)])
     source.position += match.start(1)
-    return (yield from read_call_or_text(read_xml_function, source, span, context)).repaired("misspelt-open-tag")
+    return (yield from read_call_or_text(read_xml_function, source, span)).repaired("misspelt-open-tag")
 
 
 def _begins_block(source: StreamBuffer) -> Reader[bool]:
     """Return whether a line break or JSON follows ``NAME>``, as in a call, and not a sentence."""
     ahead: list[str] = []
     name = yield from take_tag_name(source, ahead)
-    yield from wait_for_character(source)
+    yield from source.wait_for_character()
     following = source.text[source.position : source.position + 1]
     source.push_back("".join(ahead))
     return name is not None and following != "" and following in "\r\n{"

@@ -21,18 +21,9 @@ from adapter.parsing.bodies.argument_collection import ATTRIBUTES, BodyError, Pe
 from adapter.parsing.bodies.raw_value_end import RawValue, without_broken_close, without_line_end
 from adapter.parsing.bodies.unknown_tags import read_elements
 from adapter.parsing.bodies.xml_invoke_spelling import ATTRIBUTES_LIMIT, XmlInvokeTags
-from adapter.parsing.format import CUT, TEXT, BodyResult, ReadContext
+from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource
 from adapter.parsing.marker_set import MarkerSet, markers_for
-from adapter.parsing.stream_buffer import (
-    Reader,
-    StreamBuffer,
-    peek_after_space,
-    skip_space,
-    skip_to,
-    take_marker,
-    take_through,
-    take_until,
-)
+from adapter.parsing.stream_buffer import Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.coercion import coerce_text
 
@@ -86,41 +77,39 @@ class XmlInvokeReader:
             stray_closes=self._section_closes,
         )
 
-    def __call__(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    def __call__(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
         opening = span[-1]
         attributes = yield from self._take_attributes(source, span)
         name = attributes.get(self.tags.name)
         if not name:
             if span[-1].endswith(self.tags.end):
-                yield from skip_space(source, span)
+                yield from source.skip_space(span)
                 closing = self._close_of[opening.lower()]
-                return (yield from read_elements(source, span, context, closing)).repaired("misspelt-open-tag")
+                return (yield from read_elements(source, span, closing)).repaired("misspelt-open-tag")
             return CUT if self._ends_in_attributes(source, span) else TEXT
-        call = PendingCall(name, context.tools.match(name))
+        call = PendingCall(name, source.tools.match(name))
         is_empty = self._is_empty_element(span)
         for key, text in attributes.items():
             if key not in (self.tags.name, *_ABOUT) and (is_empty or call.schema_of(key) is not None):
                 call.fix("value-in-attribute")
                 call.add_text(key, text)
-        return call.result() if is_empty else (yield from self._read_arguments(call, opening, source, span, context))
+        return call.result() if is_empty else (yield from self._read_arguments(call, opening, source, span))
 
-    def read_named(
-        self, name: str, opening: str, source: StreamBuffer, span: list[str], context: ReadContext
-    ) -> Reader[BodyResult]:
+    def read_named(self, name: str, opening: str, source: BodySource, span: list[str]) -> Reader[BodyResult]:
         """Parse the body after ``opening``, a complete opening tag that did not contain the tool's ``name``."""
-        call = PendingCall(name, context.tools.match(name))
-        return (yield from self._read_arguments(call, opening, source, span, context))
+        call = PendingCall(name, source.tools.match(name))
+        return (yield from self._read_arguments(call, opening, source, span))
 
     def _read_arguments(
-        self, call: PendingCall, opening: str, source: StreamBuffer, span: list[str], context: ReadContext
+        self, call: PendingCall, opening: str, source: BodySource, span: list[str]
     ) -> Reader[BodyResult]:
         try:
             while True:
-                char = yield from skip_space(source, span)
+                char = yield from source.skip_space(span)
                 if char == "{" and not call.arguments:
                     read_json = TaggedJson(opening, self._close_of[opening.lower()], name=call.name)
-                    return (yield from read_json(source, span, context))
-                marker = yield from take_marker(source, self._markers)
+                    return (yield from read_json(source, span))
+                marker = yield from source.take_marker(self._markers)
                 match self._kind_of.get(marker.lower()):
                     case "parameter":
                         span.append(marker)
@@ -136,18 +125,18 @@ class XmlInvokeReader:
                         return call.result("missing-close-tag")
                     case "broken close" if call.arguments:
                         span.append(marker)
-                        if (yield from take_until(source, ">", WORD_LIMIT, span)) is None:
+                        if (yield from source.take_until(">", WORD_LIMIT, span)) is None:
                             return CUT
-                        if not (yield from peek_after_space(source, self._parameter))[1]:
+                        if not (yield from source.peek_after_space(self._parameter))[1]:
                             return call.result("misspelt-close-tag")
                         call.fix("text-in-tag")
                     case "call":
-                        if not (yield from self._read_misnamed(marker, source, span, context, call)):
+                        if not (yield from self._read_misnamed(marker, source, span, call)):
                             source.push_back(marker)
                             return call.result("missing-close-tag")
                     case "json":
                         span.append(marker)
-                        yield from self._read_json(source, span, context, call)
+                        yield from self._read_json(source, span, call)
                     case _ if not char or (
                         source.final and self._markers.may_start_with(source.text[source.position :])
                     ):
@@ -160,7 +149,7 @@ class XmlInvokeReader:
                     case _:
                         start = len(span)
                         span.append(marker)
-                        yield from skip_to(source, self._markers, span)
+                        yield from source.skip_to(self._markers, span)
                         call.fix("text-in-tag")
                         skipped = "".join(span[start:])
                         if (element := _FIRST_ELEMENT.search(skipped)) and f"</{element[1]}>" in skipped:
@@ -222,7 +211,7 @@ class XmlInvokeReader:
         Otherwise takes nothing and returns "".
         """
         taken: list[str] = []
-        yield from take_until(source, ">", ATTRIBUTES_LIMIT, taken)
+        yield from source.take_until(">", ATTRIBUTES_LIMIT, taken)
         match = _ELEMENT.fullmatch("".join(taken))
         if match is None or not call.has_parameter(match[1]):
             source.push_back("".join(taken))
@@ -234,15 +223,13 @@ class XmlInvokeReader:
         self, source: StreamBuffer, span: list[str], call: PendingCall, key: str, *closes: str
     ) -> Reader[None]:
         """Parse the value of ``key`` up to one of ``closes``."""
-        value, closing = yield from take_through(source, markers_for(*closes), span)
+        value, closing = yield from source.take_through(markers_for(*closes), span)
         if not closing:
             raise BodyError
         call.fix("misspelt-inner-tag")
         call.add_text(key, value)
 
-    def _read_misnamed(
-        self, marker: str, source: StreamBuffer, span: list[str], context: ReadContext, call: PendingCall
-    ) -> Reader[bool]:
+    def _read_misnamed(self, marker: str, source: BodySource, span: list[str], call: PendingCall) -> Reader[bool]:
         """Parse a call's tag that names a parameter in place of a tool, or that repeats the current call's tag.
 
         Returns False and takes nothing if the tag begins the next call.
@@ -250,7 +237,7 @@ class XmlInvokeReader:
         taken = [marker]
         attributes = yield from self._take_attributes(source, taken)
         key, is_empty = attributes.get(self.tags.name, ""), self._is_empty_element(taken)
-        is_parameter = key and call.schema_of(key) is not None and context.tools.match(key) is None
+        is_parameter = key and call.schema_of(key) is not None and source.tools.match(key) is None
         is_again = key == call.name and call.tool is not None and call.tool.required and not call.arguments
         if not is_parameter and not (is_again and not is_empty):
             source.push_back("".join(taken[1:]))
@@ -283,13 +270,11 @@ class XmlInvokeReader:
         call.fix("value-in-attribute" if values else "misspelt-inner-tag")
         call.add_text(key, next(iter(values.values()), ""))
 
-    def _read_json(
-        self, source: StreamBuffer, span: list[str], context: ReadContext, call: PendingCall
-    ) -> Reader[None]:
+    def _read_json(self, source: BodySource, span: list[str], call: PendingCall) -> Reader[None]:
         """Parse the element that contains all arguments as one JSON object."""
         assert self.tags.json is not None
         yield from self._take_attributes(source, span)
-        result = yield from TaggedJson(*self.tags.json, name=call.name)(source, span, context)
+        result = yield from TaggedJson(*self.tags.json, name=call.name)(source, span)
         if not result.calls:
             raise BodyError(result=result)
         call.arguments.update(result.calls[0].arguments)
@@ -298,9 +283,9 @@ class XmlInvokeReader:
     def _take_attributes(self, source: StreamBuffer, span: list[str]) -> Reader[dict[str, str]]:
         """Take a tag's attributes and its end. Return the attributes, or {} with nothing taken."""
         taken: list[str] = []
-        text = yield from take_until(source, self.tags.end, ATTRIBUTES_LIMIT, taken)
+        text = yield from source.take_until(self.tags.end, ATTRIBUTES_LIMIT, taken)
         while text is not None and len(text) < ATTRIBUTES_LIMIT and _OPEN_ATTRIBUTE.fullmatch(text):
-            more = yield from take_until(source, self.tags.end, ATTRIBUTES_LIMIT - len(text), taken)
+            more = yield from source.take_until(self.tags.end, ATTRIBUTES_LIMIT - len(text), taken)
             text = None if more is None else f"{text}{self.tags.end}{more}"  # the end was in quotes
         if text is None or _ATTRIBUTES.fullmatch(text) is None:
             source.push_back("".join(taken))

@@ -14,9 +14,9 @@ from adapter.parsing.bodies.xml_function import read_xml_function
 from adapter.parsing.bodies.xml_function_openers import read_bare_function
 from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
 from adapter.parsing.bodies.xml_invoke_spelling import XmlInvokeTags
-from adapter.parsing.format import BodyResult, CallOpener, ReadContext
+from adapter.parsing.format import BodyResult, BodySource, CallOpener
 from adapter.parsing.marker_set import MarkerSet
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_marker
+from adapter.parsing.stream_buffer import Reader
 
 OPEN = "<function name="
 
@@ -38,27 +38,27 @@ _first_tag = MarkerSet("<param ", "<parameter", "</function>", "{")
 _read_params = XmlInvokeReader(TAGS)
 
 
-def read_function_tag(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_function_tag(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse a call after ``<function name=``. Its first parameter shows which family wrote it."""
-    marker = yield from peek_marker(source, _first_tag, LOOK_AHEAD)
+    marker = yield from source.peek_marker(_first_tag, LOOK_AHEAD)
     is_empty = (
-        marker == "</function>" and context.expected_format is None and (context.at_line_start or context.after_call)
+        marker == "</function>" and source.expected_format is None and (source.at_line_start or source.after_call)
     )
-    if marker != "<param " and not is_empty and (marker == "<parameter" or PARAM_ELEMENTS not in context.body_variants):
-        return (yield from read_bare_function(source, span, context))
-    return (yield from _read_with_params(source, span, context))
+    if marker != "<param " and not is_empty and (marker == "<parameter" or PARAM_ELEMENTS not in source.body_variants):
+        return (yield from read_bare_function(source, span))
+    return (yield from _read_with_params(source, span))
 
 
-def read_wrapped_function(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_wrapped_function(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse a call after ``<function `` in another family's envelope."""
-    marker = yield from peek_marker(source, _first_tag, LOOK_AHEAD)
-    return (yield from (_read_with_params if marker == "<param " else read_xml_function)(source, span, context))
+    marker = yield from source.peek_marker(_first_tag, LOOK_AHEAD)
+    return (yield from (_read_with_params if marker == "<param " else read_xml_function)(source, span))
 
 
-def _read_with_params(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def _read_with_params(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     source.push_back(span[-1][len(TAGS.call[0]) :])
     span[-1] = span[-1][: len(TAGS.call[0])]
-    return (yield from _read_params(source, span, context))
+    return (yield from _read_params(source, span))
 
 
 OPENER = CallOpener(OPEN, read_function_tag)

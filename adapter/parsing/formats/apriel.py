@@ -11,18 +11,18 @@ from dataclasses import replace
 
 from adapter.parsing.bodies.json_tag import build_json_tag_reader
 from adapter.parsing.encoding import content_alone
-from adapter.parsing.format import BodyResult, CallOpener, ReadContext
+from adapter.parsing.format import BodyResult, BodySource, CallOpener
 from adapter.parsing.formats import hunyuan_a13b
-from adapter.parsing.stream_buffer import Reader, StreamBuffer
+from adapter.parsing.stream_buffer import Reader
 
 SINGULAR = "<tool_call>"
 
 _read_singular = build_json_tag_reader(SINGULAR, "</tool_call>")
 
 
-def read_singular(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_singular(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse the list between the ``<tool_call>`` tags that the prompt of 1.5 mentions."""
-    return (yield from _read_singular(source, span, context)).repaired("misspelt-open-tag")
+    return (yield from _read_singular(source, span)).repaired("misspelt-open-tag")
 
 
 FORMAT = replace(

@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 
 from adapter.core.events import JsonObject
-from adapter.parsing.format import TEXT, BodyResult, CallOpener, Format, ReadContext
-from adapter.parsing.stream_buffer import Reader, StreamBuffer
+from adapter.parsing.format import TEXT, BodyResult, BodySource, CallOpener, Format
+from adapter.parsing.stream_buffer import Reader
 from adapter.parsing.tagged_json import TaggedJson, require_json
 
 OPEN, CLOSE = "<|START_ACTION|>", "<|END_ACTION|>"
@@ -25,17 +25,17 @@ _read_json = require_json(TaggedJson(OPEN, CLOSE, "parameters", may_list=True))
 _read_labeled = TaggedJson(LABEL, FENCE, "parameters", may_list=True)
 
 
-def read_actions(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_actions(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse the actions. The key ``tool_name`` is this format's normal spelling, and not a repair."""
-    return (yield from _read_json(source, span, context)).without_fixes("name-key")
+    return (yield from _read_json(source, span)).without_fixes("name-key")
 
 
-def read_labeled(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_labeled(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse the list that Command R and R+ write in a code fence after ``Action:``."""
-    if not context.at_line_start:
+    if not source.at_line_start:
         return TEXT
-    result = yield from _read_labeled(source, span, context)
-    if result.error is not None or not all(context.tools.match(call.name) for call in result.calls):
+    result = yield from _read_labeled(source, span)
+    if result.error is not None or not all(source.tools.match(call.name) for call in result.calls):
         return TEXT
     return result.without_fixes("name-key")
 

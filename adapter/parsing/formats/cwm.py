@@ -18,9 +18,9 @@ import re
 from adapter.core.events import JsonObject
 from adapter.parsing.bodies.argument_collection import PendingCall
 from adapter.parsing.encoding import calls_encoder, json_arguments, result_encoder
-from adapter.parsing.format import CUT, TEXT, BodyResult, CallOpener, Format, ReadContext
+from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.marker_set import MarkerSet
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_match, take_match, take_through
+from adapter.parsing.stream_buffer import Reader
 from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.tool import Tool
 
@@ -36,20 +36,20 @@ _MAY_BE_JSON = re.compile(r"\s*+(?:\{\s*+)?+")
 _closing = MarkerSet(CLOSE)
 
 
-def read_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse the call after ``<tool:``."""
-    if not (context.at_line_start or context.after_call):
+    if not (source.at_line_start or source.after_call):
         return TEXT
-    context.may_be_text = True
-    found = yield from peek_match(source, _NAME, NAME_LIMIT, _MAY_BE_NAME.fullmatch)
-    tool = context.tools.match(found[1]) if found else None
-    if found is None or (tool is None and context.tools):
+    source.may_be_text = True
+    found = yield from source.peek_match(_NAME, NAME_LIMIT, _MAY_BE_NAME.fullmatch)
+    tool = source.tools.match(found[1]) if found else None
+    if found is None or (tool is None and source.tools):
         return TEXT
-    take_match(source, found, span)
-    context.may_be_text = False
-    if (yield from peek_match(source, _JSON, NAME_LIMIT, _MAY_BE_JSON.fullmatch)) is not None:
-        return (yield from TaggedJson(f"{OPEN} {found[1]}>", CLOSE, name=found[1])(source, span, context))
-    text, closing = yield from take_through(source, _closing, span)
+    source.take_match(found, span)
+    source.may_be_text = False
+    if (yield from source.peek_match(_JSON, NAME_LIMIT, _MAY_BE_JSON.fullmatch)) is not None:
+        return (yield from TaggedJson(f"{OPEN} {found[1]}>", CLOSE, name=found[1])(source, span))
+    text, closing = yield from source.take_through(_closing, span)
     return _build_call(found[1], tool, text.removeprefix("\n")) if closing else CUT
 
 

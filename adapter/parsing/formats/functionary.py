@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from adapter.parsing.bodies.recipient import read_arguments, take_cut_name, take_name
 from adapter.parsing.encoding import calls_encoder, json_arguments
-from adapter.parsing.format import TEXT, BodyResult, CallOpener, Format, ReadContext
+from adapter.parsing.format import TEXT, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.marker_set import markers_for
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, take_marker, wait_for_character
+from adapter.parsing.stream_buffer import Reader
 
 OPEN, OPEN_V25 = ">>>", "<|reserved_special_token_249|>"
 ALL = "all\n"
@@ -29,30 +29,30 @@ _json_below = markers_for("\n{")
 _all = markers_for(ALL)
 
 
-def read_recipient(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_recipient(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse the recipient after ``>>>`` and its arguments. If the marker is a Python prompt, it is text."""
-    is_intended = context.expected_format == "functionary" or span[-1] == OPEN_V25
-    name = yield from take_name(source, span, context, _line_end, any_name=is_intended)
+    is_intended = source.expected_format == "functionary" or span[-1] == OPEN_V25
+    name = yield from take_name(source, span, _line_end, any_name=is_intended)
     if not name:
         return (take_cut_name(source, span) if is_intended else None) or TEXT
-    yield from wait_for_character(source)
+    yield from source.wait_for_character()
     is_json = source.text.startswith("{", source.position)
-    if not is_json and not (is_intended and (name in context.tools or (source.final and source.is_empty))):
+    if not is_json and not (is_intended and (name in source.tools or (source.final and source.is_empty))):
         return TEXT
-    return (yield from read_arguments(name, source, span, context, ENDS))
+    return (yield from read_arguments(name, source, span, ENDS))
 
 
-def read_first_recipient(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_first_recipient(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse the recipient at the very beginning, after a prompt that ended with ``>>>``."""
-    is_own = context.expected_format == "functionary"
-    if is_own and (yield from take_marker(source, _all, span)):
+    is_own = source.expected_format == "functionary"
+    if is_own and (yield from source.take_marker(_all, span)):
         return BodyResult()
-    name = yield from take_name(source, span, context, _json_below, any_name=is_own and not context.tools)
+    name = yield from take_name(source, span, _json_below, any_name=is_own and not source.tools)
     if not name:
         return TEXT
     span[-1] = span[-1][:-1]
     source.push_back("{")
-    return (yield from read_arguments(name, source, span, context, ENDS))
+    return (yield from read_arguments(name, source, span, ENDS))
 
 
 FORMAT = Format(

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from adapter.parsing.bodies.recipient import read_arguments, take_cut_name, take_name
 from adapter.parsing.encoding import calls_encoder, json_arguments, result_encoder
-from adapter.parsing.format import TEXT, BodyResult, CallOpener, Format, ReadContext
+from adapter.parsing.format import TEXT, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.marker_set import markers_for
-from adapter.parsing.stream_buffer import Reader, StreamBuffer
+from adapter.parsing.stream_buffer import Reader
 
 FROM, RECIPIENT, CONTENT, STOP = "<|from|>", "<|recipient|>", "<|content|>", "<|stop|>"
 ASSISTANT = FROM + "assistant"
@@ -26,25 +26,25 @@ ASSISTANT = FROM + "assistant"
 _content = markers_for("\n" + CONTENT, CONTENT)
 
 
-def read_recipient(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_recipient(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse the recipient after its token, and its arguments. The recipient ``all`` is the header of an answer."""
-    name = yield from take_name(source, span, context, _content, any_name=True)
+    name = yield from take_name(source, span, _content, any_name=True)
     if not name:
         return take_cut_name(source, span) or TEXT
-    return (yield from _read_message(name, source, span, context))
+    return (yield from _read_message(name, source, span))
 
 
-def read_first_recipient(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_first_recipient(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse the recipient at the very beginning, after a prompt that ended with its token."""
-    is_expected = context.expected_format == "functionary_v2"
-    name = yield from take_name(source, span, context, _content, any_name=is_expected)
-    return (yield from _read_message(name, source, span, context)) if name else TEXT
+    is_expected = source.expected_format == "functionary_v2"
+    name = yield from take_name(source, span, _content, any_name=is_expected)
+    return (yield from _read_message(name, source, span)) if name else TEXT
 
 
-def _read_message(name: str, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def _read_message(name: str, source: BodySource, span: list[str]) -> Reader[BodyResult]:
     if name == "all":
         return BodyResult()
-    return (yield from read_arguments(name, source, span, context, (FROM, STOP)))
+    return (yield from read_arguments(name, source, span, (FROM, STOP)))
 
 
 FORMAT = Format(

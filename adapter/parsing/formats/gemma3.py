@@ -17,8 +17,8 @@ import re
 from adapter.core.events import JsonObject
 from adapter.parsing.bodies.python_encoder import encode_call
 from adapter.parsing.bodies.python_scanner import PythonBlock, read_list
-from adapter.parsing.format import TEXT, BodyResult, CallOpener, Format, ReadContext
-from adapter.parsing.stream_buffer import Reader, StreamBuffer
+from adapter.parsing.format import TEXT, BodyResult, BodySource, CallOpener, Format
+from adapter.parsing.stream_buffer import Reader
 
 OPEN, CLOSE, RESULT = "```tool_code", "```", "```tool_output"
 
@@ -26,20 +26,20 @@ _read_block, _read_element = PythonBlock(CLOSE), PythonBlock("</tool_code>")
 _FENCES = re.compile(r"^[ \t]*(`{3,})", re.MULTILINE)
 
 
-def read_tool_code(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_tool_code(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse the statements in a code fence at the beginning of a line."""
-    if not context.at_line_start:
+    if not source.at_line_start:
         return TEXT
-    return (yield from _read_block(source, span, context))
+    return (yield from _read_block(source, span))
 
 
-def read_element(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_element(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse the statements in a ``<tool_code>`` element, if they call only tools of the session."""
-    if not context.at_line_start:
+    if not source.at_line_start:
         return TEXT
-    context.may_be_text = True
-    result = yield from _read_element(source, span, context)
-    return result.adding("misspelt-open-tag") if result.calls_known_tools(context.tools) else TEXT
+    source.may_be_text = True
+    result = yield from _read_element(source, span)
+    return result.adding("misspelt-open-tag") if result.calls_known_tools(source.tools) else TEXT
 
 
 def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:

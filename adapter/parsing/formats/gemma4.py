@@ -12,8 +12,8 @@ from functools import partial
 from adapter.parsing.bodies import call_element
 from adapter.parsing.bodies.gemma_call import GemmaCall, encode_call
 from adapter.parsing.encoding import calls_encoder, result_encoder
-from adapter.parsing.format import TEXT, BodyResult, CallOpener, Format, ReadContext
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space
+from adapter.parsing.format import TEXT, BodyResult, BodySource, CallOpener, Format
+from adapter.parsing.stream_buffer import Reader
 from adapter.parsing.tagged_json import TaggedJson
 
 OPEN, CLOSE, QUOTE = "<|tool_call>", "<tool_call|>", '<|"|>'
@@ -23,17 +23,17 @@ _read_call = GemmaCall(OPEN, CLOSE, QUOTE)
 _read_after_closing = TaggedJson(CLOSE, "</tool_call|>")
 
 
-def _read_json(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def _read_json(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse JSON of a known tool after the closing token, which other prompts use in place of the opening token."""
     ahead: list[str] = []
-    char = yield from skip_space(source, ahead)
-    if char != "{" or not (context.at_line_start or context.after_call):
+    char = yield from source.skip_space(ahead)
+    if char != "{" or not (source.at_line_start or source.after_call):
         source.push_back("".join(ahead))
         return TEXT
     span.extend(ahead)
-    context.may_be_text = True
-    result = yield from _read_after_closing(source, span, context)
-    return result.adding("misspelt-open-tag") if result.calls_known_tools(context.tools) else TEXT
+    source.may_be_text = True
+    result = yield from _read_after_closing(source, span)
+    return result.adding("misspelt-open-tag") if result.calls_known_tools(source.tools) else TEXT
 
 
 FORMAT = Format(

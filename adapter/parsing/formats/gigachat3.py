@@ -17,9 +17,9 @@ from __future__ import annotations
 
 from adapter.parsing.bare_json import UntaggedJson
 from adapter.parsing.encoding import calls_encoder, json_call, result_encoder
-from adapter.parsing.format import TEXT, BodyResult, CallOpener, Format, ReadContext
+from adapter.parsing.format import TEXT, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.marker_set import markers_for
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, take_marker
+from adapter.parsing.stream_buffer import Reader
 
 ROLE, ROLE_END, MESSAGE_END = "function call", "<|role_sep|>", "<|message_sep|>"
 OPEN, SHORT, RESULT, END = ROLE + ROLE_END, "<|function_call|>", "function result" + ROLE_END, "</s>"
@@ -31,20 +31,20 @@ _read_json = UntaggedJson("arguments", after_marker=True, ends=(MESSAGE_END, SHO
 _read_bare = UntaggedJson("arguments", after_marker=False)
 
 
-def read_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse the call after its marker. Without JSON, the marker was only mentioned."""
-    yield from take_marker(source, _nul, span)
-    return (yield from _read_json(source, span, context))
+    yield from source.take_marker(_nul, span)
+    return (yield from _read_json(source, span))
 
 
-def read_stripped(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_stripped(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse the call after the bare words, which must begin a line. The marker includes the first brace of the JSON."""
-    if not context.at_line_start:
+    if not source.at_line_start:
         return TEXT
     marker = span.pop()
     span.append(marker[:-1])
     source.push_back(marker[-1])
-    return (yield from _read_bare(source, span, context)).adding("misspelt-open-tag")
+    return (yield from _read_bare(source, span)).adding("misspelt-open-tag")
 
 
 FORMAT = Format(

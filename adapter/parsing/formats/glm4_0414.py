@@ -13,25 +13,25 @@ from __future__ import annotations
 
 from adapter.parsing.bodies.recipient import read_arguments, take_name
 from adapter.parsing.encoding import calls_encoder, json_arguments
-from adapter.parsing.format import TEXT, BodyResult, Format, ReadContext
+from adapter.parsing.format import TEXT, BodyResult, BodySource, Format
 from adapter.parsing.marker_set import markers_for
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space
+from adapter.parsing.stream_buffer import Reader
 
 _json_below = markers_for("\n{")
 
 
-def read_named_line(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_named_line(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse the name of a tool of the session, or any name without tools, and the arguments on the next line."""
     ahead: list[str] = []
-    any_name = context.expected_format == "glm4_0414" and not context.tools
-    yield from skip_space(source, ahead)
-    name = yield from take_name(source, ahead, context, _json_below, any_name=any_name)
+    any_name = source.expected_format == "glm4_0414" and not source.tools
+    yield from source.skip_space(ahead)
+    name = yield from take_name(source, ahead, _json_below, any_name=any_name)
     if not name:
         source.push_back("".join(ahead))
         return TEXT
     source.push_back("{")
     span.append("".join(ahead)[:-1])
-    return (yield from read_arguments(name, source, span, context, ENDS))
+    return (yield from read_arguments(name, source, span, ENDS))
 
 
 ENDS = ("<|observation|>", "<|user|>")

@@ -18,9 +18,9 @@ from __future__ import annotations
 
 from adapter.parsing.bare_json import UntaggedJson
 from adapter.parsing.encoding import list_encoder, result_encoder
-from adapter.parsing.format import TEXT, BodyResult, CallOpener, Format, OpaqueSection, ReadContext
+from adapter.parsing.format import TEXT, BodyResult, BodySource, CallOpener, Format, OpaqueSection
 from adapter.parsing.marker_set import markers_for
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, take_marker
+from adapter.parsing.stream_buffer import Reader
 
 START, END, STOP, END_OF_TURN = "<|im_start|>", "<|im_end|>", "<|stop|>", "<|endofturn|>"
 ASSISTANT, TO_TOOL, THINK = START + "assistant", " -> tool/function_call\n", "/think\n"
@@ -34,14 +34,14 @@ _think = markers_for(THINK)
 read_list = UntaggedJson("arguments", after_marker=True, ends=(END, STOP))
 
 
-def read_stripped(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_stripped(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse the list after a header that began in the prompt, or whose token a server stripped."""
-    return (yield from read_list(source, span, context)) if context.at_line_start else TEXT
+    return (yield from read_list(source, span)) if source.at_line_start else TEXT
 
 
-def read_head(source: StreamBuffer, span: list[str], _context: ReadContext) -> Reader[BodyResult]:
+def read_head(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Begin reasoning at ``/think`` on a separate line."""
-    return BodyResult(section=_REASONING) if (yield from take_marker(source, _think, span)) else TEXT
+    return BodyResult(section=_REASONING) if (yield from source.take_marker(_think, span)) else TEXT
 
 
 FORMAT = Format(

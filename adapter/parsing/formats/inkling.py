@@ -18,9 +18,9 @@ import json
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.bodies.recipient import take_name
 from adapter.parsing.encoding import result_encoder
-from adapter.parsing.format import TEXT, BodyReader, BodyResult, CallOpener, Format, OpaqueSection, ReadContext
+from adapter.parsing.format import TEXT, BodyReader, BodyResult, BodySource, CallOpener, Format, OpaqueSection
 from adapter.parsing.marker_set import markers_for
-from adapter.parsing.stream_buffer import Reader, StreamBuffer
+from adapter.parsing.stream_buffer import Reader
 from adapter.parsing.tagged_json import TaggedJson, require_json
 
 MODEL, TOOL = "<|message_model|>", "<|message_tool|>"
@@ -38,23 +38,23 @@ _read_json = require_json(TaggedJson(CALL, END, "args"))
 def build_section_reader(section: OpaqueSection) -> BodyReader:
     """Return a reader of the header of a block that contains only text."""
 
-    def read(_source: StreamBuffer, _span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    def read(source: BodySource, _span: list[str]) -> Reader[BodyResult]:
         yield from ()
-        return BodyResult(section=section) if context.at_line_start else TEXT
+        return BodyResult(section=section) if source.at_line_start else TEXT
 
     return read
 
 
-def read_header(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_header(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse a tool's name and its call after ``<|message_model|>``. Blocks of other kinds have different headers."""
-    name = yield from take_name(source, span, context, _call, any_name=True)
-    return (yield from _read_json(source, span, context)) if name else BodyResult()
+    name = yield from take_name(source, span, _call, any_name=True)
+    return (yield from _read_json(source, span)) if name else BodyResult()
 
 
-def read_rest_of_header(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_rest_of_header(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse a tool's name at the very beginning, after a prompt that ended with ``<|message_model|>``."""
-    name = yield from take_name(source, span, context, _call, any_name=False)
-    return (yield from _read_json(source, span, context)) if name else TEXT
+    name = yield from take_name(source, span, _call, any_name=False)
+    return (yield from _read_json(source, span)) if name else TEXT
 
 
 def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:

@@ -20,9 +20,9 @@ from functools import partial
 from adapter.core.events import JsonObject
 from adapter.parsing.bodies.call_section import CallSection
 from adapter.parsing.encoding import result_encoder
-from adapter.parsing.format import TEXT, BodyResult, Format, ReadContext, peek_call, read_cut_head
+from adapter.parsing.format import TEXT, BodyResult, BodySource, Format
 from adapter.parsing.marker_set import MarkerSet
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_marker, read_until, skip_space
+from adapter.parsing.stream_buffer import Reader
 from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.call_shapes import NAME_KEYS, DecodedCall
 from adapter.tools.tool import ToolSet
@@ -44,23 +44,23 @@ _SANITISED_ID = re.compile(r"functions?_(?P<name>.+?)_\d+|(?:functions?\.)?(?P<o
 """Ids rewritten by proxies for servers that reject dots and colons, and ids with another separator before the index."""
 
 
-def read_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse a call after ``<|tool_call_begin|>``."""
-    marker = yield from peek_marker(source, _after_id, ID_LIMIT)
+    marker = yield from source.peek_marker(_after_id, ID_LIMIT)
     if not marker:
-        return read_cut_head(source, span, ID_LIMIT)
+        return source.read_cut_head(span, ID_LIMIT)
     ahead: list[str] = []
-    yield from read_until(source, _after_id, ahead)
+    yield from source.read_until(_after_id, ahead)
     id_text = "".join(ahead).strip()
-    name, fixes = _find_name_in_id(id_text, context.tools)
+    name, fixes = _find_name_in_id(id_text, source.tools)
     if not id_text and marker == "{":
         span.extend(ahead)
         source.push_back(marker)
-        return (yield from _read_json(source, span, context)).adding("foreign-body")
+        return (yield from _read_json(source, span)).adding("foreign-body")
     match marker.lower():
         case "<|tool_call_argument_begin|>":
             span.extend([*ahead, marker])
-        case "{" if _ID.fullmatch(id_text) and (":" in id_text or context.tools.match(name)):
+        case "{" if _ID.fullmatch(id_text) and (":" in id_text or source.tools.match(name)):
             span.extend(ahead)
             source.push_back(marker)
             fixes.append("missing-inner-tag")
@@ -70,8 +70,8 @@ def read_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Re
         case _:
             source.push_back("".join([*ahead, marker]))
             return TEXT
-    result = yield from TaggedJson(CALL_OPEN, CALL_CLOSE, name=name)(source, span, context)
-    return _use_name_in_arguments(result, context.tools).adding(*fixes) if result.calls else result
+    result = yield from TaggedJson(CALL_OPEN, CALL_CLOSE, name=name)(source, span)
+    return _use_name_in_arguments(result, source.tools).adding(*fixes) if result.calls else result
 
 
 def _find_name_in_id(id_text: str, tools: ToolSet) -> tuple[str, list[str]]:
@@ -112,17 +112,17 @@ def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
     return f"{SECTION_OPEN}{''.join(encoded)}{SECTION_CLOSE}"
 
 
-def read_unopened(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_unopened(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse a call that lacks its opening marker, so that its id directly follows the section's marker."""
     ahead: list[str] = []
-    yield from skip_space(source, ahead)
-    marker = yield from peek_marker(source, _in_section, ID_LIMIT)
+    yield from source.skip_space(ahead)
+    marker = yield from source.peek_marker(_in_section, ID_LIMIT)
     id_text = source.text[source.position :].partition(ARGUMENTS_OPEN)[0]
     is_unopened = marker.lower() == ARGUMENTS_OPEN and _ID.fullmatch(id_text.strip()) is not None
     source.push_back("".join(ahead))
     if not is_unopened:
-        return (yield from _section.read(source, span, context))
-    return (yield from read_call(source, span, context)).adding("missing-open-tag")
+        return (yield from _section.read(source, span))
+    return (yield from read_call(source, span)).adding("missing-open-tag")
 
 
 _section = CallSection(
@@ -135,18 +135,18 @@ _section = CallSection(
 )
 
 
-def read_stripped(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_stripped(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse a call at the very beginning whose opening markers the server stripped."""
-    may_continue = partial(_may_be_stripped, context=context)
-    if (yield from peek_call(source, context, _STRIPPED, ID_LIMIT, may_continue)) is None:
+    may_continue = partial(_may_be_stripped, tools=source.tools)
+    if (yield from source.peek_call(_STRIPPED, ID_LIMIT, may_continue)) is None:
         return TEXT
-    return (yield from read_call(source, span, context)).adding("missing-open-tag")
+    return (yield from read_call(source, span)).adding("missing-open-tag")
 
 
-def _may_be_stripped(ahead: str, context: ReadContext) -> bool:
+def _may_be_stripped(ahead: str, tools: ToolSet) -> bool:
     """Return whether ``ahead`` may be the beginning of an id that calls a known tool. Other text is not buffered."""
     word = ahead.strip().removeprefix("functions.").partition(":")[0]
-    begins_id = "functions.".startswith(ahead.strip()) or context.tools.has_prefix(word)
+    begins_id = "functions.".startswith(ahead.strip()) or tools.has_prefix(word)
     return begins_id and _MAY_BE_STRIPPED.fullmatch(ahead) is not None
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from adapter.parsing.bodies.arg_key_value import KeyValueReader, KeyValueTags
 from adapter.parsing.bodies.json_tag import build_json_tag_reader
 from adapter.parsing.encoding import calls_encoder, json_call
-from adapter.parsing.format import BodyResult, CallOpener, Format, ReadContext
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space
+from adapter.parsing.format import BodyResult, BodySource, CallOpener, Format
+from adapter.parsing.stream_buffer import Reader
 
 TAGS = KeyValueTags.with_affixes("longcat_", section_close="")
 OPEN, CLOSE = TAGS.open, TAGS.close
@@ -19,10 +19,10 @@ _read_json = build_json_tag_reader(OPEN, CLOSE)
 _read_pairs = KeyValueReader(TAGS, own=("longcat2",)).read
 
 
-def read_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse the body after ``<longcat_tool_call>``. Its first character distinguishes JSON from a name with pairs."""
-    char = yield from skip_space(source, span)
-    return (yield from (_read_json if char in "{[<" else _read_pairs)(source, span, context))
+    char = yield from source.skip_space(span)
+    return (yield from (_read_json if char in "{[<" else _read_pairs)(source, span))
 
 
 FORMAT = Format(

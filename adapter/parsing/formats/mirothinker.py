@@ -19,9 +19,9 @@ import re
 
 from adapter.core.events import JsonObject
 from adapter.parsing.encoding import calls_encoder, json_arguments
-from adapter.parsing.format import CUT, TEXT, BodyResult, CallOpener, Format, ReadContext
+from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.marker_set import MarkerSet
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_marker, peek_match, skip_space, take_match
+from adapter.parsing.stream_buffer import Reader
 from adapter.parsing.tagged_json import TaggedJson
 
 OPEN, CLOSE, ARGUMENTS, END_ARGUMENTS = "<use_mcp_tool>", "</use_mcp_tool>", "<arguments>", "</arguments>"
@@ -36,22 +36,22 @@ _HEAD = re.compile(
 _arguments = MarkerSet(ARGUMENTS, "<input>")
 
 
-def read_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse the call after ``<use_mcp_tool>``."""
-    if not (context.at_line_start or context.after_call):
+    if not (source.at_line_start or source.after_call):
         return TEXT
-    if not (yield from peek_marker(source, _arguments, HEAD_LIMIT)):
+    if not (yield from source.peek_marker(_arguments, HEAD_LIMIT)):
         rest = source.text[source.position :]
         if not source.was_cut or len(rest) > HEAD_LIMIT or not rest.lstrip().startswith("<"):
             return TEXT
         span.append(source.rest())
         return CUT
-    found = yield from peek_match(source, _HEAD, HEAD_LIMIT, lambda _: True)
+    found = yield from source.peek_match(_HEAD, HEAD_LIMIT, lambda _: True)
     if found is None:
         return TEXT
-    take_match(source, found, span)
-    yield from skip_space(source, span)
-    return (yield from TaggedJson(ARGUMENTS, END_ARGUMENTS, name=found[1])(source, span, context))
+    source.take_match(found, span)
+    yield from source.skip_space(span)
+    return (yield from TaggedJson(ARGUMENTS, END_ARGUMENTS, name=found[1])(source, span))
 
 
 def encode_call(name: str, arguments: JsonObject) -> str:

@@ -16,17 +16,10 @@ from functools import partial
 
 from adapter.parsing.bare_json import UntaggedJson
 from adapter.parsing.encoding import calls_encoder, json_arguments, result_encoder
-from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyResult, CallOpener, Format, ReadContext, peek_call
+from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.marker_set import MarkerSet
-from adapter.parsing.stream_buffer import (
-    Reader,
-    StreamBuffer,
-    peek_marker,
-    read_until,
-    skip_space,
-    take_marker,
-    take_match,
-)
+from adapter.parsing.stream_buffer import Reader, StreamBuffer
+from adapter.tools.tool import ToolSet
 
 OPEN, CLOSE, ARGUMENTS, CALL_ID = "[TOOL_CALLS]", "[/TOOL_CALLS]", "[ARGS]", "[CALL_ID]"
 END = "</s>"
@@ -44,18 +37,18 @@ _after_id = MarkerSet(ARGUMENTS, "{", *_ENDS, "\n")
 _read_list = UntaggedJson("arguments", after_marker=True, ends=_ENDS)
 
 
-def read_tool_calls(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_tool_calls(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse the body after ``[TOOL_CALLS]``, in any of the three spellings."""
     fixes: list[str] = []
     while True:
-        char = yield from skip_space(source, span)
-        if char != OPEN[0] or not (yield from take_marker(source, _again, span)):
+        char = yield from source.skip_space(span)
+        if char != OPEN[0] or not (yield from source.take_marker(_again, span)):
             break
         fixes.append("text-in-tag")  # doubled marker
     if not char:
         return CUT
     if char in "{[":
-        return (yield from _read_list(source, span, context)).adding(*fixes)
+        return (yield from _read_list(source, span)).adding(*fixes)
     head: list[str] = []
     marker = yield from _take_head(source, _after_name, head)
     span.extend(head)
@@ -66,9 +59,9 @@ def read_tool_calls(source: StreamBuffer, span: list[str], context: ReadContext)
     if marker.upper() == CALL_ID:
         span.append(marker)
         marker = yield from _take_head(source, _after_id, span)
-    if marker == "\n" and (not context.tools or context.tools.match(name)):
+    if marker == "\n" and (not source.tools or source.tools.match(name)):
         span.append(marker)
-        marker = "{" if (yield from skip_space(source, span)) == "{" else ""
+        marker = "{" if (yield from source.skip_space(span)) == "{" else ""
         source.position += len(marker)
     if marker.upper() == ARGUMENTS:
         span.append(marker)
@@ -79,36 +72,36 @@ def read_tool_calls(source: StreamBuffer, span: list[str], context: ReadContext)
         source.push_back(marker)
         return CUT if source.final and source.is_empty else TEXT
     arguments = UntaggedJson("arguments", after_marker=True, name=name, ends=_ENDS)
-    result = yield from arguments(source, span, context)
+    result = yield from arguments(source, span)
     if result.not_a_call:
         cut = source.final and source.is_empty
         return BodyResult(error=CUT_OFF if cut else f"after {OPEN}{name}{ARGUMENTS} must come one JSON object")
     return result.adding(*fixes)
 
 
-def read_stripped(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_stripped(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse ``NAME[ARGS]{...}`` of a known tool at the very beginning, if the server stripped ``[TOOL_CALLS]``."""
-    may_continue = partial(_may_be_stripped, context=context)
-    match = yield from peek_call(source, context, _STRIPPED, HEAD_LIMIT, may_continue)
+    may_continue = partial(_may_be_stripped, tools=source.tools)
+    match = yield from source.peek_call(_STRIPPED, HEAD_LIMIT, may_continue)
     if match is None:
         return TEXT
-    take_match(source, match, span)
+    source.take_match(match, span)
     read = UntaggedJson("arguments", after_marker=True, name=match[1], ends=_ENDS)
-    return (yield from read(source, span, context)).adding("missing-open-tag")
+    return (yield from read(source, span)).adding("missing-open-tag")
 
 
-def _may_be_stripped(ahead: str, context: ReadContext) -> bool:
+def _may_be_stripped(ahead: str, tools: ToolSet) -> bool:
     """Return whether ``ahead`` may be the beginning of a known tool's name and the marker before its arguments."""
     word = ahead.strip().partition("[")[0]
-    return _MAY_BE_STRIPPED.fullmatch(ahead) is not None and context.tools.has_prefix(word)
+    return _MAY_BE_STRIPPED.fullmatch(ahead) is not None and tools.has_prefix(word)
 
 
 def _take_head(source: StreamBuffer, markers: MarkerSet, head: list[str]) -> Reader[str]:
     """Take a short text and the marker after it. Return the marker, or ""."""
-    if not (yield from peek_marker(source, markers, HEAD_LIMIT)):
+    if not (yield from source.peek_marker(markers, HEAD_LIMIT)):
         head.append(source.rest() if source.final and len(source.text) - source.position < HEAD_LIMIT else "")
         return ""
-    return (yield from read_until(source, markers, head))
+    return (yield from source.read_until(markers, head))
 
 
 FORMAT = Format(

@@ -9,8 +9,8 @@ from __future__ import annotations
 from adapter.parsing.bodies.json_tag import build_json_tag_reader
 from adapter.parsing.bodies.unknown_tags import read_elements
 from adapter.parsing.encoding import list_encoder, result_encoder
-from adapter.parsing.format import BodyResult, CallOpener, Format, ReadContext
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, give_back, skip_space
+from adapter.parsing.format import BodyResult, BodySource, CallOpener, Format
+from adapter.parsing.stream_buffer import Reader
 
 OPEN, CLOSE = "<TOOLCALL>", "</TOOLCALL>"
 
@@ -18,17 +18,17 @@ OPEN, CLOSE = "<TOOLCALL>", "</TOOLCALL>"
 _read_json = build_json_tag_reader(OPEN, CLOSE)
 
 
-def read_calls(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_calls(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse the list, or an element named after the tool, which other models write between these tags."""
-    char = yield from skip_space(source, span)
+    char = yield from source.skip_space(span)
     if char != "<" or source.text.startswith("</", source.position):
-        return (yield from _read_json(source, span, context))
+        return (yield from _read_json(source, span))
     start = len(span)
-    result = yield from read_elements(source, span, context, CLOSE)
+    result = yield from read_elements(source, span, CLOSE)
     if result.calls:
         return result.adding("foreign-body")
-    give_back(source, span, start)
-    return (yield from _read_json(source, span, context))
+    source.give_back(span, start)
+    return (yield from _read_json(source, span))
 
 
 FORMAT = Format(

@@ -19,8 +19,8 @@ from adapter.parsing.bodies.invoke_tags import OPENERS
 from adapter.parsing.bodies.python_encoder import encode_call
 from adapter.parsing.bodies.python_scanner import python_or_json
 from adapter.parsing.encoding import calls_encoder
-from adapter.parsing.format import CUT, TEXT, BodyResult, CallOpener, Format, ReadContext
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_match, skip_space
+from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource, CallOpener, Format
+from adapter.parsing.stream_buffer import Reader
 
 OPEN, CLOSE = "<function_calls>", "</function_calls>"
 
@@ -33,18 +33,18 @@ _CALL_BEGINS = re.compile(r"\{|\[\s*\{|\[?\s*([^\W\d][\w.-]*+)\s*\(")
 _CALL_MAY_BEGIN = re.compile(r"\[?\s*+(?:[^\W\d][\w.-]*+\s*+)?")
 
 
-def read_calls(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_calls(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse the body after ``<function_calls>``: Python, JSON or elements. Any other text is prose."""
     ahead: list[str] = []
-    char = yield from skip_space(source, ahead)
+    char = yield from source.skip_space(ahead)
     if not char:
         span.extend(ahead)
-        return CUT if context.at_line_start or source.was_cut else TEXT
-    match = yield from peek_match(source, _CALL_BEGINS, NAME_LIMIT, _CALL_MAY_BEGIN.fullmatch)
+        return CUT if source.at_line_start or source.was_cut else TEXT
+    match = yield from source.peek_match(_CALL_BEGINS, NAME_LIMIT, _CALL_MAY_BEGIN.fullmatch)
     source.push_back("".join(ahead))
-    if match is None or (match[1] and not context.at_line_start and context.tools.match(match[1]) is None):
-        return (yield from _read_invokes(source, span, context))
-    result = yield from _read_calls(source, span, context)
+    if match is None or (match[1] and not source.at_line_start and source.tools.match(match[1]) is None):
+        return (yield from _read_invokes(source, span))
+    result = yield from _read_calls(source, span)
     # JSON's true, false and null are this format's own.
     return result.without_fixes("json-literal")
 

@@ -8,28 +8,28 @@ from __future__ import annotations
 
 from adapter.parsing.bodies.tool_call_token import CLOSE, OPEN, read_calls, read_list
 from adapter.parsing.encoding import list_encoder, result_encoder
-from adapter.parsing.format import TEXT, BodyResult, CallOpener, Format, ReadContext
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space, wait_for_character
+from adapter.parsing.format import TEXT, BodyResult, BodySource, CallOpener, Format
+from adapter.parsing.stream_buffer import Reader
 
 WORD, RESULT, END = "functools[", "<|tool_response|>", "<|end|>"
 
 
-def read_functools(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def read_functools(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse the list after the word ``functools``. Within a line, as in FireFunction, only known tools count."""
-    yield from wait_for_character(source)
-    if not context.at_line_start and not source.text.startswith("{", source.position):
+    yield from source.wait_for_character()
+    if not source.at_line_start and not source.text.startswith("{", source.position):
         return TEXT
     ahead: list[str] = []
-    char = yield from skip_space(source, ahead)
+    char = yield from source.skip_space(ahead)
     source.push_back("".join(ahead))
     if char and char not in "{[]\"'":
         return TEXT  # prose
     word = span.pop()
     span.append(word[:-1])
     source.push_back(word[-1])
-    context.may_be_text = not context.at_line_start
-    result = yield from read_list(source, span, context)
-    return result if context.at_line_start or result.calls_known_tools(context.tools) else TEXT
+    source.may_be_text = not source.at_line_start
+    result = yield from read_list(source, span)
+    return result if source.at_line_start or result.calls_known_tools(source.tools) else TEXT
 
 
 FORMAT = Format(

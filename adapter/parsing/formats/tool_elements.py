@@ -31,18 +31,9 @@ from adapter.parsing.bodies.argument_collection import (
 )
 from adapter.parsing.bodies.raw_value_end import RawValue, without_line_end
 from adapter.parsing.encoding import calls_encoder, result_encoder
-from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyReader, BodyResult, CallOpener, Format, ReadContext
+from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyReader, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.marker_set import markers_for
-from adapter.parsing.stream_buffer import (
-    Reader,
-    StreamBuffer,
-    peek_marker,
-    skip_space,
-    take_marker,
-    take_through,
-    take_until,
-    wait_for_character,
-)
+from adapter.parsing.stream_buffer import Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.coercion import schema_types
 from adapter.tools.tool import Tool
@@ -72,12 +63,12 @@ def is_distinctive_name(name: str) -> bool:
     return "_" in name or not name.islower()
 
 
-def _read_tag(name: str, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+def _read_tag(name: str, source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse an element with attributes in its opening tag. If the element is empty, they are all the arguments."""
-    if not (context.at_line_start or context.after_call) or not is_distinctive_name(name):
+    if not (source.at_line_start or source.after_call) or not is_distinctive_name(name):
         return TEXT
-    context.may_be_text = True
-    tool, taken = context.tools[name], list[str]()
+    source.may_be_text = True
+    tool, taken = source.tools[name], list[str]()
     values = yield from _take_attributes(source, taken)
     call = PendingCall(tool.name, tool)
     for key in filter(call.has_parameter, values):
@@ -85,8 +76,8 @@ def _read_tag(name: str, source: StreamBuffer, span: list[str], context: ReadCon
         call.add_text(key, values[key])
     if taken and not taken[-1].endswith("/>"):
         span.extend(taken)
-        return (yield from _read_body(call, tool, source, span, context))
-    yield from wait_for_character(source)
+        return (yield from _read_body(call, tool, source, span))
+    yield from source.wait_for_character()
     is_alone = source.is_empty or source.text[source.position] in "\r\n<"
     is_whole = {*tool.required} <= call.arguments.keys() == values.keys()
     if not values or not is_whole or not is_alone:
@@ -99,7 +90,7 @@ def _read_tag(name: str, source: StreamBuffer, span: list[str], context: ReadCon
 def _take_attributes(source: StreamBuffer, span: list[str]) -> Reader[dict[str, str]]:
     """Take attributes and the end of their tag, and return the attributes. Otherwise take nothing."""
     taken: list[str] = []
-    while (yield from take_until(source, ">", ATTRIBUTES_LIMIT - sum(map(len, taken)), taken)) is not None:
+    while (yield from source.take_until(">", ATTRIBUTES_LIMIT - sum(map(len, taken)), taken)) is not None:
         text = "".join(taken)
         if text.count('"') % 2 == 0:
             if _ATTRIBUTES.fullmatch(text):
@@ -111,26 +102,24 @@ def _take_attributes(source: StreamBuffer, span: list[str]) -> Reader[dict[str, 
 
 
 def _build_reader(name: str) -> BodyReader:
-    def read(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-        if not (context.at_line_start or context.after_call):
+    def read(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+        if not (source.at_line_start or source.after_call):
             return TEXT
-        tool = context.tools[name]
-        return (yield from _read_body(PendingCall(tool.name, tool), tool, source, span, context))
+        tool = source.tools[name]
+        return (yield from _read_body(PendingCall(tool.name, tool), tool, source, span))
 
     return read
 
 
-def _read_body(
-    call: PendingCall, tool: Tool, source: StreamBuffer, span: list[str], context: ReadContext
-) -> Reader[BodyResult]:
+def _read_body(call: PendingCall, tool: Tool, source: BodySource, span: list[str]) -> Reader[BodyResult]:
     opening, closing = f"<{tool.name}>", f"</{tool.name}>"
     may_be_text = True
     while True:
-        char = yield from skip_space(source, span)
+        char = yield from source.skip_space(span)
         if char == "{" and may_be_text:
-            return (yield from TaggedJson(opening, closing, name=tool.name)(source, span, context))
+            return (yield from TaggedJson(opening, closing, name=tool.name)(source, span))
         closers = (closing, f"</{tool.name} >", *(() if may_be_text else (_FUNCTION_CLOSE,)))
-        if (yield from take_marker(source, markers_for(*closers), span)):
+        if (yield from source.take_marker(markers_for(*closers), span)):
             return call.result()
         if source.final and _BEGINS_TAG.fullmatch(source.text, source.position):
             span.append(source.rest())
@@ -139,8 +128,8 @@ def _read_body(
         if not key and may_be_text and char:
             return (yield from _read_only_value(call, tool, source, span))
         if not key:
-            if char and (yield from peek_marker(source, markers_for(closing), KEY_LIMIT)):
-                yield from take_through(source, markers_for(closing), span)
+            if char and (yield from source.peek_marker(markers_for(closing), KEY_LIMIT)):
+                yield from source.take_through(markers_for(closing), span)
             return BodyResult(error=_explain_broken_body(tool) if char else CUT_OFF)
         may_be_text = False
         try:
@@ -154,8 +143,8 @@ def _read_only_value(call: PendingCall, tool: Tool, source: StreamBuffer, span: 
     if len(tool.properties) != 1 or call.arguments or not is_distinctive_name(tool.name):
         return TEXT
     taken: list[str] = []
-    text = yield from take_until(source, f"</{tool.name}>", ATTRIBUTES_LIMIT, taken)
-    yield from wait_for_character(source)
+    text = yield from source.take_until(f"</{tool.name}>", ATTRIBUTES_LIMIT, taken)
+    yield from source.wait_for_character()
     is_alone = source.is_empty or source.text[source.position] in "\r\n<"
     if text is None or "\n" in text or not is_alone:
         source.push_back("".join(taken))
@@ -204,7 +193,7 @@ def _is_key(name: str) -> bool:
 def _take_key(source: StreamBuffer, span: list[str], tool: Tool) -> Reader[str]:
     """Take ``<KEY>``, or ``<KEY/>`` if KEY is a parameter. Return KEY. Otherwise take nothing and return ""."""
     taken: list[str] = []
-    yield from take_until(source, ">", KEY_LIMIT, taken)
+    yield from source.take_until(">", KEY_LIMIT, taken)
     match = _KEY.fullmatch("".join(taken))
     if match is None or (match[2] and match[1] not in tool.properties):
         source.push_back("".join(taken))

@@ -18,7 +18,6 @@ from adapter.core.events import JsonObject
 from adapter.core.yaml_subset import decode_yaml
 from adapter.parsing.bodies import gemma_call, python_encoder
 from adapter.parsing.bodies.python_parser import read_calls
-from adapter.parsing.format import ReadContext
 from adapter.tools.tool import ToolSet
 
 MAX_TRIES = 50
@@ -142,7 +141,7 @@ def locate_python(text: str, start: int, name: str, arguments: JsonObject) -> Ca
         for close in islice(re.finditer(r"\)", text[at:]), MAX_TRIES):
             end = at + close.end()
             try:
-                result = read_calls(text[at:end], ReadContext(ToolSet(())), 0)
+                result = read_calls(text[at:end], ToolSet(()), 0)
             except FormatError:
                 continue
             if [(call.name, call.arguments) for call in result.calls] == [(name, arguments)]:
