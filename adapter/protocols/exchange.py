@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Generic, Protocol, TypeVar
 
@@ -67,13 +66,12 @@ Answer = TypeVar("Answer", StreamedCompletion, BufferedCompletion)
 
 
 class _Exchange(Generic[Answer]):
-    """A request to the model server and its answer. ``as_body``: converts a request to the server's API."""
+    """A request to the model server and its answer. ``created``: seconds since 1970."""
 
     _answer: Answer
 
-    def __init__(self, request: TranslatedRequest, as_body: Callable[[JsonObject], JsonObject] | None) -> None:
-        self._request = request
-        self._as_body = as_body or (lambda body: body)
+    def __init__(self, request: TranslatedRequest, created: int = 0) -> None:
+        self._request, self._created = request, created
         self._begin()
 
     def _begin(self) -> None:
@@ -88,7 +86,7 @@ class _Exchange(Generic[Answer]):
         self._answer.cancel(REJECTED)
         self._request = replace(self._request.as_text(), stats=self._request.stats)
         self._begin()
-        return self._as_body(self._request.body)
+        return self._request.body
 
     def cancel(self, why: str = "") -> None:
         """Stop the answer: the client disconnected or needs no more of it. ``why``: the reason for a missing answer."""
@@ -98,24 +96,13 @@ class _Exchange(Generic[Answer]):
 class StreamedExchange(_Exchange[StreamedCompletion]):
     """A streamed exchange: `feed` takes the server's bytes, split anywhere, and `close` ends the stream.
 
-    ``writer``: encodes chunks for the client. ``reader`` and ``as_chunk``: decode the stream of a server whose API is
-    not OpenAI's. ``as_body``: converts a request to that API. After `is_done` is True, ignore the rest of the server's
-    answer. `next_body` may then return a follow-up request, whose answer is also passed to `feed`.
+    ``writer``: encodes chunks for the client. After `is_done` is True, ignore the rest of the server's answer.
+    `next_body` may then return a follow-up request, whose answer is also passed to `feed`.
     """
 
-    def __init__(
-        self,
-        request: TranslatedRequest,
-        created: int,
-        writer: AnswerWriter | None = None,
-        reader: EventReader | LineReader | None = None,
-        as_chunk: Callable[[Json], Json] | None = None,
-        as_body: Callable[[JsonObject], JsonObject] | None = None,
-    ) -> None:
-        self._created, self._server_reader = created, reader
-        super().__init__(request, as_body)
+    def __init__(self, request: TranslatedRequest, created: int, writer: AnswerWriter | None = None) -> None:
+        super().__init__(request, created)
         self.writer = writer or OpenAIWriter()
-        self._as_chunk = as_chunk or as_chat
         self._template: ChunkTemplate | None = None
         self._affixes = (b"", b"")  # bytes before and after the text in the client's events
         self._misses = 0  # consecutive events without a common template
@@ -125,8 +112,7 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
 
     def _begin(self) -> None:
         self._answer = StreamedCompletion(self._request, self._created)
-        default = LineReader if streams_lines(self._request.body) else EventReader
-        self._reader = type(self._server_reader)() if self._server_reader else default()
+        self._reader = LineReader() if streams_lines(self._request.body) else EventReader()
 
     @property
     def waiting(self) -> int:
@@ -143,7 +129,7 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
             return None
         self._has_ended = False
         self._reader = type(self._reader)()
-        return self._as_body(request.body)
+        return request.body
 
     def feed(self, piece: bytes) -> bytes:
         written = self._translate(self._reader.feed(piece))
@@ -190,7 +176,7 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
             self._misses = 0
             return self._translate_text(self._answer.feed_text(self._template.index, text), self._template.index)
         chunk = _read(event)
-        written = self._write(self._answer.feed(self._as_chunk(chunk)))
+        written = self._write(self._answer.feed(as_chat(chunk)))
         if self._misses < MAX_MISSES and not self._answer.is_done:
             self._misses += 1
             self._template = chunk_template(event, chunk)
@@ -214,22 +200,7 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
 
 
 class BufferedExchange(_Exchange[BufferedCompletion]):
-    """A buffered exchange: `feed` takes the body of a response with status 200.
-
-    ``created``: seconds since 1970. ``as_completion``: converts the answer of a server whose API is not OpenAI's.
-    ``as_body``: converts a request to that API.
-    """
-
-    def __init__(
-        self,
-        request: TranslatedRequest,
-        created: int = 0,
-        as_completion: Callable[[Json], Json] | None = None,
-        as_body: Callable[[JsonObject], JsonObject] | None = None,
-    ) -> None:
-        self._created = created
-        super().__init__(request, as_body)
-        self._as_completion = as_completion or as_chat
+    """A buffered exchange: `feed` takes the body of a response with status 200."""
 
     def _begin(self) -> None:
         self._answer = BufferedCompletion(self._request, self._created)
@@ -241,7 +212,7 @@ class BufferedExchange(_Exchange[BufferedCompletion]):
     def feed(self, body: bytes) -> tuple[int, JsonObject] | JsonObject:
         """Return the status and the completion for the client. If the answer must be retried, return the body of the
         follow-up request instead."""
-        completion = self._as_completion(_read(body))
+        completion = as_chat(_read(body))
         if isinstance(completion, dict) and is_error(completion):
             return 502, as_error_object(completion)
         if not isinstance(completion, dict) or not isinstance(completion.get("choices"), list):
@@ -249,7 +220,7 @@ class BufferedExchange(_Exchange[BufferedCompletion]):
             return 502, error_object(f"the model server answered {excerpt!r}, not a chat completion", "upstream_error")
         answer = self._answer.feed(completion)
         if isinstance(answer, TranslatedRequest):
-            return self._as_body(answer.body)
+            return answer.body
         return (502 if is_error(answer) else 200), answer
 
 

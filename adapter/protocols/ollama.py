@@ -66,8 +66,19 @@ EMBED_FIELDS = field_table(
 )
 """Handling of each field of ``/api/embed`` and ``/api/embeddings``."""
 
-NATIVE = ("options", "format", "keep_alive", "think", "logprobs", "top_logprobs", "truncate", "shift")
-"""Fields that are forwarded only if the model server is Ollama."""
+NATIVE = (
+    "model",
+    "stream",
+    "options",
+    "format",
+    "keep_alive",
+    "think",
+    "logprobs",
+    "top_logprobs",
+    "truncate",
+    "shift",
+)
+"""Fields that are forwarded unchanged if the model server is Ollama."""
 
 
 def as_openai(body: JsonObject, dropped: list[str] | None = None) -> JsonObject:
@@ -161,24 +172,25 @@ def _mime(base64: str) -> str:
 _IMAGES = {"/9j/": "image/jpeg", "R0lGOD": "image/gif", "UklGR": "image/webp", "Qk": "image/bmp"}
 
 
-def to_ollama_request(plain: JsonObject, body: Mapping[str, Json]) -> JsonObject:
-    """Convert a translated request for a model server that is Ollama.
+EXTRA = "ollama"
+"""Key of a translated request under which the fields in `NATIVE` are kept if the model server is Ollama."""
 
-    The result has the fields of the client's ``body``, with the plain messages and the constraint of ``plain``.
-    """
-    if "own_prompt" in plain:
-        return {**plain, EXTRA: {key: body[key] for key in NATIVE if key in body}}
-    native: JsonObject = {key: body[key] for key in ("model", "stream", *NATIVE) if key in body}
+
+def extra_fields(body: JsonObject) -> JsonObject:
+    """Return the field `EXTRA` for a client's request."""
+    return {EXTRA: {key: body[key] for key in NATIVE if key in body}}
+
+
+def native_request(plain: JsonObject) -> JsonObject:
+    """Convert a translated request to ``/api/chat``: the fields of the client's request, with the plain messages and
+    the constraint of ``plain``."""
+    native: JsonObject = dict(plain[EXTRA])
     if "format" not in native and plain.get("response_format", {}).get("type") == "json_schema":
         native["format"] = plain["response_format"]["json_schema"]["schema"]
     native["messages"] = [_native_message(message) for message in plain["messages"]]
     if plain.get("stop"):
-        native["options"] = {**(body.get("options") or {}), "stop": plain["stop"]}
+        native["options"] = {**(native.get("options") or {}), "stop": plain["stop"]}
     return native
-
-
-EXTRA = "ollama"
-"""Key of a request with a template prompt under which the client's Ollama-specific fields are kept."""
 
 
 def render_request(body: JsonObject) -> JsonObject:
@@ -235,29 +247,22 @@ def _native_message(message: JsonObject) -> JsonObject:
     return {"role": message["role"], "content": "\n".join(text for text in texts if text), "images": images}
 
 
-def as_chunk(line: Json) -> Json:
-    """Convert a line of an Ollama server's stream to an OpenAI chunk."""
-    if isinstance(line, dict) and isinstance(line.get("response"), str):  # from /api/generate
-        line = {**line, "message": {"content": line["response"], "thinking": line.get("thinking")}}
-    if not isinstance(line, dict) or not isinstance(line.get("message"), dict):
-        return line
-    message = line["message"]
+def as_chat(answer: JsonObject) -> JsonObject:
+    """Convert an answer of an Ollama server, or a line of its stream, to the chat format. Return other values
+    unchanged."""
+    message = answer.get("message")
+    if isinstance(answer.get("response"), str):  # from /api/generate
+        message = {"content": answer["response"], "thinking": answer.get("thinking")}
+    if not isinstance(message, dict):
+        return answer
     delta = {"content": message.get("content"), "reasoning_content": message.get("thinking")}
-    reason = (line.get("done_reason") or "stop") if line.get("done") else None
-    chunk: JsonObject = {"model": line.get("model"), "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
-    if line.get("done"):
-        prompt, written = line.get("prompt_eval_count") or 0, line.get("eval_count") or 0
+    reason = (answer.get("done_reason") or "stop") if answer.get("done") else None
+    choice = {"index": 0, "delta": delta, "message": delta, "finish_reason": reason}
+    chunk: JsonObject = {"model": answer.get("model"), "choices": [choice]}
+    if answer.get("done"):
+        prompt, written = answer.get("prompt_eval_count") or 0, answer.get("eval_count") or 0
         chunk["usage"] = {"prompt_tokens": prompt, "completion_tokens": written, "total_tokens": prompt + written}
-        chunk["durations"] = {key: value for key, value in line.items() if key.endswith("_duration")}
-    return chunk
-
-
-def as_completion(answer: Json) -> Json:
-    """Convert a complete answer of an Ollama server to an OpenAI completion."""
-    chunk = as_chunk(answer)
-    if isinstance(chunk, dict) and chunk.get("choices"):
-        (choice,) = chunk["choices"]
-        chunk["choices"] = [{**choice, "message": choice["delta"]}]
+        chunk["durations"] = {key: value for key, value in answer.items() if key.endswith("_duration")}
     return chunk
 
 

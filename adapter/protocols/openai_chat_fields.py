@@ -8,6 +8,7 @@ from __future__ import annotations
 from adapter.core.events import JsonObject
 from adapter.protocols.dropped_fields import field_table
 from adapter.protocols.guarded_exchange import EXTENSION
+from adapter.protocols.ollama import EXTRA
 from adapter.protocols.template_prompt import MARKS
 
 FIELDS = field_table(
@@ -24,7 +25,7 @@ FIELDS = field_table(
 )
 """Handling of each request field. Fields that are not listed are forwarded unchanged."""
 
-_OURS = {name for name, handling in FIELDS.items() if handling == "taken"} | {"tools", MARKS}
+_OURS = {name for name, handling in FIELDS.items() if handling == "taken"} | {"tools", MARKS, EXTRA}
 """Fields that are not forwarded to the model server."""
 
 

@@ -105,8 +105,8 @@ def transport_of(body: JsonObject) -> Transport | None:
 
 
 def streams_lines(body: JsonObject) -> bool:
-    """Return whether the answer is streamed as JSON lines, the format of Ollama's completions."""
-    return transport_of(body) == "ollama" or (transport_of(body) == "template" and body[MARKS]["server"] == "ollama")
+    """Return whether the answer is streamed as JSON lines, as by Ollama."""
+    return transport_of(body) == "ollama" or body.get(MARKS, {}).get("server") == "ollama" or ollama.EXTRA in body
 
 
 def prompt_steps(path: str, body: JsonObject) -> Steps:
@@ -135,6 +135,8 @@ def prompt_steps(path: str, body: JsonObject) -> Steps:
             rest, _ = _without_marks(body)
             rest = with_final_message(rest, continued, is_vllm=True) if continued else rest
             return HttpPost(path, rest | {"tool_choice": "none", "skip_special_tokens": False})
+    if ollama.EXTRA in body:
+        return HttpPost("/api/chat", ollama.native_request(body))
     if has_lazy_grammar(body) or continued:
         answer = yield HttpPost("/apply-template", template_request(body))
         prompt_text = answer.get("prompt") if isinstance(answer, dict) else None
@@ -203,11 +205,12 @@ def _completion(body: JsonObject, prompt: str, server: str) -> HttpPost:
 
 
 def as_chat(answer: Json) -> Json:
-    """Convert a text completion, or an event of its stream, to the chat format. Return other values unchanged."""
+    """Convert a text completion or an answer of Ollama, or an event of its stream, to the chat format. Return other
+    values unchanged."""
     if not isinstance(answer, dict):
         return answer
-    if isinstance(answer.get("response"), str) and "done" in answer:
-        return ollama.as_completion(answer)
+    if "done" in answer:
+        return ollama.as_chat(answer)
     match answer:
         case {"choices": [{"text": str(text), **choice}]}:
             message = {"role": "assistant", "content": text}

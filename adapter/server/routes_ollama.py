@@ -17,17 +17,15 @@ from starlette.types import ASGIApp
 from adapter.core.events import JsonObject
 from adapter.protocols import ollama
 from adapter.protocols.dropped_fields import unknown_fields
-from adapter.protocols.exchange import BufferedExchange, StreamedExchange
 from adapter.protocols.model_descriptions import ModelDescription
 from adapter.protocols.openai_errors import relay_error
-from adapter.protocols.sse import LineReader, encode_json, read_json_or_none
+from adapter.protocols.sse import encode_json, read_json_or_none
 from adapter.protocols.translate import needs_translation, translate_chat_request
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.server.model_server import ModelServer
 from adapter.server.passthrough import PassthroughResponse
 from adapter.server.request_body import TranslatingEndpoint, read_json_body
-from adapter.server.streaming_responses import CHAT as V1_CHAT
-from adapter.server.streaming_responses import ProxiedResponse, TranslatedResponse, TranslatedStream, respond
+from adapter.server.streaming_responses import ProxiedResponse, respond
 from adapter.server.upstream_connection import UpstreamError
 
 Endpoint: TypeAlias = Callable[[HttpRequest], Awaitable[ASGIApp]]
@@ -81,19 +79,14 @@ async def _chat(upstream: ModelServer, keep_alive_s: float, http: HttpRequest) -
     if is_native and not needs_translation(body) and upstream.options.budgets_for(body).reasoning is None:
         return pass_on()
     options = replace(await upstream.options_for(body), stream_arguments=False)
+    if is_native:
+        options = replace(options, fields={**options.fields, **ollama.extra_fields(body)})
     dropped: list[str] = []
     chat = await upstream.work.run(len(content), partial(ollama.as_openai, body, None if is_native else dropped))
     request = await upstream.work.run(len(content), partial(translate_chat_request, chat, options))
 
     def answer(request: TranslatedRequest) -> ProxiedResponse:
-        as_body = partial(ollama.to_ollama_request, body=body) if is_native else None
-        path, sent = (CHAT, replace(request, body=as_body(request.body))) if as_body else (V1_CHAT, request)
-        if request.client.stream:
-            server = (LineReader(), ollama.as_chunk, as_body) if is_native else ()
-            streamed = StreamedExchange(request, 0, writer, *server)
-            return TranslatedStream(upstream, path, sent, streamed, ollama.as_error, keep_alive_s)
-        completed = BufferedExchange(request, 0, ollama.as_completion if is_native else None, as_body)
-        return TranslatedResponse(upstream, path, sent, completed, ollama.as_error, writer)
+        return respond(upstream, request, keep_alive_s, writer, ollama.as_error)
 
     def instead(status: int, content: bytes) -> ProxiedResponse | None:
         is_refused = request.as_text is not None and upstream.refuses_tools(status, content, body.get("model"))

@@ -187,7 +187,6 @@ class StreamingProxy(ProxiedResponse):
 class _Translated(ProxiedResponse):
     """A translated response. It sends follow-up requests until the answer is complete."""
 
-    _path: str
     _request: TranslatedRequest
     _exchange: StreamedExchange | BufferedExchange
 
@@ -225,7 +224,7 @@ class _Translated(ProxiedResponse):
         return True
 
     async def ask(self, body: JsonObject) -> aiohttp.ClientResponse:
-        return await self._upstream.ask(self._path, body)
+        return await self._upstream.ask(CHAT, body)
 
     async def take(self, send: Send, response: aiohttp.ClientResponse) -> JsonObject | None:
         """Read the model server's response. Return the body of the next request; None if there is no further
@@ -249,15 +248,15 @@ class _Translated(ProxiedResponse):
 
 class TranslatedStream(_Translated, StreamingProxy):
     def __init__(
-        self, upstream: ModelServer, path: str, request: TranslatedRequest, streamed: StreamedExchange,
-        as_error: AsError, keep_alive_s: float,
+        self, upstream: ModelServer, request: TranslatedRequest, streamed: StreamedExchange, as_error: AsError,
+        keep_alive_s: float,
     ) -> None:  # fmt: skip
         super().__init__(upstream, as_error, keep_alive_s, streamed.writer)
-        self._path, self._request, self._exchange = path, request, streamed
+        self._request, self._exchange = request, streamed
         self._streamed = streamed
         self._unsent = b""
         self._headers = request.headers
-        self._counts = request.observation.counts_tokens and path.endswith("/chat/completions")
+        self._counts = request.observation.counts_tokens
         self._request_info.set_translation(request)
 
     async def relay(self, send: Send) -> None:
@@ -266,7 +265,7 @@ class TranslatedStream(_Translated, StreamingProxy):
             await self.write(send, self._unsent + last, more=False)
 
     async def ask(self, body: JsonObject) -> aiohttp.ClientResponse:
-        return await self._upstream.ask(self._path, with_usage(body) if self._counts else body, has_own_timeout=True)
+        return await self._upstream.ask(CHAT, with_usage(body) if self._counts else body, has_own_timeout=True)
 
     async def deliver(self, send: Send, answer: bytes) -> None:
         await self.write(send, answer)
@@ -306,11 +305,11 @@ class TranslatedStream(_Translated, StreamingProxy):
 
 class TranslatedResponse(_Translated):
     def __init__(
-        self, upstream: ModelServer, path: str, request: TranslatedRequest, completed: BufferedExchange,
-        as_error: AsError, writer: AnswerWriter,
+        self, upstream: ModelServer, request: TranslatedRequest, completed: BufferedExchange, as_error: AsError,
+        writer: AnswerWriter,
     ) -> None:  # fmt: skip
         super().__init__(upstream, as_error)
-        self._path, self._request, self._exchange = path, request, completed
+        self._request, self._exchange = request, completed
         self._completed, self._writer = completed, writer
         self._headers = request.headers
         self._request_info.set_translation(request)
@@ -345,8 +344,8 @@ def respond(
     created, writer = int(time.time()), writer or OpenAIWriter()
     if request.client.stream:
         streamed = StreamedExchange(request, created, writer)
-        return TranslatedStream(upstream, CHAT, request, streamed, as_error, keep_alive_s)
-    return TranslatedResponse(upstream, CHAT, request, BufferedExchange(request, created), as_error, writer)
+        return TranslatedStream(upstream, request, streamed, as_error, keep_alive_s)
+    return TranslatedResponse(upstream, request, BufferedExchange(request, created), as_error, writer)
 
 
 async def send_json(send: Send, status: int, value: JsonObject, headers: Mapping[str, str] | None = None) -> None:
