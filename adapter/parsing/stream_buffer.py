@@ -21,6 +21,12 @@ Reader: TypeAlias = Generator[None, None, T]
 SPACE = " \t\r\n\f\v\ufeff\u200b\u200c\u200d\u2060"
 """Whitespace between tokens, including the invisible characters that some models emit."""
 
+NAME_LIMIT = 200
+"""Maximum length of a name, with the text around it; longer text is prose that contains a stray marker."""
+
+HEAD_LIMIT = 300
+"""Maximum number of characters of a call before its arguments, if an id or other text is there besides the name."""
+
 _spaces = re.compile(f"[{SPACE}]+")
 
 

@@ -317,13 +317,17 @@ def spell_out_name(value: Json) -> Json:
     return value
 
 
-def require_json(read: BodyReader) -> BodyReader:
-    """Return a reader that requires JSON. Without JSON, the marker before it is a word in prose."""
+def require_json(read: BodyReader, closing: str = "") -> BodyReader:
+    """Return a reader that requires JSON. Without JSON, the marker before it is a word in prose, unless the marker
+    ``closing`` follows it: then nothing was called."""
 
     def read_json(source: BodySource, span: list[str]) -> Reader[BodyResult]:
         char = yield from source.skip_space(span)
         if not char:
-            return CUT if source.at_line_start else TEXT
-        return (yield from read(source, span)) if char in "{[" else TEXT
+            return CUT if source.at_line_start or (closing and source.was_cut) else TEXT
+        if char in "{[":
+            return (yield from read(source, span))
+        is_empty = closing and (yield from source.take_marker(markers_for(closing), span))
+        return BodyResult() if is_empty else TEXT
 
     return read_json

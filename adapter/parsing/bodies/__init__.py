@@ -15,7 +15,6 @@ __all__ = [
     "gemma_call",
     "harmony_messages",
     "invoke_tags",
-    "json_tag",
     "name_then_json",
     "nested_elements",
     "python_answer",

@@ -30,12 +30,9 @@ from adapter.parsing.bodies.raw_value_end import RawValue, without_broken_close,
 from adapter.parsing.fallback_readers import read_call_or_text
 from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource
 from adapter.parsing.marker_set import MarkerSet
-from adapter.parsing.stream_buffer import Reader, StreamBuffer
+from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.tool import ToolSet
-
-NAME_LIMIT = 200
-"""Maximum length of a name or key; longer text is prose that contains a stray marker."""
 
 _end_of_thought = MarkerSet("</think>")
 _MAY_BE_UNOPENED = re.compile(r"\s*+([\w.:-]*+)\s*+(<\S*+)?")

@@ -24,14 +24,11 @@ from adapter.parsing.bodies.argument_collection import PendingCall
 from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource, CallOpener
 from adapter.parsing.json_scanner import BRACKETS, scan_json_value
 from adapter.parsing.marker_set import markers_for
-from adapter.parsing.stream_buffer import Reader, StreamBuffer
+from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.tool import Tool
 
 OPEN, CLOSE = "[TOOL_CALL]", "[/TOOL_CALL]"
-
-HEAD_LIMIT = 200
-"""Maximum number of characters before the arguments; longer text after the marker is prose."""
 
 _HEAD = re.compile(
     r"\{\s*[\"']?(?:tool|tool_name|name)[\"']?\s*(=>|:)\s*[\"']([\w.:/-]+)[\"']\s*,?\s*"
@@ -52,7 +49,7 @@ def read_arrow_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     if not source.at_line_start or (yield from source.skip_space(span)) != "{":
         return TEXT
     source.may_be_text = True
-    head = yield from source.peek_match(_HEAD, HEAD_LIMIT, lambda ahead: "}" not in ahead)
+    head = yield from source.peek_match(_HEAD, NAME_LIMIT, lambda ahead: "}" not in ahead)
     if head is None:
         result = yield from _read_json(source, span)
         return result.adding("misspelt-open-tag") if result.calls_known_tools(source.tools) else TEXT

@@ -15,13 +15,10 @@ import re
 from adapter.parsing.bodies.gemma_call import GemmaCall
 from adapter.parsing.format import TEXT, BodyResult, BodySource, CallOpener
 from adapter.parsing.marker_set import markers_for
-from adapter.parsing.stream_buffer import Reader
+from adapter.parsing.stream_buffer import NAME_LIMIT, Reader
 from adapter.parsing.tagged_json import TaggedJson
 
 OPEN = "<call:"
-
-NAME_LIMIT = 200
-"""Maximum length of a name; longer text is prose."""
 
 _NAME = re.compile(r"([\w.:-]+)\s*([{>])")
 _MAY_BE_NAME = re.compile(r"[\w.:-]*+\s*+")

@@ -19,12 +19,9 @@ from adapter.core.json.decode import decode_json
 from adapter.parsing.bodies.argument_collection import PendingCall
 from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource, CallOpener
 from adapter.parsing.marker_set import markers_for
-from adapter.parsing.stream_buffer import Reader, StreamBuffer
+from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 
 OPEN = "TOOL_NAME:"
-
-LINE_LIMIT = 200
-"""Maximum length of a line with a label; longer text is prose."""
 
 _begin, _end = markers_for("BEGIN_ARG:"), markers_for("\nEND_ARG")
 
@@ -64,7 +61,7 @@ def read_labeled_block(source: BodySource, span: list[str]) -> Reader[BodyResult
 def _take_line(source: StreamBuffer, span: list[str]) -> Reader[str]:
     """Take the rest of the line. Return it without surrounding whitespace; "" if it is too long."""
     line: list[str] = []
-    text = yield from source.take_until("\n", LINE_LIMIT, line)
+    text = yield from source.take_until("\n", NAME_LIMIT, line)
     if text is None:
         return ""
     source.push_back("\n")

@@ -23,12 +23,9 @@ from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
 from adapter.parsing.bodies.xml_invoke_spelling import XmlInvokeTags
 from adapter.parsing.format import TEXT, BodyResult, BodySource, CallOpener
 from adapter.parsing.marker_set import MarkerSet
-from adapter.parsing.stream_buffer import Reader
+from adapter.parsing.stream_buffer import HEAD_LIMIT, Reader
 from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.call_shapes import DecodedCall
-
-HEAD_LIMIT = 300
-"""Maximum number of characters of a call before its arguments; longer text is prose that contains a stray token."""
 
 TYPED_HEADS, UNTYPED_HEADS = "deepseek typed heads", "deepseek untyped heads"
 """Body variants: DeepSeek V3 writes ``function`` and a separator before the name, V3.1 only the name."""

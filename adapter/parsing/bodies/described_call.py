@@ -26,10 +26,8 @@ from adapter.core.yaml_subset import decode_yaml
 from adapter.parsing.bodies.argument_collection import PendingCall
 from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource
 from adapter.parsing.marker_set import markers_for
-from adapter.parsing.stream_buffer import Reader
+from adapter.parsing.stream_buffer import HEAD_LIMIT, Reader
 
-HEAD_LIMIT = 300
-"""Maximum number of characters of a name and the text after it; longer text is prose."""
 MAX_CLOSERS = 20
 """Maximum number of closing markers at which the parser tries to end a body."""
 

@@ -29,14 +29,11 @@ from adapter.parsing.bodies.xml_invoke_spelling import XmlInvokeTags, section_en
 from adapter.parsing.encoding import result_encoder
 from adapter.parsing.format import TEXT, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.marker_set import MarkerSet, markers_for
-from adapter.parsing.stream_buffer import Reader
+from adapter.parsing.stream_buffer import NAME_LIMIT, Reader
 
 END_OF_SENTENCE = "<｜end▁of▁sentence｜>"
 
 FUNCTION = "<function>"
-
-NAME_LIMIT = 200
-"""Maximum length of a name in an element; longer text is prose."""
 
 _WORD = re.compile(r" ?[a-z_]+")
 _name_opens, _name_closes, _parameter = map(markers_for, ("<name>", "/name>", "<parameter name="))

@@ -151,7 +151,7 @@ def _compile_json(spec: FormatSpec) -> CompiledReaders:
         ends = tuple(dict.fromkeys(filter(None, (opening, section[1], *spec.ends))))
         read = UntaggedJson(key, after_marker=True, ends=ends)
     read, mark = require_json(_ignore_fixes(read, own_fixes)), opening or section[0]
-    return _in_section(section, (mark,), (closing,), read if is_marker(mark) else after_word(read))
+    return _in_section(section, mark, (closing,), read)
 
 
 _SHARED_JSON = {
@@ -194,15 +194,14 @@ def _ignore_fixes(read: BodyReader, fixes: set[str]) -> BodyReader:
     return read_own
 
 
-def _in_section(
-    section: tuple[str, str], opens: tuple[str, ...], closes: tuple[str, ...], read: BodyReader
-) -> CompiledReaders:
-    closers = (*closes, section[1])
-    if not section[0] or section[0] in opens:
-        return CompiledReaders(tuple(CallOpener(marker, read) for marker in opens), closers=closers)
+def _in_section(section: tuple[str, str], opening: str, closes: tuple[str, ...], read: BodyReader) -> CompiledReaders:
+    """Compile calls that begin with ``opening``, with the text of ``section`` around all calls."""
+    read, closers = read if is_marker(opening) else after_word(read), (*closes, section[1])
+    if section[0] in ("", opening):
+        return CompiledReaders((CallOpener(opening, read),), closers=closers)
     if not section[1]:
         raise UnsupportedLayoutError(f"{section[0]!r} opens a section that has no closing marker")
-    call_section = CallSection(opens=(section[0],), closes=(section[1],), call_opens=opens, read_call=read)
+    call_section = CallSection(opens=(section[0],), closes=(section[1],), call_opens=(opening,), read_call=read)
     return CompiledReaders(call_section.openers, closers=closers)
 
 
@@ -233,7 +232,7 @@ def _compile_named_json(spec: FormatSpec) -> CompiledReaders:
         is_numbered=is_numbered,
         ends=tuple(filter(None, (section[1], *spec.ends))),
     )
-    return _in_section(section, (opening,), (closing,), read if is_marker(opening) else after_word(read))
+    return _in_section(section, opening, (closing,), read)
 
 
 def _marker_and_prefix(head: str) -> tuple[str, str]:
@@ -314,7 +313,7 @@ def _compile_pairs(spec: FormatSpec) -> CompiledReaders:
             (*tool_call_tag.OPENERS, *(tool_calls_tag.OPENERS if section[0] else ())), closers=tags.all
         )
     read = KeyValueReader(tags, own=(spec.name,)).read
-    return _in_section(section, (tags.open,), (tags.close, tags.value_close, tags.key_close), read)
+    return _in_section(section, tags.open, (tags.close, tags.value_close, tags.key_close), read)
 
 
 def _find_tags(text: str) -> list[str]:
@@ -356,7 +355,7 @@ def _compile_elements(spec: FormatSpec) -> CompiledReaders:
         key=first["key"],
     )
     read: BodyReader = XmlInvokeReader(tags)
-    return _in_section(section, (head["call"],), (*tags.call_close, *tags.parameter_close), read)
+    return _in_section(section, head["call"], (*tags.call_close, *tags.parameter_close), read)
 
 
 _INVOKE = tuple(f"<{each}invoke" for each in invoke_tags.NAMESPACES)
@@ -383,9 +382,7 @@ def _compile_marked_python(spec: FormatSpec) -> CompiledReaders:
     """Compile Python calls with a marker before each: ``CALL: f(x=1)``."""
     opening, closing = spec.head.strip(), spec.tail.strip()
     read = python_or_json(opening, closing) if closing else read_one_call
-    return _in_section(
-        _strip_both(spec.section), (opening,), (closing,), read if is_marker(opening) else after_word(read)
-    )
+    return _in_section(_strip_both(spec.section), opening, (closing,), read)
 
 
 def _compile_gemma(spec: FormatSpec) -> CompiledReaders:
@@ -438,7 +435,7 @@ def _compile_described(spec: FormatSpec, read: BodyReader, closing: str) -> Comp
     if not re.search(r"\w", opening):
         raise UnsupportedLayoutError(f"the text before the name is {spec.head!r}, which is not a marker")
     closers = () if "{name}" in closing else (closing,)
-    return _in_section(_strip_both(spec.section), (opening,), closers, read if is_marker(opening) else after_word(read))
+    return _in_section(_strip_both(spec.section), opening, closers, read)
 
 
 def _strip_both(section: tuple[str, str]) -> tuple[str, str]:

@@ -32,13 +32,10 @@ from adapter.core.json.strict import (
 from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyResult, BodySource
 from adapter.parsing.json_scanner import find_break
 from adapter.parsing.marker_set import markers_for
-from adapter.parsing.stream_buffer import Reader, StreamBuffer
+from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.call_shapes import DecodedCall
 from adapter.tools.tool import ToolSet
-
-NAME_LIMIT = 200
-"""Maximum length of a name; longer text is prose that mentions the marker."""
 
 VALUE_LIMIT = 2_000
 """Maximum length of a string without its own delimiters."""

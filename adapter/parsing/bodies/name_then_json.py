@@ -19,11 +19,8 @@ from collections.abc import Sequence
 from adapter.parsing.bare_json import UntaggedJson
 from adapter.parsing.format import CUT, TEXT, BodyReader, BodyResult, BodySource
 from adapter.parsing.marker_set import MarkerSet
-from adapter.parsing.stream_buffer import Reader, StreamBuffer
+from adapter.parsing.stream_buffer import HEAD_LIMIT, Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
-
-HEAD_LIMIT = 300
-"""Maximum number of characters of a name, an id and the text between them; longer text is prose."""
 
 _NAME = re.compile(r"[^\s<>{}\[\]()\"'`|,;]{1,200}")
 

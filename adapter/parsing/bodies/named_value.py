@@ -15,10 +15,7 @@ import re
 
 from adapter.parsing.bodies.argument_collection import BodyError, PendingCall
 from adapter.parsing.marker_set import MarkerSet
-from adapter.parsing.stream_buffer import Reader, StreamBuffer
-
-HEAD_LIMIT = 300
-"""Maximum length of the text before the value."""
+from adapter.parsing.stream_buffer import HEAD_LIMIT, Reader, StreamBuffer
 
 _OPEN = "<parameter>"
 _HEAD = re.compile(rf"{_OPEN}\s*<name>\s*([\w.:-]+)\s*</name>\s*(?:<type>[^<>]*</type>\s*)?<value>", re.IGNORECASE)

@@ -14,12 +14,9 @@ from adapter.parsing.bodies.python_parser import read_calls
 from adapter.parsing.bodies.python_scanner import take_balanced
 from adapter.parsing.call_events import is_placeholder
 from adapter.parsing.format import TEXT, BodyResult, BodySource
-from adapter.parsing.stream_buffer import Reader
+from adapter.parsing.stream_buffer import NAME_LIMIT, Reader
 from adapter.tools.call_shapes import DecodedCall
 from adapter.tools.tool import ToolSet
-
-HEAD_LIMIT = 200
-"""Maximum number of characters of a name and the name of its first argument."""
 
 _HEAD = re.compile(r"([^\W\d][\w.-]*+)\(\s*(?:\)|\w+\s*=(?!=))")
 _MAY_BE_HEAD = re.compile(r"([\w.-]*+)(\(\s*+(?:\w++\s*+=?)?)?")
@@ -30,7 +27,7 @@ def read_answer(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     start, has_call = len(span), False
     may_continue = partial(_may_be_head, tools=source.tools)
     yield from source.skip_space(span)
-    while (yield from source.peek_call(_HEAD, HEAD_LIMIT, may_continue)) is not None:
+    while (yield from source.peek_call(_HEAD, NAME_LIMIT, may_continue)) is not None:
         source.may_be_text = has_call = True
         yield from take_balanced(source, span)
         if not (yield from source.skip_space(span)):

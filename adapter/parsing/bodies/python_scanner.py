@@ -15,15 +15,12 @@ from adapter.parsing.bodies.python_parser import CONTINUES_STRING, NAME, WORD_LI
 from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyReader, BodyResult, BodySource, try_readers
 from adapter.parsing.json_scanner import skip_string
 from adapter.parsing.marker_set import MarkerSet, markers_for
-from adapter.parsing.stream_buffer import Reader, StreamBuffer
+from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.tool import ToolSet
 
 BARE_LISTS = "bare lists"
 """Body variant: lists without markers are the format's normal spelling, so a malformed list is an error."""
-
-OPENING_LIMIT = 200
-"""Maximum number of characters between a list's bracket and the parenthesis of its first call."""
 
 _TRIPLE = ('"""', "'''")
 _QUOTES = ('"', "'")
@@ -42,7 +39,7 @@ _WITH_ARGUMENTS = re.compile(r"([\w.-]+) with (?:the )?arguments:?\s*", re.IGNOR
 def read_list(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse a list of calls, which ends where its brackets balance. Takes nothing if the text is not such a list."""
     match = yield from source.peek_match(
-        _LIST_BEGINS, OPENING_LIMIT, lambda ahead: not ahead or _LIST_MAY_BEGIN.fullmatch(ahead)
+        _LIST_BEGINS, NAME_LIMIT, lambda ahead: not ahead or _LIST_MAY_BEGIN.fullmatch(ahead)
     )
     if match is None or (source.tools and not source.tools.match(match[1])):
         return TEXT
@@ -147,7 +144,7 @@ def read_one_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
 
 def peek_call_name(source: StreamBuffer) -> Reader[str]:
     """Return the name if the text continues with a call, or "". Takes nothing."""
-    match = yield from source.peek_match(_FIRST_CALL, OPENING_LIMIT, _MAY_CALL.fullmatch)
+    match = yield from source.peek_match(_FIRST_CALL, NAME_LIMIT, _MAY_CALL.fullmatch)
     return match.group(1) if match else ""
 
 
@@ -241,7 +238,7 @@ def read_named_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
         return TEXT
     ahead: list[str] = []
     yield from source.skip_space(ahead)
-    head = yield from source.take_until("(", OPENING_LIMIT, ahead)
+    head = yield from source.take_until("(", NAME_LIMIT, ahead)
     name = (head or "").strip()
     if not NAME.fullmatch(name) or (source.tools and not source.tools.match(name)):
         source.push_back("".join(ahead))
@@ -260,7 +257,7 @@ def _read_with_arguments(source: BodySource, span: list[str]) -> Reader[BodyResu
     """Parse ``NAME with arguments: {...}]``, a variant that `read_named_call` accepts."""
     ahead: list[str] = []
     yield from source.skip_space(ahead)
-    head = yield from source.take_until("{", OPENING_LIMIT, ahead)
+    head = yield from source.take_until("{", NAME_LIMIT, ahead)
     head_match = _WITH_ARGUMENTS.fullmatch(head or "")
     if head_match is None or (source.tools and not source.tools.match(head_match[1])):
         source.push_back("".join(ahead))

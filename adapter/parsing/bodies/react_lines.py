@@ -17,13 +17,10 @@ import re
 from adapter.parsing.bare_json import UntaggedJson
 from adapter.parsing.format import CUT_OFF, TEXT, BodyReader, BodyResult, BodySource
 from adapter.parsing.marker_set import MarkerSet, markers_for
-from adapter.parsing.stream_buffer import Reader, StreamBuffer
+from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 from adapter.tools.call_shapes import DecodedCall
 from adapter.tools.coercion import schema_types
 from adapter.tools.tool import Tool
-
-NAME_LIMIT = 200
-"""Maximum length of a tool's name; longer text after the first label is prose."""
 
 LANGUAGE_LIMIT = 20
 """Maximum length of the language of a code fence around the arguments."""

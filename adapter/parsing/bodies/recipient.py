@@ -10,10 +10,7 @@ import re
 from adapter.parsing.bare_json import UntaggedJson
 from adapter.parsing.format import CUT, BodyResult, BodySource
 from adapter.parsing.marker_set import MarkerSet, markers_for
-from adapter.parsing.stream_buffer import Reader, StreamBuffer
-
-NAME_LIMIT = 200
-"""Maximum length of a name; longer text is prose."""
+from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 
 _NAME = re.compile(r"[ \t]*([\w.:/-]*)")
 

@@ -15,16 +15,16 @@ The beginning of the body shows which family wrote it, so every body is parsed, 
 
 from __future__ import annotations
 
-from adapter.parsing.bodies.json_tag import build_json_tag_reader
 from adapter.parsing.bodies.tool_call_tag import OPEN as CALL_OPEN
 from adapter.parsing.bodies.tool_call_tag import read_tool_call
 from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource, CallOpener
 from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import Reader
+from adapter.parsing.tagged_json import TaggedJson, require_json
 
 OPEN, CLOSE = "<tool_calls>", "</tool_calls>"
 
-_read_json = build_json_tag_reader(OPEN, CLOSE)
+_read_json = require_json(TaggedJson(OPEN, CLOSE, may_list=True), CLOSE)
 _call = MarkerSet(CALL_OPEN)
 
 

@@ -22,7 +22,7 @@ from adapter.parsing.bodies.argument_collection import ATTRIBUTES, PendingCall
 from adapter.parsing.bodies.xml_function import read_xml_function
 from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyReader, BodyResult, BodySource, CallOpener
 from adapter.parsing.marker_set import MarkerSet, markers_for
-from adapter.parsing.stream_buffer import Reader, StreamBuffer
+from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
 
 TAGS = (
@@ -36,9 +36,6 @@ TAGS = (
     "function-call",
     "call",
 )
-
-HEAD_LIMIT = 200
-"""Maximum length of a tag's attributes, or of a name between tags; longer text is prose."""
 
 NAME_ATTRIBUTE = re.compile(r"(?:^|\s)name\s*=\s*[\"']([^\"']+)[\"']")
 _name_tags = MarkerSet("<name>", "<tool_name>", "<function>")
@@ -61,7 +58,7 @@ def _reader(tag: str, *, has_attributes: bool) -> BodyReader:
         if has_attributes and (yield from source.skip_space(span)) == "{":
             return (yield from read_json_in_tag(f"<{tag}", closing, source, span))
         if has_attributes:
-            attributes = yield from source.take_until(">", HEAD_LIMIT, span)
+            attributes = yield from source.take_until(">", NAME_LIMIT, span)
             if attributes is None or "\n" in attributes or attributes.endswith("/"):
                 return TEXT
             name_match = NAME_ATTRIBUTE.search(attributes)
@@ -104,14 +101,14 @@ def read_elements(source: BodySource, span: list[str], closing: str) -> Reader[B
     """Parse ``<name>NAME</name><input>{...}</input>``, ``<name>NAME</name>{...}``, or ``<NAME>{...}</NAME>``."""
     ahead: list[str] = []
     opened = yield from source.take_marker(_name_tags, ahead)
-    name = yield from source.take_until("<" if opened else ">", HEAD_LIMIT, ahead)
+    name = yield from source.take_until("<" if opened else ">", NAME_LIMIT, ahead)
     name = (name or "").lstrip("<").strip()
     if not name or source.tools.match(name) is None:
         source.push_back("".join(ahead))
         return TEXT
     inner = name
     if opened:
-        yield from source.take_until(">", HEAD_LIMIT, ahead)
+        yield from source.take_until(">", NAME_LIMIT, ahead)
         yield from source.skip_space(ahead)
         argument = yield from source.take_marker(_argument_tags, ahead)
         inner = argument[1:-1]

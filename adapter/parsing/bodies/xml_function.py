@@ -23,11 +23,8 @@ from adapter.parsing.bodies.named_value import read_named_value
 from adapter.parsing.bodies.raw_value_end import explain_uncertain_end, without_broken_close
 from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, BodySource
 from adapter.parsing.marker_set import MarkerSet, markers_for
-from adapter.parsing.stream_buffer import Reader, StreamBuffer
+from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
-
-NAME_LIMIT = 200
-"""Maximum length of a name; longer text is prose that contains a stray marker."""
 
 WORD_LIMIT = 40
 """Maximum length of a closing tag of an unknown word."""

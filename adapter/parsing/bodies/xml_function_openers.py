@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import re
 
-from adapter.parsing.bodies.xml_function import NAME_LIMIT, read_xml_function, take_tag_name
+from adapter.parsing.bodies.xml_function import read_xml_function, take_tag_name
 from adapter.parsing.fallback_readers import read_call_or_text
 from adapter.parsing.format import TEXT, BodyResult, BodySource
-from adapter.parsing.stream_buffer import Reader, StreamBuffer
+from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 
 _INSIDE = r"\s*(?=<parameter[ =]|parameter=|</function>)"
 _BROKEN_NAME = re.compile(rf"([\w.:-]+)[\"']?>{_INSIDE}", re.IGNORECASE)

@@ -1,6 +1,6 @@
 """Apriel 1.5 and 1.6: a JSON list in ``<tool_calls>``; the answer between final response markers.
 
-Format: chat_template.jinja of ServiceNow-AI/Apriel-1.5-15b-Thinker and Apriel-1.6-15b-Thinker; see `json_tag`.
+Format: chat_template.jinja of ServiceNow-AI/Apriel-1.5-15b-Thinker and Apriel-1.6-15b-Thinker.
 Reasoning begins with a fixed sentence, which the prompt of 1.6 contains, and ends where the final response begins. The
 prompt of 1.5 once writes ``<tool_call>`` in place of ``<tool_calls>``. Results are returned under a separate role.
 """
@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from adapter.parsing.bodies.json_tag import build_json_tag_reader
 from adapter.parsing.encoding import content_alone
 from adapter.parsing.format import BodyResult, BodySource, CallOpener
 from adapter.parsing.formats import hunyuan_a13b
 from adapter.parsing.stream_buffer import Reader
+from adapter.parsing.tagged_json import TaggedJson, require_json
 
-SINGULAR = "<tool_call>"
+SINGULAR, SINGULAR_CLOSE = "<tool_call>", "</tool_call>"
 
-_read_singular = build_json_tag_reader(SINGULAR, "</tool_call>")
+_read_singular = require_json(TaggedJson(SINGULAR, SINGULAR_CLOSE, may_list=True), SINGULAR_CLOSE)
 
 
 def read_singular(source: BodySource, span: list[str]) -> Reader[BodyResult]:

@@ -20,14 +20,11 @@ from adapter.parsing.bodies.argument_collection import PendingCall
 from adapter.parsing.encoding import calls_encoder, json_arguments, result_encoder
 from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.marker_set import MarkerSet
-from adapter.parsing.stream_buffer import Reader
+from adapter.parsing.stream_buffer import NAME_LIMIT, Reader
 from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.tool import Tool
 
 OPEN, CLOSE, END = "<tool:", "</tool>", "<|eot_id|>"
-
-NAME_LIMIT = 200
-"""Maximum length of a name; longer text is prose."""
 
 _NAME = re.compile(r"[ \t]*([\w.:-]+)[ \t]*>")
 _MAY_BE_NAME = re.compile(r"[ \t]*+[\w.:-]*+[ \t]*+")

@@ -1,6 +1,6 @@
 """Hunyuan A13B: a JSON list in ``<tool_calls>``, after ``<think>``; the answer in ``<answer>``.
 
-Format: chat_template.jinja of tencent/Hunyuan-A13B-Instruct; see `json_tag`.
+Format: chat_template.jinja of tencent/Hunyuan-A13B-Instruct; see `tool_calls_tag`.
 """
 
 from adapter.parsing.bodies.tool_calls_tag import CLOSE, OPEN, OPENERS

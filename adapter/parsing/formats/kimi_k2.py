@@ -22,7 +22,7 @@ from adapter.parsing.bodies.call_section import CallSection
 from adapter.parsing.encoding import result_encoder
 from adapter.parsing.format import TEXT, BodyResult, BodySource, Format
 from adapter.parsing.marker_set import MarkerSet
-from adapter.parsing.stream_buffer import Reader
+from adapter.parsing.stream_buffer import HEAD_LIMIT, Reader
 from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.call_shapes import NAME_KEYS, DecodedCall
 from adapter.tools.tool import ToolSet
@@ -30,9 +30,6 @@ from adapter.tools.tool import ToolSet
 SECTION_OPEN, SECTION_CLOSE = "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"
 MISSPELT_OPEN, MISSPELT_CLOSE = "<|tool_call_section_begin|>", "<|tool_call_section_end|>"
 CALL_OPEN, ARGUMENTS_OPEN, CALL_CLOSE = "<|tool_call_begin|>", "<|tool_call_argument_begin|>", "<|tool_call_end|>"
-
-ID_LIMIT = 300
-"""Maximum length of an id; longer text is prose that contains a stray marker."""
 
 _read_json = TaggedJson(CALL_OPEN, CALL_CLOSE)
 _after_id = MarkerSet(ARGUMENTS_OPEN, CALL_CLOSE, CALL_OPEN, SECTION_CLOSE, MISSPELT_CLOSE, "{")
@@ -46,9 +43,9 @@ _SANITISED_ID = re.compile(r"functions?_(?P<name>.+?)_\d+|(?:functions?\.)?(?P<o
 
 def read_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse a call after ``<|tool_call_begin|>``."""
-    marker = yield from source.peek_marker(_after_id, ID_LIMIT)
+    marker = yield from source.peek_marker(_after_id, HEAD_LIMIT)
     if not marker:
-        return source.read_cut_head(span, ID_LIMIT)
+        return source.read_cut_head(span, HEAD_LIMIT)
     ahead: list[str] = []
     yield from source.read_until(_after_id, ahead)
     id_text = "".join(ahead).strip()
@@ -116,7 +113,7 @@ def read_unopened(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse a call that lacks its opening marker, so that its id directly follows the section's marker."""
     ahead: list[str] = []
     yield from source.skip_space(ahead)
-    marker = yield from source.peek_marker(_in_section, ID_LIMIT)
+    marker = yield from source.peek_marker(_in_section, HEAD_LIMIT)
     id_text = source.text[source.position :].partition(ARGUMENTS_OPEN)[0]
     is_unopened = marker.lower() == ARGUMENTS_OPEN and _ID.fullmatch(id_text.strip()) is not None
     source.push_back("".join(ahead))
@@ -138,7 +135,7 @@ _section = CallSection(
 def read_stripped(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse a call at the very beginning whose opening markers the server stripped."""
     may_continue = partial(_may_be_stripped, tools=source.tools)
-    if (yield from source.peek_call(_STRIPPED, ID_LIMIT, may_continue)) is None:
+    if (yield from source.peek_call(_STRIPPED, HEAD_LIMIT, may_continue)) is None:
         return TEXT
     return (yield from read_call(source, span)).adding("missing-open-tag")
 

@@ -1,21 +1,21 @@
 """LongCat Flash: JSON in ``<longcat_tool_call>`` tags.
 
 Format: tokenizer_config.json (chat_template) of meituan-longcat/LongCat-Flash-Chat and of LongCat-Flash-Thinking, which
-writes reasoning in its own tags; see `json_tag`. The keys and values of `longcat2` in these tags are also parsed.
+writes reasoning in its own tags. The keys and values of `longcat2` in these tags are also parsed.
 """
 
 from __future__ import annotations
 
 from adapter.parsing.bodies.arg_key_value import KeyValueReader, KeyValueTags
-from adapter.parsing.bodies.json_tag import build_json_tag_reader
 from adapter.parsing.encoding import calls_encoder, json_call
 from adapter.parsing.format import BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.stream_buffer import Reader
+from adapter.parsing.tagged_json import TaggedJson, require_json
 
 TAGS = KeyValueTags.with_affixes("longcat_", section_close="")
 OPEN, CLOSE = TAGS.open, TAGS.close
 
-_read_json = build_json_tag_reader(OPEN, CLOSE)
+_read_json = require_json(TaggedJson(OPEN, CLOSE, may_list=True), CLOSE)
 _read_pairs = KeyValueReader(TAGS, own=("longcat2",)).read
 
 

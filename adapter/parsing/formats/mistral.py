@@ -18,14 +18,11 @@ from adapter.parsing.bare_json import UntaggedJson
 from adapter.parsing.encoding import calls_encoder, json_arguments, result_encoder
 from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.marker_set import MarkerSet
-from adapter.parsing.stream_buffer import Reader, StreamBuffer
+from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 from adapter.tools.tool import ToolSet
 
 OPEN, CLOSE, ARGUMENTS, CALL_ID = "[TOOL_CALLS]", "[/TOOL_CALLS]", "[ARGS]", "[CALL_ID]"
 END = "</s>"
-
-HEAD_LIMIT = 200
-"""Maximum length of a name or a call id; longer text is prose that mentions the marker."""
 
 _ENDS = (OPEN, CLOSE, END)
 _NAME = re.compile(r"[\w.:/-]+")
@@ -82,7 +79,7 @@ def read_tool_calls(source: BodySource, span: list[str]) -> Reader[BodyResult]:
 def read_stripped(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse ``NAME[ARGS]{...}`` of a known tool at the very beginning, if the server stripped ``[TOOL_CALLS]``."""
     may_continue = partial(_may_be_stripped, tools=source.tools)
-    match = yield from source.peek_call(_STRIPPED, HEAD_LIMIT, may_continue)
+    match = yield from source.peek_call(_STRIPPED, NAME_LIMIT, may_continue)
     if match is None:
         return TEXT
     source.take_match(match, span)
@@ -98,8 +95,8 @@ def _may_be_stripped(ahead: str, tools: ToolSet) -> bool:
 
 def _take_head(source: StreamBuffer, markers: MarkerSet, head: list[str]) -> Reader[str]:
     """Take a short text and the marker after it. Return the marker, or ""."""
-    if not (yield from source.peek_marker(markers, HEAD_LIMIT)):
-        head.append(source.rest() if source.final and len(source.text) - source.position < HEAD_LIMIT else "")
+    if not (yield from source.peek_marker(markers, NAME_LIMIT)):
+        head.append(source.rest() if source.final and len(source.text) - source.position < NAME_LIMIT else "")
         return ""
     return (yield from source.read_until(markers, head))
 

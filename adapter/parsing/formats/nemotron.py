@@ -1,21 +1,21 @@
 """Nemotron Nano and Super: a JSON list in ``<TOOLCALL>``.
 
 Format: the chat templates of nvidia/NVIDIA-Nemotron-Nano-9B-v2 and
-Llama-3_3-Nemotron-Super-49B-v1_5; see `json_tag`. Nemotron 3 writes `qwen3_coder`.
+Llama-3_3-Nemotron-Super-49B-v1_5. Nemotron 3 writes `qwen3_coder`.
 """
 
 from __future__ import annotations
 
-from adapter.parsing.bodies.json_tag import build_json_tag_reader
 from adapter.parsing.bodies.unknown_tags import read_elements
 from adapter.parsing.encoding import list_encoder, result_encoder
 from adapter.parsing.format import BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.stream_buffer import Reader
+from adapter.parsing.tagged_json import TaggedJson, require_json
 
 OPEN, CLOSE = "<TOOLCALL>", "</TOOLCALL>"
 
 
-_read_json = build_json_tag_reader(OPEN, CLOSE)
+_read_json = require_json(TaggedJson(OPEN, CLOSE, may_list=True), CLOSE)
 
 
 def read_calls(source: BodySource, span: list[str]) -> Reader[BodyResult]:

@@ -20,12 +20,9 @@ from adapter.parsing.bodies.python_encoder import encode_call
 from adapter.parsing.bodies.python_scanner import python_or_json
 from adapter.parsing.encoding import calls_encoder
 from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource, CallOpener, Format
-from adapter.parsing.stream_buffer import Reader
+from adapter.parsing.stream_buffer import NAME_LIMIT, Reader
 
 OPEN, CLOSE = "<function_calls>", "</function_calls>"
-
-NAME_LIMIT = 200
-"""Maximum length of a call's name; longer text after the tag is prose."""
 
 _read_invokes = next(opener.read for opener in OPENERS if opener.marker == OPEN)
 _read_calls = python_or_json(OPEN, CLOSE)

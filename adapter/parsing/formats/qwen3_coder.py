@@ -11,11 +11,11 @@ import json
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.bodies.argument_collection import encode_unescaped, is_ambiguous_pair
 from adapter.parsing.bodies.tool_call_tag import CLOSE, OPEN, OPENERS, STRAYS
-from adapter.parsing.bodies.xml_function import NAME_LIMIT
 from adapter.parsing.bodies.xml_function_openers import read_bare_function, read_broken_opener, read_without_opener
 from adapter.parsing.bodies.xml_named_function import OPENER
 from adapter.parsing.encoding import calls_encoder, result_encoder
 from adapter.parsing.format import CallOpener, Format
+from adapter.parsing.stream_buffer import NAME_LIMIT
 
 _TAGS = ("<function", "</function>", "<parameter", "</parameter>", OPEN, CLOSE)
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from adapter.core.errors import UsageError
 from adapter.core.events import ToolCall
 from adapter.core.turn import Turn
-from adapter.parsing.bodies.python_scanner import OPENING_LIMIT
 from adapter.parsing.echoed_header import HEADERS
 from adapter.parsing.formats import FORMATS, get_format
 from adapter.parsing.parser import Parser, parse
+from adapter.parsing.stream_buffer import NAME_LIMIT
 from tests.effort import EFFORT, examples
 from tests.parsing.checks import check_calls, read_pieces
 from tests.parsing.formats.soup import (
@@ -163,7 +163,7 @@ def test_only_partial_markers_and_whitespace_are_buffered(pieces):
     for fed, char in enumerate(text, 1):
         shown += sum(len(event.raw) for event in parser.feed(char))
         held = text[shown:fed].lstrip().lower()
-        begins_list = re.match(r"\[[\s\[]*(?:\w|$)", held) is not None and len(held) <= OPENING_LIMIT
+        begins_list = re.match(r"\[[\s\[]*(?:\w|$)", held) is not None and len(held) <= NAME_LIMIT
         begins_line = not text[: fed - len(held)].rpartition("\n")[2].strip()
         begins_tag = begins_line and WRAPPERS.fullmatch(held) is not None
         is_partial = any(marker.lower().lstrip().startswith(held) for marker in markers)
