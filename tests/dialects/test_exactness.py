@@ -21,6 +21,7 @@ SLIPS = {
     "fence": "```\n    def get(self, key):\n```",
     "letter": "def gte(self, key):",
     "case": "Class Store:",
+    "another body": 'class Store:\n    def put(self, row):\n\tself.rows.clear()\n    name = "it\'s"\n',
 }
 EDITS = {
     "proto": ("edit", lambda old, new: {"file_path": "f", "old_string": old, "new_string": new}),
@@ -43,7 +44,7 @@ def edited(folder, tool_set, old, new, edits=None):
 @pytest.mark.parametrize("tool_set", EDITS)
 @pytest.mark.parametrize("slip", SLIPS)
 def test_nothing_but_the_very_text_is_replaced(tmp_path, tool_set, slip):
-    """C034, C106, C108, C164, C169: whitespace, indentation and every other character count. Otherwise nothing is
+    """C034, C106, C108, C164, C169, D5: whitespace, indentation and every other character count. Otherwise nothing is
     written.
     """
     path = tmp_path / "f"
@@ -68,7 +69,7 @@ def test_nothing_but_the_very_text_is_replaced(tmp_path, tool_set, slip):
     ],
 )
 def test_the_new_text_goes_in_as_it_was_written(tmp_path, tool_set, old, new, after):
-    """C106, C109, C164, C167: its indentation, line ends and quotes are not adjusted."""
+    """C106, C109, C164, C167, C029, C030: its indentation, line ends and quotes are not adjusted."""
     (tmp_path / "f").write_text(TEXT)
     result = edited(tmp_path, tool_set, old, new)
     assert result.ok, result.content
@@ -76,12 +77,16 @@ def test_the_new_text_goes_in_as_it_was_written(tmp_path, tool_set, old, new, af
 
 
 @pytest.mark.parametrize("tool_set", EDITS)
-def test_line_ends_and_byte_order_mark_are_kept(tmp_path, tool_set):
-    """C106, C164, D4: a model that sees line feeds cannot write other line ends. The file keeps its own."""
+def test_line_ends_marks_and_mode_are_kept(tmp_path, tool_set):
+    """C106, C164, D4: a model that sees line feeds cannot write other line ends. The file keeps its own, its byte order
+    mark, its missing final newline and its mode.
+    """
     path = tmp_path / "f"
-    path.write_bytes(b"\xef\xbb\xbfa\r\n  b\r\nc\r\n")
+    path.write_bytes(b"\xef\xbb\xbfa\r\n  b\r\nc")
+    path.chmod(0o755)
     assert edited(tmp_path, tool_set, "a\n  b\n", "a\n  x\n  y\n").ok
-    assert path.read_bytes() == b"\xef\xbb\xbfa\r\n  x\r\n  y\r\nc\r\n"
+    assert path.read_bytes() == b"\xef\xbb\xbfa\r\n  x\r\n  y\r\nc"
+    assert path.stat().st_mode & 0o777 == 0o755
 
 
 @pytest.mark.parametrize("tool_set", EDITS)
@@ -95,7 +100,7 @@ def test_a_refusal_shows_the_lines_to_copy(tmp_path, tool_set):
 
 @pytest.mark.parametrize("tool_set", EDITS)
 def test_tolerance_is_the_users_choice_and_named(tmp_path, tool_set):
-    """With edits="tolerant", a deviation is accepted, and the result names it and the setting."""
+    """D6: with edits="tolerant", a deviation is accepted, and the result names it and the setting."""
     path = tmp_path / "f"
     path.write_text("class A:\n    def f(self):\n        return 1\n")
     slip = "def f(self):\n    return 1\n"

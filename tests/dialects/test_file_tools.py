@@ -57,16 +57,6 @@ def test_replace_all_takes_every_place(run, directory, edit_arguments):
     assert (directory / "f").read_text() == "x\nb\nx\n"
 
 
-def test_line_ends_and_marks_are_kept(run, directory, edit_arguments):
-    """D4, C106, C164: CRLF, byte order mark, missing final newline and mode."""
-    path = directory / "f"
-    path.write_bytes(b"\xef\xbb\xbfa\r\nb\r\nc")
-    path.chmod(0o755)
-    run("edit", **edit_arguments("a\nb\n", "x\ny\n"))
-    assert path.read_bytes() == b"\xef\xbb\xbfx\r\ny\r\nc"
-    assert path.stat().st_mode & 0o777 == 0o755
-
-
 def test_glob_gives_the_newest_first(run, directory):
     """C111, C112, C113, C114, C174, C175, C176, X16, X26: by modification time alone, without the files that .gitignore
     names.

@@ -5,23 +5,19 @@ from __future__ import annotations
 import json
 import os
 import threading
-import time
 
 import pytest
 
 from adapter.agent.subagents import SubagentRunner
-from adapter.core.errors import TransportError
 from adapter.core.events import JsonObject
 from adapter.dialects.maki import DIALECT
 from adapter.prompting.system_prompt import system_prompt
 from adapter.workspace import Workspace
-from adapter.workspace.capabilities.host import Host, WebAccess
+from adapter.workspace.capabilities.host import Host
 from adapter.workspace.capabilities.http_providers import HttpSearch
-from adapter.workspace.capabilities.search_services import search_service
 from tests.agent.test_subagents import Script
 from tests.dialects.files import make_files
 from tests.model_text import call as written_call
-from tests.workspace.capabilities.test_batch_and_code import meeting_tool
 from tests.workspace.capabilities.test_capabilities import Scripted
 from tests.workspace.capabilities.test_web_fetch import LOCAL, PAGE, Server, html
 
@@ -336,28 +332,6 @@ def test_edits_are_understood_under_other_names(run, directory):
     assert (directory / "f").read_text() == "e\n"
 
 
-def test_a_body_that_is_another_is_not_replaced(refusal, directory):
-    """D5, C164: an equal first and last line are not enough."""
-    text = "def f():\n    save_everything()\n    keep(1)\n    return 1\n"
-    (directory / "f.py").write_text(text)
-    old = "def f():\n    print('x')\n    delete_all(y)\n    return 1\n"
-    refusal("edit", path="f.py", old_string=old, new_string="def f():\n    return 2\n")
-    assert (directory / "f.py").read_text() == text
-
-
-def test_a_replacement_keeps_the_indentation(refusal, directory):
-    """D6, C164: an edit without indentation is refused, or, with tolerance, gets the indentation of its place."""
-    text = "class A:\n    def f(self):\n        return 1\n"
-    (directory / "f.py").write_text(text)
-    old = "def f(self):\n    return 1\n"
-    edit = {"path": "f.py", "old_string": old, "new_string": old.replace("1", "2")}
-    assert "lines 2-3 are nearly the same" in refusal("edit", **edit)
-    assert (directory / "f.py").read_text() == text
-    with Workspace(directory, "maki", approve="yolo", edits="tolerant") as workspace:
-        assert "Check the change" in workspace.run("edit", edit).content
-    assert (directory / "f.py").read_text() == text.replace("1", "2")
-
-
 # --------------------------------------------------------------- glob, grep, index
 
 
@@ -417,37 +391,6 @@ def test_index_gives_the_skeleton(run, directory):
     assert lines.startswith("14:     def work(self, text: str) -> int:")
 
 
-SOURCES = {
-    "a.rs": ("fn main() {\n}\n", "main"),
-    "a.py": ("def f():\n    pass\n", "def f()"),
-    "a.ts": ("export function f(a: number): void {\n}\n", "f(a: number)"),
-    "a.tsx": ("function App() {\n  return <b/>;\n}\n", "App()"),
-    "a.js": ("function f(a) {\n}\n", "f(a)"),
-    "a.go": ("package a\n\nfunc F(a int) {\n}\n", "F(a int)"),
-    "A.java": ("class A {\n  void f() {\n  }\n}\n", "f()"),
-    "a.c": ("int f(int a) {\n  return a;\n}\n", "f(int a)"),
-    "a.cpp": ("int f(int a) {\n  return a;\n}\n", "f(int a)"),
-    "A.cs": ("class A {\n  void F() {\n  }\n}\n", "F()"),
-    "a.rb": ("def f(a)\nend\n", "f(a)"),
-    "a.php": ("<?php\nfunction f($a) {\n}\n", "f($a)"),
-    "a.swift": ("func f(a: Int) {\n}\n", "f(a: Int)"),
-    "a.kt": ("fun f(a: Int) {\n}\n", "f(a: Int)"),
-    "a.scala": ("object A {\n  def f(a: Int) = a\n}\n", "f(a: Int)"),
-    "a.sh": ("f() {\n  true\n}\n", "f"),
-    "a.lua": ("function f(a)\nend\n", "f(a)"),
-}
-
-
-@pytest.mark.parametrize("name", SOURCES)
-def test_index_knows_more_than_fifteen_languages(run, directory, name):
-    """C185: by tree-sitter."""
-    if not name.endswith(".py"):
-        pytest.importorskip("tree_sitter", reason="needs pip install 'toolcall-adapter[index]'")
-    source, expected = SOURCES[name]
-    (directory / name).write_text(source)
-    assert expected in run("index", path=name)
-
-
 def test_index_of_other_files_suggests_the_next_step(refusal, directory):
     """C182, C183: for a directory, and for a missing file."""
     (directory / "f.xyz").write_text("x")
@@ -457,14 +400,6 @@ def test_index_of_other_files_suggests_the_next_step(refusal, directory):
 
 
 # ------------------------------------------------------ batch, code_execution, question
-
-
-def test_a_batch_runs_at_the_same_time(directory):
-    """C186, C189: three calls wait for each other. The results are in the order of the calls."""
-    calls = [{"tool": "meet", "parameters": {"n": n}} for n in (3, 1, 2)]
-    with Workspace(directory, "maki", tools=[meeting_tool()]) as workspace:
-        result = workspace.run("batch", {"tool_calls": calls})
-    assert result.content == "## meet\n3\n\n## meet\n1\n\n## meet\n2\n\nAll 3 calls succeeded."
 
 
 def test_a_failure_does_not_stop_the_others(call, directory):
@@ -482,17 +417,6 @@ def test_a_failure_does_not_stop_the_others(call, directory):
     assert result.content.endswith("## read\n1: a\n\n1 of 3 calls succeeded, 2 failed.")
     assert [each["ok"] for each in result.data] == [False, False, True]
     assert result.data[2] == {"tool": "read", "ok": True, "output": "1: a"}
-
-
-def test_a_batch_has_one_to_twenty_five_calls(call, refusal, directory):
-    """C186, C188: only the first 25 are made, and the rest is reported. Nested batches are refused."""
-    make_files(directory, "f", text="a\n")
-    result = call("batch", tool_calls=[{"tool": "read", "parameters": {"path": "f"}}] * 27)
-    assert [each["ok"] for each in result.data] == [True] * 25 + [False] * 2
-    assert "25 of 27 calls succeeded" in result.content
-    assert "the batch is empty; give 1 to 25" in refusal("batch", tool_calls=[])
-    inner = {"tool": "batch", "parameters": {"tool_calls": []}}
-    assert "cannot be part of a batch" in call("batch", tool_calls=[inner]).content
 
 
 @pytest.mark.parametrize(
@@ -538,24 +462,6 @@ def test_code_awaits_tools(run, directory):
         assert f"{name}: " in text, name
 
 
-def test_code_can_do_nothing_else(refusal, directory):
-    """C191: it has no access to files, processes or the network."""
-    pytest.importorskip("pydantic_monty", reason="needs pip install 'toolcall-adapter[code]'")
-    make_files(directory, "f", text="secret")
-    for code in ("open('f').read()", "import subprocess", "import socket", "import os\nos.listdir('.')"):
-        assert "secret" not in refusal("code_execution", code=code)
-
-
-def test_code_stops_after_its_timeout(call, refusal):
-    """C149, C193, D17: seconds, including the time of its calls. The maximum of 300 is enforced and reported."""
-    pytest.importorskip("pydantic_monty", reason="needs pip install 'toolcall-adapter[code]'")
-    assert "stopped after 1 s" in refusal(
-        "code_execution", code="await bash(command='sleep 600')\nawait read(path='.')", timeout=1
-    )
-    result = call("code_execution", code="1", timeout=301)
-    assert result.content == "return: 1\n(note: the timeout was reduced to 300 s)"
-
-
 def test_questions_are_asked(call):
     """C195, C196, C197, X21: with one answer, several answers, or free text, each next to its question."""
     user = Scripted(["8000"], ["a", "b"], ["my own"])
@@ -595,23 +501,6 @@ def test_a_page_is_fetched_in_its_format(run, server):
     assert run("webfetch", host=host, url=f"{server.url}/", format="html") == PAGE
 
 
-def test_a_page_that_does_not_come_is_given_up(refusal, server):
-    """C149, C201: after the given number of seconds."""
-    release = threading.Event()
-    server.pages["/"] = lambda handler: release.wait(60)
-    began = time.monotonic()
-    assert "within 1 s" in refusal("webfetch", host=Host(web=LOCAL), url=server.url, timeout=1)
-    assert time.monotonic() - began < 30
-    release.set()
-
-
-def test_http_becomes_https(refusal, server):
-    """C202: a server that speaks plain HTTP never sees a request."""
-    server.pages["/"] = html(PAGE)
-    assert "could not be fetched" in refusal("webfetch", host=Host(web=WebAccess(allow_loopback=True)), url=server.url)
-    assert server.requests == []
-
-
 def test_pages_larger_than_five_megabytes_are_not_read(refusal, run, server):
     """C203: by the exact number of bytes received. The text is then truncated like every result."""
     server.pages["/over"] = (200, {"Content-Type": "text/plain"}, b"x" * 5_000_001)
@@ -631,17 +520,6 @@ def test_the_web_is_searched(call, server):
     assert len(result.data) == 8
     assert len(call("websearch", host=host, query="c", num_results=3).data) == 3
     assert [path for path, _ in server.requests] == ["/s?q=a%20b&n=8", "/s?q=c&n=3"]
-
-
-def test_the_web_is_searched_by_exa(call, server, monkeypatch):
-    """C204, C206: with a POST request, as Exa documents it, and eight results by default."""
-    monkeypatch.setenv("EXA_API_KEY", "exa-s3cret")
-    found = {"results": [{"title": "T", "url": "https://e.example/", "text": "C"}]}
-    server.pages["/search"] = (200, {"Content-Type": "application/json"}, json.dumps(found).encode())
-    result = call("websearch", host=Host(search=search_service("exa", server.url)), query="a b")
-    assert result.content == "1. T\nhttps://e.example/\nC"
-    assert json.loads(server.bodies[0])["numResults"] == 8
-    assert server.requests[0][1]["x-api-key"] == "exa-s3cret"
 
 
 def test_without_a_service_no_web_search_is_offered(call, directory):
@@ -723,12 +601,6 @@ def test_a_tier_chooses_the_model(task, tier):
     assert task(current, models=models, description="d", prompt="p", model_tier=tier).content == f"by {tier}"
     assert task(current, models=models, description="d", prompt="p").content == "by current"
     assert task(current, models=models, description="d", prompt="p", model_tier="current").content == "by current"
-
-
-def test_a_sub_agent_without_a_server_is_an_error(task):
-    """C207: with the next step."""
-    result = task(Script(TransportError("gone")), description="d", prompt="p")
-    assert "the sub-agent's model failed: gone. Do the task yourself" in result.content
 
 
 def test_the_todo_list_is_replaced(call):

@@ -275,33 +275,6 @@ def test_edit_replaces_all_on_request(run, error_of, directory):
     assert places == [(1, 1), (2, 5), (2, 10)]
 
 
-@pytest.mark.parametrize(
-    ("text", "old", "near"),
-    [
-        ("def f():\n    return 1\n", "def f():\n  return 1", "lines 1-2"),
-        ("a  =  1\n", "a = 1", "line 1"),
-        ("it’s\n", "it's", "line 1"),
-        ("one\ntwo\n", "1\tone\n2\ttwo", "lines 1-2"),
-    ],
-)
-def test_edit_is_exact(error_of, directory, text, old, near):
-    """C034: whitespace, quotes and line numbers count. The nearest place is reported, and nothing is written."""
-    (directory / "t").write_text(text)
-    error = error_of("Edit", file_path="t", old_string=old, new_string="new", short_description="")["error"]
-    assert near in error
-    assert "Copy old_string" in error
-    assert (directory / "t").read_text() == text
-
-
-def test_edit_writes_the_new_text_as_it_is(run, directory):
-    """C029, C030: indentation and line ends are not adjusted."""
-    (directory / "t").write_text("  a\n  b\nc\n")
-    run("Edit", file_path="t", old_string="a\n  b\n", new_string="x\ny", short_description="")
-    assert (directory / "t").read_text() == "  x\nyc\n"
-    run("Edit", file_path="t", old_string="yc", new_string="\t y \n\n", short_description="")
-    assert (directory / "t").read_text() == "  x\n\t y \n\n\n"
-
-
 def test_write_gives_the_documented_fields(run, directory):
     """C035, C036, C037, C038, X29: UTF-8 bytes and isNewFile. Parents are created, and the content may be empty."""
     path = str(directory / "d" / "n.txt")

@@ -60,7 +60,7 @@ def test_outline_of_each_language_equals_its_case(case):
 
 
 def test_every_language_has_a_case():
-    """Adding a language is a table and a case."""
+    """C185: adding a language is a table and a case."""
     covered = [language_of(case.stem) for case in CASES]
     assert [language.name for language in LANGUAGES if language not in covered] == []
     assert len({language.grammar for language in LANGUAGES}) >= 16

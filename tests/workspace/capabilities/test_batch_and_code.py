@@ -42,7 +42,7 @@ def meeting_tool() -> Tool:
 
 
 def test_calls_run_in_parallel(tmp_path):
-    """Three calls wait for each other, so running them in turn would never end."""
+    """C189: three calls wait for each other, so running them in turn would never end."""
     with Workspace(tmp_path, HOSTED, tools=[meeting_tool()]) as workspace:
         assert batch(workspace, *(("meet", {"n": n}) for n in (3, 1, 2))).content == "3\n1\n2"
 
@@ -72,7 +72,7 @@ def test_writes_to_one_file_run_in_order(workspace, directory):
 
 
 def test_batch_accepts_1_to_25_calls(workspace, directory):
-    """Each surplus call is reported. An empty batch is an error."""
+    """C188: each surplus call is reported. An empty batch is an error."""
     (directory / "a").write_text("x")
     result = batch(workspace, *[("read_file", {"path": "a"})] * 27)
     assert result.data == [True] * 25 + [False] * 2
@@ -180,7 +180,7 @@ def test_failing_call_raises_in_code(workspace):
     ],
 )
 def test_failing_code_is_explained(workspace, text, said):
-    """No file, no network, no process, and limits on memory, depth, output and calls."""
+    """C191: no file, no network, no process, and limits on memory, depth, output and calls."""
     result = code(workspace, text, timeout=20)
     assert not result.ok
     assert said in result.content
@@ -196,7 +196,7 @@ def test_failing_code_is_explained(workspace, text, said):
     ],
 )
 def test_code_is_stopped_at_its_timeout(workspace, text):
-    """Computing, waiting for a command, sleeping: the command is stopped with it."""
+    """C193: computing, waiting for a command, sleeping: the command is stopped with it."""
     began = time.monotonic()
     result = code(workspace, text, timeout=1)
     assert not result.ok or "timed out" in result.content

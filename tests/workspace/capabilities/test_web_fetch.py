@@ -180,7 +180,7 @@ def test_pages_above_five_megabytes_are_refused(server, fetch):
 
 @pytest.mark.parametrize("path", ["/silent", "/drip"])
 def test_fetch_has_a_total_timeout(server, fetch, path):
-    """Also with a byte now and then."""
+    """C201: also with a byte now and then."""
     over = threading.Event()
 
     def silent(handler):
@@ -382,7 +382,7 @@ def test_host_with_any_private_address_is_refused(monkeypatch):
 
 
 def test_http_becomes_https(server):
-    """The plain port receives the beginning of TLS."""
+    """C202: the plain port receives the beginning of TLS."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         first: list[bytes] = []
 
