@@ -19,7 +19,6 @@ from tests.template_server import CHATML
 
 SCRIPTS = Path(__file__).parent / "scripts" / "faults"
 TEMPLATE = ChatTemplate(CHATML, {"bos_token": "<s>", "eos_token": "</s>"})
-QUESTION = "Weather in Bern? fault="
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Bern"}}\n</tool_call>'
 RESULT, ANSWER = "weather of Bern", "Rain in Bern."
 

@@ -18,14 +18,6 @@ def refusal(text, old, new, line=None):
     return str(caught.value)
 
 
-# ---------------------------------------------------------- a kept line that reads differently
-
-START = "    def start(self):\n        timeout = {}\n        return connect(timeout)\n"
-CHANGED = START.replace("connect(timeout)", "connect(timeout, retry=True)")
-POOL = "class Pool:\n" + START.format(30)
-LINE = "\n\nclass Line:\n    def start(self):\n        delay = 5\n        return wait(delay)\n"
-
-
 # ------------------------------------------------------- a hint among very many equal places
 
 BLOCK = "begin_here();\n# why it is so\nstep_along();\nfinish_all();\n"

@@ -40,7 +40,7 @@ def test_an_edit_gives_the_expected_bytes(folder):
     "folder", [case for case in CASES if (case / "expected_error").exists()], ids=lambda path: path.name
 )
 def test_rejection_contains_the_expected_messages(folder):
-    """D5: the reason, the lines, the next step."""
+    """D5, C251, D1: the reason, the lines, the next step."""
     with pytest.raises(EditError) as caught:
         run(folder)
     for line in (folder / "expected_error").read_text().splitlines():

@@ -18,10 +18,6 @@ from tests.editing.test_edit_real_text import applied, made
 FILLING = "".join(f"    value_{number} = compute({number})\n" for number in range(300))
 
 
-def patched(text, old, new):
-    return patch_text(text, {"old_text": old, "new_text": new}).text
-
-
 def refusal(text, old, new):
     with pytest.raises(EditError) as caught:
         patch_text(text, {"old_text": old, "new_text": new})
@@ -62,40 +58,6 @@ def test_anchored_change_has_a_note():
     result = patch_text(STYLES, {"old_text": OLD, "new_text": OLD.replace("    */\n", "    -/\n")})
     assert result.matches[0].strictness == "aligned"
     assert "only the changed lines were matched" in result.matches[0].notes[0]
-
-
-CLOSED = """\
-            Shell::Custom(line) => {
-                command.args(&line[1..]);
-                command
-            }
-        }
-    }
-}
-
-/// What is done when a command fails.
-"""
-
-
-OVERLOADS = f"""\
-{FILLING}
-    public Factory createFactory(String pattern) {{
-      return createFactory(new Adapter<>(this, pattern));
-    }}
-
-    public Factory createFactory(int dateStyle, int timeStyle) {{
-      return createFactory(new Adapter<>(this, dateStyle, timeStyle));
-    }}
-"""
-
-
-RECEIVE = """\
-async def receive() -> Message:
-    await opened()
-    body = request.body
-    if isinstance(body, str):
-        encoded = body
-"""
 
 
 TWINS = """\
