@@ -7,9 +7,9 @@ then, and so is either edit; they are counted by themselves, as neither right no
 
 from __future__ import annotations
 
-from adapter.core.text.diffs import changes
-from adapter.editing.matching.normalize import normalized_line
-from adapter.editing.repairs.interpretations import Interpretation, interpretations
+from adapter.core.text.diffs import find_changes
+from adapter.editing.matching.normalize import normalize_line
+from adapter.editing.repairs.interpretations import Interpretation, list_interpretations
 from benchmarks.corruptions import UNSEEN, Case
 
 BLANKS_BY_MODEL = (
@@ -65,7 +65,9 @@ def fits_anew(case: Case) -> bool:
     if len(case.patches) != 1:
         return False
     old, new = (str(case.patches[0][key]) for key in ("old_text", "new_text"))
-    return any(one.old in case.text and one.new not in case.text for one in interpretations(Interpretation(old, new)))
+    return any(
+        one.old in case.text and one.new not in case.text for one in list_interpretations(Interpretation(old, new))
+    )
 
 
 def _is_of_blanks_by_model(case: Case, got: str) -> bool:
@@ -88,7 +90,7 @@ def _fits_elsewhere(case: Case, expected: str, got: str | None) -> bool:
         return False
     lines = case.text.split("\n")
     wanted = _keys(str(case.patches[0]["old_text"]))
-    filled = [(number, key) for number, line in enumerate(lines) if (key := normalized_line(line))]
+    filled = [(number, key) for number, line in enumerate(lines) if (key := normalize_line(line))]
     places = [
         range(filled[at][0], filled[at + len(wanted) - 1][0] + 1)
         for at in range(len(filled) - len(wanted) + 1)
@@ -117,7 +119,7 @@ def _stripped(text: str) -> list[str]:
 
 
 def _changed(text: str, other: str) -> range:
-    found = changes(text.split("\n"), other.split("\n"))
+    found = find_changes(text.split("\n"), other.split("\n"))
     return range(found[0].start, found[-1].end + 1)
 
 
@@ -126,4 +128,4 @@ def _touch(place: range, other: range) -> bool:
 
 
 def _keys(text: str) -> list[str]:
-    return [key for line in text.split("\n") if (key := normalized_line(line))]
+    return [key for line in text.split("\n") if (key := normalize_line(line))]

@@ -145,8 +145,8 @@ def beside_peers(rounds: int) -> None:
     fixtures = [each for each in load_fixtures() if each.family == "qwen3-hermes"]
     readers: dict[str, Callable[[str, str], object]] = {}
     auto, told = (RowParser(RowSettings(tools_column="tools", format=name)) for name in (None, "hermes"))
-    readers["ours, any format"] = lambda text, tools: auto.columns({"text": text, "tools": tools})
-    readers["ours, hermes"] = lambda text, tools: told.columns({"text": text, "tools": tools})
+    readers["ours, any format"] = lambda text, tools: auto.build_columns({"text": text, "tools": tools})
+    readers["ours, hermes"] = lambda text, tools: told.build_columns({"text": text, "tools": tools})
     if (peer := whole_readers([]).get("agent-tool-parser")) is not None:
         readers["agent-tool-parser"] = lambda text, _: peer(text)
     if (vllm := vllm_whole("hermes")) is not None:

@@ -29,7 +29,7 @@ from canitoolcall.results import ParsedToolCall, ParseResult
 
 from adapter.integrations.engines import sglang, vllm
 from adapter.parsing.formats import FORMATS, guess_format
-from adapter.parsing.marker_tables import reasoning_markers
+from adapter.parsing.marker_tables import map_reasoning_markers
 from benchmarks.engines.tokenizers import markers, steps, tokenizer
 
 FOUND = Path(__file__).parent / "engines.json"
@@ -109,7 +109,7 @@ def _reasons(fixture: Fixture) -> bool:
     prompt = fixture.generation_prompt
     if prompt is None:
         return "reasoning" in fixture.tags
-    return any(prompt.rfind(mark) > prompt.rfind(end) for mark, end in reasoning_markers(FORMATS.all).items())
+    return any(prompt.rfind(mark) > prompt.rfind(end) for mark, end in map_reasoning_markers(FORMATS.all).items())
 
 
 def _outcome(fixture: Fixture, message: Any) -> str:

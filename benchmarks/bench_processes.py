@@ -22,7 +22,7 @@ from adapter.core.text.truncate import truncate
 from adapter.tools.operations import RunCommand, RunProgram
 from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.sandbox.program_runner import prepare, run_program
-from adapter.workspace.sandbox.sandbox import ActiveSandbox, Level, SandboxSettings, why_unavailable
+from adapter.workspace.sandbox.sandbox import ActiveSandbox, Level, SandboxSettings, find_unavailable_reason
 from adapter.workspace.sandbox.shell import run_command
 
 OUTPUT_BAR = 1.3
@@ -57,7 +57,7 @@ def main() -> int:
         plain = timed(lambda: drain("true"), 30) * 1_000
         print(f"`true`: {plain:.1f} ms without a supervisor")
         for level, bar in START_BAR_MS.items():
-            if why_unavailable(level) is not None:
+            if find_unavailable_reason(level) is not None:
                 continue
             confinement = ActiveSandbox(SandboxSettings(level), root.path)
             run_command(root, RunCommand("true"), confinement)

@@ -24,7 +24,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from adapter.backends.chat_client import ChatClient, constraint_fields
+from adapter.backends.chat_client import ChatClient, build_constraint_fields
 from adapter.backends.embedded_server import EmbeddedServer, download_builtin_model
 from adapter.backends.endpoint_discovery import find_endpoint
 from adapter.core.events import Json, JsonObject, ToolCall
@@ -107,9 +107,9 @@ def cases(halves: Sequence[str], groups: Sequence[str] = ()) -> Iterator[Case]:
 
 def ask(client: ChatClient, case: Case, way: Way, max_tokens: int = MAX_TOKENS) -> Answered:
     """What a client of `adapter serve` would get."""
-    enforce = partial(constraint_fields, client.endpoint.kind, max_string=MAX_STRING)
+    enforce = partial(build_constraint_fields, client.endpoint.kind, max_string=MAX_STRING)
     options = TranslationOptions(
-        prompt=PromptSettings(format="hermes", own=client.own_prompt().own if way.own else None),
+        prompt=PromptSettings(format="hermes", own=client.discover_own_prompt().own if way.own else None),
         constraints=ConstraintSettings(
             mode=way.constraint, enforce=enforce, waits_for_calls=client.endpoint.kind == "llama.cpp"
         ),
@@ -137,7 +137,7 @@ def ask(client: ChatClient, case: Case, way: Way, max_tokens: int = MAX_TOKENS) 
                 read, written = read + chunk.usage.prompt, written + chunk.usage.written
             if chunk.raw is not None:
                 chunks += answer.feed(chunk.raw)
-        request = answer.next_request()
+        request = answer.begin_next_request()
     chunks += answer.close()
     content, calls, _ = _collect_chunks(chunks)
     made = [{"name": call.name, "arguments": call.arguments} for call in calls]

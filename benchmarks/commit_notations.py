@@ -19,7 +19,7 @@ from random import Random
 from typing import NamedTuple, TypeAlias
 
 from adapter.core.errors import ToolError
-from adapter.core.text.diffs import LineChange, changes
+from adapter.core.text.diffs import LineChange, find_changes
 from adapter.editing.notations.parse_edits import parse_file_edits
 from adapter.tools.operations import PatchFiles
 from adapter.workspace.context import open_context
@@ -111,7 +111,7 @@ def _read(repository: Path, name: str, rows: Sequence[Sequence[str]]) -> Commit 
 def _hunks(before: Sequence[str], after: Sequence[str], context: int) -> Iterator[LineChange]:
     """Yield the changes with ``context`` lines around them, joined where those touch."""
     joined: list[LineChange] = []
-    for change in changes(before, after):
+    for change in find_changes(before, after):
         head = min(context, change.start)
         tail = min(context, len(before) - change.end)
         wide = LineChange(change.start - head, change.end + tail, change.new_start - head, change.new_end + tail)
@@ -124,7 +124,7 @@ def _hunks(before: Sequence[str], after: Sequence[str], context: int) -> Iterato
 
 def _marked(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
     position = 0
-    for change in changes(before, after):
+    for change in find_changes(before, after):
         yield from (" " + line for line in before[position : change.start])
         yield from ("-" + line for line in before[change.start : change.end])
         yield from ("+" + line for line in after[change.new_start : change.new_end])
@@ -223,7 +223,7 @@ def _write_with_omissions(random: Random, before: Sequence[str], after: Sequence
     shown: set[int] = set()
     if random.random() < 0.3:
         shown.update(range(random.randint(2, 6)))
-    for hunk in changes(before, after):
+    for hunk in find_changes(before, after):
         first, last = hunk.new_start - random.randint(1, 4), hunk.new_end + random.randint(1, 4)
         while first > 0 and not after[first].strip():
             first -= 1

@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from adapter.core.text.diffs import LineChange, changes
+from adapter.core.text.diffs import LineChange, find_changes
 from benchmarks.corruptions import Edit, is_telling
 from benchmarks.real_files import LANGUAGES, MAX_BYTES, MIN_BYTES
 
@@ -101,7 +101,7 @@ class Commits:
         before, after = (lines_of(revision.repository, blob) for blob in (revision.before, revision.after))
         if before is None or after is None:
             return None
-        hunks = [hunk for hunk in _near_joined(changes(before, after)) if _is_small(hunk)]
+        hunks = [hunk for hunk in _near_joined(find_changes(before, after)) if _is_small(hunk)]
         if not hunks:
             return None
         hunk = self.random.choice(hunks)

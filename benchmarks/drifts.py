@@ -14,8 +14,8 @@ from typing import TypeAlias
 
 from rapidfuzz.distance import LCSseq
 
-from adapter.core.text.diffs import LineChange, changes
-from adapter.editing.matching.normalize import normalized_line
+from adapter.core.text.diffs import LineChange, find_changes
+from adapter.editing.matching.normalize import normalize_line
 from benchmarks.corruptions import Case, Edit, added_lines, case_of, is_telling
 
 Stands: TypeAlias = dict[int, int]
@@ -33,7 +33,7 @@ def real_drift(random: Random, source: str, old: Sequence[str], new: Sequence[st
     """
     if not 30 <= len(old) <= 1500 or len(new) > 2000:
         return None
-    hunks = changes(old, new)
+    hunks = find_changes(old, new)
     stands = _standing(hunks, len(old))
     for _ in range(20):
         hunk = random.choice(hunks)
@@ -101,11 +101,11 @@ def _made(edit: Edit, new: Sequence[str], place: int | None) -> str | None:
 def _twins(edit: Edit, new: Sequence[str], place: int | None) -> Iterator[int]:
     """Other places of the touched lines around which no less of what is shown stands: nobody could tell."""
     touched = [edit.lines[line] for line in _touched(edit)]
-    shown = [key for line in edit.old if (key := normalized_line(line))]
+    shown = [key for line in edit.old if (key := normalize_line(line))]
 
     def alike(at: int) -> float:
         near = new[max(0, at - edit.before - NEAR) : at + len(touched) + edit.after + NEAR]
-        return LCSseq.similarity(shown, [key for line in near if (key := normalized_line(line))])
+        return LCSseq.similarity(shown, [key for line in near if (key := normalize_line(line))])
 
     for at in range(len(new) - len(touched) + 1):
         is_there = place not in (None, at) and list(new[at : at + len(touched)]) == touched
@@ -153,7 +153,7 @@ def _between_unique(old: Sequence[str], new: Sequence[str]) -> Stands:
 def _without_blanks(compare: Compare) -> Compare:
     def compared(old: Sequence[str], new: Sequence[str]) -> Stands:
         left, right = ([at for at, line in enumerate(lines) if line.strip()] for lines in (old, new))
-        found = compare([normalized_line(old[at]) for at in left], [normalized_line(new[at]) for at in right])
+        found = compare([normalize_line(old[at]) for at in left], [normalize_line(new[at]) for at in right])
         return {left[a]: right[b] for a, b in found.items()}
 
     return compared

@@ -31,7 +31,7 @@ from uuid import uuid4
 
 from adapter.conversation.guardrails.call_history import looks_like_error
 from adapter.core.events import Json, JsonObject
-from adapter.evaluation.scenario import ExecutedCall, NextStep, Scenario, next_step
+from adapter.evaluation.scenario import ExecutedCall, NextStep, Scenario, find_next_step
 from adapter.evaluation.suite_loader import BUILT_IN, load_suite
 from adapter.parsing.parser import parse
 from adapter.prompting.escaping import unescape_control_tokens
@@ -97,7 +97,7 @@ class Model:
         if scenario is None:
             return "I only know the scenarios of this suite."
         made = read_conversation(messages, scenario)
-        step = next_step(scenario, made)
+        step = find_next_step(scenario, made)
         calls = step.calls if isinstance(step, NextStep) else ()
         key: Json = (step.number, len(step.calls)) if isinstance(step, NextStep) else "answer"
         attempt = told.tries.get(key, 0)

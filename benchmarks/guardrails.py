@@ -41,7 +41,7 @@ from adapter.core.events import JsonObject
 from adapter.evaluation.metrics import aggregate_runs, format_percent, format_rate
 from adapter.evaluation.run_log import RunLog
 from adapter.evaluation.runner import MAX_TURNS, AgentHarness, EvalRun, Harness, Sampling, SdkHarness, score_run
-from adapter.evaluation.scenario import ExecutedCall, Scenario, next_step, perform
+from adapter.evaluation.scenario import ExecutedCall, Scenario, find_next_step, perform
 from adapter.evaluation.suite_loader import load_suite, select_scenarios
 from benchmarks.faulty_model import FaultyServer, Mending, model_name
 from benchmarks.mistakes import MISTAKES
@@ -73,7 +73,7 @@ def needed(scenario: Scenario) -> int:
     """Answers of a model that makes no mistake."""
     made, steps = list[ExecutedCall](), 0
     world = scenario.world()
-    while not isinstance(step := next_step(scenario, made), str):
+    while not isinstance(step := find_next_step(scenario, made), str):
         made += [perform(scenario, world, call.name, call.arguments) for call in step.calls]
         steps += 1
     return steps + 1

@@ -81,7 +81,7 @@ def confined(command: Sequence[str], folder: Path, readable: Sequence[Path]) -> 
     if not landlock.abi():
         raise SystemExit("this kernel has no Landlock, and what a model writes is not run without it")
     read = [*SYSTEM, *map(str, readable)]
-    rules = landlock.ruleset(read, [str(folder)], DEVICES, network=False)
+    rules = landlock.build_ruleset(read, [str(folder)], DEVICES, network=False)
     environment = {"PATH": os.defpath, "HOME": str(folder), "TMPDIR": str(folder), "LANG": "C.UTF-8"}
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=folder, env=environment,

@@ -24,7 +24,7 @@ from adapter.parsing.formats import get_format, guess_format
 from adapter.prompting.chat_template import ChatTemplate, ChatTemplateError, render_chat_template
 from adapter.prompting.template_capabilities import ProbeConversation, TemplateCapabilities, probe_template
 from adapter.protocols.conversation_cache import Conversation
-from adapter.protocols.template_messages import template_messages
+from adapter.protocols.template_messages import prepare_template_messages
 from adapter.protocols.tool_definitions import parse_tool_set
 from benchmarks.conversations import CONVERSATIONS, TOKENS, is_held_out, must_show
 
@@ -79,7 +79,9 @@ def ours(fill: Fill, traits: TemplateCapabilities, source: str, name: str) -> st
     """The prompt for a client's request."""
     messages, tools = CONVERSATIONS[name]
     format = get_format(guess_format(None, source) or "hermes")
-    return fill(template_messages(Conversation(messages), traits, format, parse_tool_set(tools)).messages, tools)
+    return fill(
+        prepare_template_messages(Conversation(messages), traits, format, parse_tool_set(tools)).messages, tools
+    )
 
 
 DAY = date.today().strftime("%d %b %Y")  # as llama.cpp says it, in local time

@@ -41,7 +41,7 @@ from adapter.backends.prompt_discovery import PromptDiscoverer
 from adapter.core.events import JsonObject
 from adapter.protocols.guarded_exchange import RetryPolicy
 from adapter.protocols.openai_chat_response import BufferedCompletion
-from adapter.protocols.template_prompt import HttpPost, as_chat, prompt_steps
+from adapter.protocols.template_prompt import HttpPost, convert_to_chat, iter_prompt_steps
 from adapter.protocols.translate import translate_chat_request
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.translation_options import PromptSettings, TranslationOptions
@@ -194,7 +194,7 @@ def own(remembers: bool) -> Callable[[str, JsonObject], JsonObject]:
                 retry_policy=NEVER,
             ),
         )
-        steps = prompt_steps("", request.body)
+        steps = iter_prompt_steps("", request.body)
         step = next(steps)
         try:
             while True:
@@ -205,7 +205,7 @@ def own(remembers: bool) -> Callable[[str, JsonObject], JsonObject]:
             last: HttpPost = stop.value
         answer = get_json(endpoint.root + last.path, last.body, timeout_s=600)
         assert answer is not None
-        completion = as_chat(answer.body)
+        completion = convert_to_chat(answer.body)
         if remembers:
             return read(completion, request)
         return read(completion, replace(request, memory=VerbatimCallCache()))

@@ -46,7 +46,7 @@ from adapter.conversation.message_rendering import Message
 from adapter.conversation.session import SessionLimits
 from adapter.core.errors import ToolError
 from adapter.core.events import JsonObject, ToolResult
-from adapter.dialects import dialect_names
+from adapter.dialects import list_dialect_names
 from adapter.parsing.formats import FORMATS
 from adapter.tools.operations import Question
 from adapter.tools.tool import Tool
@@ -322,7 +322,7 @@ def sample(pid: int, started: float, ours: int) -> Sample:
         int(status["VmRSS"].split()[0]) / 1024,
         len(os.listdir(f"/proc/{pid}/fd")),  # noqa: PTH208
         int(status["Threads"]),
-        len(list(supervisor.descendants(pid))) - ours,
+        len(list(supervisor.find_descendants(pid))) - ours,
     )
 
 
@@ -334,10 +334,10 @@ def run(folder: Path, seconds: float, calls: int, seed: int, every_s: float, soa
         served() as (server, chats),
         answering("identity", lambda: iter([b"a page\n" * 50])) as page,
     ):
-        ours = len(list(supervisor.descendants(os.getpid())))
+        ours = len(list(supervisor.find_descendants(os.getpid())))
         while not stop.is_set() and (time.monotonic() - started < seconds or soak.calls < calls):
             try:
-                work(folder, chance.choice(dialect_names()), chance, page, soak)
+                work(folder, chance.choice(list_dialect_names()), chance, page, soak)
             except Exception:  # noqa: BLE001 - that none escapes is the claim
                 soak.errors.append(traceback.format_exc())
             if time.monotonic() - sampled > every_s:

@@ -33,7 +33,7 @@ from pathlib import Path
 from random import Random
 
 from adapter.core.errors import ToolError
-from adapter.dialects import dialect_names
+from adapter.dialects import list_dialect_names
 from adapter.tools.operations import (
     Copy,
     Delete,
@@ -68,7 +68,7 @@ from adapter.tools.operations import (
 from adapter.tools.operations.permissions import ApprovalRequest
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host import Host
-from adapter.workspace.capabilities.notes import project_folder
+from adapter.workspace.capabilities.notes import find_project_folder
 from benchmarks import stopping
 from benchmarks.naive import check_confined, confine
 from benchmarks.random_calls import World, random_call
@@ -228,7 +228,7 @@ CHANGES: dict[str, Run] = {
     "editor": one(OpenInEditor("arena/d/key"), GoToLine(1), InsertAtCursor("x")),
     "memory, write": one(WriteMemory("d/key", "written\n")),
     "memory, delete": one(DeleteMemory("d/key")),
-    **{f"tools of {name}": any_tool for name in dialect_names()},
+    **{f"tools of {name}": any_tool for name in list_dialect_names()},
 }
 
 
@@ -286,7 +286,7 @@ class Ground:
         self.outside = folder / "outside"
         self.directory = folder / "ws"
         self.state = folder / "state"
-        self.memory = project_folder(os.path.realpath(self.directory), self.state) / "memory"
+        self.memory = find_project_folder(os.path.realpath(self.directory), self.state) / "memory"
         self.folders = [*(self.directory / name for name in FOLDERS), self.memory]
         self.outside.mkdir(parents=True)
         text = f"{CANARY}\ndef canary_text(): ...\n"

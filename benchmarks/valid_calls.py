@@ -28,7 +28,7 @@ from rich.table import Table
 
 from adapter.backends.embedded_server import EmbeddedServer
 from adapter.core.events import Json, JsonObject
-from adapter.grammars.call_layout import call_prefix
+from adapter.grammars.call_layout import find_call_prefix
 from adapter.grammars.constraint_mode import Constraint
 from adapter.parsing.formats import FORMATS
 from tests.engines import ONLY_ASCII, write_random_gguf
@@ -221,7 +221,7 @@ def main() -> None:
     parser.add_argument("--constraint", action="append", choices=MODES, help="default: both")
     parser.add_argument("--show", action="store_true", help="what was wrong with the others")
     options = parser.parse_args()
-    formats = options.format or [name for name in FORMATS if call_prefix(name)]
+    formats = options.format or [name for name in FORMATS if find_call_prefix(name)]
     modes = options.constraint or list(MODES)
     total: dict[Constraint, Counter[str]] = {mode: Counter() for mode in modes}
     table = Table("format", *(f"{mode}: {what}" for mode in modes for what in COLUMNS))

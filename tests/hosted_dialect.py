@@ -37,7 +37,7 @@ from adapter.tools.operations import (
     ViewMemory,
     WriteMemory,
 )
-from adapter.tools.operations.agent_state import Delivery, todo_status
+from adapter.tools.operations.agent_state import Delivery, parse_todo_status
 from adapter.tools.operations.web import DocsMode
 
 
@@ -56,7 +56,7 @@ class Ask(Shown):
     questions: list[dict[str, Any]]
     answers: dict[str, str] = Field(default_factory=dict)
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return AskUser(
             tuple(
                 Question(
@@ -78,8 +78,8 @@ class Todos(Shown):
     naming: ClassVar[ToolMetadata] = ToolMetadata("todos", effect="state")
     todos: list[dict[str, str]]
 
-    def operation(self) -> Operation:
-        return SetTodos(tuple(Todo(one["content"], todo_status(one["status"])) for one in self.todos))
+    def to_operation(self) -> Operation:
+        return SetTodos(tuple(Todo(one["content"], parse_todo_status(one["status"])) for one in self.todos))
 
 
 class Memory(Shown):
@@ -90,7 +90,7 @@ class Memory(Shown):
     path: str | None = None
     content: str = ""
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         match self.command:
             case "write":
                 return WriteMemory(self.path or "", self.content)
@@ -107,7 +107,7 @@ class Skill(ToolClass):
     name: str
     delivery: Delivery = "result"
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return LoadSkill(self.name, self.delivery)
 
     def render(self, outcome: Outcome) -> Rendered:
@@ -120,7 +120,7 @@ class Exit(Shown):
 
     naming: ClassVar[ToolMetadata] = ToolMetadata("exit", effect="state")
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return Finish()
 
 
@@ -130,7 +130,7 @@ class Batch(ToolClass):
     naming: ClassVar[ToolMetadata] = ToolMetadata("batch", effect="state")
     tool_calls: list[dict[str, Any]]
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return RunBatch(tuple(BatchCall(one["tool"], one["parameters"]) for one in self.tool_calls))
 
     def render(self, outcome: Outcome) -> Rendered:
@@ -145,7 +145,7 @@ class Code(ToolClass):
     code: str
     timeout: float = 30.0
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return RunCode(self.code, self.timeout)
 
     def render(self, outcome: Outcome) -> Rendered:
@@ -162,7 +162,7 @@ class Task(Shown):
     model: str | None = None
     cwd: str | None = None
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return RunSubagent(self.prompt, self.kind, "a task", self.model, self.cwd)
 
 
@@ -174,7 +174,7 @@ class Fetch(Shown):
     format: PageFormat = "markdown"
     timeout: float = 30.0
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return FetchPage(self.url, self.format, self.timeout)
 
 
@@ -187,7 +187,7 @@ class Search(Shown):
     allowed: list[str] = Field(default_factory=list)
     blocked: list[str] = Field(default_factory=list)
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return SearchWeb(self.query, self.limit, tuple(self.allowed), tuple(self.blocked))
 
 
@@ -197,7 +197,7 @@ class Resolve(Shown):
     naming: ClassVar[ToolMetadata] = ToolMetadata("resolve", needs="docs")
     name: str
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return FindLibrary(self.name)
 
 
@@ -210,7 +210,7 @@ class Docs(Shown):
     topic: str | None = None
     page: int = 1
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return ReadLibraryDocs(self.id, self.mode, self.topic, self.page)
 
 

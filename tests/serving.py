@@ -49,10 +49,10 @@ def serving_here(upstream: str) -> Iterator[str]:
     """Return the address of a server in a thread of this process, for tests that inspect it."""
     import uvicorn
 
-    from adapter.server.app import ServerSettings, uvicorn_config
+    from adapter.server.app import ServerSettings, build_uvicorn_config
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = uvicorn.Server(uvicorn_config(ServerSettings(f"{upstream}/v1")))
+        server = uvicorn.Server(build_uvicorn_config(ServerSettings(f"{upstream}/v1")))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:

@@ -30,7 +30,7 @@ from adapter.conversation.session import Finished
 from adapter.core.errors import ToolError
 from adapter.core.events import ToolResult
 from adapter.evaluation.runner import EvalRun, score_run
-from adapter.evaluation.scenario import Scenario, next_step
+from adapter.evaluation.scenario import Scenario, find_next_step
 from adapter.protocols.grounding import ground_conversation
 from adapter.protocols.openai_errors import RequestError
 from adapter.protocols.translate import translate_chat_request
@@ -281,7 +281,7 @@ USES = [
         decides=False,
         raises=RuntimeError,
     ),
-    Use(("Host.agents", "Agent.host", "AsyncAgent.host", "Workspace.host", "Workspace.subsession.host"),
+    Use(("Host.agents", "Agent.host", "AsyncAgent.host", "Workspace.host", "Workspace.open_subsession.host"),
         with_host("task", TASK, "maki")("agents", "run"), raises=RuntimeError),
     Use(("Host.search",), with_host("websearch", {"query": "x"}, "maki")("search", "search"), raises=RuntimeError),
     Use(
@@ -531,9 +531,9 @@ def test_a_check_of_a_scenario_returns_a_text(answer):
 
 def test_an_oracle_is_a_generator_that_returns_a_text():
     with pytest.raises(UsageError, match=r"the oracle of 'mine' .* returned None; expected a generator"):
-        next_step(scenario(oracle=lambda: None), [])
+        find_next_step(scenario(oracle=lambda: None), [])
     with pytest.raises(UsageError, match=r"the oracle of 'mine' .* returned None; expected a string"):
-        next_step(scenario(oracle=lambda: (each for each in "")), [])
+        find_next_step(scenario(oracle=lambda: (each for each in "")), [])
 
 
 def test_a_ground_that_answers_wrongly_refuses_the_request():

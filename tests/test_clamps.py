@@ -116,26 +116,26 @@ TOLD: dict[str, Case | str] = {
     "dialects/maki/read_tools.py _first: max(self.offset, 1)": Case(
         "maki", "read", {"path": "long.txt", "offset": 0}, "offset 0 was treated as 1: lines are 1-based"
     ),
-    "dialects/maki/search_tools.py operation: limit=MAX_PATHS": NEWEST,
+    "dialects/maki/search_tools.py to_operation: limit=MAX_PATHS": NEWEST,
     "dialects/promptly/tool_entry.py _truncate: message[:MAX_MESSAGE - 3]": "ends in ...",
-    "dialects/promptly/builtin_tools.py operation: limit=MAX_ENTRIES": Case(
+    "dialects/promptly/builtin_tools.py to_operation: limit=MAX_ENTRIES": Case(
         "promptly", "FindFiles", {"directory": "tree", "name": "f"}, "only the first 500 are shown"
     ),
-    "dialects/proto_cli.py operation: limit=MAX_ENTRIES": Case(
+    "dialects/proto_cli.py to_operation: limit=MAX_ENTRIES": Case(
         "proto", "list_directory", {"path": "wide"}, "entries 1-1000 of 1701; narrow it"
     ),
-    "dialects/proto_cli.py operation: limit=MAX_PATHS": NEWEST._replace(dialect="proto"),
+    "dialects/proto_cli.py to_operation: limit=MAX_PATHS": NEWEST._replace(dialect="proto"),
     "dialects/proxyai/edit_tools.py _shorten_preview: text[:PREVIEW_CHARACTERS - 3]": "the document has previews of about 200 characters",  # noqa: E501
-    "dialects/proxyai/search_tools.py _summary: found.files[:self.limit]": Case(
+    "dialects/proxyai/search_tools.py _describe_matches: found.files[:self.limit]": Case(
         "proxyai", "IntelliJSearch", {"pattern": "f", "outputMode": "files_with_matches"}, "more files)"
     ),
-    "dialects/proxyai/shell_tools.py operation: min(self.timeout, MAX_TIMEOUT_MS)": Case(
+    "dialects/proxyai/shell_tools.py to_operation: min(self.timeout, MAX_TIMEOUT_MS)": Case(
         "proxyai", "Bash", LONG_TIME, "the timeout was reduced to 600000 ms"
     ),
     "dialects/proxyai/web_tools.py render: text[:DOCS_CHARACTERS]": Case(
         "proxyai", "GetLibraryDocs", {"context7CompatibleLibraryID": "/a/b"}, "truncated; pass a topic"
     ),
-    "dialects/proxyai/user_tools.py operation: self.title.split()[:TITLE_WORDS]": Case(
+    "dialects/proxyai/user_tools.py to_operation: self.title.split()[:TITLE_WORDS]": Case(
         "proxyai", "TodoWrite", {"title": "a b c d e", "todos": []}, "the title was truncated to 4 words"
     ),
     "workspace/sandbox/background.py start: "
@@ -148,8 +148,8 @@ TOLD: dict[str, Case | str] = {
     "workspace/capabilities/notes.py _note: names[:MAX_NAMED]": "the message has the number of further notes",
     "workspace/sandbox/deadline.py with_deadline: max(min(operation.timeout_s, clock.remaining), 0.1)": "known",
     "workspace/sandbox/deadline.py with_deadline: min(operation.timeout_s, clock.remaining)": "likewise",
-    "workspace/sandbox/describe_confinement.py session_confinement_note: functions[:MAX_NAMED]": "others are counted",
-    "workspace/sandbox/output.py raw: b''.join(self._tail)[-self._limit:]": "the gap has the number of bytes left out",
+    "workspace/sandbox/describe_confinement.py build_session_confinement_note: functions[:MAX_NAMED]": "others counted",
+    "workspace/sandbox/output.py join_raw: b''.join(self._tail)[-self._limit:]": "the gap states the bytes left out",
     "workspace/changes/text_codec.py _decode_by_guess: data[:_GUESS_BYTES]": "a guessed encoding is noted",
     "workspace/capabilities/planner.py _search: hits[:operation.limit]": "as many as requested",
     "workspace/capabilities/http_providers.py search: min(request.limit, self.most)": Case(
@@ -164,30 +164,30 @@ TOLD: dict[str, Case | str] = {
     "workspace/capabilities/library_docs.py read: text[start:start + PAGE_CHARACTERS]": DOCS,
     "workspace/capabilities/local_search.py search_with_notes: "
     "rank_sections(sections, request.query)[:request.limit]": "as many as requested",
-    "workspace/capabilities/local_search.py _sections: limit=MAX_FILES": Case(
+    "workspace/capabilities/local_search.py _read_sections: limit=MAX_FILES": Case(
         "local", "websearch", {"query": "zebra"}, "only 500 files of **/README* were searched"
     ),
     "workspace/capabilities/notes.py list: limit=MAX_NOTES": "a memory never has more: writing another is refused",
     "workspace/files/symbol_search.py _guess_symbols: line[:MAX_TEXT]": "a declaration begins its line",
-    "workspace/files/symbol_search.py result: min(self.operation.limit, MAX_LIMIT)": Case(
+    "workspace/files/symbol_search.py build_result: min(self.operation.limit, MAX_LIMIT)": Case(
         "proxyai", "IntelliJSearch", {"pattern": "f", "limit": 501}, "limit 501 is out of range; it was reduced to 500"
     ),
     "workspace/files/read_file.py _select_lines: min(last, first + operation.max_lines - 1)": Case(
         "maki", "read", {"path": "many.txt", "limit": 2}, "lines 1-2 of 6000; continue with offset=3"
     ),
-    "workspace/files/read_file.py _line_range: max(start - operation.context_lines, 1)": AROUND,
-    "workspace/files/read_file.py _line_range: min(end + operation.context_lines, total)": AROUND,
+    "workspace/files/read_file.py _find_line_range: max(start - operation.context_lines, 1)": AROUND,
+    "workspace/files/read_file.py _find_line_range: min(end + operation.context_lines, total)": AROUND,
     "workspace/files/read_file.py _cut: cut[:MAX_NAMED_LINES]": "ends in ...",
     "workspace/files/read_file.py _stream_lines: max(start - operation.context_lines, 1)": "the result names its lines",
     "workspace/files/read_file.py _stream_lines: "
     "min(filter(None, (wanted, operation.max_lines)), default=None)": "likewise",
-    "workspace/files/read_file.py _line_bytes: data[final or MAX_TEXT_BYTES:]": "likewise; more lines are noted",
+    "workspace/files/read_file.py _read_lines: data[final or MAX_TEXT_BYTES:]": "likewise; more lines are noted",
     "workspace/files/grep.py _clip: shown[:MAX_LINE_CHARACTERS]": Case(
         "blade", "grep_search", {"pattern": "xxx"}, "x..."
     ),
     "workspace/files/grep.py _search_data: "
     "max(0, (MAX_HITS if self.operation.order == 'newest' else self._max_hits) - self._hit_count)": "counted anyway",
-    "workspace/files/grep.py result: [hit for file in self.files for hit in file.hits][:self._max_hits]": Case(
+    "workspace/files/grep.py build_result: [hit for file in self.files for hit in file.hits][:self._max_hits]": Case(
         "maki", "grep", {"pattern": "line"}, "6000 matches in 1 file, the first 100 are shown"
     ),
     "workspace/files/grep.py _max_hits: min(limit, MAX_HITS)": Case(
@@ -196,7 +196,7 @@ TOLD: dict[str, Case | str] = {
     "workspace/sandbox/shell.py run_command: min(operation.timeout_s, MAX_TIMEOUT_S)": Case(
         "maki", "bash", {"command": "true", "timeout": 700}, "the timeout was reduced to 600 s"
     ),
-    "workspace/capabilities/skills.py _skills_in: paths[:MAX_SKILLS]": Case(
+    "workspace/capabilities/skills.py _load_skills: paths[:MAX_SKILLS]": Case(
         "maki", "skill", {"name": "none"}, "at most 100 are used"
     ),
     "workspace/capabilities/skills.py find_skills: tuple(skills.values())[:MAX_SKILLS]": "likewise",
@@ -208,7 +208,7 @@ TOLD: dict[str, Case | str] = {
         ),
         "the specification of skills allows no more",
     ),
-    "workspace/approval_flow.py _state_changes: names[:MAX_LISTED]": "the others are counted",
+    "workspace/approval_flow.py _describe_state_changes: names[:MAX_LISTED]": "the others are counted",
     "workspace/sandbox/log_slicing.py _clip: line[:MAX_LINE_BYTES - 3]": SLICED._replace(said="0..."),
     "workspace/sandbox/log_slicing.py __init__: maxlen=ENDS": SLICED,
     "workspace/sandbox/log_slicing.py _flush: self._block[cut:cut + MAX_LINE_BYTES + 1]": SLICED._replace(said="0..."),

@@ -13,7 +13,7 @@ from typing import Any, get_args, get_type_hints
 import pytest
 
 from adapter.protocols import anthropic_request, ollama, openai_chat_fields, openai_responses_request
-from adapter.protocols.dropped_fields import FieldHandling, as_header
+from adapter.protocols.dropped_fields import FieldHandling, to_header
 
 PAGE = Path(__file__).parent.parent / "docs" / "serve.md"
 
@@ -93,18 +93,18 @@ def test_every_field_that_an_sdk_knows_is_in_the_table():
 def test_fields_are_handled_as_in_the_table(protocol):
     """Dropped fields are named, passed fields are sent, handled fields are not sent."""
     body: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], "input": "Hi"}
-    plain = set(protocol.as_openai(body, dropped=[]))
+    plain = set(protocol.convert_to_openai(body, dropped=[]))
     for name, fate in protocol.FIELDS.items():
         left_out: list[str] = []
         if fate in ("left out", "passed"):
-            asked = protocol.as_openai({**body, name: "x"}, dropped=left_out)
+            asked = protocol.convert_to_openai({**body, name: "x"}, dropped=left_out)
             assert (name in left_out) is (fate == "left out"), name
             assert (name in asked) is (fate == "passed" or name in plain), name
 
 
 def test_the_header_is_safe_whatever_a_client_names():
     names = ["tool web_search", "tool web_search", "a\r\nset-cookie: x", "é" * 90, *map(str, range(30))]
-    header = as_header(names)
+    header = to_header(names)
     assert header.isascii()
     assert header.isprintable()
     assert header.startswith("tool web_search, a??set-cookie: x, ")

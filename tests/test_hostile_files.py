@@ -147,7 +147,7 @@ def test_tables_with_repeated_columns_are_rejected(tmp_path):
     pa = pytest.importorskip("pyarrow")
     import pyarrow.parquet as pq
 
-    from adapter.integrations.batch.arrow import empty_table_like, iter_batches
+    from adapter.integrations.batch.arrow import build_empty_table, iter_batches
 
     for rows in (1, 0):
         table = pa.Table.from_arrays([pa.array(["x"] * rows)] * 2, names=["text", "text"])
@@ -156,7 +156,7 @@ def test_tables_with_repeated_columns_are_rejected(tmp_path):
             writer.write_table(table)
         for name in ("t.parquet", "t.arrow"):
             with pytest.raises(UsageError, match="more than one column 'text'"):
-                _ = [list(iter_batches(tmp_path / name)), empty_table_like(tmp_path / name)]
+                _ = [list(iter_batches(tmp_path / name)), build_empty_table(tmp_path / name)]
 
 
 def _nulls(pa):
@@ -226,7 +226,7 @@ def test_pages_are_split_in_linear_time(name):
     unit = HOSTILE[name]
 
     def steps(times: int) -> int:
-        return sum(1 for _ in html_text.tokens(unit * times))
+        return sum(1 for _ in html_text.split_tokens(unit * times))
 
     assert steps(4_000) <= 4 * steps(1_000) + 8
 

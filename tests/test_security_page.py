@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from adapter.cli.security_proofs import ATTACKS, prove
-from adapter.workspace.sandbox.sandbox import SandboxSettings, why_unavailable
+from adapter.workspace.sandbox.sandbox import SandboxSettings, find_unavailable_reason
 
 ROOT = Path(__file__).parents[1]
 SANDBOX = "tests/workspace/sandbox/test_sandbox.py"
@@ -167,7 +167,7 @@ def test_proofs_without_a_sandbox_name_failed_claims():
 
 @pytest.mark.parametrize("level", ["bwrap", "landlock"])
 def test_proofs_hold_in_a_sandbox(level):
-    if (gap := why_unavailable(level)) is not None:
+    if (gap := find_unavailable_reason(level)) is not None:
         pytest.skip(f"no {level} here: {gap.why}")
     lost = {proof.row for proof in prove(SandboxSettings(level)) if proof.effect}
     allowed = {"A command changes git's own data, so that git runs something later"} if level == "landlock" else set()

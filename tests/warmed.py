@@ -6,12 +6,12 @@ Patterns are compiled, and tables of markers and tool schemas created, without f
 from __future__ import annotations
 
 from adapter.conversation.guardrails.engine import Guardrails
-from adapter.dialects import dialect_names, get_dialect
+from adapter.dialects import get_dialect, list_dialect_names
 from adapter.parsing.parser import parse
 
 TEXT = 'Hello.\n<tool_call>\n{"name": "read_file", "arguments": {"path": "a"}}\n</tool_call>'
 
-for dialect in dialect_names():
+for dialect in list_dialect_names():
     tools = get_dialect(dialect).tools
     for format in (None, "hermes"):
         for text in (TEXT, "It is done.\n"):

@@ -7,7 +7,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Self
 
 from adapter.agent.base_agent import BaseAgent
-from adapter.agent.response_reader import AgentEvent, ChatModel, ResponseReader, chunks_of
+from adapter.agent.response_reader import AgentEvent, ChatModel, ResponseReader, iter_chunks
 from adapter.conversation.session import AskModel, Finished, RunTools
 from adapter.core.errors import TransportError
 from adapter.core.events import ToolResult
@@ -82,7 +82,7 @@ class Agent(BaseAgent[ChatModel, Approver, Callable[[AgentEvent], None]]):
             while not isinstance(step, Finished):
                 self._observe(step)
                 if isinstance(step, AskModel):
-                    step = self._next_step(self._ask(step))
+                    step = self._take_next_step(self._ask(step))
                 else:
                     results = []
                     for call in step.calls:
@@ -90,7 +90,7 @@ class Agent(BaseAgent[ChatModel, Approver, Callable[[AgentEvent], None]]):
                         self._observe(results[-1])
                     step = self._session.on_tool_results(results)
         except KeyboardInterrupt:
-            step = self._session.on_interrupt(results, self._partial_turn())
+            step = self._session.on_interrupt(results, self._build_partial_turn())
         except TransportError as error:
             self._observe(Finished("failed", str(error)))
             raise
@@ -100,12 +100,12 @@ class Agent(BaseAgent[ChatModel, Approver, Callable[[AgentEvent], None]]):
         self._observe(step)
         return step
 
-    def _partial_turn(self) -> Turn | None:
-        return None if self._answer is None else self._answer.partial_turn()
+    def _build_partial_turn(self) -> Turn | None:
+        return None if self._answer is None else self._answer.build_partial_turn()
 
     def _ask(self, query: AskModel) -> ResponseReader:
         """Query the model once, and return its parsed answer."""
-        self._answer = answer = self._new_answer(query)
+        self._answer = answer = self._create_response_reader(query)
         with closing(self._stream(query)) as chunks:  # type: ignore[type-var]
             for chunk in chunks:
                 answer.feed(chunk)
@@ -115,8 +115,8 @@ class Agent(BaseAgent[ChatModel, Approver, Callable[[AgentEvent], None]]):
         return answer
 
     def _stream(self, query: AskModel) -> Iterator[Chunk]:
-        messages, fields = self.request(query)
+        messages, fields = self.build_request(query)
         if fields and self._client is not None:
             return self._client.stream(messages, stop=self.format.stop_sequences, extra=fields)
-        chunks: Iterator[Chunk] = chunks_of(self._chat.stream, messages, self.format.stop_sequences, "__iter__")
+        chunks: Iterator[Chunk] = iter_chunks(self._chat.stream, messages, self.format.stop_sequences, "__iter__")
         return chunks

@@ -11,7 +11,7 @@ from typing import Protocol, Self, TypeAlias
 
 from adapter.agent.async_callbacks import AsyncCallbacks, call_and_await
 from adapter.agent.base_agent import BaseAgent
-from adapter.agent.response_reader import AgentEvent, ResponseReader, chunks_of
+from adapter.agent.response_reader import AgentEvent, ResponseReader, iter_chunks
 from adapter.backends.async_chat_client import AsyncChatClient
 from adapter.backends.chat_client import ChatClient, Chunk
 from adapter.conversation.message_rendering import Message
@@ -20,7 +20,7 @@ from adapter.core.callbacks import is_async
 from adapter.core.errors import TransportError
 from adapter.core.events import ToolCall, ToolResult
 from adapter.tools.operations.permissions import Approver, AsyncApprover
-from adapter.workspace.approval_flow import cancellable_approvals
+from adapter.workspace.approval_flow import allow_cancelling_approvals
 from adapter.workspace.capabilities.host import Host
 
 
@@ -70,11 +70,11 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
         else:
             self._observe = self._unreported.append
 
-    def _approver(self, approve: Approver | AsyncApprover) -> Approver:
-        return self._callbacks.approver(approve)
+    def _wrap_approver(self, approve: Approver | AsyncApprover) -> Approver:
+        return self._callbacks.wrap_approver(approve)
 
-    def _host(self, host: Host) -> Host:
-        return self._callbacks.host(host)
+    def _wrap_host(self, host: Host) -> Host:
+        return self._callbacks.wrap_host(host)
 
     async def run(self, task: str) -> Finished:
         """Work on ``task`` in a new conversation; see `Agent.run`. Raises TransportError and CancelledError."""
@@ -114,7 +114,7 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
             while not isinstance(step, Finished):
                 await self._report(step)
                 if isinstance(step, AskModel):
-                    step = self._next_step(await self._ask(step))
+                    step = self._take_next_step(await self._ask(step))
                     await self._report()
                 else:
                     results = []
@@ -150,7 +150,7 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
 
     async def _ask(self, query: AskModel) -> ResponseReader:
         """Query the model once, and return its parsed answer."""
-        answer = self._new_answer(query)
+        answer = self._create_response_reader(query)
         async with aclosing(self._stream(query)) as chunks:  # type: ignore[type-var]
             async for chunk in chunks:
                 answer.feed(chunk)
@@ -160,16 +160,16 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
         return answer
 
     def _stream(self, query: AskModel) -> AsyncIterator[Chunk]:
-        messages, fields = self.request(query)
+        messages, fields = self.build_request(query)
         if isinstance(self._chat, ChatClient):
             return AsyncChatClient(self._chat).stream(messages, stop=self.format.stop_sequences, extra=fields)
-        chunks: AsyncIterator[Chunk] = chunks_of(self._chat.stream, messages, self.format.stop_sequences, "__aiter__")
+        chunks: AsyncIterator[Chunk] = iter_chunks(self._chat.stream, messages, self.format.stop_sequences, "__aiter__")
         return chunks
 
     async def _run_to_completion(self, work: Callable[[], object]) -> None:
         """Run ``work`` in a thread. Cancelling refuses a pending approval, including one of a workspace's own approver,
         and waits for the thread, which cannot be stopped."""
-        with cancellable_approvals(self._callbacks.is_cancelled):
+        with allow_cancelling_approvals(self._callbacks.is_cancelled):
             running = asyncio.ensure_future(asyncio.to_thread(work))  # the thread gets a copy of this context
         cancelled: asyncio.CancelledError | None = None
         while not running.done():

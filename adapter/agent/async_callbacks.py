@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-from adapter.core.callbacks import is_async, require_sync, result_error, set_wrapped
+from adapter.core.callbacks import build_result_error, is_async, require_sync, set_wrapped
 from adapter.core.errors import DeniedError, UsageError
 from adapter.tools.operations.permissions import Approver, AsyncApprover
 from adapter.workspace.capabilities.host import METHODS, Host
@@ -50,40 +50,42 @@ class AsyncCallbacks:
         """Return whether `cancel` was called since `begin`."""
         return self._is_cancelled
 
-    def approver(self, approve: Approver | AsyncApprover) -> Approver:
+    def wrap_approver(self, approve: Approver | AsyncApprover) -> Approver:
         """Return an approver that can be called in a thread."""
         if not is_async(approve):
             require_sync(approve, "the approver")
-        return self._plain(approve, "the approver")
+        return self._wrap_callback(approve, "the approver")
 
-    def host(self, host: Host) -> Host:
+    def wrap_host(self, host: Host) -> Host:
         """Return ``host`` with its async functions replaced by plain ones."""
         changes: dict[str, Any] = {
-            name: _PlainMethods(self._plain, getattr(host, name), f"Host.{name}")
+            name: _PlainMethods(self._wrap_callback, getattr(host, name), f"Host.{name}")
             for name, methods in METHODS.items()
             if any(is_async(getattr(getattr(host, name), method, None)) for method in methods)
         }
         if host.events is not None:
-            changes["events"] = self._plain(host.events, "Host.events", is_cancelled=False)
+            changes["events"] = self._wrap_callback(host.events, "Host.events", is_cancelled=False)
         return replace(host, **changes) if changes else host
 
-    def _plain(self, callback: Callable[..., Any], role: str, *, is_cancelled: bool = True) -> Callable[..., Any]:
+    def _wrap_callback(
+        self, callback: Callable[..., Any], role: str, *, is_cancelled: bool = True
+    ) -> Callable[..., Any]:
         """Return a plain function that calls ``callback``. ``is_cancelled``: whether cancelling the agent cancels the
         call. It does for all functions except observers."""
         if not is_async(callback):
             return callback
 
         def call(*args: object, **kwargs: object) -> object:
-            return self._result(partial(callback, *args, **kwargs), role, is_cancelled)
+            return self._await_result(partial(callback, *args, **kwargs), role, is_cancelled)
 
         return set_wrapped(callback, call)
 
-    def _result(self, call: Callable[[], Awaitable[T]], role: str, is_cancelled: bool) -> T:
-        if self._loop is None or not self._loop.is_running() or _running_loop() is self._loop:
+    def _await_result(self, call: Callable[[], Awaitable[T]], role: str, is_cancelled: bool) -> T:
+        if self._loop is None or not self._loop.is_running() or _find_running_loop() is self._loop:
             raise UsageError(f"{role} is async, so it can be awaited only in a thread, during a call to AsyncAgent")
         with self._lock:
             if self._is_cancelled and is_cancelled:
-                raise _cancelled_error()
+                raise _build_cancelled_error()
             future = asyncio.run_coroutine_threadsafe(call_and_await(call, role), self._loop)
             if is_cancelled:
                 self._open.add(future)
@@ -110,16 +112,16 @@ async def call_and_await(call: Callable[[], Awaitable[T] | None], role: str) -> 
     awaited."""
     answer = call()
     if not isinstance(answer, Awaitable):
-        raise result_error(call, role, answer, "a coroutine")
+        raise build_result_error(call, role, answer, "a coroutine")
     return await answer
 
 
-def _running_loop() -> asyncio.AbstractEventLoop | None:
+def _find_running_loop() -> asyncio.AbstractEventLoop | None:
     try:
         return asyncio.get_running_loop()
     except RuntimeError:
         return None
 
 
-def _cancelled_error() -> DeniedError:
+def _build_cancelled_error() -> DeniedError:
     return DeniedError("the run was cancelled before the approval; nothing was done")

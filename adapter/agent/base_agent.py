@@ -12,17 +12,17 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from adapter.agent.prompt_setup import (
-    assist_for,
-    constraint_fields_for,
+    build_constraint_fields,
+    choose_prompt_style,
+    find_assist,
     find_named_values,
     format_from_template,
-    known_files,
+    list_known_files,
     make_template_chat,
-    prompt_style_for,
     validate_prompt_mode,
 )
 from adapter.agent.response_reader import AgentEvent, ResponseReader
-from adapter.backends.chat_client_check import as_chat_client
+from adapter.backends.chat_client_check import find_chat_client
 from adapter.backends.control_token_discovery import format_with_control_tokens
 from adapter.backends.template_chat import TemplateChat
 from adapter.conversation.guardrails.engine import NO_STEPS, Guardrails
@@ -44,7 +44,7 @@ from adapter.parsing.formats import get_format, guess_format, resolve_format
 from adapter.parsing.parse_policy import APPROVED
 from adapter.parsing.parser import Parser, parse
 from adapter.prompting.intent.assist import AssistSettings
-from adapter.prompting.system_prompt import new_prompt_session, system_prompt
+from adapter.prompting.system_prompt import create_prompt_session, system_prompt
 from adapter.prompting.tool_shortlist import ToolShortlist, UserRequest, shortlist_tools
 from adapter.tools.call_resolution import is_valid
 from adapter.tools.operations.permissions import ApprovalRequest, Approver
@@ -164,16 +164,16 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
                 Workspace(
                     workspace,
                     dialect or "blade",
-                    approve or "ask" if isinstance(approve, str | None) else self._approver(approve),
+                    approve or "ask" if isinstance(approve, str | None) else self._wrap_approver(approve),
                     state=state,
                     tools=tools,
-                    host=host and self._host(host),
+                    host=host and self._wrap_host(host),
                 )
             )
         try:
             check_steps(self._steps, self.workspace.tools)
             # A server must be queried for its chat template and the size of its model.
-            needs_server = chat is None or as_chat_client(chat) is not None
+            needs_server = chat is None or find_chat_client(chat) is not None
             if self._connects_at_once or not needs_server:
                 self._connect()
         except BaseException:
@@ -184,11 +184,11 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         """Replace the observer, which is called with every event."""
         self._observe = wrap_observer(observer, "the observer")
 
-    def _approver(self, approve: ApproverT) -> Approver:
+    def _wrap_approver(self, approve: ApproverT) -> Approver:
         """Return ``approve`` as an approver for the workspace."""
         return approve  # type: ignore[return-value]  # a `Workspace` refuses an async one
 
-    def _host(self, host: Host) -> Host:
+    def _wrap_host(self, host: Host) -> Host:
         """Return ``host`` as a host for the workspace."""
         return host
 
@@ -205,7 +205,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
     def resume(self, message: str, answers: Sequence[tuple[Turn, Sequence[ToolResult]]]) -> None:
         """Add an earlier message and its answers to the conversation, without querying the model or running calls."""
         if self._session is None:
-            self._session = self._new_session(message)
+            self._session = self._create_session(message)
         self._session.resume(message, answers)
 
     def _connect(self) -> None:
@@ -217,7 +217,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
 
         base_url, model = self._address
         chat = self._resources.enter_context(ChatClient(find_endpoint(base_url), model))
-        own_prompt = chat.own_prompt() if self._prompt != "words" else None
+        own_prompt = chat.discover_own_prompt() if self._prompt != "words" else None
         guessed = own_prompt.format_of(chat.model) if own_prompt is not None else guess_format(chat.model)
         self._configure(chat, guessed, chat.context().tokens)
 
@@ -226,22 +226,22 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
     ) -> None:
         format, style, system, limits = self._requested_settings
         self._chat: ChatT | ChatClient = chat
-        self._client = as_chat_client(chat)
+        self._client = find_chat_client(chat)
         self.format = format_with_control_tokens(chat, format or guessed or "hermes")
         tools, self._reply = self.workspace.tools, None
         if self._constraint == "prefer":
             tools, self._reply = add_reply_tool(tools)
         self._own = make_template_chat(chat, tools, self.format, self._prompt)
         if self._client is not None and not (self._own or style or system):
-            self._assist = assist_for(self._client, self._guide, self._constraint)
+            self._assist = find_assist(self._client, self._guide, self._constraint)
             self._constraint = self._constraint if self._assist is None else None
         # An assisted model can neither discuss a result nor decide whether the task is done.
         self.limits = limits or SessionLimits(context_tokens=context_tokens, tool_turns=1 if self._assist else None)
-        style = style or ("native" if self._own else prompt_style_for(self._constraint))
+        style = style or ("native" if self._own else choose_prompt_style(self._constraint))
         self.system = system or system_prompt(
-            self.workspace.dialect, self.format, style, tools=tools, session=new_prompt_session()
+            self.workspace.dialect, self.format, style, tools=tools, session=create_prompt_session()
         )
-        self._free_fields, self._constraint_fields = constraint_fields_for(
+        self._free_fields, self._constraint_fields = build_constraint_fields(
             chat, self._constraint, self.workspace.tools, self.format.name, self._reply
         )
         self._is_constrained = self._constraint in ("prefer", "required")
@@ -254,9 +254,9 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         if self._shortlist is None:
             return
         shown = add_reply_tool(self._shortlist.shown)[0] if self._reply else self._shortlist.shown
-        style = self._requested_settings[1] or ("native" if self._own else prompt_style_for(self._constraint))
+        style = self._requested_settings[1] or ("native" if self._own else choose_prompt_style(self._constraint))
         self.system = system_prompt(
-            self.workspace.dialect, self.format, style, tools=shown, session=new_prompt_session()
+            self.workspace.dialect, self.format, style, tools=shown, session=create_prompt_session()
         )
         if self._own is not None:
             self._own = TemplateChat(shown, self.format, self._own.own)
@@ -269,10 +269,10 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
     def _start(self, task: str) -> AskModel:
         check_types("Agent", task=(task, str))
         self._is_first_turn, self._message = True, task
-        self._session = self._new_session(task)
+        self._session = self._create_session(task)
         return self._session.start(task)
 
-    def _new_session(self, task: str) -> Session:
+    def _create_session(self, task: str) -> Session:
         self._shorten_tools(task)
         self._is_constrained = self._constraint in ("prefer", "required")
         shows_calls, rails = self._own is not None, self.guardrails
@@ -298,14 +298,14 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         self._is_first_turn, self._message = True, message
         return self._start(message) if self._session is None else self._session.send(message)
 
-    def _new_answer(self, query: AskModel) -> ResponseReader:
+    def _create_response_reader(self, query: AskModel) -> ResponseReader:
         tools, turn = self._tools, str(query.number)
         self._assisted_request = self._build_assisted_request(query)
         self._is_first_turn = False
         format = resolve_format(self.format.name)
         if self._reply is not None:
             return ResponseReader(ReplyParser(tools, self._reply, turn=turn, format=format), self._observe)
-        prompt = self._generation_prompt()
+        prompt = self._find_generation_prompt()
         parser = Parser(format, tools, turn=turn, policy=APPROVED, generation_prompt=prompt)
         return ResponseReader(parser, self._observe, self._is_flood)
 
@@ -317,7 +317,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         is_repeated = not turn.invalid and repeats_text(text, 2 if turn.calls else 4)
         return is_repeated or self._session.is_flood(turn.calls)
 
-    def _generation_prompt(self) -> str | None:
+    def _find_generation_prompt(self) -> str | None:
         """Return the end of the prompt, which may open a reasoning block. Return "" if a call is enforced, or None if
         the prompt is unknown."""
         if self._assisted_request is not None:
@@ -326,7 +326,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             return None
         return "" if self._is_constrained else self._own.own.traits.generation_prompt
 
-    def _next_step(self, answer: ResponseReader) -> AskModel | RunTools | Finished:
+    def _take_next_step(self, answer: ResponseReader) -> AskModel | RunTools | Finished:
         assert self._session is not None
         if self._assisted_request is not None:
             self._complete_calls(answer)
@@ -359,23 +359,23 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             return is_tried and not any(is_valid(call, self.workspace.tools) for call in turn.calls)
         if not isinstance(step, AskModel) or self._client is None or self._constraint == "off":
             return False
-        from adapter.backends.constraint_fields import constraint_fields, words_fields
+        from adapter.backends.constraint_fields import build_constraint_fields, build_words_fields
         from adapter.backends.small_model_check import is_inventive
 
         tools = ToolSet([self._tools[name] for name in step.held_to if name in self._tools])
         self._constraint_fields = {}
         if step.in_words and not turn.reasoning:
-            self._constraint_fields = words_fields(self._client.endpoint.kind)
+            self._constraint_fields = build_words_fields(self._client.endpoint.kind)
         if tools:
             is_small = is_inventive(self._client.endpoint, self._client.model)
             choices = find_named_values(self._session.past, tools, is_small=is_small) if self._session else {}
             with suppress(UsageError):  # the grammar is too large or empty, so do not constrain
-                self._constraint_fields = constraint_fields(
+                self._constraint_fields = build_constraint_fields(
                     self._client.endpoint.kind, tools, choices, format=self.format.name
                 )
         return bool(self._constraint_fields)
 
-    def request(self, query: AskModel) -> tuple[Sequence[Message], JsonObject]:
+    def build_request(self, query: AskModel) -> tuple[Sequence[Message], JsonObject]:
         """Return the messages and the additional fields of the request for ``query``. Only a `ChatClient` supports
         additional fields."""
         if self._assisted_request is not None:
@@ -383,21 +383,21 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             body.pop("stop", None)
             return body.pop("messages"), body
         fields = self._constraint_fields if self._is_constrained else self._free_fields
-        return (query.messages, fields) if self._own is None else self._own.request(query.messages, fields)
+        return (query.messages, fields) if self._own is None else self._own.build_request(query.messages, fields)
 
     def _build_assisted_request(self, query: AskModel) -> TranslatedRequest | None:
         """Build the request for a model too small to choose tools, as `adapter serve` does."""
         if self._assist is None or self._client is None:
             return None
-        from adapter.backends.constraint_fields import constraint_fields
+        from adapter.backends.constraint_fields import build_constraint_fields
         from adapter.protocols.translate import translate_chat_request
         from adapter.protocols.translation_options import ConstraintSettings, PromptSettings, TranslationOptions
 
         tools = [tool.to_openai() for tool in self.workspace.tools.values()]
         messages = [dict(message) for message in query.messages if message["role"] != "system"]
-        enforce = partial(constraint_fields, self._client.endpoint.kind)
+        enforce = partial(build_constraint_fields, self._client.endpoint.kind)
         choice = "auto" if self._is_first_turn else "none"
-        settings = replace(self._assist, known_paths=known_files(self.workspace) if self._is_first_turn else ())
+        settings = replace(self._assist, known_paths=list_known_files(self.workspace) if self._is_first_turn else ())
         return translate_chat_request(
             {"messages": messages, "tools": tools, "tool_choice": choice, "max_tokens": MAX_CALL_TOKENS},
             TranslationOptions(

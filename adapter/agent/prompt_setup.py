@@ -8,17 +8,17 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from adapter.backends.chat_client_check import as_chat_client
+from adapter.backends.chat_client_check import find_chat_client
 from adapter.backends.template_chat import TemplateChat
 from adapter.conversation.guardrails.call_history import CallHistory
-from adapter.conversation.guardrails.file_requests import find_unused_values, has_changed, lines_of_result
+from adapter.conversation.guardrails.file_requests import find_unused_values, has_changed, list_result_lines
 from adapter.core.errors import ToolError, UsageError
 from adapter.core.events import JsonObject
 from adapter.grammars.constraint_mode import Constraint
 from adapter.grammars.schema_ir import Choices
 from adapter.parsing.format import Format
 from adapter.prompting.intent.assist import AssistSettings
-from adapter.prompting.intent.bm25 import PATHS, stem, stems, value_kinds_of
+from adapter.prompting.intent.bm25 import PATHS, find_value_kinds, stem_word, stem_words
 from adapter.prompting.intent.text_values import find_paths, find_quoted, find_runs
 from adapter.prompting.system_prompt import Style
 from adapter.protocols.template_prompt import PROMPT_MODES
@@ -36,12 +36,12 @@ MAX_ITEM_WORDS = 3
 """Maximum number of words of a list item that is added."""
 _OPENS = (":", "{", "[", "(")
 """Ends of lines that begin a block, whose end is the place for an addition."""
-_ADDS = frozenset(map(stem, ("add", "append", "insert")))
+_ADDS = frozenset(map(stem_word, ("add", "append", "insert")))
 MAX_KNOWN_FILES = 2_000
 """Maximum number of paths in the workspace that are listed for a very small model."""
 
 
-def prompt_style_for(constraint: Constraint | None) -> Style:
+def choose_prompt_style(constraint: Constraint | None) -> Style:
     """Return the style of the prompt. If calls are enforced, the prompt contains no example, because small models copy
     the values in an example."""
     return "bare" if constraint in ("prefer", "required") else "compact"
@@ -56,8 +56,8 @@ def validate_prompt_mode(prompt: str) -> None:
 def format_from_template(chat: object, prompt: str) -> str | None:
     """Return the format derived from the model's chat template, if no known format fits the template. Otherwise return
     None."""
-    client = as_chat_client(chat)
-    detected = client.own_prompt().recognized if client is not None and prompt != "words" else None
+    client = find_chat_client(chat)
+    detected = client.discover_own_prompt().recognized if client is not None and prompt != "words" else None
     return detected.format if detected is not None and detected.by == "template" else None
 
 
@@ -68,8 +68,8 @@ def make_template_chat(chat: object, tools: ToolSet, format: str | Format, promp
     Raises UsageError for ``own`` if the template cannot be used.
     """
     validate_prompt_mode(prompt)
-    client = as_chat_client(chat)
-    own_prompt = client.own_prompt() if client is not None and prompt != "words" else None
+    client = find_chat_client(chat)
+    own_prompt = client.discover_own_prompt() if client is not None and prompt != "words" else None
     if prompt == "own" and (own_prompt is None or own_prompt.own is None):
         why = own_prompt.explanation if own_prompt else "chat must be a ChatClient"
         raise UsageError(f"the model's own chat template cannot be used: {why}")
@@ -78,7 +78,7 @@ def make_template_chat(chat: object, tools: ToolSet, format: str | Format, promp
     )
 
 
-def known_files(workspace: Workspace) -> Sequence[str]:
+def list_known_files(workspace: Workspace) -> Sequence[str]:
     """Return the paths of a workspace's files. The assistance looks for these paths in requests."""
     with suppress(ToolError):
         listed = workspace.read(Glob("**/*", limit=MAX_KNOWN_FILES))
@@ -86,7 +86,7 @@ def known_files(workspace: Workspace) -> Sequence[str]:
     return ()
 
 
-def assist_for(client: ChatClient, guide: str, constraint: Constraint | None) -> AssistSettings | None:
+def find_assist(client: ChatClient, guide: str, constraint: Constraint | None) -> AssistSettings | None:
     """Return the assistance for the model of ``client``, or None if the model needs no assistance.
 
     If there is a constraint, the model is assisted only if ``constraint`` is "required" and ``guide`` is "on".
@@ -95,26 +95,26 @@ def assist_for(client: ChatClient, guide: str, constraint: Constraint | None) ->
 
     if constraint is not None:
         return AssistSettings(threshold=False) if (guide, constraint) == ("on", "required") else None
-    return SmallModelCheck(client.endpoint, guide).assists_for(client.model if client.endpoint.kind == "ollama" else "")
+    return SmallModelCheck(client.endpoint, guide).find_assist(client.model if client.endpoint.kind == "ollama" else "")
 
 
-def constraint_fields_for(
+def build_constraint_fields(
     chat: object, constraint: Constraint | None, tools: ToolSet, format: str, reply: Tool | None
 ) -> tuple[JsonObject, JsonObject]:
     """Return the request fields for an unconstrained answer, and the request fields for an answer constrained to a
     call."""
     if constraint in (None, "off"):
         return {}, {}
-    if (client := as_chat_client(chat)) is None:
+    if (client := find_chat_client(chat)) is None:
         raise UsageError(f"constraint={constraint!r} requires a ChatClient, got {type(chat).__name__}")
-    from adapter.backends.constraint_fields import constraint_fields
+    from adapter.backends.constraint_fields import build_constraint_fields
 
     kind = client.endpoint.kind
-    constrained = constraint_fields(kind, tools, format=format, reply=reply)
+    constrained = build_constraint_fields(kind, tools, format=format, reply=reply)
     free: JsonObject = {}
     if constraint == "arguments":
         with suppress(UsageError):  # the grammar is too large or empty, so do not constrain
-            free = constraint_fields(kind, tools, format=format, waits=True)
+            free = build_constraint_fields(kind, tools, format=format, waits=True)
     return free, constrained
 
 
@@ -139,7 +139,7 @@ def find_named_values(past: CallHistory, tools: ToolSet, *, is_small: bool = Fal
     choices: dict[tuple[str, str] | str, Sequence[str]] = {}
     for tool in tools.values():
         for name, schema in tool.properties.items():
-            if paths and (value_kinds_of(name, schema) & PATHS or name in (*SOURCE, *DESTINATION)):
+            if paths and (find_value_kinds(name, schema) & PATHS or name in (*SOURCE, *DESTINATION)):
                 choices[tool.name, name] = paths
             elif is_small and len(texts) == 2 and name in (*OLD_TEXT, *NEW_TEXT):
                 choices[tool.name, name] = texts[:1] if name in OLD_TEXT else texts[1:]
@@ -154,7 +154,7 @@ def _new_items(lines: Sequence[str], request: str) -> list[str]:
     """Return the last item of a list, followed by a new one with words of a request that adds something; empty if
     ``lines`` are not only this item."""
     lead = _lead(lines[0]) if len(lines) == 1 else ""
-    if not lead.strip() or _ADDS.isdisjoint(stems(request)):
+    if not lead.strip() or _ADDS.isdisjoint(stem_words(request)):
         return []
     return [f"{lines[0]}\n{lead}{words}" for words in find_runs(request, MAX_ITEM_WORDS)]
 
@@ -171,11 +171,11 @@ def _lines_of(path: str, past: CallHistory) -> list[str]:
     results = [
         call.result for call in past.calls if call.ok and not call.changes and path in map(str, call.arguments.values())
     ]
-    lines = {line: None for result in results for line in lines_of_result(result)}
-    known = [line for line in lines if stems(line)]
-    asked = stems(past.request.replace(path, ""))
+    lines = {line: None for result in results for line in list_result_lines(result)}
+    known = [line for line in lines if stem_words(line)]
+    asked = stem_words(past.request.replace(path, ""))
     if _ADDS.isdisjoint(asked):
-        known = [line.strip() for line in known if not set(asked).isdisjoint(stems(line))] or known
+        known = [line.strip() for line in known if not set(asked).isdisjoint(stem_words(line))] or known
     else:
         leads = [*map(_lead, known), None]
         known = [line for line, lead, after in zip(known, leads, leads[1:], strict=False) if lead != after]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from adapter.backends.stream_chunks import Chunk
 from adapter.conversation.message_rendering import Message
 from adapter.conversation.session import AskModel, Finished, RunTools
-from adapter.core.callbacks import result_error
+from adapter.core.callbacks import build_result_error
 from adapter.core.errors import UsageError
 from adapter.core.events import Event, ReasoningDelta, ToolCall, ToolResult
 from adapter.core.text.string_builder import StringBuilder
@@ -90,7 +90,7 @@ class ResponseReader:
         """The calls so far."""
         return [event for event in self._events if isinstance(event, ToolCall)]
 
-    def partial_turn(self) -> Turn:
+    def build_partial_turn(self) -> Turn:
         """Return the part of a stopped answer that has been received, without reporting it to the observer."""
         return Turn.from_events([*self._events, *self._parser.close("incomplete")])
 
@@ -102,13 +102,13 @@ class ResponseReader:
             self._observe(event)
 
 
-def chunks_of(stream: Callable[..., Any], messages: Sequence[Message], stop: Sequence[str], method: str) -> Any:
+def iter_chunks(stream: Callable[..., Any], messages: Sequence[Message], stop: Sequence[str], method: str) -> Any:
     """Return an iterator of the model's chunks. ``method``: ``__iter__`` or ``__aiter__``. Raises UsageError if
     ``stream`` returns an object without this method."""
     chunks = stream(messages, stop=stop)
     if not hasattr(type(chunks), method) or isinstance(chunks, str):
         expected = "an iterator of Chunk" if method == "__iter__" else "an async iterator of Chunk"
-        raise result_error(
+        raise build_result_error(
             stream, "the chat", chunks, f"{expected} (`Agent` uses an iterator, `AsyncAgent` an async one)"
         )
     return chunks

@@ -25,7 +25,7 @@ from adapter.core import package_data
 from adapter.core.callbacks import require_sync, wrap_tool_observer
 from adapter.core.errors import ToolError, TransportError
 from adapter.prompting.escaping import unescape_control_tokens
-from adapter.prompting.system_prompt import Style, new_prompt_session, system_prompt
+from adapter.prompting.system_prompt import Style, create_prompt_session, system_prompt
 from adapter.tools.operations import AgentReport, RunSubagent
 from adapter.tools.operations.permissions import Approver
 from adapter.workspace import Workspace
@@ -59,10 +59,11 @@ class AgentKind:
     aliases: tuple[str, ...] = ()
 
 
-def built_in_kinds() -> tuple[AgentKind, ...]:
+def list_built_in_kinds() -> tuple[AgentKind, ...]:
     """Return the kinds ``research`` and ``general``. The names that ProxyAI uses for these kinds are aliases."""
     texts = {
-        name: (package_data.data_folder("prompts") / "agents" / f"{name}.md").read_text("utf-8") for name in _SUMMARIES
+        name: (package_data.find_data_folder("prompts") / "agents" / f"{name}.md").read_text("utf-8")
+        for name in _SUMMARIES
     }
     return (
         AgentKind("research", _SUMMARIES["research"], texts["research"], read_only=True, aliases=("explore", "plan")),
@@ -104,7 +105,7 @@ class SubagentRunner:
         observe: Callable[[RunSubagent, AgentEvent], None] | None = None,
     ) -> None:
         self._chat, self._format, self._style, self._prompt = chat, format, style, prompt
-        self._kinds = {kind.name: kind for kind in (*built_in_kinds(), *kinds)}
+        self._kinds = {kind.name: kind for kind in (*list_built_in_kinds(), *kinds)}
         self._models, self._formats = dict(models or {}), dict(formats or {})
         self._limits = limits or SessionLimits()
         self._max_depth, self._max_total = max_depth, max_total
@@ -123,16 +124,16 @@ class SubagentRunner:
 
     def run(self, task: RunSubagent, workspace: Workspace) -> AgentReport:
         """Work on ``task``. Raises ToolError if the sub-agent cannot start or the model server fails."""
-        kind = self._kind(task.kind)
+        kind = self._find_kind(task.kind)
         chat, notes = self._select_chat(task.model)
         number = self._count()
         began = time.monotonic()
         tokens: list[int] = []
         recording = None if self._record is None else self._record(number, Path(workspace.root, task.cwd or ""))
         events = None if recording is None else recording.record_host_event
-        host = replace(workspace.host, agents=self._nested_runner(), questions=None, editor=None, events=events)
-        with self._slots, workspace.subsession(host=host, read_only=kind.read_only, cwd=task.cwd) as part:
-            agent = self._agent(part, chat, kind, self._formats.get(task.model or "", self._format))
+        host = replace(workspace.host, agents=self._create_nested_runner(), questions=None, editor=None, events=events)
+        with self._slots, workspace.open_subsession(host=host, read_only=kind.read_only, cwd=task.cwd) as part:
+            agent = self._create_agent(part, chat, kind, self._formats.get(task.model or "", self._format))
             if recording is not None:
                 part.wrap_approver(recording.wrap_approver)
                 recording.begin(agent, task.prompt, approve=part.mode)
@@ -156,18 +157,18 @@ class SubagentRunner:
             raise KeyboardInterrupt
         seconds = time.monotonic() - began
         total = sum(tokens) if tokens else None
-        return AgentReport(kind.name, task.description, task.prompt, _output(done), seconds, total, notes)
+        return AgentReport(kind.name, task.description, task.prompt, _get_output(done), seconds, total, notes)
 
-    def _agent(self, part: Workspace, chat: ChatModel, kind: AgentKind, format: str) -> Agent:
+    def _create_agent(self, part: Workspace, chat: ChatModel, kind: AgentKind, format: str) -> Agent:
         known = format_with_control_tokens(chat, format)
         own = make_template_chat(chat, part.tools, known, "words" if self._style else self._prompt)
         style = self._style or ("native" if own else "compact")
-        system = system_prompt(part.dialect, known, style, tools=part.tools, session=new_prompt_session())
+        system = system_prompt(part.dialect, known, style, tools=part.tools, session=create_prompt_session())
         system = "\n".join(text for text in (system, kind.instructions) if text)
         prompt = "own" if own else "words"
         return Agent(part, chat, format=format, system=system, prompt=prompt, limits=self._limits)
 
-    def _kind(self, name: str) -> AgentKind:
+    def _find_kind(self, name: str) -> AgentKind:
         normalized = name.strip().casefold()
         for kind in self._kinds.values():
             if normalized in (kind.name.casefold(), *(alias.casefold() for alias in kind.aliases)):
@@ -193,7 +194,7 @@ class SubagentRunner:
             self._started += 1
             return self._started
 
-    def _nested_runner(self) -> SubagentRunner | None:
+    def _create_nested_runner(self) -> SubagentRunner | None:
         """Return the runner for nested sub-agents, or None if they are not allowed."""
         return _NestedRunner(self) if self._depth < self._max_depth else None
 
@@ -213,7 +214,7 @@ class _NestedRunner(SubagentRunner):
         return self._parent._count()
 
 
-def _output(done: Finished) -> str:
+def _get_output(done: Finished) -> str:
     content = unescape_control_tokens(done.content.strip()) or "(no response)"
     return content if done.reason in ("answered", "exited", "finished") else f"{content}\n({REASONS[done.reason]})"
 

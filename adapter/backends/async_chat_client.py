@@ -14,7 +14,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, TypeAlias
 
 from adapter.backends.chat_client import ChatClient, Chunk, Message
-from adapter.backends.classify_sdk_errors import is_dropped, sdk_errors
+from adapter.backends.classify_sdk_errors import is_dropped, list_sdk_errors
 from adapter.backends.stream_chunks import INCOMPLETE, parse_chunk
 from adapter.core.events import Json, JsonObject
 from adapter.protocols.template_prompt import streams_lines
@@ -39,12 +39,12 @@ class AsyncChatClient:
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
         fields = ({"stop": list(stop)} if stop else {}) | (extra or {})
-        body = await asyncio.to_thread(self._chat.body, messages, fields)
+        body = await asyncio.to_thread(self._chat.build_body, messages, fields)
         http = DefaultAsyncHttpxClient(trust_env=not self._chat.endpoint.is_local)
-        async with AsyncOpenAI(**self._chat.sdk_settings(), http_client=http) as client:
+        async with AsyncOpenAI(**self._chat.build_sdk_settings(), http_client=http) as client:
             response, first = await self._open_with_retries(client, body)
             try:
-                async with aclosing(self._chunks(response, first)) as chunks:
+                async with aclosing(self._read_chunks(response, first)) as chunks:
                     async for chunk in chunks:
                         yield chunk
             finally:
@@ -56,14 +56,14 @@ class AsyncChatClient:
 
         try:
             return await AsyncRetrying(**self._chat.retry_settings())(self._open, client, body)
-        except sdk_errors() as error:
+        except list_sdk_errors() as error:
             raise await asyncio.to_thread(self._chat.to_transport_error, error) from error
 
     async def _open(self, client: AsyncOpenAI, body: JsonObject) -> tuple[_Events, Json]:
         from openai import AsyncStream
         from openai.types.chat import ChatCompletionChunk
 
-        url, sent = await asyncio.to_thread(self._chat.request, body)
+        url, sent = await asyncio.to_thread(self._chat.build_request, body)
         kind = AsyncStream[ChatCompletionChunk]
         stream = await client.post(url, body=sent, cast_to=ChatCompletionChunk, stream=True, stream_cls=kind)
         response: _Events = _AsyncLines(stream) if streams_lines(body) else stream
@@ -73,23 +73,23 @@ class AsyncChatClient:
             await response.close()
             raise
 
-    async def _chunks(self, response: _Events, first: Json) -> AsyncGenerator[Chunk, None]:
+    async def _read_chunks(self, response: _Events, first: Json) -> AsyncGenerator[Chunk, None]:
         self._chat.check_first_event(first, response.response.headers)
         is_finished, event = False, first
         while event is not None:
             chunk = parse_chunk(event)
             is_finished = is_finished or chunk.finish_reason is not None
             yield chunk
-            event = await self._next_event(response)
+            event = await self._read_event(response)
         if not is_finished:
             yield Chunk("", finish_reason=INCOMPLETE)
 
-    async def _next_event(self, response: _Events) -> Json:
+    async def _read_event(self, response: _Events) -> Json:
         """Return the next event, or None at the end of the stream. A dropped connection also counts as the end, because
         the partial answer is still useful."""
         try:
             return await anext(response, None)
-        except sdk_errors() as error:
+        except list_sdk_errors() as error:
             if is_dropped(error):
                 return None
             raise await asyncio.to_thread(self._chat.to_transport_error, error) from error

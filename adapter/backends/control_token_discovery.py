@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from adapter.core.events import Json
 from adapter.parsing.format import Format
 from adapter.parsing.formats import get_format
-from adapter.prompting.escaping import added_control_tokens, with_control_tokens
+from adapter.prompting.escaping import select_added_control_tokens, with_control_tokens
 
 if TYPE_CHECKING:
     from adapter.backends.endpoint_discovery import Endpoint
@@ -55,7 +55,7 @@ def discover_control_tokens(endpoint: Endpoint, process: TemplateWorker | None, 
         source = props.get("chat_template")
         texts = list(dict.fromkeys(_BRACKETED.findall(source)))[:MAX_LOOKUPS] if isinstance(source, str) else []
         tokens += _select_control_tokens(texts, endpoint)
-    return added_control_tokens(tokens)
+    return select_added_control_tokens(tokens)
 
 
 def _select_control_tokens(texts: list[str], endpoint: Endpoint) -> list[str]:

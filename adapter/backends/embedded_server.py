@@ -75,7 +75,7 @@ class EmbeddedServer:
         return self._endpoint
 
     def __enter__(self) -> Self:
-        path = gguf_path(self.weights)
+        path = find_gguf(self.weights)
         if not is_available():
             raise TransportError(f"The embedded engine is not installed. Install it with: {INSTALL}")
         import xllamacpp
@@ -118,7 +118,7 @@ class EmbeddedServer:
         self._endpoint = None
 
 
-def gguf_path(reference: Path | str) -> Path:
+def find_gguf(reference: Path | str) -> Path:
     """Return the path of a GGUF file. Raises UsageError if it is missing or not a GGUF file."""
     path = Path(reference).expanduser()
     if path.is_file():

@@ -67,7 +67,7 @@ class Endpoint:
     @property
     def display_url(self) -> str:
         """The base URL without its password, for messages."""
-        return without_password(self.base_url)
+        return remove_password(self.base_url)
 
     @property
     def is_local(self) -> bool:
@@ -107,7 +107,7 @@ def _parse_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address |
     return getattr(address, "ipv4_mapped", None) or address
 
 
-def api_key_for(endpoint: Endpoint) -> str | None:
+def find_api_key(endpoint: Endpoint) -> str | None:
     """Return ``OPENAI_API_KEY``, or None for a server on this machine, which must never get the user's key."""
     return None if endpoint.is_local else os.environ.get("OPENAI_API_KEY") or None
 
@@ -134,7 +134,7 @@ def find_endpoint(
     """
     requested = base_url or environ.get("OPENAI_BASE_URL")
     if requested:
-        url = api_url(requested)
+        url = build_api_url(requested)
         if kind := detect_server_kind(url):
             return Endpoint(url, kind)
         source = "" if base_url else " (from OPENAI_BASE_URL)"
@@ -144,13 +144,13 @@ def find_endpoint(
                 f"{name!r}{source} is not a URL, and no server answers at {url}; expected a URL like "
                 "http://127.0.0.1:8080/v1"
             )
-        raise TransportError(f"Nothing answers at {without_password(url)}{source}. {START_ONE}, or give another URL.")
+        raise TransportError(f"Nothing answers at {remove_password(url)}{source}. {START_ONE}, or give another URL.")
     # OLLAMA_HOST is often set only for the server, so it is tried but not required.
     hosts = [f"http://127.0.0.1:{port}" for port in ports]
     if "OLLAMA_HOST" in environ:
-        hosts.insert(0, ollama_url(environ["OLLAMA_HOST"]))
+        hosts.insert(0, parse_ollama_host(environ["OLLAMA_HOST"]))
     for host in hosts:
-        url = api_url(host)
+        url = build_api_url(host)
         if kind := detect_server_kind(url):
             return Endpoint(url, kind)
     tried = ", ".join(f"{port} {name}" for port, name in ports.items())
@@ -161,7 +161,7 @@ _HOST = re.compile(r"[\w.:%-]+")
 """A host name, in any alphabet, or an IP address."""
 
 
-def api_url(url: str) -> str:
+def build_api_url(url: str) -> str:
     """Normalize a URL entered by a user to the base URL of the OpenAI-compatible API."""
     url = url.strip().strip("\"'")
     try:
@@ -171,17 +171,17 @@ def api_url(url: str) -> str:
     except ValueError:  # an unclosed bracket, an invalid port
         is_address = False
     if not is_address:
-        raise UsageError(f"invalid server URL {without_password(url)!r}; expected a URL like http://127.0.0.1:8080/v1")
+        raise UsageError(f"invalid server URL {remove_password(url)!r}; expected a URL like http://127.0.0.1:8080/v1")
     # Accept the URL of a request, and the URL of Ollama's own API.
     path = re.sub(r"/(chat/completions|completions|models|api(/chat)?)$", "", parts.path.rstrip("/"))
     return f"{parts.scheme}://{parts.netloc}{path or '/v1'}"
 
 
-def without_password(url: str) -> str:
+def remove_password(url: str) -> str:
     return re.sub(r"://[^/@\s]*@", "://", url)
 
 
-def ollama_url(host: str) -> str:
+def parse_ollama_host(host: str) -> str:
     """Parse ``OLLAMA_HOST`` as Ollama's envconfig does, and return the server's address.
 
     ``host``: a host, a port (``:11434``), both, a bare IPv6 address, or a URL. A URL without a port has its scheme's
@@ -239,7 +239,7 @@ def get_json(url: str, body: Json = None, *, timeout_s: float = QUERY_TIMEOUT_S)
 
     The user's key is sent, unless the server is on this machine.
     """
-    parts, key = urlsplit(url), api_key_for(Endpoint(url))
+    parts, key = urlsplit(url), find_api_key(Endpoint(url))
     headers = {"Accept": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
     connect = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     connection = connect(parts.hostname or "", parts.port, timeout=timeout_s)
@@ -255,17 +255,17 @@ def get_json(url: str, body: Json = None, *, timeout_s: float = QUERY_TIMEOUT_S)
     return HttpAnswer(response.status, response.getheader("Server", ""), read_json_or_none(text))
 
 
-def json_object(answer: HttpAnswer | None) -> JsonObject:
+def parse_json_object(answer: HttpAnswer | None) -> JsonObject:
     """Return the JSON object of a successful answer, or an empty object."""
     return answer.body if answer is not None and answer.status == 200 and isinstance(answer.body, dict) else {}
 
 
 def get_object(url: str, body: Json = None, *, timeout_s: float = QUERY_TIMEOUT_S) -> JsonObject:
     """Send a request like `get_json`. Return the JSON object of an answer with status 200, or an empty object."""
-    return json_object(get_json(url, body, timeout_s=timeout_s))
+    return parse_json_object(get_json(url, body, timeout_s=timeout_s))
 
 
-def model_ids(endpoint: Endpoint) -> list[str]:
+def list_model_ids(endpoint: Endpoint) -> list[str]:
     """Return the names of the models that a server lists."""
     entries = get_object(f"{endpoint.base_url}/models").get("data")
     return [
@@ -275,9 +275,9 @@ def model_ids(endpoint: Endpoint) -> list[str]:
     ]
 
 
-def first_model(endpoint: Endpoint) -> str:
+def find_first_model(endpoint: Endpoint) -> str:
     """Return the name of the first model that a server lists, or ""."""
-    return next(iter(model_ids(endpoint)), "")
+    return next(iter(list_model_ids(endpoint)), "")
 
 
 def count_tokens(text: str, endpoint: Endpoint) -> int:

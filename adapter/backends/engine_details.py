@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from adapter.backends.endpoint_discovery import Endpoint, Kind, get_object
 from adapter.backends.profiles import Model
-from adapter.backends.small_model_check import parameter_count
+from adapter.backends.small_model_check import query_parameter_count
 from adapter.core.events import JsonObject
 from adapter.protocols.model_descriptions import ModelDescription
 
@@ -51,21 +51,21 @@ class EngineDetails:
     parameters: int | None
 
 
-def engine_details(endpoint: Endpoint, model: Model) -> EngineDetails:
+def query_engine_details(endpoint: Endpoint, model: Model) -> EngineDetails:
     """Query the server about ``model``. The family is the name of a public model family, without the rest of the
     model's name."""
-    family, quantization = _reported_model(endpoint, model.name)
+    family, quantization = _query_reported_model(endpoint, model.name)
     names = (model.file, model.name, family)
     return EngineDetails(
         endpoint.kind,
-        _version(endpoint),
-        next((found for name in names if (found := public_family(name))), family),
+        _query_version(endpoint),
+        next((found for name in names if (found := find_public_family(name))), family),
         normalize_quantization(quantization) or ModelDescription(model.file or model.name).quantization,
-        parameter_count(endpoint, model.name),
+        query_parameter_count(endpoint, model.name),
     )
 
 
-def public_family(name: str) -> str:
+def find_public_family(name: str) -> str:
     """Return the public model family in the name of a model or file, or ""."""
     match = _FAMILY.search(name.replace("\\", "/").rpartition("/")[2])
     return match[0].lower().replace("_", "-") if match else ""
@@ -78,7 +78,7 @@ def normalize_quantization(name: str) -> str:
     return short + _SIZES[size[1].lower()] if size else short
 
 
-def _version(endpoint: Endpoint) -> str:
+def _query_version(endpoint: Endpoint) -> str:
     if endpoint.kind not in _VERSION_PATHS:
         return ""
     path, key = _VERSION_PATHS[endpoint.kind]
@@ -89,22 +89,22 @@ def _version(endpoint: Endpoint) -> str:
     return version
 
 
-def _reported_model(endpoint: Endpoint, name: str) -> tuple[str, str]:
+def _query_reported_model(endpoint: Endpoint, name: str) -> tuple[str, str]:
     """Return the family and the quantization that the server reports."""
     match endpoint.kind:
         case "llama.cpp":
             return "", str(get_object(f"{endpoint.root}/props").get("model_ftype") or "")
         case "ollama":
             details = get_object(f"{endpoint.root}/api/show", {"model": name}).get("details")
-            return _texts(details if isinstance(details, dict) else {}, "family", "quantization_level")
+            return _get_texts(details if isinstance(details, dict) else {}, "family", "quantization_level")
         case "lmstudio":
             listed = get_object(f"{endpoint.root}/api/v0/models").get("data")
             entries = [each for each in (listed if isinstance(listed, list) else []) if isinstance(each, dict)]
-            return _texts(next((each for each in entries if each.get("id") == name), {}), "arch", "quantization")
+            return _get_texts(next((each for each in entries if each.get("id") == name), {}), "arch", "quantization")
         case _:
             return "", ""
 
 
-def _texts(entry: JsonObject, *keys: str) -> tuple[str, str]:
+def _get_texts(entry: JsonObject, *keys: str) -> tuple[str, str]:
     first, second = (str(entry.get(key) or "") for key in keys)
     return first, second

@@ -32,7 +32,7 @@ class NativeToolsChat:
         names: dict[int, str] = {}
         arguments: dict[int, str] = {}
         for chunk in self._chat.stream(messages, stop=stop, extra={"tools": self._tools}):
-            for index, function in _functions(chunk.raw or {}):
+            for index, function in _list_functions(chunk.raw or {}):
                 names.setdefault(index, str(function.get("name") or ""))
                 piece = function.get("arguments") or ""
                 text = piece if isinstance(piece, str) else json.dumps(piece)
@@ -60,7 +60,7 @@ class NativeToolsChat:
 _REASONS = {"tool_calls": "stop", "function_call": "stop"}
 
 
-def _functions(raw: JsonObject) -> Iterator[tuple[int, JsonObject]]:
+def _list_functions(raw: JsonObject) -> Iterator[tuple[int, JsonObject]]:
     """Yield the index and function of each partial call in a server's event."""
     for choice in raw.get("choices") or ():
         delta = choice.get("delta") if isinstance(choice, dict) else None

@@ -16,7 +16,7 @@ from pathlib import Path, PurePath
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from adapter.backends.endpoint_discovery import Endpoint, get_object, model_ids
+from adapter.backends.endpoint_discovery import Endpoint, get_object, list_model_ids
 from adapter.core.arguments import check_types
 from adapter.core.bounded_parsing import parse_toml
 from adapter.core.errors import UsageError
@@ -87,12 +87,12 @@ class Profile(_ProfileTable):
         use = self.use
         return CallingSetup(format, use.style, use.constraint, use.native, use.own, use.reasoning_budget)
 
-    def summary(self) -> str:
+    def describe(self) -> str:
         """Describe the profile in one line."""
         score = f"{self.after.right} of {self.after.tasks} right, the server alone {self.before.right}"
         return f"profile of {self.model.name}: {self.setup.name} ({score})"
 
-    def staleness(self, model: Model) -> tuple[str, ...]:
+    def list_staleness_reasons(self, model: Model) -> tuple[str, ...]:
         """Return the reasons why the profile may not apply to ``model``, the model that the server is now running."""
         reasons = []
         if self.model.file and model.file and self.model.file != model.file:
@@ -106,16 +106,16 @@ class Profile(_ProfileTable):
         return tuple(reasons)
 
 
-def folder(environ: Mapping[str, str] = os.environ) -> Path:
+def find_folder(environ: Mapping[str, str] = os.environ) -> Path:
     """Return the folder that contains the profiles."""
     config = environ.get("XDG_CONFIG_HOME") or str(Path(environ.get("HOME", "~")).expanduser() / ".config")
     return Path(config) / "toolcall-adapter" / "profiles"
 
 
-def path_of(model: str) -> Path:
+def build_path(model: str) -> Path:
     """Return the path of a model's profile."""
     name = re.sub(r"[^\w.-]+", "_", model).strip("._") or "model"
-    return folder() / f"{name}.toml"
+    return find_folder() / f"{name}.toml"
 
 
 def save(profile: Profile, path: Path) -> None:
@@ -123,7 +123,7 @@ def save(profile: Profile, path: Path) -> None:
     written."""
     lines = [
         "# Made by `adapter probe`; ignore it with --profile none.",
-        *_tables(profile.model_dump(exclude_none=True)),
+        *_format_tables(profile.model_dump(exclude_none=True)),
     ]
     new = path.with_name(f".{path.name}.new")
     try:
@@ -134,7 +134,7 @@ def save(profile: Profile, path: Path) -> None:
         raise UsageError(f"cannot write {path}: {error.strerror}. Choose another path.") from error
 
 
-def _tables(values: Mapping[str, Json]) -> Iterator[str]:
+def _format_tables(values: Mapping[str, Json]) -> Iterator[str]:
     """Yield lines of TOML: first plain values, then tables. JSON strings, numbers and booleans are valid TOML if DEL is
     escaped."""
     for key, value in values.items():
@@ -143,7 +143,7 @@ def _tables(values: Mapping[str, Json]) -> Iterator[str]:
             yield f"{key} = {text}"
     for key, value in values.items():
         if isinstance(value, dict):
-            yield from ("", f"[{key}]", *_tables(value))
+            yield from ("", f"[{key}]", *_format_tables(value))
 
 
 def load(path: Path) -> Profile:
@@ -162,15 +162,15 @@ def find_profile(name: str) -> Profile:
     """Read the profile at the path ``name``, or the profile of the model ``name``. If neither exists, raises
     UsageError, which lists the existing profiles."""
     check_types("profile", name=(name, str))
-    for path in (Path(name), path_of(name)):
+    for path in (Path(name), build_path(name)):
         with suppress(OSError):  # the name is too long for a file
             if path.is_file():
                 return load(path)
-    present = ", ".join(sorted(path.stem for path in folder().glob("*.toml"))) or "none"
+    present = ", ".join(sorted(path.stem for path in find_folder().glob("*.toml"))) or "none"
     raise UsageError(f"unknown profile {name!r}; existing profiles: {present}. Create one with `adapter probe`.")
 
 
-def model_of(endpoint: Endpoint, name: str) -> Model:
+def query_model(endpoint: Endpoint, name: str) -> Model:
     """Query the server about the model ``name``. llama.cpp ignores the name, as it has only one model."""
     model = Model(name=name, server=endpoint.kind, base_url=endpoint.display_url)
     if endpoint.kind == "llama.cpp":
@@ -186,9 +186,9 @@ def model_of(endpoint: Endpoint, name: str) -> Model:
     return model
 
 
-def template_of(endpoint: Endpoint) -> str | None:
+def query_template(endpoint: Endpoint) -> str | None:
     """Return the model's chat template in Jinja, or None if the server does not report it."""
-    template = _llama_cpp_props(endpoint).get("chat_template")
+    template = _query_llama_cpp_props(endpoint).get("chat_template")
     return template if isinstance(template, str) else None
 
 
@@ -197,12 +197,12 @@ def takes_tools(endpoint: Endpoint) -> bool | None:
 
     llama.cpp drops ``tools`` silently if the template does not support them.
     """
-    caps = _llama_cpp_props(endpoint).get("chat_template_caps")
+    caps = _query_llama_cpp_props(endpoint).get("chat_template_caps")
     supported = caps.get("supports_tools") if isinstance(caps, dict) else None
     return supported if isinstance(supported, bool) else None
 
 
-def _llama_cpp_props(endpoint: Endpoint) -> JsonObject:
+def _query_llama_cpp_props(endpoint: Endpoint) -> JsonObject:
     return get_object(f"{endpoint.root}/props") if endpoint.kind == "llama.cpp" else {}
 
 
@@ -216,7 +216,7 @@ def validate_profile_name(choice: str) -> None:
         find_profile(choice)
 
 
-def active_profile(choice: str, model: Model) -> tuple[Profile | None, list[str]]:
+def find_active_profile(choice: str, model: Model) -> tuple[Profile | None, list[str]]:
     """Return the profile for ``model``, or None, and notes for the user.
 
     ``auto`` selects the profile made for this model, unless a different model now has the same name. ``none`` selects
@@ -226,25 +226,27 @@ def active_profile(choice: str, model: Model) -> tuple[Profile | None, list[str]
         return None, []
     if choice != "auto":
         profile = find_profile(choice)
-        return profile, [profile.summary(), *_staleness_notes(profile, model)]
+        return profile, [profile.describe(), *_list_staleness_notes(profile, model)]
     try:
-        profile = load(path_of(model.name))
+        profile = load(build_path(model.name))
     except UsageError as error:
-        return None, [f"{error}; the profile is not used"] if path_of(model.name).is_file() else []
+        return None, [f"{error}; the profile is not used"] if build_path(model.name).is_file() else []
     if (profile.model.name, profile.model.server) != (model.name, model.server):
         return None, []
-    reasons = profile.staleness(model)
+    reasons = profile.list_staleness_reasons(model)
     if any("version" not in reason for reason in reasons):
         return None, [f"the profile of {model.name} is not used: {'; '.join(reasons)}. Renew it: adapter probe"]
-    return profile, [profile.summary(), *_staleness_notes(profile, model)]
+    return profile, [profile.describe(), *_list_staleness_notes(profile, model)]
 
 
-def _staleness_notes(profile: Profile, model: Model) -> list[str]:
-    reasons = profile.staleness(model)
+def _list_staleness_notes(profile: Profile, model: Model) -> list[str]:
+    reasons = profile.list_staleness_reasons(model)
     return [f"the profile may be outdated: {'; '.join(reasons)}. Renew it: adapter probe"] if reasons else []
 
 
-def setup_lookup(choice: str, endpoint: Endpoint) -> tuple[Callable[[str], CallingSetup | None] | None, list[str]]:
+def build_setup_lookup(
+    choice: str, endpoint: Endpoint
+) -> tuple[Callable[[str], CallingSetup | None] | None, list[str]]:
     """Return a function that maps the model's name in a request to the model's setup, and notes for the user. The
     function knows all models of ``endpoint``; it is None if no profile may be used.
 
@@ -252,15 +254,15 @@ def setup_lookup(choice: str, endpoint: Endpoint) -> tuple[Callable[[str], Calli
     """
     if choice == "none":
         return None, []
-    names = model_ids(endpoint)
+    names = list_model_ids(endpoint)
     if choice != "auto":
-        profile, notes = active_profile(choice, model_of(endpoint, names[0] if names else ""))
+        profile, notes = find_active_profile(choice, query_model(endpoint, names[0] if names else ""))
         return (lambda _: profile.setup if profile else None), notes
     setups: dict[str, CallingSetup] = {}
     all_notes: list[str] = []
     for name in names:
-        if path_of(name).is_file():
-            profile, notes = active_profile(choice, model_of(endpoint, name))
+        if build_path(name).is_file():
+            profile, notes = find_active_profile(choice, query_model(endpoint, name))
             all_notes += notes
             if profile is not None:
                 setups[name] = profile.setup

@@ -12,7 +12,14 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from adapter.backends.context_size import LOADING_S
-from adapter.backends.endpoint_discovery import MAX_MODELS, Endpoint, HttpAnswer, get_json, get_object, json_object
+from adapter.backends.endpoint_discovery import (
+    MAX_MODELS,
+    Endpoint,
+    HttpAnswer,
+    get_json,
+    get_object,
+    parse_json_object,
+)
 from adapter.backends.template_detection import detect_format
 from adapter.backends.template_files import TemplateWorker
 from adapter.core.events import Json, JsonObject
@@ -22,7 +29,7 @@ from adapter.prompting.deriving.format_detection import DetectedFormat
 from adapter.prompting.template_capabilities import CAREFUL, TOOLS, TemplateCapabilities, probe_template
 from adapter.protocols.conversation_cache import Conversation
 from adapter.protocols.ollama import render_request
-from adapter.protocols.template_messages import template_messages, template_tool_definitions
+from adapter.protocols.template_messages import prepare_template_messages, prepare_tool_definitions
 from adapter.protocols.template_prompt import TemplatePrompt
 from adapter.tools.tool import ToolSet
 
@@ -89,11 +96,11 @@ class PromptDiscoverer:
 
     def _find(self, model: str) -> PromptDiscovery:
         if self.template is not None:
-            return _by_template(self.endpoint, self.template)
+            return _discover_by_template(self.endpoint, self.template)
         finders: Mapping[str, Callable[[Endpoint, str], PromptDiscovery]] = {
-            "llama.cpp": _by_llama_cpp,
-            "ollama": _by_ollama,
-            "vllm": _by_vllm,
+            "llama.cpp": _discover_by_llama_cpp,
+            "ollama": _discover_by_ollama,
+            "vllm": _discover_by_vllm,
         }
         find = finders.get(self.endpoint.kind)
         if find is None:
@@ -103,7 +110,7 @@ class PromptDiscoverer:
         return find(self.endpoint, model)
 
 
-def _by_template(endpoint: Endpoint, process: TemplateWorker) -> PromptDiscovery:
+def _discover_by_template(endpoint: Endpoint, process: TemplateWorker) -> PromptDiscovery:
     def fill(messages: Sequence[JsonObject], tools: Sequence[Json]) -> str | None:
         try:
             return process.render(messages, tools)
@@ -113,13 +120,13 @@ def _by_template(endpoint: Endpoint, process: TemplateWorker) -> PromptDiscovery
     source, bos = process.template.source, process.template.tokens.get("bos_token", "")
     traits = probe_capabilities(fill)
     if traits is None:
-        return PromptDiscovery(None, f"in words: {_why_not(process)}", source)
+        return PromptDiscovery(None, f"in words: {_explain_failure(process)}", source)
     return PromptDiscovery(
         TemplatePrompt("template", traits, bos, endpoint.kind), "the model's own, by the named template", source
     )
 
 
-def _why_not(process: TemplateWorker) -> str:
+def _explain_failure(process: TemplateWorker) -> str:
     """Explain why the user's template cannot be used."""
     try:
         process.render([{"role": "user", "content": "Hello"}], TOOLS)
@@ -128,7 +135,7 @@ def _why_not(process: TemplateWorker) -> str:
     return "the named template does not support tools"
 
 
-def _by_llama_cpp(endpoint: Endpoint, _model: str) -> PromptDiscovery:
+def _discover_by_llama_cpp(endpoint: Endpoint, _model: str) -> PromptDiscovery:
     props = get_object(f"{endpoint.root}/props")
     if not isinstance(props.get("chat_template"), str):
         return PromptDiscovery(None, "in words: llama.cpp does not show its template yet", is_final=False)
@@ -141,7 +148,7 @@ def _by_llama_cpp(endpoint: Endpoint, _model: str) -> PromptDiscovery:
     def fill(messages: Sequence[JsonObject], tools: Sequence[Json]) -> str | None:
         request = {"messages": list(messages), "tools": list(tools), "reasoning_format": "none"}
         answers.append(get_json(f"{endpoint.root}/apply-template", request, timeout_s=PROBE_TIMEOUT_S))
-        prompt = json_object(answers[-1]).get("prompt")
+        prompt = parse_json_object(answers[-1]).get("prompt")
         return prompt if isinstance(prompt, str) else None
 
     traits = probe_capabilities(fill)
@@ -156,7 +163,7 @@ def _by_llama_cpp(endpoint: Endpoint, _model: str) -> PromptDiscovery:
     )
 
 
-def _by_ollama(endpoint: Endpoint, model: str) -> PromptDiscovery:
+def _discover_by_ollama(endpoint: Endpoint, model: str) -> PromptDiscovery:
     version = str(get_object(f"{endpoint.root}/api/version").get("version") or "")
     numbers = [int(each) for each in version.split(".")[:2] if each.isdigit()]
     if numbers < OLLAMA_VERSION:
@@ -169,7 +176,7 @@ def _by_ollama(endpoint: Endpoint, model: str) -> PromptDiscovery:
         # An older Ollama would answer the request, so limit the answer to one token.
         answer = get_json(f"{endpoint.root}/api/chat", {**request, "options": {"num_predict": 1}}, timeout_s=LOADING_S)
         is_final = is_final and answer is not None and answer.status in (200, 400)
-        info = json_object(answer).get("_debug_info")
+        info = parse_json_object(answer).get("_debug_info")
         prompt = info.get("rendered_template") if isinstance(info, dict) else None
         shows_prompts = shows_prompts and not (answer is not None and answer.status == 200 and prompt is None)
         return prompt if isinstance(prompt, str) else None
@@ -182,7 +189,7 @@ def _by_ollama(endpoint: Endpoint, model: str) -> PromptDiscovery:
     return PromptDiscovery(TemplatePrompt("ollama", traits), "the model's own, by Ollama's template")
 
 
-def _by_vllm(endpoint: Endpoint, model: str) -> PromptDiscovery:
+def _discover_by_vllm(endpoint: Endpoint, model: str) -> PromptDiscovery:
     request: JsonObject = {"model": model, "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 1}
     without = _count_prompt_tokens(endpoint, request)
     with_tools = _count_prompt_tokens(endpoint, {**request, "tools": TOOLS, "tool_choice": "none"})
@@ -224,13 +231,13 @@ def probe_capabilities(fill: Fill) -> TemplateCapabilities | None:
 def render_system_prompt(process: TemplateWorker, system: str, ask: str, tools: ToolSet) -> tuple[str, str]:
     """Render the prompt for the question ``ask`` at the start of a conversation, with ``tools`` and without tools.
     Raises ChatTemplateError if the template rejects the conversation or does not support tools."""
-    found = _by_template(Endpoint(""), process)
+    found = _discover_by_template(Endpoint(""), process)
     if found.own is None:
         raise ChatTemplateError(found.explanation.removeprefix("in words: "))
     messages: list[Json] = [{"role": "system", "content": system}, {"role": "user", "content": ask}]
     format = get_format(detect_format(process.template).format or "hermes")
-    prepared = template_messages(Conversation(messages), found.own.traits, format, tools).messages
-    return process.render(prepared, template_tool_definitions([], tools, format)), process.render(prepared)
+    prepared = prepare_template_messages(Conversation(messages), found.own.traits, format, tools).messages
+    return process.render(prepared, prepare_tool_definitions([], tools, format)), process.render(prepared)
 
 
 def _count_prompt_tokens(endpoint: Endpoint, request: JsonObject) -> int:

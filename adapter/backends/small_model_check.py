@@ -28,20 +28,20 @@ class SmallModelCheck:
         self._known: dict[str, AssistSettings | None] = {}
         self._lock = threading.Lock()
 
-    def assists_for(self, model: str) -> AssistSettings | None:
+    def find_assist(self, model: str) -> AssistSettings | None:
         """Return the assistance for ``model``, or None if the model needs no assistance. Queries the server on the
         first call."""
         if self._mode != "auto":
             return AssistSettings() if self._mode == "on" else None
         with self._lock:
             if model not in self._known:
-                count = parameter_count(self._endpoint, model)
+                count = query_parameter_count(self._endpoint, model)
                 if len(self._known) >= MAX_MODELS:
                     self._known.clear()
                 self._known[model] = AssistSettings() if count is not None and count <= SMALL else None
             return self._known[model]
 
-    def explanation(self, model: str) -> str:
+    def explain(self, model: str) -> str:
         """Explain to the user why the model is assisted."""
         why = "requested" if self._mode == "on" else f"the server reports that {model or 'its model'} is small"
         return f"guided: {why}, so the request's words select the call (--guide off leaves that to the model)"
@@ -49,11 +49,11 @@ class SmallModelCheck:
 
 def is_inventive(endpoint: Endpoint, model: str) -> bool:
     """Return whether the server reports a model so small that it invents the values of an enforced call."""
-    count = parameter_count(endpoint, model)
+    count = query_parameter_count(endpoint, model)
     return count is not None and count <= INVENTIVE
 
 
-def parameter_count(endpoint: Endpoint, model: str) -> int | None:
+def query_parameter_count(endpoint: Endpoint, model: str) -> int | None:
     """Return the number of parameters of ``model``, or None if its server does not report it."""
     count: Json = None
     with suppress(KeyError, IndexError, TypeError):

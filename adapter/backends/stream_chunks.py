@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.core.events import Json, JsonObject
-from adapter.protocols.template_prompt import as_chat
+from adapter.protocols.template_prompt import convert_to_chat
 from adapter.protocols.usage import Usage, parse_usage
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def parse_chunk(event: ChatCompletionChunk | JsonObject) -> Chunk:
     raw: JsonObject = event if isinstance(event, dict) else {}
     if hasattr(event, "model_dump"):
         raw = event.model_dump(exclude_unset=True, warnings=False)
-    raw = as_chat(raw)
+    raw = convert_to_chat(raw)
     choices = raw.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
     delta = choice.get("delta")
@@ -43,16 +43,21 @@ def parse_chunk(event: ChatCompletionChunk | JsonObject) -> Chunk:
     # reasoning_content: llama.cpp, vLLM, SGLang and DeepSeek; reasoning: OpenRouter and newer vLLM.
     reasoning = delta.get("reasoning_content") or delta.get("reasoning")
     return Chunk(
-        _text(delta.get("content")), _text(reasoning), choice.get("finish_reason"), raw, parse_usage(raw), _reading(raw)
+        _get_text(delta.get("content")),
+        _get_text(reasoning),
+        choice.get("finish_reason"),
+        raw,
+        parse_usage(raw),
+        _parse_progress(raw),
     )
 
 
-def _reading(raw: JsonObject) -> tuple[int, int] | None:
+def _parse_progress(raw: JsonObject) -> tuple[int, int] | None:
     """Return the processed and total tokens of llama.cpp's ``prompt_progress``. Cached tokens count as processed."""
     progress = raw.get("prompt_progress")
     done, total = (progress.get("processed"), progress.get("total")) if isinstance(progress, dict) else (None, None)
     return (done, total) if isinstance(done, int) and isinstance(total, int) else None
 
 
-def _text(value: Json) -> str:
+def _get_text(value: Json) -> str:
     return value if isinstance(value, str) else ""

@@ -13,7 +13,7 @@ from adapter.core.events import Json, JsonObject
 from adapter.parsing.format import Format
 from adapter.parsing.formats import get_format
 from adapter.protocols.conversation_cache import Conversation
-from adapter.protocols.template_messages import template_messages, template_tool_definitions
+from adapter.protocols.template_messages import prepare_template_messages, prepare_tool_definitions
 from adapter.protocols.template_prompt import TemplatePrompt, with_template_marks
 from adapter.tools.tool import ToolSet
 
@@ -25,15 +25,17 @@ class TemplateChat:
     def __init__(self, tools: ToolSet, format: str | Format, own: TemplatePrompt) -> None:
         self.own = own
         self._format, self._tools = get_format(format), tools
-        self._definitions = template_tool_definitions([], tools, self._format)
+        self._definitions = prepare_tool_definitions([], tools, self._format)
 
-    def request(
+    def build_request(
         self, messages: Sequence[Message], fields: Mapping[str, Json] | None = None
     ) -> tuple[Sequence[Message], JsonObject]:
         """Return the messages, and the ``extra`` fields for `ChatClient.stream`, which include ``fields``."""
         written = {index: str(message["written"]) for index, message in enumerate(messages) if message.get("written")}
         plain = [{key: value for key, value in message.items() if key != "written"} for message in messages]
         conversation, traits = Conversation(plain), self.own.traits
-        prompt = template_messages(conversation, traits, self._format, self._tools, written=written, is_escaped=True)
+        prompt = prepare_template_messages(
+            conversation, traits, self._format, self._tools, written=written, is_escaped=True
+        )
         extra = {"tools": self._definitions, "preserved_tokens": list(self._format.special_tokens), **(fields or {})}
         return prompt.messages, with_template_marks(extra, self.own, prompt.written)

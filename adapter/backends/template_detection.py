@@ -20,7 +20,7 @@ from adapter.parsing.bodies.format_compiler import compile_format
 from adapter.parsing.format import Format
 from adapter.parsing.formats import register_format
 from adapter.prompting.chat_template import ChatTemplate, ChatTemplateError
-from adapter.prompting.deriving.derive_format import DerivationResult, derive_format, derived_format_name
+from adapter.prompting.deriving.derive_format import DerivationResult, build_derived_name, derive_format
 from adapter.prompting.deriving.format_detection import DetectedFormat, match_known_format
 from adapter.prompting.deriving.known_call_locations import CannotLearnError
 from adapter.prompting.deriving.probes import BOS, EOS, TOOLS
@@ -64,13 +64,13 @@ def examine_template(template: ChatTemplate) -> DerivationResult:
 
     The result is cached; if there is no format, it contains the reason.
     """
-    found = _examine(*_key(template))
+    found = _examine(*_build_key(template))
     if found.format is not None:
         register_format(found.format)
     return found
 
 
-def template_digest(template: ChatTemplate) -> str:
+def hash_template(template: ChatTemplate) -> str:
     """Return the SHA-256 of the template's text."""
     return hashlib.sha256(template.source.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -81,10 +81,10 @@ def detect_format(template: str | ChatTemplate, model: str | None = None) -> Det
     if isinstance(template, str):
         template = ChatTemplate(template)
     examine_template(template)
-    return _detect(*_key(template), model)
+    return _detect(*_build_key(template), model)
 
 
-def _key(template: ChatTemplate) -> tuple[str, _Tokens, str | None]:
+def _build_key(template: ChatTemplate) -> tuple[str, _Tokens, str | None]:
     """Return the template's source, its tokens, and its response template as JSON."""
     response = template.response_template
     return template.source, tuple(sorted(template.tokens.items())), json.dumps(response) if response else None
@@ -104,7 +104,7 @@ def _examine(source: str, tokens: _Tokens, response: str | None) -> DerivationRe
 def _learn(response: str, found: DerivationResult) -> DerivationResult:
     """Learn the format from the response template. ``found``: the result without it, which is kept if that fails."""
     try:
-        learned = learn_response_template(json.loads(response), derived_format_name(response, {}))
+        learned = learn_response_template(json.loads(response), build_derived_name(response, {}))
     except CannotLearnError as error:
         return replace(found, why=f"{found.why}; and its response template cannot be used: {error}")
     if learned.spec is None:
@@ -115,7 +115,7 @@ def _learn(response: str, found: DerivationResult) -> DerivationResult:
 
 
 def _derive(source: str, tokens: _Tokens) -> DerivationResult:
-    name = derived_format_name(source, dict(tokens))
+    name = build_derived_name(source, dict(tokens))
     start_s = time.thread_time()
     faults: list[str] = []
     variables: dict[str, Json] = {}

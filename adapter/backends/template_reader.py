@@ -56,14 +56,14 @@ def _load(path: Path) -> dict[str, Any]:
             return _load_gguf(file)
     if path.suffix == ".json":
         return _load_settings(path)
-    return _template(_read_text(path), {})
+    return _build_template(_read_text(path), {})
 
 
 def _load_folder(folder: Path) -> dict[str, Any]:
     settings = folder / SETTINGS
     if (folder / JINJA).is_file():
         known = _read_json(settings) if settings.is_file() else {}
-        return _template(_read_text(folder / JINJA), known)
+        return _build_template(_read_text(folder / JINJA), known)
     if not settings.is_file():
         raise ValueError(f"it has neither {JINJA} nor {SETTINGS}")
     return _load_settings(settings)
@@ -71,32 +71,32 @@ def _load_folder(folder: Path) -> dict[str, Any]:
 
 def _load_settings(path: Path) -> dict[str, Any]:
     settings = _read_json(path)
-    source = settings.get("chat_template", "" if _response_template(settings) else None)
+    source = settings.get("chat_template", "" if _find_response_template(settings) else None)
     if isinstance(source, list):  # several templates by name: select the one for tools, like transformers
         named = {str(each.get("name")): each.get("template") for each in source if isinstance(each, dict)}
         source = named.get("tool_use") or named.get("default")
     if not isinstance(source, str):
         raise ValueError("chat_template has no text")
-    return _template(source, settings)
+    return _build_template(source, settings)
 
 
-def _template(source: str, settings: dict[str, Any]) -> dict[str, Any]:
+def _build_template(source: str, settings: dict[str, Any]) -> dict[str, Any]:
     return {
         "source": source,
-        "tokens": _tokens(settings),
-        "control": _control_tokens(settings),
-        "response": _response_template(settings),
+        "tokens": _list_tokens(settings),
+        "control": _list_control_tokens(settings),
+        "response": _find_response_template(settings),
     }
 
 
-def _response_template(settings: dict[str, Any]) -> dict[str, Any] | None:
+def _find_response_template(settings: dict[str, Any]) -> dict[str, Any] | None:
     """Return the description of the model's answers, which is either a key in the tokenizer's settings or a separate
     file."""
     found = settings if "fields" in settings else settings.get("response_template")
     return found if isinstance(found, dict) else None
 
 
-def _tokens(settings: dict[str, Any]) -> dict[str, str]:
+def _list_tokens(settings: dict[str, Any]) -> dict[str, str]:
     """Return ``bos_token`` and similar tokens. Each setting is a string, or an object with the string in
     ``content``."""
     tokens = {}
@@ -107,7 +107,7 @@ def _tokens(settings: dict[str, Any]) -> dict[str, str]:
     return tokens
 
 
-def _control_tokens(settings: dict[str, Any]) -> list[str]:
+def _list_control_tokens(settings: dict[str, Any]) -> list[str]:
     """Return the ``special`` tokens of ``added_tokens_decoder``. The tokenizer splits a prompt at these tokens
     first."""
     added = settings.get("added_tokens_decoder")
@@ -156,7 +156,7 @@ def _load_gguf(file: IO[bytes]) -> dict[str, Any]:
     source = values[_SOURCE]
     if not isinstance(source, str):
         raise ValueError(f"{_SOURCE} is not text")
-    words, types = (_as_list(values.get(key)) for key in (_WORDS, _TYPES))
+    words, types = (_to_list(values.get(key)) for key in (_WORDS, _TYPES))
     ids = {name: values.get(key) for name, key in _KINDS.items()}
     tokens = {name: words[at] for name, at in ids.items() if isinstance(at, int) and 0 <= at < len(words)}
     special = (word for word, kind in zip(words, types, strict=False) if kind in (_CONTROL, _USER_DEFINED))
@@ -171,25 +171,25 @@ def _read_value(file: IO[bytes], kind: int, *, is_needed: bool) -> Any:
     if kind == _STRING:
         return _read_string(file)
     if kind != _ARRAY:
-        return _unpack(file, _number(kind))
+        return _unpack(file, _get_number(kind))
     inner, count = _unpack(file, "I"), _unpack(file, "Q")
     if count > MAX_ITEMS:
         raise ValueError(f"a list has {count:,} values; the maximum is {MAX_ITEMS:,}")
     if inner not in (_STRING, _ARRAY):
-        size = struct.calcsize(_number(inner)) * count
+        size = struct.calcsize(_get_number(inner)) * count
         if is_needed:
-            return list(struct.unpack(f"<{count}{_number(inner)}", _read(file, size)))
+            return list(struct.unpack(f"<{count}{_get_number(inner)}", _read(file, size)))
         file.seek(size, 1)
         return None
     values = [_read_value(file, inner, is_needed=is_needed) for _ in range(count)]
     return values if is_needed else None
 
 
-def _as_list(value: Any) -> list[Any]:
+def _to_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _number(kind: int) -> str:
+def _get_number(kind: int) -> str:
     if kind not in _NUMBERS:
         raise ValueError(f"a value has the unknown type {kind}")
     return _NUMBERS[kind]

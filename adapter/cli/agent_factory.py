@@ -21,7 +21,7 @@ from adapter.cli.host_factory import build_subagent_runner
 from adapter.cli.model_loading import LoadedModel, load_model
 from adapter.cli.model_setup import ModelSetup, resolve_model_setup
 from adapter.cli.observer_group import ObserverGroup
-from adapter.cli.options import unless_auto
+from adapter.cli.options import parse_auto
 from adapter.cli.run_settings import RunSettings
 from adapter.conversation.guardrails.registry import parse_guardrails
 from adapter.conversation.guardrails.required_steps import parse_steps
@@ -33,7 +33,7 @@ from adapter.integrations.mcp.client import McpTools
 from adapter.integrations.mcp.server_config import parse_servers
 from adapter.parsing.formats import FROM_TEMPLATE, get_format
 from adapter.prompting.prompt_templates import check_folder
-from adapter.prompting.system_prompt import new_prompt_session, system_prompt
+from adapter.prompting.system_prompt import create_prompt_session, system_prompt
 from adapter.tools.operations.permissions import Approver
 from adapter.tools.tool import Tool
 from adapter.workspace import Workspace
@@ -71,7 +71,7 @@ def build_agent(
     template = stack.enter_context(TemplateWorker(load_chat_template(settings.template))) if settings.template else None
     loaded = stack.enter_context(load_model(settings.base_url, settings.model, console, template))
     setup = resolve_model_setup(task, settings, loaded, console)
-    limits = _session_limits(settings, setup, loaded, console)
+    limits = _choose_session_limits(settings, setup, loaded, console)
     host = _extend_host(base.host, stack, settings, setup, loaded, limits, observers)
     workspace = stack.enter_context(open_with_host(host))
     agent = _make_agent(settings, setup, loaded, workspace, limits, observers)
@@ -81,7 +81,7 @@ def build_agent(
 def validate_settings(settings: RunSettings) -> None:
     """Raise UsageError if an option is invalid. This check needs no model."""
     _ = settings.config, settings.toolset, settings.rules, settings.edit_mode, settings.sandbox_settings
-    parse_constraint_mode(unless_auto(settings.constraint))
+    parse_constraint_mode(parse_auto(settings.constraint))
     validate_prompt_mode(settings.prompt)
     validate_guide_mode(settings.guide)
     check_folder(settings.prompts_folder)
@@ -116,7 +116,7 @@ def open_workspace(
     )
 
 
-def mcp_tools(stack: ExitStack, settings: RunSettings, console: Console) -> tuple[Tool, ...]:
+def connect_mcp_tools(stack: ExitStack, settings: RunSettings, console: Console) -> tuple[Tool, ...]:
     """Connect to the user's MCP servers, and return their tools. Closing ``stack`` closes the connections."""
     if not (settings.mcp or settings.mcp_trusted):
         return ()
@@ -130,9 +130,11 @@ def mcp_tools(stack: ExitStack, settings: RunSettings, console: Console) -> tupl
     return connected.tools
 
 
-def _session_limits(settings: RunSettings, setup: ModelSetup, loaded: LoadedModel, console: Console) -> SessionLimits:
+def _choose_session_limits(
+    settings: RunSettings, setup: ModelSetup, loaded: LoadedModel, console: Console
+) -> SessionLimits:
     """Load the model, and return limits that keep the session within the model's context window."""
-    with console.busy(f"loading {loaded.chat.model}"):
+    with console.show_busy(f"loading {loaded.chat.model}"):
         context = loaded.chat.context()
     if context.advice:
         console.note(context.advice)
@@ -179,7 +181,7 @@ def _make_agent(
         setup.style,
         tools=workspace.tools,
         prompts=settings.prompts_folder,
-        session=new_prompt_session(),
+        session=create_prompt_session(),
     )
     return Agent(
         workspace,

@@ -99,7 +99,7 @@ def _load(name: str) -> Any:
     return getattr(import_module(f"adapter.cli.{module}"), attribute)
 
 
-def requested_command(arguments: list[str]) -> Collection[str]:
+def find_requested_command(arguments: list[str]) -> Collection[str]:
     """Return the requested command's name. For help or an unknown command, return the names of all commands."""
     return arguments[1:2] if len(arguments) > 1 and arguments[1] in COMMANDS else COMMANDS
 

@@ -31,7 +31,7 @@ def make_line_reader(console: Console, history: Path, commands: Sequence[str]) -
     """
     if find_spec("prompt_toolkit") is None or os.environ.get("TERM") in ("dumb", "unknown"):
         return lambda: _read_plain(console)
-    return _prompt_toolkit_reader(history, commands)
+    return _create_prompt_toolkit_reader(history, commands)
 
 
 def _read_plain(console: Console) -> str:
@@ -41,7 +41,7 @@ def _read_plain(console: Console) -> str:
     return text
 
 
-def _prompt_toolkit_reader(history: Path, commands: Sequence[str]) -> Callable[[], str]:
+def _create_prompt_toolkit_reader(history: Path, commands: Sequence[str]) -> Callable[[], str]:
     from prompt_toolkit import PromptSession
     from prompt_toolkit.completion import WordCompleter
     from prompt_toolkit.history import FileHistory
@@ -52,7 +52,7 @@ def _prompt_toolkit_reader(history: Path, commands: Sequence[str]) -> Callable[[
         PROMPT,
         multiline=True,
         prompt_continuation=CONTINUATION,
-        key_bindings=_key_bindings(),
+        key_bindings=_create_key_bindings(),
         completer=WordCompleter(list(commands), sentence=True),
         complete_while_typing=False,
         history=FileHistory(str(history)),
@@ -70,7 +70,7 @@ def _trim(history: Path) -> None:
         history.write_bytes(half[half.find(b"\n\n# ") + 1 :])
 
 
-def _key_bindings() -> KeyBindings:
+def _create_key_bindings() -> KeyBindings:
     from prompt_toolkit.key_binding import KeyBindings
 
     keys = KeyBindings()

@@ -89,7 +89,7 @@ def _converse(conversation: ChatSession, settings: RunSettings) -> int:
     console.note(
         f"/help lists the commands, Ctrl-D ends the chat; {settings.approve}: {_APPROVALS.get(settings.approve, '')}"
     )
-    history = Path(conversation.workspace.history.store.folder("talks"), "typed")
+    history = Path(conversation.workspace.history.store.create_folder("talks"), "typed")
     read = make_line_reader(console, history, [f"/{name}" for name in COMMANDS])
     was_interrupted = False
     while True:
@@ -97,10 +97,10 @@ def _converse(conversation: ChatSession, settings: RunSettings) -> int:
             text = read()
             was_interrupted = False
         except EOFError:
-            console.fresh_line()
+            console.start_fresh_line()
             return 0
         except KeyboardInterrupt:
-            console.fresh_line()
+            console.start_fresh_line()
             if was_interrupted:
                 return 0
             was_interrupted = True
@@ -127,7 +127,7 @@ def _respond(conversation: ChatSession, text: str) -> bool:
             return run_slash_command(conversation, text)
         _show_ending(conversation.send(text.strip()), console)
     except KeyboardInterrupt:
-        console.fresh_line()
+        console.start_fresh_line()
         console.note("stopped")
     except AdapterError as error:
         console.warn(str(error))

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from adapter.agent.response_reader import AgentEvent
-from adapter.cli.agent_factory import AgentBundle, build_agent, mcp_tools, open_workspace
+from adapter.cli.agent_factory import AgentBundle, build_agent, connect_mcp_tools, open_workspace
 from adapter.cli.conversation_display import Console
-from adapter.cli.host_factory import api_keys_of, build_host
+from adapter.cli.host_factory import build_host, list_api_keys
 from adapter.cli.observer_group import ObserverGroup
 from adapter.cli.run_outcome import CallTally
 from adapter.cli.run_settings import RunSettings
@@ -22,7 +22,7 @@ from adapter.recording.chat_store import ChatStore, OpenChat, SavedChat
 from adapter.recording.recorder import SessionRecorder
 from adapter.recording.resume import restore_chat
 from adapter.recording.transcript import TranscriptWriter
-from adapter.recording.view.page_data import message_text
+from adapter.recording.view.page_data import render_message_text
 from adapter.tools.tool import ToolSet
 from adapter.workspace import Workspace
 from adapter.workspace.changes.history import UndoResult
@@ -33,7 +33,7 @@ MAX_TOLD = 4_000
 
 def open_chat_store(workspace: Workspace) -> ChatStore:
     """Open the store of this workspace's saved chats."""
-    return ChatStore(Path(workspace.history.store.folder("talks")))
+    return ChatStore(Path(workspace.history.store.create_folder("talks")))
 
 
 @dataclass(slots=True)
@@ -58,7 +58,7 @@ class ChatSession:
     def __init__(self, stack: ExitStack, settings: RunSettings, console: Console) -> None:
         self.settings, self.console = settings, console
         self.answers: list[ReceivedAnswer] = []
-        extra_tools = mcp_tools(stack, settings, console)
+        extra_tools = connect_mcp_tools(stack, settings, console)
         # A terminal has no open editor, and editor tools cost tokens.
         host = replace(build_host(settings.config), editor=None)
         self._observers = ObserverGroup(console, CallTally(ToolSet()))
@@ -96,7 +96,7 @@ class ChatSession:
         if self._observers.recording is None:
             self._record(self._file_stack.enter_context(self._store.begin()), message)
             return self._bundle.agent.run(message)
-        self._observers.recording.user_message(message)
+        self._observers.recording.record_user_message(message)
         return self._bundle.agent.run(message) if self._bundle.is_guided else self._bundle.agent.send(message)
 
     def undo(self) -> UndoResult:
@@ -143,15 +143,15 @@ class ChatSession:
         """Return the model's current input: one prompt, or the role and text of each message."""
         agent = self._bundle.agent
         messages = agent.messages if self._chat is not None else ({"role": "system", "content": agent.system},)
-        sent, fields = agent.request(AskModel(messages, 0))
-        _, body = self._bundle.chat.request(self._bundle.chat.body(sent, fields))
+        sent, fields = agent.build_request(AskModel(messages, 0))
+        _, body = self._bundle.chat.build_request(self._bundle.chat.build_body(sent, fields))
         if isinstance(prompt := body.get("prompt"), str):
             return prompt
-        return [(str(message["role"]), message_text(message)) for message in body["messages"]]
+        return [(str(message["role"]), render_message_text(message)) for message in body["messages"]]
 
     def _build_agent(self, settings: RunSettings, stack: ExitStack) -> AgentBundle:
         bundle = build_agent(
-            stack, settings, self.workspace, self._observers, lambda host: self.workspace.subsession(host=host)
+            stack, settings, self.workspace, self._observers, lambda host: self.workspace.open_subsession(host=host)
         )
         bundle.agent.set_observer(self._observe)
         if bundle.is_guided:
@@ -161,7 +161,7 @@ class ChatSession:
         return bundle
 
     def _restore(self, chat: OpenChat) -> None:
-        agent, transcript = self._bundle.agent, chat.transcript()
+        agent, transcript = self._bundle.agent, chat.read_transcript()
         past = restore_chat(transcript, self.workspace.known_tools)
         for message in past.messages:
             agent.resume(message.text, message.answers)
@@ -171,8 +171,8 @@ class ChatSession:
 
     def _record(self, chat: OpenChat, task: str) -> None:
         """Record all subsequent events in ``chat``, and the current model as the model that answers."""
-        secrets, client = Redactor(os.environ, api_keys_of(self.workspace.host)), self._bundle.chat
-        recorder = TranscriptWriter(chat.writer(self.console.warn), secrets)
+        secrets, client = Redactor(os.environ, list_api_keys(self.workspace.host)), self._bundle.chat
+        recorder = TranscriptWriter(chat.create_writer(self.console.warn), secrets)
         recording = SessionRecorder(recorder, Path(self.workspace.root), is_chat=True)
         recording.begin(
             self._bundle.agent, task, approve=self.settings.approve, model=client.model, server=client.endpoint.kind

@@ -35,7 +35,7 @@ CHOICES: dict[tuple[str, str], tuple[str, ...]] = {
 """The values of options, by name and metavar. They are the values that the option's help names."""
 
 
-def words_to_complete(environ: Mapping[str, str]) -> list[str]:
+def split_words_to_complete(environ: Mapping[str, str]) -> list[str]:
     """Return the words of the command line that a shell completes; an empty list if the program was not started by a
     shell's completion."""
     if not any(name in environ for name in REQUESTS):
@@ -64,15 +64,15 @@ def _list_formats() -> Iterable[str]:
 
 
 def _list_dialects() -> Iterable[str]:
-    from adapter.dialects import NO_TOOLS, dialect_names
+    from adapter.dialects import NO_TOOLS, list_dialect_names
 
-    return (*dialect_names(), NO_TOOLS.name)
+    return (*list_dialect_names(), NO_TOOLS.name)
 
 
 def _list_profiles() -> Iterable[str]:
-    from adapter.backends.profiles import folder
+    from adapter.backends.profiles import find_folder
 
-    return ("auto", "none", *sorted(path.stem for path in folder().glob("*.toml")))
+    return ("auto", "none", *sorted(path.stem for path in find_folder().glob("*.toml")))
 
 
 _LISTS: dict[tuple[str, str], Callable[[], Iterable[str]]] = {

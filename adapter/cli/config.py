@@ -50,11 +50,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from rapidfuzz import fuzz, process
 
 from adapter.agent.base_agent import AGENT_RETRIES
-from adapter.core.arguments import reason
+from adapter.core.arguments import explain_read_error
 from adapter.core.bounded_parsing import parse_toml
 from adapter.core.errors import UsageError
 from adapter.core.events import JsonObject
-from adapter.core.validation import plain_message
+from adapter.core.validation import simplify_message
 from adapter.workspace.capabilities.http_providers import HttpSearch
 from adapter.workspace.capabilities.search_services import SERVICES, search_service
 
@@ -82,7 +82,7 @@ class SearchTable(_ConfigTable):
     most: Annotated[int, Field(ge=1)] | None = None
 
     @model_validator(mode="after")
-    def _one_kind(self) -> SearchTable:
+    def _check_one_kind(self) -> SearchTable:
         if self.service is None and self.url is None:
             raise ValueError(f"give a service ({', '.join(SERVICES)}) or a url")
         custom = [name for name in ("key_header", "body", "results", "most") if name in self.model_fields_set]
@@ -92,7 +92,7 @@ class SearchTable(_ConfigTable):
             )
         return self
 
-    def provider(self) -> HttpSearch:
+    def build_provider(self) -> HttpSearch:
         """Build the provider. Raises UsageError for an unknown service or an invalid URL."""
         if self.service is not None:
             return search_service(self.service, self.url, self.key_variable)
@@ -146,7 +146,7 @@ class Config(_ConfigTable):
     models: dict[str, ModelTable] = Field(default={})
 
 
-def config_directory() -> Path:
+def find_config_directory() -> Path:
     """Return the user's configuration folder on this platform."""
     if base := os.environ.get("XDG_CONFIG_HOME"):
         return Path(base) / "toolcall-adapter"
@@ -160,7 +160,7 @@ def read_config(workspace: Path, file: Path | None = None) -> Config:
 
     Raises UsageError if the file is invalid, or inside ``workspace``, where a model could change it.
     """
-    path = file or config_directory() / FILE_NAME
+    path = file or find_config_directory() / FILE_NAME
     if file is None and not path.exists():
         return Config()
     if path.resolve().is_relative_to(workspace.resolve()):
@@ -179,7 +179,7 @@ def read_toml(path: Path, settings: type[Settings]) -> Settings:
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
     except ValueError as error:
-        raise UsageError(f"{path} is not TOML: {reason(error)}") from error
+        raise UsageError(f"{path} is not TOML: {explain_read_error(error)}") from error
     try:
         return settings.model_validate(values)
     except ValidationError as error:
@@ -197,17 +197,17 @@ def _describe_problem(settings: type[BaseModel], path: list[str], kind: str, mes
     key = ".".join(path)
     key = key if len(key) <= MAX_KEY else f"{key[: MAX_KEY - 3]}..."
     if kind == "extra_forbidden":
-        known = list(_table_at(settings, path[:-1]).model_fields)
+        known = list(_find_table(settings, path[:-1]).model_fields)
         near = process.extractOne(path[-1], known, scorer=fuzz.ratio, score_cutoff=50)
         return f"unknown key {key!r}; " + (
             f"did you mean {near[0]!r}?" if near else f"expected one of: {', '.join(known)}"
         )
     if kind == "missing":
         return f"{key!r} is missing"
-    return f"{key!r}: {plain_message(message)}"
+    return f"{key!r}: {simplify_message(message)}"
 
 
-def _table_at(settings: type[BaseModel], path: list[str]) -> type[BaseModel]:
+def _find_table(settings: type[BaseModel], path: list[str]) -> type[BaseModel]:
     """Return the class of the table at ``path``. Keys that the user chooses, such as names of models, are skipped."""
     for part in path:
         field = settings.model_fields.get(part)

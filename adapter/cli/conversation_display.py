@@ -30,7 +30,7 @@ from adapter.cli.terminal import ANSWER, OUTPUT, REASONING, Terminal
 from adapter.conversation.session import AskModel, Finished, RunTools
 from adapter.core.errors import ToolError, UsageError
 from adapter.core.events import InvalidToolCall, ReasoningDelta, TextDelta, ToolCall, ToolCallProgress, ToolResult
-from adapter.core.text.diffs import unified_diff
+from adapter.core.text.diffs import render_unified_diff
 from adapter.core.text.display_escaping import collapse_blanks, escape_for_display
 from adapter.tools.operations import Question
 from adapter.tools.operations.permissions import NO_SANDBOX, ApprovalDecision, ApprovalRequest, FileDraft
@@ -60,18 +60,18 @@ class Console:
             case AskModel(note=note):
                 if note:
                     self.note(note)
-                self._screen.status("waiting for the model")
+                self._screen.show_status("waiting for the model")
             case Chunk(reading=(done, total)):
-                self._screen.status(f"reading {done:,} of {total:,} tokens")
+                self._screen.show_status(f"reading {done:,} of {total:,} tokens")
             case TextDelta(text=text):
                 self._shown.append(text)
-                self._screen.flow(ANSWER, text)
+                self._screen.write_flow(ANSWER, text)
             case ReasoningDelta(text=text):
-                self._screen.flow(REASONING, text)
+                self._screen.write_flow(REASONING, text)
             case ToolCallProgress(text=text, name=name, size=size):
                 self._written = (self._written + text)[-TAIL_SHOWN:]
                 progress = f"writing a call{f' to {name}' if name else ''}: {size:,} characters"
-                self._screen.status(f"{progress}  ...{' '.join(self._written.split())}")
+                self._screen.show_status(f"{progress}  ...{' '.join(self._written.split())}")
             case ToolCall():
                 self._written = ""
                 arguments = ", ".join(f"{name}={_abbreviate(value)}" for name, value in event.arguments.items())
@@ -86,13 +86,13 @@ class Console:
                 self._pending_tools = deque(call.name for call in calls)
                 self._show_running()
             case ToolResult():
-                self._result(event)
+                self._show_result(event)
                 if self._pending_tools:
                     self._pending_tools.popleft()
                 self._show_running()
             case Finished(reason=reason, content=content):
                 if reason in ("answered", "finished", "repetition", "stuck") and content not in "".join(self._shown):
-                    self._screen.flow(ANSWER, content)  # the last result, because the model wrote no answer
+                    self._screen.write_flow(ANSWER, content)  # the last result, because the model wrote no answer
                 self._shown.clear()
                 self._screen.end_line()
             case _:
@@ -161,7 +161,7 @@ class Console:
                 "   nothing was changed. If the editor returned at once, it needs a flag to wait: EDITOR='code --wait'"
             )
             return content
-        diff = unified_diff(draft.before, edited, draft.path)
+        diff = render_unified_diff(draft.before, edited, draft.path)
         self.note(f"   your version:{'' if diff else ' the file stays unchanged'}")
         self.show_diff(diff)
         self._shown_diff = diff
@@ -194,15 +194,15 @@ class Console:
 
     def echo(self, text: str) -> None:
         """Show the output of a program as it arrives."""
-        self._screen.flow(OUTPUT, text)
+        self._screen.write_flow(OUTPUT, text)
 
     def note(self, text: str, style: str = "dim") -> None:
         """Show a line to the user."""
         self._screen.note(text, style)
 
-    def fresh_line(self) -> None:
+    def start_fresh_line(self) -> None:
         """Start a new line, and erase the echo of a key, such as ``^C``."""
-        self._screen.fresh_line()
+        self._screen.start_fresh_line()
 
     def warn(self, text: str) -> None:
         """Show a warning."""
@@ -220,21 +220,21 @@ class Console:
         """Show ``text``, which names the sandbox that commands run in. If there is no sandbox, highlight it."""
         self._screen.note(text, "bold red" if NO_SANDBOX in text else "dim")
 
-    def busy(self, text: str) -> AbstractContextManager[None]:
+    def show_busy(self, text: str) -> AbstractContextManager[None]:
         """Show ``text`` as the status while the ``with`` block runs."""
-        return self._screen.busy(text)
+        return self._screen.show_busy(text)
 
     def end(self, text: str, *, is_interrupted: bool = False) -> None:
         """Show the last line of a run."""
         if is_interrupted:
-            self._screen.fresh_line()
+            self._screen.start_fresh_line()
         self._screen.note(f"-- {text}")
 
     def _show_running(self) -> None:
         if self._pending_tools:
-            self._screen.status(f"running {self._pending_tools[0]}")
+            self._screen.show_status(f"running {self._pending_tools[0]}")
 
-    def _result(self, result: ToolResult) -> None:
+    def _show_result(self, result: ToolResult) -> None:
         if not result.ok:
             self._screen.note(f"<- {result.error}", "red")
             return
@@ -301,17 +301,17 @@ def _parse_choice(question: Question, answer: str) -> tuple[str, ...]:
     return (answer,) if answer and (question.allow_other or not labels) else ()
 
 
-def progress_bar(*columns: ProgressColumn, transient: bool = False) -> Progress:
+def create_progress_bar(*columns: ProgressColumn, transient: bool = False) -> Progress:
     """Return a progress bar on stderr. It is disabled if stderr is not a terminal."""
     stderr = Rich(stderr=True)
     return Progress(*columns, console=stderr, disable=not stderr.is_terminal, transient=transient)
 
 
-def task_progress() -> Progress:
+def create_task_progress() -> Progress:
     """Return a progress bar that counts tasks, and disappears at the end."""
     text = TextColumn("{task.description}", markup=False)
     times = TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn()
-    return progress_bar(text, BarColumn(), MofNCompleteColumn(), *times, transient=True)
+    return create_progress_bar(text, BarColumn(), MofNCompleteColumn(), *times, transient=True)
 
 
 def _describe_end(command: str) -> str:

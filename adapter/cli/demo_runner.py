@@ -26,7 +26,7 @@ def run_demo(keep: Path | None) -> int:
         if keep is not None and keep.exists():
             raise UsageError(f"{keep} already exists; choose a new folder")
         shutil.copytree(
-            package_data.data_folder("fixtures") / "demo",
+            package_data.find_data_folder("fixtures") / "demo",
             folder,
             dirs_exist_ok=True,
             ignore=shutil.ignore_patterns("__pycache__"),  # pip compiles the sample on installation

@@ -20,7 +20,7 @@ def derive(
     ] = None,
 ) -> None:
     """Infer a model's tool-call format from its chat template."""
-    from adapter.backends.template_detection import detect_format, examine_template, template_digest
+    from adapter.backends.template_detection import detect_format, examine_template, hash_template
     from adapter.backends.template_files import load_chat_template
     from adapter.prompting.deriving.codegen import generate_format_files
     from adapter.prompting.deriving.report import format_report
@@ -33,7 +33,7 @@ def derive(
     if found.format is None or found.description is None:
         raise UsageError(f"{file}: cannot infer a format: {found.why}")
     for path in _write_files(
-        generate_format_files(found.description, _validate_name(emit), template.source, template_digest(template))
+        generate_format_files(found.description, _validate_name(emit), template.source, hash_template(template))
     ):
         print_escaped(path)
 

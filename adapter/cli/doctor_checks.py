@@ -11,17 +11,17 @@ from pathlib import Path
 
 from adapter.backends.builtin_model import find_builtin_model
 from adapter.backends.embedded_server import INSTALL, is_available
-from adapter.backends.endpoint_discovery import LOCAL_PORTS, Endpoint, detect_server_kind, first_model
+from adapter.backends.endpoint_discovery import LOCAL_PORTS, Endpoint, detect_server_kind, find_first_model
 from adapter.backends.prompt_discovery import PromptDiscoverer
 from adapter.core.events import JsonObject
 from adapter.core.install_advice import install_command
 from adapter.core.version import __version__
-from adapter.workspace.changes.journal import state_home
+from adapter.workspace.changes.journal import find_state_home
 from adapter.workspace.paths import openat2
 from adapter.workspace.paths.directory_calls import DescriptorCalls, calls
 from adapter.workspace.sandbox import landlock
 from adapter.workspace.sandbox.bubblewrap import find_bwrap
-from adapter.workspace.sandbox.sandbox import ActiveSandbox, Level, SandboxSettings, why_unavailable
+from adapter.workspace.sandbox.sandbox import ActiveSandbox, Level, SandboxSettings, find_unavailable_reason
 from adapter.workspace.sandbox.seccomp import LOCAL, build_socket_filter
 
 PORT_TIMEOUT_S = 0.5
@@ -82,14 +82,14 @@ def _check_program() -> CheckResult:
 
 def _check_extra(name: str) -> CheckResult:
     """Check that all packages of an extra are installed."""
-    needed = [match[1] for line in _requirements() if (match := _REQUIREMENT.match(line)) and match[2] == name]
+    needed = [match[1] for line in _list_requirements() if (match := _REQUIREMENT.match(line)) and match[2] == name]
     missing = [package for package in needed if not _is_installed(package)]
     text = "installed" if not missing else f"not installed: {', '.join(missing)}"
     advice = f"for {EXTRAS[name].replace('`', '')}: {install_command(name)}"
     return CheckResult(f"extra {name}", not missing, text, advice, {"missing": missing})
 
 
-def _requirements() -> list[str]:
+def _list_requirements() -> list[str]:
     try:
         return metadata.requires("toolcall-adapter") or []
     except metadata.PackageNotFoundError:
@@ -112,7 +112,7 @@ def _check_sandbox(workspace: str, settings: SandboxSettings) -> CheckResult:
 
 
 def _check_level(level: Level, workspace: str) -> CheckResult:
-    gap = why_unavailable(level, [workspace])
+    gap = find_unavailable_reason(level, [workspace])
     data: JsonObject = {"available": gap is None, "why": gap.why if gap else "", "advice": gap.advice if gap else ""}
     if level == "bwrap":
         path = find_bwrap(os.environ, [workspace])[0] if gap is None else None
@@ -143,7 +143,7 @@ def _check_openat2() -> CheckResult:
 
 
 def _check_state() -> CheckResult:
-    folder = Path(state_home())
+    folder = Path(find_state_home())
     existing = next((path for path in (folder, *folder.parents) if path.exists()), folder)
     ok = existing.is_dir() and os.access(existing, os.W_OK)
     text = f"{folder}" + ("" if folder.exists() else " (created on the first change)")
@@ -183,4 +183,4 @@ def _describe_prompt(endpoint: Endpoint) -> str:
     """Describe how tool descriptions reach a server's model. The server does not have to load the model for this."""
     if endpoint.kind == "ollama":
         return "the model's own template, if this version of Ollama shows its prompts"
-    return PromptDiscoverer(endpoint).discover(first_model(endpoint)).explanation
+    return PromptDiscoverer(endpoint).discover(find_first_model(endpoint)).explanation

@@ -12,7 +12,7 @@ from adapter.cli.escaped_output import print_escaped
 from adapter.cli.options import AsJson, EditsOption, EncodingOption, option, parse_edit_mode
 from adapter.cli.text_input import read_text
 from adapter.core.errors import UsageError
-from adapter.core.text.display_escaping import json_for_display
+from adapter.core.text.display_escaping import dump_for_display
 
 if TYPE_CHECKING:
     from adapter.tools.operations import PatchBasis
@@ -61,7 +61,7 @@ def edit(
         outcome = change.outcome if dry_run else change.commit(context)
     if as_json:
         row = {"path": str(file), "written": not dry_run, "notes": list(outcome.notes), "diff": change.diff}
-        print(json_for_display(row, indent=2))
+        print(dump_for_display(row, indent=2))
         return
     print_escaped(change.diff, end="")
     for note in outcome.notes:
@@ -82,10 +82,10 @@ def undo(
     from functools import partial
 
     from adapter.workspace.context import open_context
-    from adapter.workspace.paths.os_errors import os_errors_as_tool_errors
+    from adapter.workspace.paths.os_errors import convert_os_errors
 
     with open_context(workspace) as context:
-        changes = context.history.changes()
+        changes = context.history.list_undoable_changes()
         if list_:
             for change in changes:
                 print_escaped(f"{time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(change.time))}  {change.summary}")
@@ -93,7 +93,7 @@ def undo(
         session = changes[0].session if undo_all and changes else None
         count = sum(change.session == session for change in changes) if undo_all else 1
         for _ in range(max(count, 1)):
-            with os_errors_as_tool_errors("nothing was undone"):
+            with convert_os_errors("nothing was undone"):
                 undone = context.history.undo(session, partial(_review_undo, context.root.path))
             print_escaped(f"undone: {undone.change.summary}", to_stderr=True)
             print_escaped(undone.diff, end="")
@@ -106,10 +106,10 @@ def _review_undo(root: str, change: RecordedChange, paths: Sequence[str], diff: 
     forged."""
     from adapter.cli.conversation_display import Console
     from adapter.core.errors import DeniedError
-    from adapter.tools.operations.autorun_files import GIT_DATA, autorun_reason
+    from adapter.tools.operations.autorun_files import GIT_DATA, explain_autorun
     from adapter.workspace.paths.git_data import is_git_data
 
-    reason = GIT_DATA if any(is_git_data(root, path.split("/")) for path in paths) else autorun_reason(paths)
+    reason = GIT_DATA if any(is_git_data(root, path.split("/")) for path in paths) else explain_autorun(paths)
     if reason and not Console().confirm(f"undo {change.summary}: {', '.join(paths)}\n   {reason}\n{diff}", "undo it?"):
         raise DeniedError(
             f"not undone: {change.summary}. It needs your approval at a terminal, because {reason}. Nothing was changed"

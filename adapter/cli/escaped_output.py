@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from adapter.core.text.display_escaping import escape_for_display
-from adapter.core.text.lines import common_prefix_length
+from adapter.core.text.lines import count_common_prefix
 
 
 def print_escaped(text: str, *, end: str = "\n", to_stderr: bool = False) -> None:
@@ -21,8 +21,8 @@ def print_prompt(prompt: str, without_tools: str) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    start = common_prefix_length(prompt, without_tools)
-    end = len(prompt) - common_prefix_length(prompt[start:][::-1], without_tools[start:][::-1])
+    start = count_common_prefix(prompt, without_tools)
+    end = len(prompt) - count_common_prefix(prompt[start:][::-1], without_tools[start:][::-1])
     pieces = (prompt[:start], prompt[start:end], prompt[end:])
     text = Text()
     for piece, style in zip(pieces, ("", "cyan", ""), strict=True):

@@ -18,11 +18,11 @@ from rich.console import Console as Rich
 from rich.table import Table
 
 from adapter.backends.chat_client import ChatClient
-from adapter.backends.endpoint_discovery import api_url
-from adapter.cli.conversation_display import Console, task_progress
+from adapter.backends.endpoint_discovery import build_api_url
+from adapter.cli.conversation_display import Console, create_task_progress
 from adapter.cli.eval_settings import EvalSettings
 from adapter.cli.model_loading import load_model, require_model_choice
-from adapter.cli.options import unless_auto
+from adapter.cli.options import parse_auto
 from adapter.conversation.guardrails.registry import parse_guardrails
 from adapter.core.errors import TransportError, UsageError
 from adapter.core.events import JsonObject
@@ -30,8 +30,14 @@ from adapter.core.private_files import open_private
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.core.text.plurals import pluralize
 from adapter.core.version import __version__
-from adapter.evaluation.metrics import aggregate_runs, by_kind, discordant_pairs, format_percent, format_rate
-from adapter.evaluation.report_page import page
+from adapter.evaluation.metrics import (
+    aggregate_runs,
+    count_discordant_pairs,
+    format_percent,
+    format_rate,
+    group_by_kind,
+)
+from adapter.evaluation.report_page import render_eval_report
 from adapter.evaluation.run_log import RunLog
 from adapter.evaluation.runner import AgentHarness, EvalRun, Harness, Sampling, SdkHarness
 from adapter.evaluation.scenario import Scenario
@@ -52,7 +58,7 @@ class _TimeLimitExceeded(Exception):
 def list_scenarios(settings: EvalSettings) -> int:
     """Print the selected scenarios without running them."""
     table = Table("kind", "scenario", "tools", "calls", box=None)
-    for each in _scenarios(settings):
+    for each in _load_scenarios(settings):
         easy = " (easy)" if each.easy else ""
         table.add_row(
             escape_for_display(each.kind),
@@ -69,8 +75,8 @@ def run_eval(settings: EvalSettings) -> int:
 
     Raises TransportError and UsageError; their messages state the next step.
     """
-    scenarios = _scenarios(settings)
-    constraint = parse_constraint_mode(unless_auto(settings.constraint))
+    scenarios = _load_scenarios(settings)
+    constraint = parse_constraint_mode(parse_auto(settings.constraint))
     parse_guardrails(settings.guardrails)
     names, proxies = _parse_ways(settings)
     require_model_choice("eval", settings.base_url, settings.model, settings.time_limit)
@@ -80,10 +86,10 @@ def run_eval(settings: EvalSettings) -> int:
     with ExitStack() as stack:
         chat = stack.enter_context(load_model(settings.base_url, settings.model, console)).chat
         ways = list(_make_harnesses(names, proxies, chat, settings, constraint, stack))
-        results, html = _output_paths(settings, chat.model)
+        results, html = _choose_output_paths(settings, chat.model)
         head = {
             "model": chat.model,
-            **asdict(_sampling(settings)),
+            **asdict(_build_sampling(settings)),
             "constraint": settings.constraint,
             "version": __version__,
         }
@@ -95,9 +101,9 @@ def run_eval(settings: EvalSettings) -> int:
         runs = [run for each, way, number in planned if (run := log.get(each, way.name, number)) is not None]
         server = f"{chat.endpoint.kind} at {chat.endpoint.display_url}"
     order = [way.name for way in ways]
-    _write(html, page(chat.model, server, head, scenarios, runs, order, ended))
+    _write(html, render_eval_report(chat.model, server, head, scenarios, runs, order, ended))
     if settings.as_json:
-        print(json.dumps(_rows(runs, order, ended, results, html), indent=2))
+        print(json.dumps(_build_rows(runs, order, ended, results, html), indent=2))
     else:
         _print(runs, order)
     if ended:
@@ -107,7 +113,7 @@ def run_eval(settings: EvalSettings) -> int:
     return 130 if ended == STOPPED else 0
 
 
-def _output_paths(settings: EvalSettings, model: str) -> tuple[Path, Path]:
+def _choose_output_paths(settings: EvalSettings, model: str) -> tuple[Path, Path]:
     """Return the paths of the results and of the report."""
     name = re.sub(r"[^A-Za-z0-9_.-]+", "_", model).strip("._") or "model"
     results = settings.results or Path(f"eval-{name}.jsonl")
@@ -126,11 +132,11 @@ def _write(file: Path, text: str) -> None:
         raise UsageError(f"cannot write {file}: {error.strerror}. Choose another path with --page.") from error
 
 
-def _scenarios(settings: EvalSettings) -> list[Scenario]:
+def _load_scenarios(settings: EvalSettings) -> list[Scenario]:
     return select_scenarios(load_suite(settings.suite), settings.kinds or (), settings.names or (), easy=settings.easy)
 
 
-def _sampling(settings: EvalSettings) -> Sampling:
+def _build_sampling(settings: EvalSettings) -> Sampling:
     return Sampling(settings.temperature, settings.max_tokens, settings.seed)
 
 
@@ -146,7 +152,7 @@ def _parse_ways(settings: EvalSettings) -> tuple[list[str], dict[str, str]]:
             raise UsageError(
                 f"--also {value!r}: expected NAME=URL with an unused name, e.g. proxy=http://127.0.0.1:8090"
             )
-        proxies[name] = api_url(url)
+        proxies[name] = build_api_url(url)
     return names, proxies
 
 
@@ -159,8 +165,8 @@ def _make_harnesses(
     from adapter.integrations.openai_client.wrap import wrap
 
     http = DefaultHttpxClient(trust_env=not chat.endpoint.is_local)
-    client = stack.enter_context(OpenAI(**chat.sdk_settings(), http_client=http))
-    sampling = _sampling(settings)
+    client = stack.enter_context(OpenAI(**chat.build_sdk_settings(), http_client=http))
+    sampling = _build_sampling(settings)
     guardrails: JsonObject = {"guardrails": settings.guardrails}
     guardrails |= {} if settings.retries is None else {"retries": settings.retries}
     options: JsonObject = guardrails if constraint is None else {**guardrails, "constraint": constraint}
@@ -212,15 +218,15 @@ def _run_planned(
     return ""
 
 
-def _rows(runs: Sequence[EvalRun], ways: Sequence[str], ended: str, results: Path, html: Path) -> JsonObject:
-    def row(some: Sequence[EvalRun]) -> JsonObject:
+def _build_rows(runs: Sequence[EvalRun], ways: Sequence[str], ended: str, results: Path, html: Path) -> JsonObject:
+    def build_row(some: Sequence[EvalRun]) -> JsonObject:
         each = aggregate_runs(some)
         return {**asdict(each), "share": each.share, "interval": each.interval}
 
     return {
         "ended": ended, "results": str(results), "page": str(html),
         "ways": {
-            way: {**row(own), "kinds": {kind: row(some) for kind, some in by_kind(own).items()}}
+            way: {**build_row(own), "kinds": {kind: build_row(some) for kind, some in group_by_kind(own).items()}}
             for way in ways
             if (own := [run for run in runs if run.way == way])
         },
@@ -230,7 +236,7 @@ def _rows(runs: Sequence[EvalRun], ways: Sequence[str], ended: str, results: Pat
 def _print(runs: Sequence[EvalRun], ways: Sequence[str]) -> None:
     table = Table("completed runs (95 % interval)", *ways, box=None)
     scores = {way: aggregate_runs([run for run in runs if run.way == way]) for way in ways}
-    for kind, some in by_kind(runs).items():
+    for kind, some in group_by_kind(runs).items():
         cells = [aggregate_runs([run for run in some if run.way == way]) for way in ways]
         table.add_row(escape_for_display(kind), *(f"{each.done} of {each.runs}" if each.runs else "" for each in cells))
     table.add_row("all", *(format_rate(each) if each.runs else "" for each in scores.values()), style="bold")
@@ -238,7 +244,7 @@ def _print(runs: Sequence[EvalRun], ways: Sequence[str]) -> None:
         table.add_row(name, *(format_cost(each) if each.runs else "" for each in scores.values()))
     Rich(soft_wrap=True, markup=False).print(table)
     for way in ways[1:]:
-        first, second = discordant_pairs(runs, ways[0], way)
+        first, second = count_discordant_pairs(runs, ways[0], way)
         print(f"only {escape_for_display(way)}: {second}, only {escape_for_display(ways[0])}: {first}")
 
 
@@ -254,14 +260,14 @@ class _EvalProgress:
     """Show the progress on stderr: a progress bar on a terminal, otherwise at most `PROGRESS_LINES` lines."""
 
     def __init__(self, total: int, known: Sequence[EvalRun]) -> None:
-        self._bar = task_progress()
+        self._bar = create_task_progress()
         self._total, self._finished = total, len(known)
         self._runs, self._done = Counter(run.way for run in known), Counter(run.way for run in known if run.done)
         self._task = self._bar.add_task("", total=total, completed=len(known))
 
     def begin(self, scenario: Scenario) -> None:
         name = escape_for_display(scenario.name)[:16]
-        self._bar.update(self._task, description=f"{self._summary()} {name}".strip())
+        self._bar.update(self._task, description=f"{self._describe_progress()} {name}".strip())
 
     def end(self, run: EvalRun) -> None:
         self._finished += 1
@@ -270,9 +276,9 @@ class _EvalProgress:
         self._bar.update(self._task, completed=self._finished)
         step = self._finished * PROGRESS_LINES // self._total
         if self._bar.disable and step > (self._finished - 1) * PROGRESS_LINES // self._total:
-            print(f"{self._finished} of {self._total} runs: {self._summary()}", file=sys.stderr, flush=True)
+            print(f"{self._finished} of {self._total} runs: {self._describe_progress()}", file=sys.stderr, flush=True)
 
-    def _summary(self) -> str:
+    def _describe_progress(self) -> str:
         return ", ".join(
             f"{way} {format_percent(self._done[way] / count)}" for way, count in self._runs.items() if count
         )

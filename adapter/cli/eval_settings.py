@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Annotated
 
 from adapter.cli import options
-from adapter.cli.options import option, option_group
+from adapter.cli.options import define_option_group, option
 
 WAYS_HELP = "bare (the server's own), ours (`wrap`) or agent"
 
-_scenarios = option_group("Scenarios")
-_sampling = option_group("Sampling and retries")
-_results = option_group("Results")
+_scenarios = define_option_group("Scenarios")
+_sampling = define_option_group("Sampling and retries")
+_results = define_option_group("Results")
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,9 +38,9 @@ def export(
     ] = "",
 ) -> None:
     """Export recordings and transcripts as training data. Every response becomes one line."""
-    from adapter.recording.replay_files import transcripts_in
+    from adapter.recording.replay_files import find_transcripts
     from adapter.recording.training_formats import UnrepresentableSample
-    from adapter.recording.training_samples import failing_filter, parse_filters
+    from adapter.recording.training_samples import find_failing_filter, parse_filters
 
     filters = parse_filters(only)
     if out != "-" and Path(out).exists():
@@ -49,10 +49,10 @@ def export(
     lines: list[str] = []
     with ExitStack() as stack:
         convert = _make_converter(shape, template, stack)
-        for sample in (each for file in transcripts_in(files) for each in _read_samples(file)):
+        for sample in (each for file in find_transcripts(files) for each in _read_samples(file)):
             if isinstance(sample, str):
                 skipped[sample] += 1
-            elif name := failing_filter(sample, filters):
+            elif name := find_failing_filter(sample, filters):
                 skipped[f"not {name}"] += 1
             else:
                 try:
@@ -70,13 +70,13 @@ def export(
 
 def _read_samples(file: Path) -> Iterator[TrainingSample | str]:
     from adapter.protocols.recorded_exchange import holds_exchanges, read_exchanges
-    from adapter.recording.training_samples import samples_of_exchanges, samples_of_transcript
+    from adapter.recording.training_samples import list_exchange_samples, list_transcript_samples
     from adapter.recording.transcript import Transcript
 
     text = read_text(str(file))
     if holds_exchanges(text):
-        return samples_of_exchanges(read_exchanges(text, str(file)))
-    return samples_of_transcript(Transcript.from_text(text, str(file)))
+        return list_exchange_samples(read_exchanges(text, str(file)))
+    return list_transcript_samples(Transcript.from_text(text, str(file)))
 
 
 def _make_converter(name: str, template: Path | None, stack: ExitStack) -> Callable[[TrainingSample], JsonObject]:

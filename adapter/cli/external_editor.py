@@ -22,7 +22,7 @@ def edit_in_external_editor(text: str, name: str) -> str:
 
     Raises UsageError if no editor is found, the editor fails, or its result is not UTF-8.
     """
-    words = _editor_command()
+    words = _find_editor_command()
     with tempfile.TemporaryDirectory(prefix="adapter-edit-") as folder:
         suffix = re.search(r"\.[A-Za-z0-9]{1,16}$", name)
         file = Path(folder) / f"change{suffix[0] if suffix else ''}"
@@ -40,7 +40,7 @@ def edit_in_external_editor(text: str, name: str) -> str:
             raise UsageError(f"{words[0]} saved text that is not UTF-8; it was ignored") from None
 
 
-def _editor_command() -> list[str]:
+def _find_editor_command() -> list[str]:
     command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or shutil.which("vi") or ""
     try:
         words = shlex.split(command)

@@ -22,13 +22,13 @@ def build_host(config: Config) -> Host:
     """Build the capabilities that the configuration defines. Raises UsageError for an invalid URL."""
     search, docs = config.search, config.docs
     return Host(
-        search=search.provider() if search else None,
+        search=search.build_provider() if search else None,
         docs=HttpDocs(docs.find_url, docs.read_url, key_variable=docs.key_variable) if docs else "embedded",
         skill_folders=tuple(config.skills.folders),
     )
 
 
-def api_keys_of(host: Host) -> Iterator[str | None]:
+def list_api_keys(host: Host) -> Iterator[str | None]:
     """Yield the API keys of the user's services, for redaction."""
     for service in (host.search, host.docs):
         if isinstance(service, HttpSearch | HttpDocs) and service.key_variable:

@@ -9,7 +9,7 @@ import typer
 
 from adapter.cli.escaped_output import print_escaped
 from adapter.cli.options import option
-from adapter.core.arguments import reason
+from adapter.core.arguments import explain_read_error
 from adapter.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def read_examples(path: Path) -> list[LearningExample]:
         with path.open(encoding="utf-8") as opened:
             text = opened.read(MAX_CHARACTERS + 1)
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not UTF-8 text: {reason(error)}") from error
+        raise UsageError(f"{path} is not UTF-8 text: {explain_read_error(error)}") from error
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if len(text) > MAX_CHARACTERS or len(lines) > MAX_EXAMPLES:
         raise UsageError(
@@ -72,21 +72,21 @@ def read_examples(path: Path) -> list[LearningExample]:
     for number, line in lines:
         try:
             value = parse_json(line)
-            examples.append(LearningExample(_text_of(value), _calls_of(value)))
+            examples.append(LearningExample(_get_text(value), _parse_calls(value)))
         except ValueError as error:
-            raise UsageError(f"{path}, line {number}: {reason(error)}") from error
+            raise UsageError(f"{path}, line {number}: {explain_read_error(error)}") from error
     if sum(bool(example.calls) for example in examples) < MIN_EXAMPLES:
         raise UsageError(f"{path} has {len(examples)} examples; at least {MIN_EXAMPLES} with calls are needed")
     return examples
 
 
-def _text_of(value: Any) -> str:
+def _get_text(value: Any) -> str:
     if not isinstance(value, dict) or not isinstance(value.get("text"), str):
         raise ValueError('expected an object with the key "text", the model\'s raw text as a string')
     return str(value["text"])
 
 
-def _calls_of(value: Any) -> list[tuple[str, dict[str, Any]]]:
+def _parse_calls(value: Any) -> list[tuple[str, dict[str, Any]]]:
     expected = 'expected "calls": a list of {"name": "...", "arguments": {...}}'
     if not isinstance(value.get("calls"), list):
         raise ValueError(expected)

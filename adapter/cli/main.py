@@ -17,7 +17,7 @@ import sys
 from contextlib import suppress
 from typing import NoReturn
 
-from adapter.cli.completion import words_to_complete
+from adapter.cli.completion import split_words_to_complete
 from adapter.cli.escaped_output import print_escaped
 from adapter.cli.fast_path import parse_fast_arguments
 from adapter.core.errors import AdapterError, TransportError, UsageError
@@ -62,11 +62,11 @@ def _run(arguments: list[str]) -> None:
 
         parse_output.print_parse_result(**fast)  # type: ignore[arg-type]  # a test compares them with Typer's
         return
-    from adapter.cli.app import make_app, requested_command
+    from adapter.cli.app import find_requested_command, make_app
 
-    if words := words_to_complete(os.environ):
+    if words := split_words_to_complete(os.environ):
         os.environ["TERMINAL_WIDTH"] = "1000"  # Typer wraps descriptions, and fish takes each line for a candidate
-    make_app(requested_command(words or arguments))()
+    make_app(find_requested_command(words or arguments))()
 
 
 def _reopen_closed_streams() -> None:

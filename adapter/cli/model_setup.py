@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from adapter.agent.prompt_setup import prompt_style_for
+from adapter.agent.prompt_setup import choose_prompt_style
 from adapter.backends import profiles
 from adapter.backends.prompt_discovery import PromptDiscovery
 from adapter.backends.small_model_check import SmallModelCheck
 from adapter.cli.conversation_display import Console
 from adapter.cli.model_loading import LoadedModel
-from adapter.cli.options import unless_auto
+from adapter.cli.options import parse_auto
 from adapter.cli.run_settings import RunSettings
 from adapter.core.errors import UsageError
 from adapter.grammars.constraint_mode import Constraint, parse_constraint_mode
@@ -38,13 +38,16 @@ class ModelSetup:
 def resolve_model_setup(task: str | None, settings: RunSettings, loaded: LoadedModel, console: Console) -> ModelSetup:
     """Return the setup for the model. Options take precedence over the model's profile, and the profile over its
     template and name. ``task``: None in a chat."""
-    constraint, profile = parse_constraint_mode(unless_auto(settings.constraint)), _profile(settings, loaded, console)
+    constraint, profile = (
+        parse_constraint_mode(parse_auto(settings.constraint)),
+        _find_profile(settings, loaded, console),
+    )
     if profile is not None and profile.constraint != "off":
         constraint = constraint or profile.constraint
     is_native = profile is not None and profile.native and settings.format == "auto" and constraint is None
     is_small = constraint is None and not is_native and _is_small(settings, loaded)
     if is_small and not loaded.is_small:
-        console.note(SmallModelCheck(loaded.chat.endpoint, settings.guide).explanation(loaded.chat.model))
+        console.note(SmallModelCheck(loaded.chat.endpoint, settings.guide).explain(loaded.chat.model))
     if task is not None and (constraint == "required" or is_small):
         return ModelSetup("hermes", "small", "required", is_guided=True)
     if is_small:
@@ -56,7 +59,7 @@ def resolve_model_setup(task: str | None, settings: RunSettings, loaded: LoadedM
         known: str | None = profile.format
     else:
         known = _detect_format(settings, loaded, prompt, console)
-    style = unless_auto(settings.style) or (profile.style if profile else prompt_style_for(constraint))
+    style = parse_auto(settings.style) or (profile.style if profile else choose_prompt_style(constraint))
     format = settings.format if settings.format not in ("auto", FROM_TEMPLATE) else known or "hermes"
     return ModelSetup(
         format,
@@ -75,7 +78,7 @@ def _detect_format(
     it."""
     is_inferred = settings.format == FROM_TEMPLATE
     if prompt is None and is_inferred:
-        prompt = loaded.chat.own_prompt()
+        prompt = loaded.chat.discover_own_prompt()
     detected = prompt.recognized if prompt is not None else None
     if detected is None:
         if is_inferred:
@@ -95,9 +98,9 @@ def _is_small(settings: RunSettings, loaded: LoadedModel) -> bool:
         return settings.guide != "off"
     if settings.style != "auto" or settings.prompts:
         return False
-    if SmallModelCheck(loaded.chat.endpoint, "auto").assists_for(loaded.chat.model) is None:
+    if SmallModelCheck(loaded.chat.endpoint, "auto").find_assist(loaded.chat.model) is None:
         return False
-    return settings.prompt == "words" or loaded.chat.own_prompt().own is None
+    return settings.prompt == "words" or loaded.chat.discover_own_prompt().own is None
 
 
 def _discover_prompt(
@@ -119,21 +122,21 @@ def _discover_prompt(
         if settings.prompt == "own":
             raise UsageError("--prompt own cannot be combined with --style, --prompts or a profile with a text prompt")
         return None
-    with console.busy(f"checking the prompt of {loaded.chat.model}"):
-        prompt = loaded.chat.own_prompt()
+    with console.show_busy(f"checking the prompt of {loaded.chat.model}"):
+        prompt = loaded.chat.discover_own_prompt()
     console.note(f"prompt: {prompt.explanation}")
     if settings.prompt == "own" and prompt.own is None:
         raise UsageError(f"--prompt own: the model's chat template cannot be used: {prompt.explanation}")
     return prompt
 
 
-def _profile(settings: RunSettings, loaded: LoadedModel, console: Console) -> CallingSetup | None:
+def _find_profile(settings: RunSettings, loaded: LoadedModel, console: Console) -> CallingSetup | None:
     """Return the setup in the model's profile, or None if there is no profile. The built-in model is always assisted,
     so for it only a profile named by the user applies."""
     if settings.profile == "none" or (loaded.is_small and settings.profile == "auto"):
         return None
-    model = profiles.model_of(loaded.chat.endpoint, loaded.chat.model)
-    profile, notes = profiles.active_profile(settings.profile, model)
+    model = profiles.query_model(loaded.chat.endpoint, loaded.chat.model)
+    profile, notes = profiles.find_active_profile(settings.profile, model)
     for note in notes:
         console.note(note)
     return profile.setup if profile else None

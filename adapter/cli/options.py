@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from adapter.tools.operations.permissions import PermissionRule
 
 
-def option_group(title: str | None = None, *, is_advanced: bool = False) -> Callable[..., Any]:
+def define_option_group(title: str | None = None, *, is_advanced: bool = False) -> Callable[..., Any]:
     """Return a function that defines an option in the group ``title``. For a flag, pass it an empty metavar. Only
     `--help-all` shows advanced options.
     """
@@ -31,9 +31,9 @@ def option_group(title: str | None = None, *, is_advanced: bool = False) -> Call
     return define_option
 
 
-option = option_group()
+option = define_option_group()
 """Defines an option that every help shows."""
-_permissions = option_group("Permissions and sandbox", is_advanced=True)
+_permissions = define_option_group("Permissions and sandbox", is_advanced=True)
 
 BaseUrl = Annotated[str | None, option("URL", "Base URL of the model server.", show_default="detected")]
 Model = Annotated[str | None, option("NAME", "Model name on the server, or a GGUF file to load in this process.")]
@@ -162,7 +162,7 @@ def takes_settings(settings: type[Any]) -> Callable[[Callable[..., None]], Calla
     return decorate
 
 
-def unless_auto(value: str) -> str | None:
+def parse_auto(value: str) -> str | None:
     """Return the value of an option, or None for ``auto``."""
     return None if value == "auto" else value
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from adapter.cli.escaped_output import print_escaped
 from adapter.cli.text_input import read_text
-from adapter.core.arguments import reason
+from adapter.core.arguments import explain_read_error
 from adapter.core.errors import UsageError
 from adapter.core.rejection_codes import REJECTION_REASONS
-from adapter.core.text.display_escaping import json_for_display
+from adapter.core.text.display_escaping import dump_for_display
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,12 +49,12 @@ def print_parse_result(
     from adapter.parsing.parser import parse
 
     if exchange is not None:
-        turn = _find_exchange(file, exchange).turn()
+        turn = _find_exchange(file, exchange).parse_turn()
     else:
         known = _load_tools(dialect, tools, include_tools, exclude_tools)
         turn = parse(read_text(file), known, _resolve_format(format, template), finish_reason, policy=policy)
     if as_json:
-        print(json_for_display(_turn_as_json(turn) | (_spans_as_json(turn) if explain else {}), indent=2))
+        print(dump_for_display(_turn_as_json(turn) | (_spans_as_json(turn) if explain else {}), indent=2))
     elif explain:
         _print_spans(turn)
     else:
@@ -94,7 +94,7 @@ def _load_tools(
             with open(file, "rb") as opened:  # noqa: PTH123  # pathlib takes a third of an empty program's time
                 definitions = json.load(opened)
         except (OSError, ValueError, RecursionError) as error:
-            raise UsageError(f"cannot read tool definitions from {file!r}: {reason(error)}") from error
+            raise UsageError(f"cannot read tool definitions from {file!r}: {explain_read_error(error)}") from error
         if not isinstance(definitions, list):
             raise UsageError(f"{file!r} must contain a JSON list of tool definitions")
         return definitions
@@ -102,9 +102,9 @@ def _load_tools(
         from adapter.cli.options import resolve_dialect
 
         return resolve_dialect(dialect, file, include, exclude).tools
-    from adapter.dialects import tools_for_parsing
+    from adapter.dialects import load_tools_for_parsing
 
-    return tools_for_parsing(dialect)
+    return load_tools_for_parsing(dialect)
 
 
 def _turn_as_json(turn: Turn) -> dict[str, object]:
@@ -120,17 +120,17 @@ def _turn_as_json(turn: Turn) -> dict[str, object]:
 
 
 def _spans_as_json(turn: Turn) -> dict[str, object]:
-    from adapter.cli.span_table import span_rows
+    from adapter.cli.span_table import build_span_rows
 
-    return {"spans": span_rows(turn.explain())}
+    return {"spans": build_span_rows(turn.explain())}
 
 
 def _print_spans(turn: Turn) -> None:
     from rich.console import Console
 
-    from adapter.cli.span_table import span_listing
+    from adapter.cli.span_table import render_span_listing
 
-    listing = span_listing(turn.explain())
+    listing = render_span_listing(turn.explain())
     listing.rstrip()
     Console(highlight=False, soft_wrap=True).print(listing)
 

@@ -15,11 +15,11 @@ def playground(
 ) -> None:
     """Open a page that parses a model's raw text while you type."""
     from adapter.recording.view.page_server import PageServer
-    from adapter.recording.view.playground import playground_page
+    from adapter.recording.view.playground import render_playground_page
     from adapter.recording.view.playground_reader import read_for_page
 
     try:
-        server = PageServer(playground_page(), read_for_page, port)
+        server = PageServer(render_playground_page(), read_for_page, port)
     except OSError as error:
         raise UsageError(f"cannot listen on port {port}: {error.strerror}. Choose another --port.") from error
     with server, suppress(KeyboardInterrupt):

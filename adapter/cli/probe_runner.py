@@ -13,20 +13,20 @@ from rich.console import Console as Rich
 from rich.table import Table
 
 from adapter.backends import profiles
-from adapter.backends.chat_client import ChatClient, constraint_fields
-from adapter.backends.engine_details import engine_details
+from adapter.backends.chat_client import ChatClient, build_constraint_fields
+from adapter.backends.engine_details import query_engine_details
 from adapter.backends.profiles import Model, Profile, ProfileSetup
-from adapter.cli.conversation_display import Console, task_progress
+from adapter.cli.conversation_display import Console, create_task_progress
 from adapter.cli.eval_settings import ProbeSettings
 from adapter.cli.model_loading import load_model, require_model_choice
-from adapter.cli.options import unless_auto
+from adapter.cli.options import parse_auto
 from adapter.core.errors import TransportError, UsageError
 from adapter.core.events import JsonObject
 from adapter.core.private_files import open_private
 from adapter.core.text.redaction import Redactor
-from adapter.evaluation.probe.report_page import page
+from adapter.evaluation.probe.report_page import render_probe_report
 from adapter.evaluation.probe.server_faults import find_server_faults
-from adapter.evaluation.probe.shared_result import check_shareable, shared_result
+from adapter.evaluation.probe.shared_result import build_shared_result, check_shareable
 from adapter.evaluation.probe.successive_halving import RUNGS, STOPPED, Probe, SetupTrial, list_candidates, probe_model
 from adapter.evaluation.probe.task_runner import TaskRunner
 from adapter.evaluation.probe.tasks import TASKS, TOOLS
@@ -45,16 +45,16 @@ def run_probe(settings: ProbeSettings) -> int:
     log = ExchangeLog(settings.record, Redactor(os.environ)) if settings.record else None
     with load_model(settings.base_url, settings.model, console) as served:
         chat = served.chat
-        model = profiles.model_of(chat.endpoint, chat.model)
-        guessed = guess_format(model.name, profiles.template_of(chat.endpoint)) or guess_format(model.file)
-        format = get_format(unless_auto(settings.format) or guessed or DEFAULT_FORMAT).name
-        engine = engine_details(chat.endpoint, model) if settings.share else None
+        model = profiles.query_model(chat.endpoint, chat.model)
+        guessed = guess_format(model.name, profiles.query_template(chat.endpoint)) or guess_format(model.file)
+        format = get_format(parse_auto(settings.format) or guessed or DEFAULT_FORMAT).name
+        engine = query_engine_details(chat.endpoint, model) if settings.share else None
         if engine:
             check_shareable(engine, settings.format)
-        for note in _notes(chat):
+        for note in _list_notes(chat):
             console.note(note)
-        can_constrain = bool(constraint_fields(chat.endpoint.kind, ToolSet(TOOLS)))
-        prompt = chat.own_prompt()
+        can_constrain = bool(build_constraint_fields(chat.endpoint.kind, ToolSet(TOOLS)))
+        prompt = chat.discover_own_prompt()
         console.note(f"prompt: {prompt.explanation}")
         setups = list_candidates(format, can_constrain=can_constrain, can_own=prompt.own is not None)
         limit = _format_duration(settings.time_limit)
@@ -68,25 +68,25 @@ def run_probe(settings: ProbeSettings) -> int:
     faults = find_server_faults([each.written for trial in found.trials for each in trial.outcomes])
     for fault in faults:
         console.note(fault)
-    output = settings.output or profiles.path_of(model.name)
+    output = settings.output or profiles.build_path(model.name)
     html = settings.page or output.with_suffix(".html")
-    profile = _profile(model, found, settings.format)
+    profile = _build_profile(model, found, settings.format)
     if profile is not None:
         profiles.save(profile, output)
-    _write(page(model, profile, found), html, "--page")
+    _write(render_probe_report(model, profile, found), html, "--page")
     if settings.share and engine:
-        result = shared_result(found, engine, model.template, time.strftime("%Y-%m-%d"))
+        result = build_shared_result(found, engine, model.template, time.strftime("%Y-%m-%d"))
         _write(result.to_json(), settings.share, "--share")
     if settings.as_json:
         print(
             json.dumps(
-                {"profile": profile and str(output), "page": str(html), **_rows(found), "server_faults": faults},
+                {"profile": profile and str(output), "page": str(html), **_build_rows(found), "server_faults": faults},
                 indent=2,
             )
         )
     else:
         _print(found)
-    print(profile.summary() if profile else NO_RIGHT_CALL, file=sys.stderr)
+    print(profile.describe() if profile else NO_RIGHT_CALL, file=sys.stderr)
     print(f"profile: {output if profile else 'not written'}\npage: {html}", file=sys.stderr)
     if settings.share:
         print(f"scores to publish: {settings.share}", file=sys.stderr)
@@ -108,7 +108,7 @@ def _write(text: str, path: Path, option: str) -> None:
         raise UsageError(f"cannot write {path}: {error.strerror}. Choose another path with {option}.") from error
 
 
-def _profile(model: Model, found: Probe, format: str) -> Profile | None:
+def _build_profile(model: Model, found: Probe, format: str) -> Profile | None:
     """Return the profile of the best setup. It refers to a format file by its path, so that other processes find it."""
     if (best := found.best) is None:
         return None
@@ -125,7 +125,7 @@ def _profile(model: Model, found: Probe, format: str) -> Profile | None:
     )
 
 
-def _rows(found: Probe) -> JsonObject:
+def _build_rows(found: Probe) -> JsonObject:
     return {
         "ended": found.ended,
         "setups": [
@@ -140,7 +140,7 @@ def _rows(found: Probe) -> JsonObject:
     }
 
 
-def _notes(chat: ChatClient) -> list[str]:
+def _list_notes(chat: ChatClient) -> list[str]:
     advice = chat.context().advice
     ignores_tools = profiles.takes_tools(chat.endpoint) is False
     warning = "the model's chat template does not support tools: the server drops them silently"
@@ -177,7 +177,7 @@ class _ProbeProgress:
     """Show the progress on stderr: a progress bar on a terminal, otherwise a line for each round of a setup."""
 
     def __init__(self, setups: int) -> None:
-        self._bar = task_progress()
+        self._bar = create_task_progress()
         self._task = self._bar.add_task("starting", total=setups * RUNGS[0][0])
         self._began = time.monotonic()
 

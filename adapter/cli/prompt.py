@@ -53,7 +53,7 @@ def prompt(
         text = system_prompt(described, format, style, prompts=str(prompts) if prompts else None)
         print_escaped(text, end="")
     if tokens:
-        print(_token_count(text, model, base_url), file=sys.stderr)
+        print(_describe_token_count(text, model, base_url), file=sys.stderr)
 
 
 def _print_template_prompt(path: Path, dialect: Dialect, ask: str) -> str:
@@ -61,9 +61,9 @@ def _print_template_prompt(path: Path, dialect: Dialect, ask: str) -> str:
     from adapter.backends.prompt_discovery import render_system_prompt
     from adapter.backends.template_files import TemplateWorker, load_chat_template
     from adapter.prompting.chat_template import ChatTemplateError
-    from adapter.prompting.system_prompt import default_tools, system_prompt
+    from adapter.prompting.system_prompt import load_default_tools, system_prompt
 
-    tools = default_tools(dialect)
+    tools = load_default_tools(dialect)
     system = system_prompt(dialect, style="native", tools=tools)
     with TemplateWorker(load_chat_template(path)) as worker:
         try:
@@ -74,7 +74,7 @@ def _print_template_prompt(path: Path, dialect: Dialect, ask: str) -> str:
     return prompt
 
 
-def _token_count(text: str, model: Path | None, base_url: str | None) -> str:
+def _describe_token_count(text: str, model: Path | None, base_url: str | None) -> str:
     from adapter.backends.endpoint_discovery import count_tokens, find_endpoint
     from adapter.conversation.token_estimate import estimate_tokens
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from adapter.cli import options
-from adapter.cli.options import option, unless_auto
-from adapter.core.arguments import reason
+from adapter.cli.options import option, parse_auto
+from adapter.core.arguments import explain_read_error
 from adapter.core.errors import AdapterError, UsageError
 from adapter.core.install_advice import install_command
 from adapter.core.text.plurals import pluralize
@@ -93,7 +93,7 @@ def _make_settings(
         raise UsageError("give either --tools or --tools-column, not both")
     return RowSettings(
         column=column,
-        format=unless_auto(format),
+        format=parse_auto(format),
         template=load_chat_template(template).source if template else "",
         policy=policy,
         tools=_read_text(tools) if tools else "[]",
@@ -107,7 +107,7 @@ def _read_text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read tool definitions from {str(file)!r}: {reason(error)}") from error
+        raise UsageError(f"cannot read tool definitions from {str(file)!r}: {explain_read_error(error)}") from error
 
 
 def _require_pyarrow() -> None:
@@ -135,23 +135,23 @@ def _show_progress(sources: list[Source]) -> Iterator[ProgressCallback]:
     columns = (TextColumn("{task.description}"), BarColumn(20), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(f"reading {pluralize(len(sources), 'file')}", total=total)
-        yield lambda counts: progress.update(task, completed=counts.size, description=_summary(counts))
+        yield lambda counts: progress.update(task, completed=counts.size, description=_describe_counts(counts))
 
 
 def _report(counts: BatchStats) -> str:
     """Return the summary, and the most frequent formats and repairs."""
     tables = {"formats": counts.formats, "fixes": counts.fixes}
-    details = [f"{title}: {_most_common(table)}" for title, table in tables.items() if table]
-    return "\n".join([_summary(counts), *details])
+    details = [f"{title}: {_format_most_common(table)}" for title, table in tables.items() if table]
+    return "\n".join([_describe_counts(counts), *details])
 
 
-def _most_common(table: Mapping[str, int]) -> str:
+def _format_most_common(table: Mapping[str, int]) -> str:
     ordered = sorted(table, key=lambda name: -table[name])
     shown = [f"{name} {table[name]:,}" for name in ordered[:MAX_SHOWN]]
     return ", ".join(shown) + f" and {len(table) - MAX_SHOWN} more" * (len(table) > MAX_SHOWN)
 
 
-def _summary(counts: BatchStats) -> str:
+def _describe_counts(counts: BatchStats) -> str:
     totals = {
         "row{}": counts.rows,
         "call{}": counts.calls,

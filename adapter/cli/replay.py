@@ -31,11 +31,11 @@ def replay(
 ) -> None:
     """Replay recordings offline and compare the results. Command output comes from the recording."""
     replay_output.print_replay_results(
-        paths, as_json=as_json, update=update, commands=_command_policy(run_commands, approve, allow, ask, deny)
+        paths, as_json=as_json, update=update, commands=_build_command_policy(run_commands, approve, allow, ask, deny)
     )
 
 
-def _command_policy(
+def _build_command_policy(
     is_enabled: bool, approve: str, allow: list[str] | None, ask: list[str] | None, deny: list[str] | None
 ) -> CommandReplayPolicy | None:
     """Return the policy for commands, or None if no command runs. Raises UsageError if there is no sandbox, or for

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from adapter.cli.escaped_output import print_escaped
-from adapter.core.text.display_escaping import json_for_display
+from adapter.core.text.display_escaping import dump_for_display
 
 if TYPE_CHECKING:
     from adapter.recording.replay_workspace import CommandReplayPolicy
@@ -26,9 +26,11 @@ def print_replay_results(
     Exits with 1 if any result differs, and with 2 if a file is not a recording.
     """
     from adapter.core import package_data
-    from adapter.recording.replay_files import replay_file, transcripts_in
+    from adapter.recording.replay_files import find_transcripts, replay_file
 
-    files = transcripts_in([Path(path) for path in paths or [package_data.data_folder("fixtures") / "transcripts"]])
+    files = find_transcripts(
+        [Path(path) for path in paths or [package_data.find_data_folder("fixtures") / "transcripts"]]
+    )
     if update:
         from adapter.recording.replay import update_file
 
@@ -39,7 +41,7 @@ def print_replay_results(
         rows = [
             {"name": row.name, "turns": row.turns, "calls": row.calls, "difference": row.difference} for row in replays
         ]
-        print(json_for_display(rows, indent=2))
+        print(dump_for_display(rows, indent=2))
     else:
         width = max(len(row.name) for row in replays)
         for row in replays:

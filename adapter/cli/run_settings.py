@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from adapter.cli import options
-from adapter.cli.options import option, option_group, parse_edit_mode, parse_rules, resolve_dialect
+from adapter.cli.options import define_option_group, option, parse_edit_mode, parse_rules, resolve_dialect
 from adapter.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from adapter.tools.operations.permissions import PermissionRule
     from adapter.workspace.sandbox.sandbox import SandboxSettings
 
-_model = option_group("Model and prompt", is_advanced=True)
-_tools = option_group("Tools", is_advanced=True)
-_permissions = option_group("Permissions and sandbox", is_advanced=True)
+_model = define_option_group("Model and prompt", is_advanced=True)
+_tools = define_option_group("Tools", is_advanced=True)
+_permissions = define_option_group("Permissions and sandbox", is_advanced=True)
 
 
 @dataclass(frozen=True)

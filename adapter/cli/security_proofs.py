@@ -46,11 +46,11 @@ class Target:
     def run(self, tool: str, **arguments: Json) -> str:
         return self.workspace.run(tool, arguments).content
 
-    def command(self, line: str) -> str:
+    def run_command(self, line: str) -> str:
         return self.run("run_command", command=line, cwd=".")
 
-    def python(self, code: str) -> str:
-        return self.command(f"{shlex.quote(sys.executable)} -c {shlex.quote(code)}")
+    def run_python(self, code: str) -> str:
+        return self.run_command(f"{shlex.quote(sys.executable)} -c {shlex.quote(code)}")
 
     @property
     def victim(self) -> Path:
@@ -63,12 +63,12 @@ Attack: TypeAlias = Callable[[Target], str]
 def prove(sandbox: SandboxSettings) -> Iterator[Proof]:
     """Yield the result of each attack. Commands run in ``sandbox``."""
     for row, attack in ATTACKS.items():
-        with _target(sandbox) as target:
+        with _create_target(sandbox) as target:
             yield Proof(row, attack(target))
 
 
 @contextmanager
-def _target(sandbox: SandboxSettings) -> Iterator[Target]:
+def _create_target(sandbox: SandboxSettings) -> Iterator[Target]:
     with tempfile.TemporaryDirectory(prefix="adapter-prove-") as folder:
         base = Path(os.path.realpath(folder))
         for name in ("ws/.git/hooks", "outside"):
@@ -96,7 +96,7 @@ def _is_torn(target: Target) -> str:
 
 
 def _outlives(target: Target) -> str:
-    target.command("(setsid sh -c 'sleep 1; echo x > late' >/dev/null 2>&1 &)")
+    target.run_command("(setsid sh -c 'sleep 1; echo x > late' >/dev/null 2>&1 &)")
     threading.Event().wait(1.5)
     return "a process wrote a file after its command" if Path(target.workspace.root, "late").exists() else ""
 
@@ -104,23 +104,23 @@ def _outlives(target: Target) -> str:
 def _reads_environment(target: Target) -> str:
     os.environ["ADAPTER_PROOF_TOKEN"] = CANARY
     try:
-        return "a variable was read" if CANARY in target.command("env") else ""
+        return "a variable was read" if CANARY in target.run_command("env") else ""
     finally:
         del os.environ["ADAPTER_PROOF_TOKEN"]
 
 
 def _reads_files(target: Target) -> str:
-    return "a file was read" if CANARY in target.command(f"cat {shlex.quote(str(target.victim))}") else ""
+    return "a file was read" if CANARY in target.run_command(f"cat {shlex.quote(str(target.victim))}") else ""
 
 
 def _changes_files(target: Target) -> str:
-    target.python(f"import os\ntry:\n os.truncate({str(target.victim)!r}, 0)\nexcept OSError: pass")
-    target.command(f"echo x > {shlex.quote(str(target.victim))}; touch {shlex.quote(str(target.outside))}/new")
+    target.run_python(f"import os\ntry:\n os.truncate({str(target.victim)!r}, 0)\nexcept OSError: pass")
+    target.run_command(f"echo x > {shlex.quote(str(target.victim))}; touch {shlex.quote(str(target.outside))}/new")
     return _changes(target)
 
 
 def _changes_git(target: Target) -> str:
-    target.command("echo x > .git/hooks/pre-commit; mv .git moved; mv moved .git")
+    target.run_command("echo x > .git/hooks/pre-commit; mv .git moved; mv moved .git")
     return "a hook was written" if Path(target.workspace.root, ".git/hooks/pre-commit").exists() else ""
 
 
@@ -149,12 +149,12 @@ def _uses_network(target: Target) -> str:
         listener.settimeout(0.1)
         port = listener.getsockname()[1]
         code = f"import socket; socket.create_connection(('127.0.0.1', {port}), 2); print('connected')"
-        return "a server on this machine was reached" if "connected" in target.python(code).split("\n") else ""
+        return "a server on this machine was reached" if "connected" in target.run_python(code).split("\n") else ""
 
 
 def _reaches_processes(target: Target) -> str:
     code = f"import os\ntry:\n os.kill({os.getpid()}, 0); print('sent')\nexcept OSError: print('refused')"
-    return "a signal reached this program" if "sent" in target.python(code).split("\n") else ""
+    return "a signal reached this program" if "sent" in target.run_python(code).split("\n") else ""
 
 
 def _changes_after_approval(target: Target) -> str:

@@ -11,7 +11,7 @@ import typer
 
 from adapter.cli import options as shared
 from adapter.cli.malloc_tuning import limit_malloc_arenas
-from adapter.cli.options import option, option_group, unless_auto
+from adapter.cli.options import define_option_group, option, parse_auto
 from adapter.core.errors import UsageError
 from adapter.core.install_advice import install_command
 
@@ -24,11 +24,11 @@ def _use_config_file(context: typer.Context, path: Path | None) -> Path | None:
     return path
 
 
-_upstream = option_group("Model server", is_advanced=True)
-_model = option_group("Model and prompt", is_advanced=True)
-_clients = option_group("Clients", is_advanced=True)
-_retry = option_group("Retries", is_advanced=True)
-_process = option_group("Process and telemetry", is_advanced=True)
+_upstream = define_option_group("Model server", is_advanced=True)
+_model = define_option_group("Model and prompt", is_advanced=True)
+_clients = define_option_group("Clients", is_advanced=True)
+_retry = define_option_group("Retries", is_advanced=True)
+_process = define_option_group("Process and telemetry", is_advanced=True)
 
 
 def serve(
@@ -161,7 +161,7 @@ def serve(
     help_all: shared.HelpAll = False,  # noqa: ARG001  # its callback prints the help
 ) -> None:
     """Serve an OpenAI-compatible API that adds tool calling."""
-    from adapter.backends.endpoint_discovery import api_url, find_endpoint
+    from adapter.backends.endpoint_discovery import build_api_url, find_endpoint
     from adapter.backends.profiles import validate_profile_name
     from adapter.backends.template_files import load_chat_template
     from adapter.cli.serve_config import read_model_budgets, read_model_setups
@@ -182,19 +182,19 @@ def serve(
     try:
         from adapter.server.app import ServerSettings
         from adapter.server.app import serve as run_server
-        from adapter.server.telemetry.setup import traces_enabled
+        from adapter.server.telemetry.setup import are_traces_enabled
     except ImportError as error:
         raise UsageError(f"{error.name} is not installed: {install_command('server')}") from error
 
     options = TranslationOptions(
         prompt=PromptSettings(
-            format=unless_auto(format),
-            style=unless_auto(style),
+            format=parse_auto(format),
+            style=parse_auto(style),
             prompts=str(prompts) if prompts else None,
             mode=prompt,
             max_tools=max_tools,
         ),
-        constraints=ConstraintSettings(mode=parse_constraint_mode(unless_auto(constraint)), grounded=grounded),
+        constraints=ConstraintSettings(mode=parse_constraint_mode(parse_auto(constraint)), grounded=grounded),
         observation=Observation(observe=ExchangeLog(record, Redactor(os.environ, [api_key])) if record else None),
         budgets=Budgets(parse_context_budget(context_budget), reasoning_budget),
         model_budgets=read_model_budgets(config),
@@ -208,7 +208,7 @@ def serve(
     )
     validate_profile_name(profile)
     limit_malloc_arenas()
-    base_url = api_url(upstream) if upstream else find_endpoint().base_url
+    base_url = build_api_url(upstream) if upstream else find_endpoint().base_url
     run_server(
         ServerSettings(
             base_url,
@@ -231,7 +231,7 @@ def serve(
             workers=workers,
             drain_s=drain,
             metrics=metrics,
-            traces=traces_enabled(otel, os.environ),
+            traces=are_traces_enabled(otel, os.environ),
             log_json=log_json,
             view=view,
         )

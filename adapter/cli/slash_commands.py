@@ -12,8 +12,8 @@ from rich.text import Text
 
 from adapter.backends.embedded_server import is_gguf
 from adapter.cli.chat_session import ChatSession
-from adapter.cli.span_table import span_listing
-from adapter.conversation.verbatim_history import verbatim_text
+from adapter.cli.span_table import render_span_listing
+from adapter.conversation.verbatim_history import build_verbatim_text
 from adapter.core.errors import UsageError
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.core.turn import Turn
@@ -54,7 +54,7 @@ def run_slash_command(conversation: ChatSession, text: str) -> bool:
     return command.run(conversation, rest.strip()) is not False
 
 
-def _help(conversation: ChatSession, _: str) -> None:
+def _show_help(conversation: ChatSession, _: str) -> None:
     rows = [(f"/{name} {command.argument}".rstrip(), command.summary) for name, command in COMMANDS.items()]
     width = max(len(usage) for usage, _ in rows)
     for usage, summary in rows:
@@ -81,9 +81,9 @@ def _show_change(conversation: ChatSession, action: str, done: UndoResult) -> No
         conversation.console.note(f"note: {note}")
 
 
-def _diff(conversation: ChatSession, _: str) -> None:
+def _show_diff(conversation: ChatSession, _: str) -> None:
     history = conversation.workspace.history
-    diff = history.diff(history.session)
+    diff = history.render_diff(history.session)
     conversation.console.show_diff(diff)
     if not diff:
         conversation.console.note(
@@ -91,7 +91,7 @@ def _diff(conversation: ChatSession, _: str) -> None:
         )
 
 
-def _tools(conversation: ChatSession, _: str) -> None:
+def _show_tools(conversation: ChatSession, _: str) -> None:
     tools = conversation.agent.workspace.tools
     width = max(map(len, tools), default=0)
     for name, tool in tools.items():
@@ -99,7 +99,7 @@ def _tools(conversation: ChatSession, _: str) -> None:
         conversation.console.note(f"{name:<{width}}  {tool.effect:<7}  {first}")
 
 
-def _model(conversation: ChatSession, name: str) -> None:
+def _change_model(conversation: ChatSession, name: str) -> None:
     chat = conversation.agent.chat
     if not name:
         for each in dict.fromkeys([chat.model, *chat.models()]):
@@ -129,7 +129,7 @@ def _show_model(conversation: ChatSession) -> None:
     conversation.console.note(f"model: {bundle.chat.model}, format: {bundle.agent.format.name}")
 
 
-def _prompt(conversation: ChatSession, _: str) -> None:
+def _show_prompt(conversation: ChatSession, _: str) -> None:
     prompt, text = conversation.render_prompt(), Text()
     for role, content in [("prompt", prompt)] if isinstance(prompt, str) else prompt:
         text.append(f"{escape_for_display(role)}:\n", "bold")
@@ -144,7 +144,7 @@ def _save(conversation: ChatSession, name: str) -> None:
         raise UsageError("there is nothing to save yet")
     text = conversation.path.read_text(encoding="utf-8", errors="replace")
     if not name.endswith(".jsonl"):
-        text = transcript_to_markdown(Transcript.from_text(text, conversation.id or ""))
+        text = render_transcript(Transcript.from_text(text, conversation.id or ""))
     try:
         with os.fdopen(os.open(Path(name).expanduser(), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.write(text)
@@ -153,7 +153,7 @@ def _save(conversation: ChatSession, name: str) -> None:
     conversation.console.note(f"saved to {name}, readable only by you")
 
 
-def transcript_to_markdown(transcript: Transcript) -> str:
+def render_transcript(transcript: Transcript) -> str:
     """Render the messages, and each response verbatim, as Markdown."""
     from adapter.parsing.parser import parse
 
@@ -165,19 +165,19 @@ def transcript_to_markdown(transcript: Transcript) -> str:
         elif isinstance(line, NoteLine):
             parts.append(f"{line.text}\n")
         elif line.kind == "request":
-            response = verbatim_text(parse("".join(chunk.text for chunk in next(answers))).events)
+            response = build_verbatim_text(parse("".join(chunk.text for chunk in next(answers))).events)
             parts.append(f"## {transcript.header.model or 'Model'}\n\n{response.strip()}\n")
         elif line.kind == "result":
-            fence = "`" * max(3, _longest_run(line.content) + 1)
+            fence = "`" * max(3, _count_longest_run(line.content) + 1)
             parts.append(f"{line.name}:\n\n{fence}\n{line.content.rstrip()}\n{fence}\n")
     return "\n".join(parts)
 
 
-def _longest_run(text: str) -> int:
+def _count_longest_run(text: str) -> int:
     return max((len(run) for run in "".join(c if c == "`" else " " for c in text).split()), default=0)
 
 
-def _why(conversation: ChatSession, _: str) -> None:
+def _show_why(conversation: ChatSession, _: str) -> None:
     if not conversation.answers:
         raise UsageError("nothing to explain yet: send a message first")
     for number, answer in enumerate(conversation.answers, start=1):
@@ -187,7 +187,7 @@ def _why(conversation: ChatSession, _: str) -> None:
             conversation.console.note(f"the previous answer was retried: {answer.query.again}")
         turn: Turn = answer.turn
         if turn.events:
-            conversation.console.show(span_listing(turn.explain()))
+            conversation.console.show(render_span_listing(turn.explain()))
         else:
             conversation.console.note("the answer is empty")
 
@@ -204,16 +204,16 @@ def _exit(_: ChatSession, __: str) -> bool:
 
 
 COMMANDS = {
-    "help": SlashCommand("list the commands", _help),
+    "help": SlashCommand("list the commands", _show_help),
     "undo": SlashCommand("undo the last change to a file, and notify the model", _undo),
     "redo": SlashCommand("redo the last undone change", _redo),
-    "diff": SlashCommand("show the changes of this session as one diff", _diff),
-    "tools": SlashCommand("list the model's tools and their effects", _tools),
-    "model": SlashCommand("show the available models, or switch to another", _model, "[NAME]"),
+    "diff": SlashCommand("show the changes of this session as one diff", _show_diff),
+    "tools": SlashCommand("list the model's tools and their effects", _show_tools),
+    "model": SlashCommand("show the available models, or switch to another", _change_model, "[NAME]"),
     "format": SlashCommand("show the tool-call format, or switch to another", _format, "[NAME]"),
-    "prompt": SlashCommand("show the model's input", _prompt),
+    "prompt": SlashCommand("show the model's input", _show_prompt),
     "save": SlashCommand("save the chat to a file: .jsonl as recorded, otherwise as Markdown", _save, "FILE"),
-    "why": SlashCommand("explain how the last answer was parsed", _why),
+    "why": SlashCommand("explain how the last answer was parsed", _show_why),
     "clear": SlashCommand("start a new chat", _clear),
     "exit": SlashCommand("end the chat, like Ctrl-D", _exit),
 }

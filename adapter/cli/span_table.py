@@ -18,7 +18,7 @@ MARGIN = 25
 """Width of the columns before the text: kind and position."""
 
 
-def span_listing(spans: Sequence[Span]) -> Text:
+def render_span_listing(spans: Sequence[Span]) -> Text:
     """List the spans in order, in the color of their kind, with remarks below them."""
     listing = Text()
     for span in spans:
@@ -27,12 +27,12 @@ def span_listing(spans: Sequence[Span]) -> Text:
             listing.append(head if number == 0 else " " * MARGIN, style="bold")
             listing.append(escape_for_display(line.rstrip("\n"), keep="\t"), style=STYLES[span.kind])
             listing.append("↵\n" if line.endswith("\n") else "\n", style="dim")
-        for remark in _remarks(span):
+        for remark in _list_remarks(span):
             listing.append(f"{' ' * MARGIN}{remark}\n", style="yellow")
     return listing
 
 
-def span_rows(spans: Sequence[Span]) -> list[dict[str, object]]:
+def build_span_rows(spans: Sequence[Span]) -> list[dict[str, object]]:
     """Return the spans as JSON data."""
     return [
         {
@@ -52,7 +52,7 @@ def span_rows(spans: Sequence[Span]) -> list[dict[str, object]]:
     ]
 
 
-def _remarks(span: Span) -> Iterator[str]:
+def _list_remarks(span: Span) -> Iterator[str]:
     if span.call is not None:
         yield escape_for_display(f"= {span.call.name}({json.dumps(span.call.arguments, ensure_ascii=False)})")
         for fix in span.call.fixes:

@@ -11,9 +11,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from adapter.cli.agent_factory import build_agent, mcp_tools, open_workspace, validate_settings
+from adapter.cli.agent_factory import build_agent, connect_mcp_tools, open_workspace, validate_settings
 from adapter.cli.conversation_display import Console
-from adapter.cli.host_factory import api_keys_of, build_host
+from adapter.cli.host_factory import build_host, list_api_keys
 from adapter.cli.observer_group import ObserverGroup
 from adapter.cli.run_outcome import CallTally, run_outcome
 from adapter.cli.run_settings import RunSettings
@@ -49,7 +49,7 @@ def run_task(task: str, settings: RunSettings) -> int:
     with ExitStack() as stack:
         # Check the settings first, because loading the model may take long.
         host = replace(build_host(settings.config), editor=None)  # a terminal has no editor; its tools cost tokens
-        extra_tools = mcp_tools(stack, settings, console)
+        extra_tools = connect_mcp_tools(stack, settings, console)
         base = stack.enter_context(open_workspace(settings, extra_tools, host))
         observers = ObserverGroup(console, CallTally(base.known_tools), _open_recording(stack, settings, base))
 
@@ -79,7 +79,7 @@ def _open_recording(stack: ExitStack, settings: RunSettings, workspace: Workspac
     if settings.record is None:
         return None
     write = stack.enter_context(_open_transcript(settings.record))
-    secrets = Redactor(os.environ, api_keys_of(workspace.host))
+    secrets = Redactor(os.environ, list_api_keys(workspace.host))
     return SessionRecorder(TranscriptWriter(write, secrets, time.time), Path(workspace.root), settings.record)
 
 

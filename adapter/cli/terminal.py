@@ -69,7 +69,7 @@ class Terminal:
         """True if a user can see and answer a question."""
         return self.is_terminal and sys.stdin.isatty()
 
-    def flow(self, kind: TextFlowStyle, text: str) -> None:
+    def write_flow(self, kind: TextFlowStyle, text: str) -> None:
         """Write a chunk of text. Blank lines at the start and the end of the flow are omitted."""
         with self._lock:
             if self._flow is not kind:
@@ -104,7 +104,7 @@ class Terminal:
             self._wipe()
             self._print(text, end="" if text.plain.endswith("\n") else "\n")
 
-    def status(self, text: str) -> None:
+    def show_status(self, text: str) -> None:
         """Show a status and its age in seconds until other text is written. Does nothing without a terminal."""
         with self._lock:
             if not self._stderr.is_terminal or self._stderr.is_dumb_terminal:
@@ -118,13 +118,13 @@ class Terminal:
             if now - self._drawn_s >= DRAW_S:
                 self._draw()
             if self._ticker is None:
-                self._ticker = threading.Thread(target=self._tick, daemon=True)
+                self._ticker = threading.Thread(target=self._update_age, daemon=True)
                 self._ticker.start()
 
     @contextmanager
-    def busy(self, text: str) -> Iterator[None]:
+    def show_busy(self, text: str) -> Iterator[None]:
         """Show a status while the ``with`` block runs."""
-        self.status(text)
+        self.show_status(text)
         try:
             yield
         finally:
@@ -159,7 +159,7 @@ class Terminal:
                 self._write("\n", to_stdout=self._flow.to_stdout)
             self._flow, self._blank = None, ""
 
-    def fresh_line(self) -> None:
+    def start_fresh_line(self) -> None:
         """End the current line, and erase the echo of a key, such as ``^C`` for Ctrl-C."""
         with self._lock:
             self.end_line()
@@ -196,7 +196,7 @@ class Terminal:
         self._is_drawn = True  # set first, so that after a Ctrl-C during the write the status is still erased
         self._write(f"\r{self._render(line)}\x1b[K")
 
-    def _tick(self) -> None:
+    def _update_age(self) -> None:
         while True:
             time.sleep(TICK_S)
             with self._lock:

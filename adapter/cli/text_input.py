@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import sys
 
-from adapter.core.arguments import reason
+from adapter.core.arguments import explain_read_error
 from adapter.core.errors import UsageError
 
 _ENCODING_BY_MARK = {
@@ -27,6 +27,8 @@ def read_text(file: str) -> str:
             with open(file, "rb") as opened:  # noqa: PTH123  # `adapter parse` loads without pathlib
                 raw = opened.read()
     except (OSError, ValueError) as error:
-        raise UsageError(f"cannot read {file!r}: {reason(error)}. Give a file, or - for standard input.") from error
+        raise UsageError(
+            f"cannot read {file!r}: {explain_read_error(error)}. Give a file, or - for standard input."
+        ) from error
     encoding = next((encoding for mark, encoding in _ENCODING_BY_MARK.items() if raw.startswith(mark)), "utf-8")
     return raw.decode(encoding, "replace")

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from adapter.cli.options import ExcludeTools, IncludeTools, option
-from adapter.core.text.display_escaping import escape_for_display, json_for_display
+from adapter.core.text.display_escaping import dump_for_display, escape_for_display
 
 app = typer.Typer(name="tool", help="List and change the shell tools of `--dialect promptly`.", no_args_is_help=True)
 
@@ -59,16 +59,16 @@ def view(tool_id: Annotated[str, typer.Argument(metavar="TOOL-ID")], tools: Base
     from adapter.dialects.promptly.tool_files import find_tools
 
     found = find_tools(tools)
-    built_in = {kind.naming.name: kind.tool() for kind in BUILT_IN}
+    built_in = {kind.naming.name: kind.build_tool() for kind in BUILT_IN}
     each = next((each for each in found if each.tool.name == tool_id), None)
     if each is None and tool_id in built_in:
         print("source: built-in", file=sys.stderr)
-        print(json_for_display(built_in[tool_id].to_openai()["function"], indent=2))
+        print(dump_for_display(built_in[tool_id].to_openai()["function"], indent=2))
         return
     if each is None:
-        raise _not_found(tool_id, [*(each.tool.name for each in found), *built_in])
+        raise _build_not_found_exit(tool_id, [*(each.tool.name for each in found), *built_in])
     print(f"source: {each.source}" + (f" ({each.file})" if each.file else ""), file=sys.stderr)
-    print(json_for_display(each.tool.model_dump(mode="json", by_alias=True, exclude_defaults=True), indent=2))
+    print(dump_for_display(each.tool.model_dump(mode="json", by_alias=True, exclude_defaults=True), indent=2))
 
 
 @app.command()
@@ -98,10 +98,10 @@ def add(
     config_file: ConfigFile = None,
 ) -> None:
     """Add a tool to a tools file."""
-    from adapter.core.arguments import reason
+    from adapter.core.arguments import explain_read_error
     from adapter.core.errors import UsageError
     from adapter.core.events import JsonObject
-    from adapter.dialects.promptly.tool_files import add_tool, target_file
+    from adapter.dialects.promptly.tool_files import add_tool, find_target_file
 
     if parameters is not None and parameters_file is not None:
         raise UsageError("give either --parameters or --parameters-file, not both")
@@ -109,21 +109,21 @@ def add(
         try:
             parameters = parameters_file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"cannot read {parameters_file}: {reason(error)}") from error
+            raise UsageError(f"cannot read {parameters_file}: {explain_read_error(error)}") from error
     entry: JsonObject = {"name": id, "description": name, "executable": command}
     entry["argumentTemplate"] = [group.split(",") for group in argument_template or ()]
     if parameters is not None:
         try:
             entry["parameters"] = json.loads(parameters)
         except (ValueError, RecursionError) as error:
-            raise UsageError(f"the parameters are not JSON: {reason(error)}") from error
+            raise UsageError(f"the parameters are not JSON: {explain_read_error(error)}") from error
     flags = {
         "echoOutput": echo_output,
         "truncateOutput": truncate_output,
         "exclusiveArgumentTemplate": exclusive_argument_template,
         "optIn": opt_in,
     }
-    file = target_file(config_file)
+    file = find_target_file(config_file)
     add_tool(entry | {field: True for field, is_set in flags.items() if is_set}, file)
     print(f"added {id} to {file}", file=sys.stderr)
 
@@ -143,19 +143,19 @@ def remove(
     config_file: ConfigFile = None,
 ) -> None:
     """Remove a tool from a tools file."""
-    from adapter.core.arguments import reason
+    from adapter.core.arguments import explain_read_error
     from adapter.core.errors import UsageError
     from adapter.dialects.promptly.tool_entry import parse_entries
-    from adapter.dialects.promptly.tool_files import remove_tool, target_file
+    from adapter.dialects.promptly.tool_files import find_target_file, remove_tool
 
-    file = target_file(config_file)
+    file = find_target_file(config_file)
     try:
         text = file.read_text(encoding="utf-8") if file.is_file() else "[]"
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {file}: {reason(error)}") from error
+        raise UsageError(f"cannot read {file}: {explain_read_error(error)}") from error
     known = [tool.name for tool in parse_entries(text, str(file))]
     if tool_id not in known:
-        raise _not_found(tool_id, known, f" in {file}")
+        raise _build_not_found_exit(tool_id, known, f" in {file}")
     if not force and not sys.stdin.isatty():
         print(f"adapter: {tool_id} was not removed: confirmation needs a terminal; --force skips it", file=sys.stderr)
         raise typer.Exit(1)
@@ -165,7 +165,7 @@ def remove(
     print(f"removed {tool_id} from {file}", file=sys.stderr)
 
 
-def _not_found(tool_id: str, known: list[str], where: str = "") -> typer.Exit:
+def _build_not_found_exit(tool_id: str, known: list[str], where: str = "") -> typer.Exit:
     from rapidfuzz import fuzz, process
 
     near = process.extractOne(tool_id, known, scorer=fuzz.ratio, score_cutoff=50)

@@ -11,8 +11,8 @@ from adapter.core.errors import UsageError
 from adapter.core.program_lookup import find_program
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.dialects.promptly.tool_entry import ShellTool, parse_entries
-from adapter.dialects.promptly.tool_files import DEFAULT_BASENAME, local_file
-from adapter.workspace.changes.journal import state_home
+from adapter.dialects.promptly.tool_files import DEFAULT_BASENAME, find_local_file
+from adapter.workspace.changes.journal import find_state_home
 from adapter.workspace.trusted_content import TrustedContent
 
 MAX_SHOWN = 20
@@ -26,11 +26,11 @@ def confirm_tools_file(basename: str | None, *, is_trusted: bool) -> str:
     ``is_trusted``: whether --trust-tools was given. An approval applies to files with the same content in any folder.
     Raises UsageError if the user has not approved the text.
     """
-    file = local_file(basename or DEFAULT_BASENAME)
+    file = find_local_file(basename or DEFAULT_BASENAME)
     if not file.is_file():
         return ""
     content = file.read_bytes()
-    trusted = TrustedContent(state_home(), "tools")
+    trusted = TrustedContent(find_state_home(), "tools")
     if trusted.holds(content):
         return content.decode("utf-8", "replace")
     if not is_trusted and not _ask_user(file, content):
@@ -44,12 +44,12 @@ def confirm_tools_file(basename: str | None, *, is_trusted: bool) -> str:
 
 def _ask_user(file: Path, content: bytes) -> bool:
     tools = parse_entries(content.decode("utf-8", "replace"), str(file))
-    lines = "".join(f"\n   {tool.name}: runs {' '.join(_command(tool)).rstrip()}" for tool in tools[:MAX_SHOWN])
+    lines = "".join(f"\n   {tool.name}: runs {' '.join(_list_command(tool)).rstrip()}" for tool in tools[:MAX_SHOWN])
     more = f"\n   and {len(tools) - MAX_SHOWN} more" if len(tools) > MAX_SHOWN else ""
     return Console().confirm(f"./{file.name} defines tools that run programs:{lines}{more}", "use them?")
 
 
-def _command(tool: ShellTool) -> Iterator[str]:
+def _list_command(tool: ShellTool) -> Iterator[str]:
     """Yield the path of the program that a tool would run now, and its arguments with their placeholders."""
     yield tool.executable
     for group in tool.argument_template:

@@ -34,9 +34,9 @@ def view(
     ] = None,
 ) -> None:
     """Show a recording in the browser. The page has prompts, raw output and parsed results."""
-    from adapter.recording.view.page import page
+    from adapter.recording.view.page import render_view_page
 
-    text = page(_load_page_data(file, format, policy).data)
+    text = render_view_page(_load_page_data(file, format, policy).data)
     if html is None:
         _serve(text)
         return
@@ -61,12 +61,12 @@ def _load_page_data(file: str, format: str | None, policy: str | None) -> PageDa
     from adapter.evaluation.trace_view import is_run_log, view_runs
     from adapter.protocols.recorded_exchange import holds_exchanges, read_exchanges
     from adapter.recording.transcript import Transcript
-    from adapter.recording.view.page_data import ReparseOptions, view_exchanges, view_transcript
+    from adapter.recording.view.page_data import ReparseOptions, build_exchanges_view, build_transcript_view
 
     text, name = read_text(file), Path(file).name
     reparse = ReparseOptions.from_names(format, policy)
     if holds_exchanges(text):
-        return view_exchanges(read_exchanges(text, file), name, reparse)
+        return build_exchanges_view(read_exchanges(text, file), name, reparse)
     if is_run_log(text):
         if reparse is not None:
             raise UsageError("results of `adapter eval` cannot be parsed again: omit --format and --policy")
@@ -77,4 +77,4 @@ def _load_page_data(file: str, format: str | None, policy: str | None) -> PageDa
         raise UsageError(
             f"{error}. Expected a file written by serve, run or probe with --record, or by eval."
         ) from error
-    return view_transcript(transcript, name, reparse)
+    return build_transcript_view(transcript, name, reparse)

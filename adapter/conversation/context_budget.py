@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 
 from adapter.conversation.context_window import CUT_TO, PER_IMAGE, PER_MESSAGE, SHORT, keep_ends, shorten_result
-from adapter.conversation.context_window import usable_tokens as tokens_without_answer
+from adapter.conversation.context_window import compute_usable_tokens as tokens_without_answer
 from adapter.conversation.message_content import Content, concat_content
 from adapter.conversation.token_estimate import estimate_tokens
 from adapter.core.events import Json, JsonObject
@@ -35,7 +35,7 @@ _RESULTS = ("tool", "function")
 _counts: dict[bytes, int] = {}
 
 
-def prompt_limit(context_tokens: int) -> int:
+def compute_prompt_limit(context_tokens: int) -> int:
     """Return the number of estimated tokens that a prompt may have, so that an answer fits into the context."""
     return int(tokens_without_answer(context_tokens) * ACCURACY)
 
@@ -82,7 +82,7 @@ def count_tokens(message: Json) -> int:
     """Estimate the number of tokens of a message."""
     if not isinstance(message, dict):
         return 0
-    return PER_MESSAGE + sum(_count(each) for each in _texts(message)) + PER_IMAGE * len(_media(message))
+    return PER_MESSAGE + sum(_count(each) for each in _list_texts(message)) + PER_IMAGE * len(_list_media(message))
 
 
 def count_json_tokens(value: Json) -> int:
@@ -99,7 +99,7 @@ class _Note:
     calls: int = 0
     messages: int = 0
 
-    def text(self) -> str:
+    def render_text(self) -> str:
         omitted = [f"{pluralize(self.messages, 'earlier message')} omitted"] if self.messages else []
         if self.calls:
             calls = pluralize(self.calls, "earlier call")
@@ -141,7 +141,7 @@ class _Fitting:
                 self._last_user = index
             case "assistant":
                 self._last_turn = index
-                self._calls |= {call_id: (name, summary) for call_id, name, summary in _calls(message)}
+                self._calls |= {call_id: (name, summary) for call_id, name, summary in _list_calls(message)}
             case "tool" | "function":
                 name = str(message.get("tool_name") or message.get("name") or "")
                 key = str(message.get("tool_call_id") or name)
@@ -167,7 +167,7 @@ class _Fitting:
     def _shorten_result_to(self, index: int, size: int) -> None:
         original = self._originals[index]
         tool, call = self._call_of[index]
-        self._replace(index, _without_media(original, lambda text: shorten_result(text, size, call, tool)), "results")
+        self._replace(index, _remove_media(original, lambda text: shorten_result(text, size, call, tool)), "results")
 
     def _shorten_last_results(self, end: int) -> None:
         """Shorten the results of the last turn in proportion to their lengths."""
@@ -183,15 +183,15 @@ class _Fitting:
         message = self.messages[index]
         if message is None:
             return index + 1
-        if message.get("role") != "assistant" or not _calls(message):
+        if message.get("role") != "assistant" or not _list_calls(message):
             self._home = index
             return index + 1
         end = index + 1
         while end < len(self.messages) and end in self._call_of:
             end += 1
         note = self._note_at(self._home, instead=index)
-        note.calls += len(_calls(message))
-        note.lines.extend(self._lines_about(index, end))
+        note.calls += len(_list_calls(message))
+        note.lines.extend(self._list_lines(index, end))
         for position in range(index, end):
             self._set(position, None)
         if self._notes.get(index) is note:
@@ -200,14 +200,14 @@ class _Fitting:
         self.cuts["turns"] += 1
         return end
 
-    def _lines_about(self, index: int, end: int) -> Iterator[str]:
-        said = _text_of(self._originals[index].get("content")).strip()
+    def _list_lines(self, index: int, end: int) -> Iterator[str]:
+        said = _get_text(self._originals[index].get("content")).strip()
         if said:
             yield f"- you said: {shorten(said.partition(chr(10))[0], 120)}"
         results = {str(self._originals[each].get("tool_call_id")): each for each in range(index + 1, end)}
-        for call_id, _, summary in _calls(self._originals[index]):
+        for call_id, _, summary in _list_calls(self._originals[index]):
             position = results.get(call_id)
-            text = "" if position is None else _text_of(self._originals[position].get("content"))
+            text = "" if position is None else _get_text(self._originals[position].get("content"))
             yield f"- {summary}" + (f" returned {pluralize(text.count(chr(10)) + 1, 'line')}" if text else "")
 
     def _shorten_text(self, index: int) -> int:
@@ -215,7 +215,7 @@ class _Fitting:
         is_text = message is not None and (message.get("role") == "user" or _is_plain_answer(message))
         if is_text and index not in (self._first_user, self._last_user, self._home) and index not in self._notes:
             note = f"\n[shortened: this message has {_count_characters(self._originals[index])} characters]\n"
-            shortened = _without_media(self._originals[index], lambda text: keep_ends(text, LONG_TEXT, note))
+            shortened = _remove_media(self._originals[index], lambda text: keep_ends(text, LONG_TEXT, note))
             self._replace(index, shortened, "messages")
         return index + 1
 
@@ -225,7 +225,7 @@ class _Fitting:
         if not is_text or index in (self._first_user, self._last_user):
             return index + 1
         home = self._first_user if 0 <= self._first_user < index else index
-        old = self._notes.pop(index, None) or self._new_note()
+        old = self._notes.pop(index, None) or self._create_note()
         note = self._note_at(home, instead=index)
         note.messages += old.messages + 1
         note.calls += old.calls
@@ -239,14 +239,14 @@ class _Fitting:
         """Return the note at ``home`` if that is a message of the user, otherwise the note at ``instead``."""
         message = self.messages[home] if home >= 0 else None
         is_user = message is not None and message.get("role") == "user"
-        return self._notes.setdefault(home if is_user else instead, self._new_note())
+        return self._notes.setdefault(home if is_user else instead, self._create_note())
 
-    def _new_note(self) -> _Note:
+    def _create_note(self) -> _Note:
         return _Note(deque(maxlen=max(1, min(MAX_NOTED, int(self._limit * NOTED_PER_TOKEN)))))
 
     def _write_note(self, index: int) -> None:
         """Put the note after the user's text, or in a message of its own if it replaces another message."""
-        original, note = self._originals[index], self._notes[index].text()
+        original, note = self._originals[index], self._notes[index].render_text()
         if original.get("role") != "user" or self.messages[index] is None:
             self._set(index, {"role": "user", "content": note})
             return
@@ -266,10 +266,10 @@ class _Fitting:
 
 
 def _is_plain_answer(message: JsonObject) -> bool:
-    return message.get("role") == "assistant" and not _calls(message)
+    return message.get("role") == "assistant" and not _list_calls(message)
 
 
-def _calls(message: JsonObject) -> list[tuple[str, str, str]]:
+def _list_calls(message: JsonObject) -> list[tuple[str, str, str]]:
     """Return the id, the name and a summary of each call. Ollama's calls have no id; the name takes its place."""
     calls = message.get("tool_calls") or message.get("function_call")
     found = []
@@ -277,17 +277,17 @@ def _calls(message: JsonObject) -> list[tuple[str, str, str]]:
         function = call.get("function", call) if isinstance(call, dict) else None
         if isinstance(call, dict) and isinstance(function, dict):
             name = str(function.get("name") or "")
-            found.append((str(call.get("id") or name), name, f"{name}({shorten(_arguments(function), 120)})"))
+            found.append((str(call.get("id") or name), name, f"{name}({shorten(_get_arguments(function), 120)})"))
     return found
 
 
-def _arguments(function: JsonObject) -> str:
+def _get_arguments(function: JsonObject) -> str:
     arguments = function.get("arguments")
     return arguments if isinstance(arguments, str) else json.dumps(arguments or {}, ensure_ascii=False, default=str)
 
 
-def _texts(message: JsonObject) -> Iterator[str]:
-    yield _text_of(message.get("content"))
+def _list_texts(message: JsonObject) -> Iterator[str]:
+    yield _get_text(message.get("content"))
     reasoning = message.get("reasoning_content") or message.get("reasoning") or message.get("thinking")
     if isinstance(reasoning, str):
         yield reasoning
@@ -296,14 +296,14 @@ def _texts(message: JsonObject) -> Iterator[str]:
         function = call.get("function") if isinstance(call, dict) else None
         if isinstance(function, dict):
             yield str(function.get("name") or "")
-            yield _arguments(function)
+            yield _get_arguments(function)
 
 
 def _count_characters(message: JsonObject) -> int:
-    return sum(map(len, _texts(message))) + PER_IMAGE * len(_media(message))
+    return sum(map(len, _list_texts(message))) + PER_IMAGE * len(_list_media(message))
 
 
-def _text_of(content: Json) -> str:
+def _get_text(content: Json) -> str:
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else ()
@@ -311,7 +311,7 @@ def _text_of(content: Json) -> str:
     return "\n".join(text for text in texts if isinstance(text, str))
 
 
-def _media(message: JsonObject) -> list[str]:
+def _list_media(message: JsonObject) -> list[str]:
     """Return the type of each part that is not text."""
     content, images = message.get("content"), message.get("images")
     parts = content if isinstance(content, list) else ()
@@ -321,10 +321,10 @@ def _media(message: JsonObject) -> list[str]:
     return kinds + ["image"] * (len(images) if isinstance(images, list) else 0)
 
 
-def _without_media(message: JsonObject, change: Callable[[str], str]) -> JsonObject:
+def _remove_media(message: JsonObject, change: Callable[[str], str]) -> JsonObject:
     """Return the message with changed text, and with a note in place of each part that is not text."""
-    notes = [f"[{kind} left out]" for kind in _media(message)]
-    text = change(_text_of(message.get("content")))
+    notes = [f"[{kind} left out]" for kind in _list_media(message)]
+    text = change(_get_text(message.get("content")))
     fields = {key: value for key, value in message.items() if key != "images"}
     return {**fields, "content": "\n".join([*([text] if text else []), *notes])}
 

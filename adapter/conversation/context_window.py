@@ -55,7 +55,7 @@ class HistoryEntry:
     """Estimated number of tokens."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "tokens", sum(map(_tokens, _parts(self.content))) + PER_MESSAGE)
+        object.__setattr__(self, "tokens", sum(map(_count_part_tokens, _list_parts(self.content))) + PER_MESSAGE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class TrimmedHistory:
     dropped: int = 0
 
 
-def usable_tokens(context_tokens: int) -> int:
+def compute_usable_tokens(context_tokens: int) -> int:
     """Return the number of tokens that a prompt may use."""
     return context_tokens - min(int(context_tokens * ANSWER_SHARE), MAX_ANSWER)
 
@@ -80,22 +80,22 @@ def trim_to_context(
     The first ``first`` entries (system prompt and task) are unchanged. The last turn is not dropped, and its results
     are shortened last. ``encode``: writes a result, as `Format.encode_result` does.
     """
-    if _size(entries) <= limit:
+    if _count_tokens(entries) <= limit:
         return TrimmedHistory(entries)
     trimmed, shortened, target = list(entries), 0, limit * CUT_TO
     last_turn = max((index for index, entry in enumerate(trimmed) if entry.role == "assistant"), default=len(trimmed))
     for index in range(first, last_turn):
-        if _size(trimmed) > target and trimmed[index].results:
+        if _count_tokens(trimmed) > target and trimmed[index].results:
             trimmed[index], count = _shorten(trimmed[index], SHORT, encode)
             shortened += count
     head, rest, dropped = trimmed[:first], trimmed[first:], 0
-    while _size(head) + _size(rest) > target and sum(entry.role == "assistant" for entry in rest) > 1:
+    while _count_tokens(head) + _count_tokens(rest) > target and sum(entry.role == "assistant" for entry in rest) > 1:
         end = 1 + next(i for i, entry in enumerate(rest[1:]) if entry.role == "assistant")
         head += [entry for entry in rest[:end] if entry.is_protected]
         rest = rest[end:]
         dropped += 1
-    if _size(head) + _size(rest) > limit:
-        rest, count = _shorten_last(rest, _size(head) + _size(rest) - target, encode)
+    if _count_tokens(head) + _count_tokens(rest) > limit:
+        rest, count = _shorten_last(rest, _count_tokens(head) + _count_tokens(rest) - target, encode)
         shortened += count
     return TrimmedHistory([*head, *rest], shortened, dropped)
 
@@ -145,14 +145,14 @@ def keep_ends(text: str, size: int, note: str, tail_share: float = TAIL) -> str:
     return first[: first.rfind("\n") if "\n" in first else None] + note + last[last.find("\n") + 1 :]
 
 
-def _parts(content: Content) -> list[Json]:
+def _list_parts(content: Content) -> list[Json]:
     return [content] if isinstance(content, str) else content
 
 
-def _tokens(part: Json) -> int:
+def _count_part_tokens(part: Json) -> int:
     text = part.get("text") if isinstance(part, dict) else part
     return estimate_tokens(text) if isinstance(text, str) else PER_IMAGE
 
 
-def _size(entries: list[HistoryEntry]) -> int:
+def _count_tokens(entries: list[HistoryEntry]) -> int:
     return sum(entry.tokens for entry in entries)

@@ -13,22 +13,22 @@ def concat_content(first: Content, second: Content, between: str) -> Content:
     """Concatenate two contents. The result is a string, with ``between`` as the separator, if both are strings."""
     if isinstance(first, str) and isinstance(second, str):
         return between.join(text for text in (first, second) if text)
-    return [*_parts(first), *_parts(second)]
+    return [*_list_parts(first), *_list_parts(second)]
 
 
-def image_part(url: str) -> Json:
+def build_image_part(url: str) -> Json:
     """Return a message part for an image. ``url`` may be a data URL."""
     return {"type": "image_url", "image_url": {"url": url}}
 
 
-def image_url(part: Json) -> str | None:
+def get_image_url(part: Json) -> str | None:
     """Return the URL in an image part, or None for other parts. Some clients send it without an enclosing object."""
     image = part.get("image_url") if isinstance(part, dict) else None
     url = image.get("url") if isinstance(image, dict) else image
     return url if isinstance(url, str) else None
 
 
-def _parts(content: Content) -> list[Json]:
+def _list_parts(content: Content) -> list[Json]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}] if content else []
     return content

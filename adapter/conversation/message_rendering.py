@@ -11,8 +11,8 @@ from itertools import groupby
 from typing import TypeAlias
 
 from adapter.conversation.context_window import HistoryEntry
-from adapter.conversation.message_content import concat_content, image_part
-from adapter.conversation.verbatim_history import verbatim_text
+from adapter.conversation.message_content import build_image_part, concat_content
+from adapter.conversation.verbatim_history import build_verbatim_text
 from adapter.core.events import InvalidToolCall, Json, JsonObject, ToolCall, ToolResult
 from adapter.core.text.display_escaping import replace_lone_surrogates
 from adapter.core.turn import Turn
@@ -39,13 +39,13 @@ class MessageRenderer:
     def escape(self, text: str) -> str:
         return escape_control_tokens(replace_lone_surrogates(text), self.format, self.tools)
 
-    def answer(self, turn: Turn, *, reencode: bool = False) -> HistoryEntry:
+    def render_answer(self, turn: Turn, *, reencode: bool = False) -> HistoryEntry:
         """Render an answer. ``reencode``: whether to encode the answer in ``format``, because another model may have
         written it in a different format."""
         content = replace_lone_surrogates(self._render_turn(turn, reencode=reencode))
-        return HistoryEntry("assistant", content, parts=self._parts(turn))
+        return HistoryEntry("assistant", content, parts=self._build_parts(turn))
 
-    def results(
+    def render_results(
         self, calls: Sequence[ToolCall], invalid: Sequence[InvalidToolCall], contents: Mapping[str, str]
     ) -> HistoryEntry:
         """Render the results of ``calls``. ``contents``: results by call id; a call without a result was stopped."""
@@ -55,17 +55,17 @@ class MessageRenderer:
         about = (*(self._describe_call(call) for call in calls), *("" for _ in invalid))
         return HistoryEntry("user", content, tuple(results), about)
 
-    def after(self, results: Sequence[ToolResult]) -> Iterator[HistoryEntry]:
+    def render_follow_ups(self, results: Sequence[ToolResult]) -> Iterator[HistoryEntry]:
         """Yield the user messages and the images that follow the results."""
         for result in results:
             if result.user_message:
                 yield HistoryEntry("user", self.escape(result.user_message))
             if result.images:
-                yield HistoryEntry("user", [image_part(url) for url in result.images])
+                yield HistoryEntry("user", [build_image_part(url) for url in result.images])
 
-    def messages(self, entries: Sequence[HistoryEntry]) -> tuple[Message, ...]:
+    def render_messages(self, entries: Sequence[HistoryEntry]) -> tuple[Message, ...]:
         if self.shows_calls:
-            return tuple(message for entry in entries for message in self._structured(entry))
+            return tuple(message for entry in entries for message in self._render_structured(entry))
         return tuple({"role": entry.role, "content": entry.content} for entry in entries)
 
     def _render_turn(self, turn: Turn, *, reencode: bool) -> str:
@@ -74,12 +74,12 @@ class MessageRenderer:
         content = self._escape_own(turn.content)
         arguments = [map_strings(self._escape_own, call.arguments) for call in turn.calls]
         if not reencode and content == turn.content and arguments == [call.arguments for call in turn.calls]:
-            return verbatim_text(turn.events)
+            return build_verbatim_text(turn.events)
         calls = self.format.encode_calls([(call.name, each) for call, each in zip(turn.calls, arguments, strict=True)])
         invalid = "\n".join(each.raw.strip() for each in turn.invalid)
         return "\n".join(part for part in (content.strip(), calls, invalid) if part)
 
-    def _parts(self, turn: Turn) -> JsonObject | None:
+    def _build_parts(self, turn: Turn) -> JsonObject | None:
         """Return the turn as fields of an OpenAI message, for a chat template. Return None if the turn has neither
         calls nor reasoning."""
         if not self.shows_calls or not (turn.calls or turn.reasoning):
@@ -95,7 +95,7 @@ class MessageRenderer:
             ]
         return parts
 
-    def _structured(self, entry: HistoryEntry) -> Iterator[Message]:
+    def _render_structured(self, entry: HistoryEntry) -> Iterator[Message]:
         """Yield an entry's messages for a chat template. The field ``written`` contains the verbatim text of an answer
         with calls."""
         if entry.role == "assistant" and entry.parts is not None:

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
-from adapter.conversation.context_window import HistoryEntry, trim_to_context, usable_tokens
+from adapter.conversation.context_window import HistoryEntry, compute_usable_tokens, trim_to_context
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall
 from adapter.conversation.guardrails.engine import (
     MAX_CALLS,
@@ -176,14 +176,14 @@ class Session:
     def start(self, task: str) -> AskModel:
         self._entries, self._calls, self._invalid = [], [], ()
         self._add_message(task)
-        return self._query()
+        return self._build_query()
 
     def send(self, message: str) -> AskModel:
         """Continue after `Finished` with a message of the user. Raises UsageError before `start`."""
         if not self._entries:
             raise UsageError("the conversation has not begun; call start(task) first")
         self._add_message(message)
-        return self._query()
+        return self._build_query()
 
     def add_note(self, text: str) -> None:
         """Add a note about events outside the conversation to the user's next message."""
@@ -223,7 +223,7 @@ class Session:
             self._token_ratio = min(max(prompt_tokens / self._tokens, 0.5), 3.0)
         if turn.content.strip():
             self._content, self._content_calls = turn.content, len(self._past.calls)
-        answer = self._renderer.answer(turn)
+        answer = self._renderer.render_answer(turn)
         self._unreadable_turns = self._unreadable_turns + 1 if turn.invalid and not turn.calls else 0
         is_unreadable = self._unreadable_turns >= self.limits.unreadable
         verdict, candidate = None, CandidateAnswer.from_turn(turn)
@@ -231,7 +231,7 @@ class Session:
             verdict = self._active_guardrails.check_response(self._past, candidate, finish_reason)
         if isinstance(verdict, Retry) and not self._has_nothing_to_add(verdict):
             return self._retry(answer, verdict)
-        self._entries = [*self._lasting_entries(), answer]
+        self._entries = [*self._list_lasting_entries(), answer]
         self._active_guardrails.begin()
         self._invalid = turn.invalid
         for each in turn.invalid:
@@ -316,7 +316,7 @@ class Session:
         self._call_turns += bool(results)
         if self._call_turns == self.limits.tool_turns:
             return self._finish("finished" if all(result.ok for result in results) else "unsuccessful")
-        return self._query() if self._turns < self.limits.turns else self._finish("turns")
+        return self._build_query() if self._turns < self.limits.turns else self._finish("turns")
 
     @property
     def _active_guardrails(self) -> Guardrails:
@@ -332,9 +332,9 @@ class Session:
         message = self.format.encode_result("", f"tool_error: {retry.message}", "") if is_broken else retry.message
         rejected = [replace(answer, parts=None, is_temporary=True)] if answer.content else []
         self._entries += [*rejected, HistoryEntry("user", message, is_temporary=True)]
-        return replace(self._query(), again=retry.guardrail, held_to=retry.held_to)
+        return replace(self._build_query(), again=retry.guardrail, held_to=retry.held_to)
 
-    def _lasting_entries(self) -> list[HistoryEntry]:
+    def _list_lasting_entries(self) -> list[HistoryEntry]:
         return [entry for entry in self._entries if not entry.is_temporary]
 
     def _remember(self, results: Sequence[ToolResult]) -> None:
@@ -357,7 +357,7 @@ class Session:
     @property
     def messages(self) -> tuple[Message, ...]:
         """The conversation so far, as shown to the model."""
-        return self._renderer.messages(self._entries)
+        return self._renderer.render_messages(self._entries)
 
     @property
     def _renderer(self) -> MessageRenderer:
@@ -372,7 +372,7 @@ class Session:
             self._task, self._past = text, CallHistory(message)
             self._entries = [HistoryEntry("system", self.system), HistoryEntry("user", text)]
             return
-        entries = [replace(entry, is_protected=False) for entry in self._lasting_entries()]
+        entries = [replace(entry, is_protected=False) for entry in self._list_lasting_entries()]
         if entries[-1].role == "user" and not entries[-1].results:  # the last message was never answered
             self._task += f"\n\n{text}" if len(entries) == 2 else ""
             content = concat_content(entries.pop().content, text, "\n\n")
@@ -385,7 +385,7 @@ class Session:
 
     def _add_answer(self, turn: Turn, *, reencode: bool = False) -> None:
         """Add an answer to the history. Its results are added later."""
-        self._entries = [*self._lasting_entries(), self._renderer.answer(turn, reencode=reencode)]
+        self._entries = [*self._list_lasting_entries(), self._renderer.render_answer(turn, reencode=reencode)]
         self._calls, self._refused, self._invalid = list(turn.calls), {}, turn.invalid
 
     def _show_results(self, results: Sequence[ToolResult]) -> None:
@@ -393,11 +393,11 @@ class Session:
         if not self._calls and not self._invalid:
             return
         contents = {result.call_id: result.content for result in (*results, *self._refused.values())}
-        self._entries.append(self._renderer.results(self._calls, self._invalid, contents))
-        self._entries += self._renderer.after(results)
+        self._entries.append(self._renderer.render_results(self._calls, self._invalid, contents))
+        self._entries += self._renderer.render_follow_ups(results)
         self._calls, self._refused, self._invalid = [], {}, ()
 
-    def _query(self) -> AskModel:
+    def _build_query(self) -> AskModel:
         self._queries += 1
         self._turns += 1
         note = self._fit() if self.limits.context_tokens is not None else ""
@@ -408,7 +408,9 @@ class Session:
     def _fit(self) -> str:
         """Trim the conversation to the context. Return a note for the user, or ""."""
         context = self.limits.context_tokens or 0
-        fitted = trim_to_context(self._entries, usable_tokens(context) / self._token_ratio, self.format.encode_result)
+        fitted = trim_to_context(
+            self._entries, compute_usable_tokens(context) / self._token_ratio, self.format.encode_result
+        )
         self._entries = fitted.entries
         if fitted.dropped:
             self._dropped += fitted.dropped
@@ -421,7 +423,7 @@ class Session:
                 f"{pluralize(fitted.dropped, 'turn')} left out"
             )
         tokens = int(sum(entry.tokens for entry in self._entries) * self._token_ratio)
-        if self._queries > 1 or tokens <= usable_tokens(context):
+        if self._queries > 1 or tokens <= compute_usable_tokens(context):
             return ""
         return f"the tools and the task alone take about {tokens:,} tokens of {context:,}"
 

@@ -21,17 +21,17 @@ def estimate_tokens(text: str) -> int:
     vocabularies (SmolLM2, Llama 2) need about 10 percent more tokens. The estimate is too low for languages other than
     English.
     """
-    return sum(_tokens(piece.strip()) for piece in _pieces().findall(text))
+    return sum(_estimate_piece(piece.strip()) for piece in _compile_pieces().findall(text))
 
 
 @cache
-def _pieces() -> regex.Pattern[str]:
+def _compile_pieces() -> regex.Pattern[str]:
     import regex
 
     return regex.compile(_PIECE)
 
 
-def _tokens(piece: str) -> int:
+def _estimate_piece(piece: str) -> int:
     if not piece:
         return 1
     size = len(piece) / _LETTERS if piece[-1].isalpha() else len(piece.encode("utf-8", "surrogatepass")) / _BYTES

@@ -24,16 +24,16 @@ from adapter.core.events import (
 from adapter.core.text.string_builder import StringBuilder
 from adapter.parsing.format import Format
 from adapter.parsing.formats import FORMATS
-from adapter.parsing.marker_tables import build_marker_tables, reasoning_markers
+from adapter.parsing.marker_tables import build_marker_tables, map_reasoning_markers
 from adapter.prompting.escaping import escape_control_tokens, map_strings, unescape_control_tokens
 from adapter.tools.tool import ToolSet
 
 
-def verbatim_text(events: Iterable[Event]) -> str:
+def build_verbatim_text(events: Iterable[Event]) -> str:
     """Return the verbatim text of an answer; see `VerbatimText`."""
     text = VerbatimText()
     text.take(events)
-    return text.text()
+    return text.build_text()
 
 
 class VerbatimText:
@@ -62,7 +62,7 @@ class VerbatimText:
                 case ReasoningReclassified():
                     self._text = StringBuilder(str(self._reasoning), str(self._text))
                 case MarkupDelta(raw=raw) if any(
-                    marker in raw.lower() for marker in reasoning_markers(FORMATS.all).values()
+                    marker in raw.lower() for marker in map_reasoning_markers(FORMATS.all).values()
                 ):
                     self._pending, self._after_reasoning = [], True  # empty reasoning
                 case MarkupDelta(raw=raw) if not self._after_reasoning:
@@ -78,18 +78,18 @@ class VerbatimText:
         self._text.add(raw)
         self._after_reasoning = False
 
-    def text(self) -> str:
-        return str(self._text) + _closing_markup("".join(self._pending))
+    def build_text(self) -> str:
+        return str(self._text) + _find_closing_markup("".join(self._pending))
 
 
-def _closing_markup(markup: str) -> str:
+def _find_closing_markup(markup: str) -> str:
     """Return the part of ``markup`` that closes the last call, up to the end of the turn or the next turn."""
-    found = _turn_markers().search(markup)
+    found = _compile_turn_markers().search(markup)
     return markup[: found.start()] if found else markup
 
 
 @cache
-def _turn_markers() -> re.Pattern[str]:
+def _compile_turn_markers() -> re.Pattern[str]:
     """Return a pattern for the markers that end a turn or begin a new part of it. None of them ends a call."""
     tables = build_marker_tables(FORMATS.all, ())
     markers = {*tables.end_tokens, *tables.other_role_markers, *tables.result_markers, *tables.reasoning}

@@ -64,7 +64,7 @@ def _is_instance(value: object, expected: type) -> bool:
     return isinstance(value, expected)
 
 
-def reason(error: Exception) -> str:
+def explain_read_error(error: Exception) -> str:
     """Return the reason why a file could not be read, worded for the user."""
     match error:
         case OSError(strerror=str(message)):

@@ -63,6 +63,6 @@ def _check_depth(value: Any) -> None:
     raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep")
 
 
-def toml_literal(value: object) -> str:
+def format_toml_literal(value: object) -> str:
     """Return a TOML literal. TOML's basic strings have the same escapes as JSON's, except that DEL must be escaped."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

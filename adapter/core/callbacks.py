@@ -17,9 +17,9 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def name_of(callback: object) -> str:
+def get_name(callback: object) -> str:
     """Return the qualified name of a function, or of a callable object's class."""
-    while (inner := getattr(callback, "__wrapped__", None) or _inside_partial(callback)) is not None:
+    while (inner := getattr(callback, "__wrapped__", None) or _unwrap_partial(callback)) is not None:
         callback = inner
     named = callback if hasattr(callback, "__qualname__") else type(callback)
     module = getattr(named, "__module__", None)
@@ -31,7 +31,7 @@ def is_async(callback: object) -> bool:
     ``__call__`` methods of objects are recognized."""
     from inspect import isasyncgenfunction, iscoroutinefunction
 
-    while (inner := _inside_partial(callback)) is not None:
+    while (inner := _unwrap_partial(callback)) is not None:
         callback = inner
     functions = (callback, getattr(type(callback), "__call__", None))  # noqa: B004
     return any(iscoroutinefunction(each) or isasyncgenfunction(each) for each in functions)
@@ -43,26 +43,26 @@ def require_sync(callback: object, role: str) -> None:
         raise UsageError(f"{role} must be a function, got {_format_result(callback)}")
     if is_async(callback):
         raise UsageError(
-            f"{role} {name_of(callback)} is async, but it is never awaited; pass a plain function or use AsyncAgent"
+            f"{role} {get_name(callback)} is async, but it is never awaited; pass a plain function or use AsyncAgent"
         )
 
 
-def result_error(callback: object, role: str, result: object, expected: str) -> UsageError:
+def build_result_error(callback: object, role: str, result: object, expected: str) -> UsageError:
     """Return an error for a return value of the wrong type. If the value is a coroutine, close it, so that Python does
     not warn about it."""
-    return UsageError(f"{role} {name_of(callback)} returned {_format_result(result)}; expected {expected}")
+    return UsageError(f"{role} {get_name(callback)} returned {_format_result(result)}; expected {expected}")
 
 
 def require_result(callback: object, role: str, result: object, kinds: type | tuple[type, ...], expected: str) -> None:
     """Raise UsageError unless ``result`` is an instance of ``kinds``."""
     if not isinstance(result, kinds):
-        raise result_error(callback, role, result, expected)
+        raise build_result_error(callback, role, result, expected)
 
 
 def require_items(callback: object, role: str, result: object, kind: type, expected: str) -> None:
     """Raise UsageError unless ``result`` is a sequence of ``kind``. A string does not count as a sequence."""
     if not _is_list(result) or not all(isinstance(each, kind) for each in result):
-        raise result_error(callback, role, result, expected)
+        raise build_result_error(callback, role, result, expected)
 
 
 def wrap_text_function(callback: Callable[P, str], role: str) -> Callable[P, str]:
@@ -80,7 +80,7 @@ def wrap_text_function(callback: Callable[P, str], role: str) -> Callable[P, str
 def require_finished(callback: object, role: str, result: object) -> None:
     """Raise UsageError if an observer returned a coroutine or generator, which would never run."""
     if result is not None and _is_unfinished(result):
-        raise result_error(callback, role, result, "a synchronous function")
+        raise build_result_error(callback, role, result, "a synchronous function")
 
 
 def wrap_observer(callback: Callable[..., object], role: str) -> Callable[..., None]:
@@ -107,7 +107,7 @@ def wrap_tool_observer(callback: Callable[..., object], role: str) -> Callable[.
         except UsageError:
             raise
         except Exception as error:
-            raise callback_error(callback, role, error, "The call was abandoned") from error
+            raise build_callback_error(callback, role, error, "The call was abandoned") from error
 
     return set_wrapped(callback, observe_tool)
 
@@ -118,13 +118,13 @@ def set_wrapped(callback: object, function: Callable[P, T]) -> Callable[P, T]:
     return function
 
 
-def callback_error(callback: object, role: str, error: Exception, consequence: str) -> UsageError:
+def build_callback_error(callback: object, role: str, error: Exception, consequence: str) -> UsageError:
     """Return an error for the exception ``error`` that ``callback`` raised. The caller raises the result ``from
     error``."""
-    return UsageError(f"{role} {name_of(callback)} raised {type(error).__name__}: {error}. {consequence}")
+    return UsageError(f"{role} {get_name(callback)} raised {type(error).__name__}: {error}. {consequence}")
 
 
-def _inside_partial(callback: object) -> object:
+def _unwrap_partial(callback: object) -> object:
     return callback.func if isinstance(callback, partial) else None
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 _PACKAGE = Path(__file__).parents[1]
 
 
-def data_folder(name: str) -> Path:
+def find_data_folder(name: str) -> Path:
     """Return the path of the folder ``prompts`` or ``fixtures``."""
     packaged = _PACKAGE / "_data" / name
     return packaged if packaged.is_dir() else _PACKAGE.parent / name

@@ -12,11 +12,11 @@ def find_program(name: str, path: str | None = None) -> str | None:
     directories = os.get_exec_path() if path is None else path.split(os.pathsep)
     folders = [folder for folder in directories if os.path.isabs(folder)]  # noqa: PTH117
     if os.name == "nt":  # where `which` also searches the current directory
-        return next(filter(os.path.isfile, _candidates(name, folders)), None)
+        return next(filter(os.path.isfile, _list_candidates(name, folders)), None)
     return shutil.which(name, path=os.pathsep.join(folders))
 
 
-def executable_names(name: str) -> list[str]:
+def list_executable_names(name: str) -> list[str]:
     """Return the file names under which Windows finds the program ``name``; elsewhere, its only name."""
     if os.name != "nt":
         return [name]
@@ -26,9 +26,9 @@ def executable_names(name: str) -> list[str]:
     return [name] if name.lower().endswith(tuple(endings)) else [name + ending for ending in endings]
 
 
-def _candidates(name: str, folders: Iterable[str]) -> Iterator[str]:
+def _list_candidates(name: str, folders: Iterable[str]) -> Iterator[str]:
     """Yield the files that may be the program. A path, rather than a name, must be absolute."""
     is_name = not os.path.dirname(name)  # noqa: PTH120
     for folder in folders if is_name else [""] if os.path.isabs(name) else []:  # noqa: PTH117
-        for file in executable_names(name):
+        for file in list_executable_names(name):
             yield os.path.join(folder, file)  # noqa: PTH118

@@ -46,11 +46,11 @@ def explain_detail(detail: ErrorDetails) -> str:
         case "json_invalid":
             return f"it is not valid JSON: {context['error']}"
         case _:
-            message = plain_message(detail["msg"])
+            message = simplify_message(detail["msg"])
             return f"{path!r} {message}" if path else f"it {message}" if message.startswith("must") else message
 
 
-def plain_message(message: str) -> str:
+def simplify_message(message: str) -> str:
     """Rewrite a pydantic message so that it can end a sentence."""
     for pattern, plain in _REPLACEMENTS:
         message = re.sub(pattern, plain, message)

@@ -29,12 +29,12 @@ class _YamlReader:
         self.index = 0
 
     def read(self) -> Json:
-        value = self._block(0, 0)
-        if self._next_indent() is not None:
+        value = self._parse_block(0, 0)
+        if self._find_next_indent() is not None:
             raise FormatError(f"line {self.index + 1} has the wrong indentation")
         return value
 
-    def _next_indent(self) -> int | None:
+    def _find_next_indent(self) -> int | None:
         """Skip blank lines and comments. Return the next line's indentation, or None at the end."""
         while self.index < len(self.lines):
             line = self.lines[self.index]
@@ -43,53 +43,55 @@ class _YamlReader:
             self.index += 1
         return None
 
-    def _block(self, least: int, depth: int) -> Json:
+    def _parse_block(self, least: int, depth: int) -> Json:
         """Return the value of the next lines if they are indented by ``least`` or more; otherwise None."""
         if depth > MAX_DEPTH:
             raise FormatError(f"the value is nested more than {MAX_DEPTH} levels deep")
-        indent = self._next_indent()
+        indent = self._find_next_indent()
         if indent is None or indent < least:
             return None
         line = self.lines[self.index].strip()
         if _ITEM.fullmatch(line):
             return self._list(indent, depth)
         if _ENTRY.fullmatch(line) and not line.startswith(("{", "[")):
-            return self._mapping(indent, depth)
+            return self._parse_mapping(indent, depth)
         self.index += 1
         return _decode_scalar(line)
 
-    def _mapping(self, indent: int, depth: int) -> JsonObject:
+    def _parse_mapping(self, indent: int, depth: int) -> JsonObject:
         mapping: JsonObject = {}
-        while self._next_indent() == indent and (entry := _ENTRY.fullmatch(self.lines[self.index].strip())):
+        while self._find_next_indent() == indent and (entry := _ENTRY.fullmatch(self.lines[self.index].strip())):
             self.index += 1
             key = entry["key"].strip("\"'")
             if key in mapping:
                 raise FormatError(f"the key {key!r} occurs twice")
-            mapping[key] = self._value(entry["rest"] or "", indent, depth, is_entry=True)
+            mapping[key] = self._parse_value(entry["rest"] or "", indent, depth, is_entry=True)
         return mapping
 
     def _list(self, indent: int, depth: int) -> list[Json]:
         items: list[Json] = []
-        while self._next_indent() == indent and (item := _ITEM.fullmatch(self.lines[self.index].strip())):
+        while self._find_next_indent() == indent and (item := _ITEM.fullmatch(self.lines[self.index].strip())):
             rest = item["rest"] or ""
             if _ENTRY.fullmatch(rest) and not rest.startswith(("{", "[")):  # a mapping that begins after the hyphen
                 inner = indent + 1 + len(item["space"])
                 self.lines[self.index] = " " * inner + rest
-                items.append(self._block(inner, depth + 1))
+                items.append(self._parse_block(inner, depth + 1))
             else:
                 self.index += 1
-                items.append(self._value(rest, indent, depth, is_entry=False))
+                items.append(self._parse_value(rest, indent, depth, is_entry=False))
         return items
 
-    def _value(self, rest: str, indent: int, depth: int, *, is_entry: bool) -> Json:
+    def _parse_value(self, rest: str, indent: int, depth: int, *, is_entry: bool) -> Json:
         if block := _BLOCK.fullmatch(rest):
-            return self._block_scalar(indent, block["style"] == ">", block["chomp"])
+            return self._parse_block_scalar(indent, block["style"] == ">", block["chomp"])
         if rest and not rest.startswith("#"):
             return _decode_scalar(rest)
-        begins_list = is_entry and self._next_indent() == indent and _ITEM.fullmatch(self.lines[self.index].strip())
-        return self._block(indent if begins_list else indent + 1, depth + 1)
+        begins_list = (
+            is_entry and self._find_next_indent() == indent and _ITEM.fullmatch(self.lines[self.index].strip())
+        )
+        return self._parse_block(indent if begins_list else indent + 1, depth + 1)
 
-    def _block_scalar(self, indent: int, is_folded: bool, chomp: str) -> str:
+    def _parse_block_scalar(self, indent: int, is_folded: bool, chomp: str) -> str:
         lines: list[str] = []
         while self.index < len(self.lines):
             line = self.lines[self.index]

@@ -14,11 +14,11 @@ __all__ = [
     "NO_TOOLS",
     "Dialect",
     "cross_toolset",
-    "dialect_names",
     "get_dialect",
+    "list_dialect_names",
+    "load_tools_for_parsing",
     "result_formatting",
     "tool_class",
-    "tools_for_parsing",
     "toolset",
 ]
 
@@ -48,7 +48,7 @@ NO_TOOLS = Dialect("none", "no tools of a dialect", ())
 _AVAILABLE = f"{', '.join(_MODULES)}, or {NO_TOOLS.name}"
 
 
-def dialect_names() -> list[str]:
+def list_dialect_names() -> list[str]:
     """Return the names of the dialects that have tools."""
     return list(_MODULES)
 
@@ -62,7 +62,7 @@ def get_dialect(name: str | Dialect) -> Dialect:
     return dialect
 
 
-def tools_for_parsing(name: str) -> ToolSet:
+def load_tools_for_parsing(name: str) -> ToolSet:
     """Return the tools of the dialect ``name`` for matching calls, if possible without loading the tools' classes.
 
     Raises UsageError for an unknown name; the message suggests the most similar one.

@@ -15,7 +15,7 @@ from typing import Any
 
 from adapter.core.errors import FormatError, ToolError
 from adapter.core.events import Json, JsonObject
-from adapter.dialects import Dialect, dialect_names, get_dialect
+from adapter.dialects import Dialect, get_dialect, list_dialect_names
 from adapter.tools.argument_synonyms import normalize_key
 from adapter.tools.call_normalization import match_parameter, normalize_call
 from adapter.tools.call_resolution import ResolvedCall, resolve_call
@@ -40,7 +40,7 @@ def translate_call(
     """Translate a call to a foreign tool into a call to one of ``tools``. Return None if there is no unambiguous
     translation."""
     translations = list(_find_translations(name, arguments, tools, active))
-    operations = [call and _comparable_operation(call) for call in translations]
+    operations = [call and _build_comparable_operation(call) for call in translations]
     is_unambiguous = None not in operations and all(each == operations[0] for each in operations)
     return translations[0] if translations and is_unambiguous else None
 
@@ -53,7 +53,7 @@ def _find_translations(
         call = _resolve_exactly(tool, arguments)
         if call is None:
             continue
-        if isinstance(_operation(call), PatchFiles):
+        if isinstance(_build_operation(call), PatchFiles):
             yield replace(call, notes=(f"{name} is a tool from {dialect.title}; its edits were applied",))
             continue
         same = [
@@ -64,12 +64,12 @@ def _find_translations(
         if not same:
             yield None
             continue
-        translated = min(same, key=lambda each: _distance(each, call))
+        translated = min(same, key=lambda each: _count_differing_fields(each, call))
         note = f"{name} is a tool from {dialect.title}; it was run as {translated.tool.name}"
         yield replace(translated, notes=(note, *translated.notes))
 
 
-def tools_for_effect(edit: FileEdit, tools: ToolSet, called: str) -> list[Tool]:
+def find_tools_for_effect(edit: FileEdit, tools: ToolSet, called: str) -> list[Tool]:
     """Return the session's tools that together can perform a patch's edit to one file.
 
     ``called``: name of the called tool, which is preferred. Raises ToolError if a necessary tool is missing.
@@ -80,7 +80,7 @@ def tools_for_effect(edit: FileEdit, tools: ToolSet, called: str) -> list[Tool]:
         needed.append(_ACTIONS[edit.action])
     chosen = []
     for kind, verb in needed:
-        own = next((tool for tool in by_call if isinstance(_example_operation(tool), kind)), None)
+        own = next((tool for tool in by_call if isinstance(_build_example_operation(tool), kind)), None)
         if own is None:
             raise ToolError(f"this session has no tool that {verb} files; remove {edit.path} from the patch")
         chosen.append(own)
@@ -94,9 +94,9 @@ _ACTIONS: dict[FileAction, tuple[type, str]] = {
 }
 
 
-def _example_operation(tool: Tool) -> Operation | None:
+def _build_example_operation(tool: Tool) -> Operation | None:
     """Return the operation of the tool's example, or None if the tool has no example or no class."""
-    return tool.validate(tool.example).operation() if tool.validate is not None and tool.example else None
+    return tool.validate(tool.example).to_operation() if tool.validate is not None and tool.example else None
 
 
 def extract_apply_patch(arguments: Mapping[str, Json] | str) -> str | None:
@@ -126,13 +126,15 @@ _HERE_DOCUMENT = re.compile(
 def _find_foreign_tools(name: str, active: Dialect | None) -> list[tuple[Dialect, Tool]]:
     """Return the foreign tools called ``name``, with their dialects. Aliases count only if no documented name
     matches."""
-    others = [dialect for dialect in map(get_dialect, dialect_names()) if active is None or dialect.name != active.name]
+    others = [
+        dialect for dialect in map(get_dialect, list_dialect_names()) if active is None or dialect.name != active.name
+    ]
     foreign = [
         (dialect, tool)
         for dialect in others
-        if (tool := ToolSet(kind.tool() for kind in dialect.classes).match(name)) is not None
+        if (tool := ToolSet(kind.build_tool() for kind in dialect.classes).match(name)) is not None
     ]
-    return [(dialect, tool) for dialect, tool in foreign if name in dialect.tool_names(aliases=True)] or foreign
+    return [(dialect, tool) for dialect, tool in foreign if name in dialect.list_tool_names(aliases=True)] or foreign
 
 
 def _resolve_exactly(tool: Tool, arguments: Mapping[str, Json] | str) -> ResolvedCall | None:
@@ -149,8 +151,8 @@ def _resolve_exactly(tool: Tool, arguments: Mapping[str, Json] | str) -> Resolve
 
 def _translate_to(call: ResolvedCall, own: Tool) -> ResolvedCall | None:
     """Translate the foreign call into a call to ``own``. Return None unless the operation stays the same."""
-    wanted = _operation(call)
-    significant = {key: value for key, value in call.arguments.items() if _operation_without(call, key) != wanted}
+    wanted = _build_operation(call)
+    significant = {key: value for key, value in call.arguments.items() if _build_operation_without(call, key) != wanted}
     named: JsonObject = {}
     unmatched = []
     for key, value in significant.items():
@@ -167,7 +169,9 @@ def _translate_to(call: ResolvedCall, own: Tool) -> ResolvedCall | None:
         return None
     return (
         translated
-        if _is_same_operation(_operation(translated), wanted, None if unmatched else _minimal_operation(call))
+        if _is_same_operation(
+            _build_operation(translated), wanted, None if unmatched else _build_minimal_operation(call)
+        )
         else None
     )
 
@@ -197,8 +201,8 @@ def _is_same_operation(own: Operation | None, wanted: Operation | None, minimal:
         if len(own.patches) > 1 and own.basis != wanted.basis:
             return False
         # One tool may match exactly and the other tolerantly, but old and new text must be the same.
-        own, wanted = _as_tolerant(own), _as_tolerant(wanted)
-        minimal = _as_tolerant(minimal) if isinstance(minimal, PatchText) else minimal
+        own, wanted = _make_tolerant(own), _make_tolerant(wanted)
+        minimal = _make_tolerant(minimal) if isinstance(minimal, PatchText) else minimal
     for field in fields(own):
         requested, value = getattr(wanted, field.name), getattr(own, field.name)
         has_default = field.default is not MISSING or field.default_factory is not MISSING
@@ -209,34 +213,34 @@ def _is_same_operation(own: Operation | None, wanted: Operation | None, minimal:
     return True
 
 
-def _distance(one: ResolvedCall, other: ResolvedCall) -> int:
+def _count_differing_fields(one: ResolvedCall, other: ResolvedCall) -> int:
     """Return the number of fields in which two calls of the same operation differ."""
-    own, wanted = _comparable_operation(one), _comparable_operation(other)
+    own, wanted = _build_comparable_operation(one), _build_comparable_operation(other)
     return sum(getattr(own, field.name) != getattr(wanted, field.name) for field in fields(own))
 
 
-def _as_tolerant(patch: PatchText) -> PatchText:
+def _make_tolerant(patch: PatchText) -> PatchText:
     return replace(patch, patches=tuple(replace(one, exact=False) for one in patch.patches), names=ParameterNames())
 
 
-def _comparable_operation(call: ResolvedCall) -> Any:
-    operation = _operation(call)
-    return _as_tolerant(operation) if isinstance(operation, PatchText) else operation
+def _build_comparable_operation(call: ResolvedCall) -> Any:
+    operation = _build_operation(call)
+    return _make_tolerant(operation) if isinstance(operation, PatchText) else operation
 
 
-def _operation(call: ResolvedCall) -> Operation | None:
-    return call.validated.operation() if call.validated is not None else None
+def _build_operation(call: ResolvedCall) -> Operation | None:
+    return call.validated.to_operation() if call.validated is not None else None
 
 
-def _operation_without(call: ResolvedCall, *omitted: str) -> Operation | None:
+def _build_operation_without(call: ResolvedCall, *omitted: str) -> Operation | None:
     """Return the operation of the call without the arguments ``omitted``, or None if such a call is invalid."""
     given = {key: value for key, value in call.arguments.items() if key not in omitted}
     try:
-        return _operation(resolve_call(call.tool.name, given, ToolSet([call.tool])))
+        return _build_operation(resolve_call(call.tool.name, given, ToolSet([call.tool])))
     except ToolError:
         return None
 
 
-def _minimal_operation(call: ResolvedCall) -> Operation | None:
+def _build_minimal_operation(call: ResolvedCall) -> Operation | None:
     """Return the operation of the call with only its required arguments, or None if such a call is invalid."""
-    return _operation_without(call, *(key for key in call.arguments if key not in call.tool.required))
+    return _build_operation_without(call, *(key for key in call.arguments if key not in call.tool.required))

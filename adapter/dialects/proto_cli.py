@@ -68,7 +68,7 @@ class ProtoListDirectory(ToolClass):
     """An object that contains ``respect_git_ignore``. The program expects this form, but its document does not mention
     it."""
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         respected = (self.file_filtering_options or {}).get("respect_git_ignore", self.respect_git_ignore)
         ignore = tuple(self.ignore or ())
         return Tree(self.path, limit=MAX_ENTRIES, gitignore=respected, ignore=ignore, order="directories_first")
@@ -103,7 +103,7 @@ class ProtoReadFile(ToolClass):
         Aliases("max_lines", "num_lines", "line_count"),
     ] = None
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         start = None if self.offset is None else self.offset + 1
         lines = MAX_READ_LINES if self.limit is None else self.limit
         return ReadText(self.path, start, max_lines=lines, max_line_characters=MAX_LINE_CHARACTERS, counts_from=0)
@@ -116,7 +116,7 @@ class ProtoReadFile(ToolClass):
 
         return result_formatting.format_plain_page(require_outcome(outcome, FileText), MAX_READ_BYTES, read_on), None
 
-    def notes(self) -> tuple[str, ...]:
+    def list_notes(self) -> tuple[str, ...]:
         if self.offset is None or self.limit is not None:
             return ()
         return (f"offset requires limit; {MAX_READ_LINES} lines were read by default",)
@@ -142,7 +142,7 @@ class ProtoWriteFile(ToolClass):
         Aliases(*CONTENT),
     ]
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return WriteText(self.file_path, self.content)
 
     render = render_as(FileWritten, result_formatting.format_written)
@@ -186,7 +186,7 @@ class ProtoEdit(ToolClass):
     ]
     replace_all: Annotated[bool, Field(description="Replace all occurrences"), Aliases("all")] = False
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return PatchText(
             self.file_path,
             (Patch(self.old_string, self.new_string, replace_all=self.replace_all, exact=True),),
@@ -208,7 +208,7 @@ class ProtoGlobTool(ToolClass):
     ]
     path: Annotated[str, Field(description="Directory to search in (default: project root)"), Aliases(*DIRECTORY)] = "."
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return Glob(self.pattern, self.path, limit=MAX_PATHS, gitignore=True, order="newest")
 
     render = render_as(PathList, result_formatting.format_paths, "pattern")
@@ -233,7 +233,7 @@ class ProtoGrepSearch(ToolClass):
         Aliases("max_results", "head_limit", "max_matches"),
     ] = None
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         globs = (self.glob,) if self.glob else ()
         return Grep(self.pattern, self.path, globs, max_results=MAX_MATCHES if self.limit is None else self.limit)
 

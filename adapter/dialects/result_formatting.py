@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from adapter.core.text.lines import split_lines, without_end
+from adapter.core.text.lines import split_lines, strip_line_end
 from adapter.core.text.plurals import pluralize
 from adapter.tools.operations import (
     BatchResults,
@@ -45,7 +45,7 @@ def format_file(file: FileText) -> str:
 
 
 def _number_lines(file: FileText) -> list[str]:
-    return [f"{number}: {without_end(line)}" for number, line in enumerate(split_lines(file.text), file.start_line)]
+    return [f"{number}: {strip_line_end(line)}" for number, line in enumerate(split_lines(file.text), file.start_line)]
 
 
 def format_numbered_lines(file: FileText) -> str:
@@ -57,7 +57,7 @@ def format_numbered_lines(file: FileText) -> str:
     return "\n".join([head, *_number_lines(file)])
 
 
-def page_of(file: FileText, max_bytes: int) -> tuple[FileText, bool]:
+def take_page(file: FileText, max_bytes: int) -> tuple[FileText, bool]:
     """Return the first lines that, with their line numbers, fit into ``max_bytes`` (at least one line), and whether
     more lines follow."""
     lines = split_lines(file.text)
@@ -74,14 +74,14 @@ def format_numbered_page(file: FileText, max_bytes: int, read_on: Callable[[int]
     """Return the numbered lines of a page. If more lines follow, a hint from ``read_on`` for the next line is added."""
     if not file.text:
         return format_file(file)
-    page, has_more = page_of(file, max_bytes)
+    page, has_more = take_page(file, max_bytes)
     hint = [f"(lines {_format_range(page)}; {read_on(page.end_line + 1)})"] if has_more else []
     return _join(*_number_lines(page), *hint, notes=file.notes)
 
 
 def format_plain_page(file: FileText, max_bytes: int, read_on: Callable[[int], str]) -> str:
     """Return the text of a page. If more lines follow, a hint from ``read_on`` for the next line precedes it."""
-    page, has_more = page_of(file, max_bytes)
+    page, has_more = take_page(file, max_bytes)
     head = [f"Showing lines {_format_range(page)} ({read_on(page.end_line + 1)}).", "---"] if has_more else []
     return "\n".join([*_format_notes(file.notes), *head, format_file(page)])
 

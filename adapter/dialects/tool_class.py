@@ -78,20 +78,20 @@ class ToolClass(BaseModel):
 
     naming: ClassVar[ToolMetadata]
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         raise NotImplementedError(f"{type(self).__name__} must define operation(), which returns its action as data")
 
     def render(self, outcome: Outcome, /) -> Rendered:
         """Return the text for the model and, if documented, the result as JSON."""
         raise NotImplementedError(f"{type(self).__name__} must define render(); see render_as")
 
-    def notes(self) -> tuple[str, ...]:
+    def list_notes(self) -> tuple[str, ...]:
         """Return the assumptions made for missing or invalid arguments, as one sentence each."""
         return ()
 
     @classmethod
     @cache
-    def tool(cls) -> Tool:
+    def build_tool(cls) -> Tool:
         """Return the `Tool` for parsers, prompts and servers. The result is cached, because building a schema takes
         milliseconds."""
         parameters = simplify_schema(cls)
@@ -101,7 +101,7 @@ class ToolClass(BaseModel):
             parameters=parameters,
             unlisted=tuple(name for name in cls.model_fields if name not in parameters["properties"]),
             aliases=cls.naming.second_names + cls.naming.aliases,
-            argument_aliases={name: names for name in cls.model_fields if (names := _aliases(cls, name))},
+            argument_aliases={name: names for name in cls.model_fields if (names := _list_aliases(cls, name))},
             effect=cls.naming.effect,
             example=cls.naming.example,
             validate=cls.model_validate,
@@ -134,14 +134,14 @@ class NestedModel(BaseModel):
             return value
         rename_keys = dict(value)
         for name in cls.model_fields:
-            spellings = {normalize_key(alias) for alias in (name, *_aliases(cls, name))}
+            spellings = {normalize_key(alias) for alias in (name, *_list_aliases(cls, name))}
             matching = [key for key in value if isinstance(key, str) and normalize_key(key) in spellings]
             if matching and name not in value:
                 rename_keys[name] = rename_keys.pop(matching[0])
         return rename_keys
 
 
-def _aliases(model: type[BaseModel], name: str) -> tuple[str, ...]:
+def _list_aliases(model: type[BaseModel], name: str) -> tuple[str, ...]:
     """Return the aliases of an argument, except those that are names of arguments of ``model``."""
     return tuple(
         alias

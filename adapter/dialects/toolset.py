@@ -28,9 +28,9 @@ class Dialect:
 
     @property
     def tools(self) -> ToolSet:
-        return ToolSet([*(kind.tool() for kind in self.classes), *self.defined])
+        return ToolSet([*(kind.build_tool() for kind in self.classes), *self.defined])
 
-    def tool_names(self, aliases: bool = False) -> list[str]:
+    def list_tool_names(self, aliases: bool = False) -> list[str]:
         """Return the documented names of the tools. ``aliases``: whether to include the tools' second names."""
         names = [
             name for kind in self.classes for name in (kind.naming.name, *(kind.naming.second_names if aliases else ()))

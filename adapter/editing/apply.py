@@ -16,15 +16,15 @@ from adapter.core.arguments import NONE, check_types
 from adapter.core.errors import EditError, FormatError, UsageError
 from adapter.core.events import Json
 from adapter.core.text.diffs import LineChange as LineChange
-from adapter.core.text.diffs import changes, unified_diff
-from adapter.core.text.lines import common_prefix_length, split_lines, to_lf
+from adapter.core.text.diffs import find_changes, render_unified_diff
+from adapter.core.text.lines import count_common_prefix, split_lines, to_lf
 from adapter.editing.document import TextDocument, format_line_range, normalize_newlines
 from adapter.editing.matching.document_index import DocumentIndex
 from adapter.editing.matching.hunk_locator import locate_hunk
 from adapter.editing.matching.joint_placement import place_jointly
 from adapter.editing.matching.locator import locate
 from adapter.editing.matching.whole_file_rewrite import locate_whole_file
-from adapter.editing.notations.parse_edits import parse_patches, patch_from_mapping
+from adapter.editing.notations.parse_edits import convert_mapping_to_patch, parse_patches
 from adapter.editing.notebook import join_sources, replace_sources
 from adapter.editing.rejection import Rejection, Resolution, ResolvedEdit
 from adapter.editing.syntax_check import find_new_syntax_error
@@ -103,19 +103,19 @@ def _patch(
     places: tuple[int, ...] = ()
     if basis == "sequence":
         patched, groups = _apply_in_sequence(text, patches, names, empty_old_text)
-        diff = unified_diff(text, patched, path)
+        diff = render_unified_diff(text, patched, path)
     else:
         spliced, groups = _match_against_original(text, patches, names, empty_old_text)
-        patched, places = _splice(text, spliced), tuple(_change_offsets(spliced))
-        diff = unified_diff(text, patched, path, _changed_lines(text, spliced))
-    notes = _grammar_notes(text, patched, path, patches, groups, names)
+        patched, places = _splice(text, spliced), tuple(_list_change_offsets(spliced))
+        diff = render_unified_diff(text, patched, path, _list_changed_lines(text, spliced))
+    notes = _list_grammar_notes(text, patched, path, patches, groups, names)
     if notes and (kept := [_keep_comma(patch) for patch in patches]) != [*patches]:
         with suppress(EditError):
             result = _patch(text, kept, path, basis, empty_old_text, names)
             if not result.notes:
                 note = f"the comma at the end of {names.old_text} was kept, because the file does not parse without it"
                 return replace(result, notes=(note,))
-    return PatchResult(patched, tuple(map(_applied_patch, groups)), diff, places, notes)
+    return PatchResult(patched, tuple(map(_build_applied_patch, groups)), diff, places, notes)
 
 
 def _keep_comma(patch: Patch) -> Patch:
@@ -152,20 +152,20 @@ def _patch_notebook(
         if result.notes:
             raise
         return result
-    places = tuple(_offsets_of_changed_lines(text, patched))
-    return replace(result, text=patched, diff=unified_diff(text, patched, path), places=places)
+    places = tuple(_find_changed_offsets(text, patched))
+    return replace(result, text=patched, diff=render_unified_diff(text, patched, path), places=places)
 
 
-def _offsets_of_changed_lines(text: str, patched: str) -> Iterator[int]:
+def _find_changed_offsets(text: str, patched: str) -> Iterator[int]:
     lines = split_lines(patched)
-    return (sum(map(len, lines[: change.new_start])) for change in changes(split_lines(text), lines))
+    return (sum(map(len, lines[: change.new_start])) for change in find_changes(split_lines(text), lines))
 
 
 _Groups: TypeAlias = Sequence[Sequence[ResolvedEdit]]
 """The edits of each patch."""
 
 
-def _grammar_notes(
+def _list_grammar_notes(
     text: str, patched: str, path: str, patches: Sequence[Patch], groups: _Groups, names: ParameterNames
 ) -> tuple[str, ...]:
     """Return a note if the file no longer parses. Raises EditError if a tolerated difference may be the cause."""
@@ -260,7 +260,7 @@ def _resolve(search: DocumentIndex, patch: Patch, names: ParameterNames, empty_o
             return locate(search, patch, names, empty_old_text)
 
 
-def _applied_patch(edits: Sequence[ResolvedEdit]) -> AppliedPatch:
+def _build_applied_patch(edits: Sequence[ResolvedEdit]) -> AppliedPatch:
     first, last = edits[0].match, edits[-1].match
     return AppliedPatch(first.strictness, first.first_line + 1, last.last_line + 1, edits[0].notes)
 
@@ -292,10 +292,10 @@ class _LineEdit(NamedTuple):
 
 def _trim_context(document: TextDocument, edit: ResolvedEdit, patch: int, order: int) -> _LineEdit:
     """Drop unchanged lines from both ends of an edit, because patches may share context lines."""
-    start, end = document.text_offset(edit.match.start), document.text_offset(edit.match.end)
+    start, end = document.get_text_offset(edit.match.start), document.get_text_offset(edit.match.end)
     old, new = split_lines(document.text[start:end]), split_lines(edit.replacement)
-    head = common_prefix_length(old, new)
-    tail = common_prefix_length(old[head:][::-1], new[head:][::-1])
+    head = count_common_prefix(old, new)
+    tail = count_common_prefix(old[head:][::-1], new[head:][::-1])
     before = sum(map(len, old[:head]))
     after = sum(map(len, old[len(old) - tail :]))
     return _LineEdit(
@@ -341,7 +341,7 @@ def _splice(text: str, changes: Sequence[_LineEdit]) -> str:
     return "".join([*parts, text[position:]])
 
 
-def _change_offsets(spliced: Sequence[_LineEdit]) -> Iterator[int]:
+def _list_change_offsets(spliced: Sequence[_LineEdit]) -> Iterator[int]:
     """Yield the offset of each change in the patched text."""
     shift = 0
     for change in spliced:
@@ -349,7 +349,7 @@ def _change_offsets(spliced: Sequence[_LineEdit]) -> Iterator[int]:
         shift += len(change.replacement) - (change.end - change.start)
 
 
-def _changed_lines(text: str, spliced: Sequence[_LineEdit]) -> list[LineChange]:
+def _list_changed_lines(text: str, spliced: Sequence[_LineEdit]) -> list[LineChange]:
     """Return the line ranges of each change, before and after it."""
     changes: list[LineChange] = []
     position = line = shift = 0
@@ -388,7 +388,7 @@ def _validate_patches(
     rejections: dict[int, Rejection] = {}
     for index, patch in enumerate(patches):
         try:
-            checked.append(patch if isinstance(patch, Patch) else patch_from_mapping(patch))
+            checked.append(patch if isinstance(patch, Patch) else convert_mapping_to_patch(patch))
         except FormatError as error:
             rejections[index] = Rejection("invalid", str(error))
     _raise_for(rejections, len(patches))

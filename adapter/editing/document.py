@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from itertools import accumulate
 
-from adapter.core.text.lines import line_end, split_lines, to_lf
+from adapter.core.text.lines import get_line_end, split_lines, to_lf
 
 BYTE_ORDER_MARK = "\ufeff"
 
@@ -31,7 +31,7 @@ class TextDocument:
         """True if every line ends with a line feed. The view then equals the text."""
         if not self.is_plain:
             pieces = split_lines(body)
-            self.ends = [line_end(piece) for piece in pieces]
+            self.ends = [get_line_end(piece) for piece in pieces]
             self.lines = [piece[: len(piece) - len(end)] for piece, end in zip(pieces, self.ends, strict=True)]
             if self.ends[-1]:
                 self.lines.append("")
@@ -62,22 +62,22 @@ class TextDocument:
         counts = Counter(end for end in self.ends if end)
         return counts.most_common(1)[0][0] if counts else "\n"
 
-    def line_at(self, view_offset: int) -> int:
+    def find_line(self, view_offset: int) -> int:
         """Return the 0-based line that contains ``view_offset``."""
         return bisect_right(self._view_starts, view_offset) - 1
 
-    def view_offset(self, line: int) -> int:
+    def get_view_offset(self, line: int) -> int:
         """Return the offset in the view at which ``line`` (0-based) starts."""
         return self._view_starts[line]
 
-    def text_offset(self, view_offset: int) -> int:
+    def get_text_offset(self, view_offset: int) -> int:
         """Convert an offset in the view to an offset in ``text``."""
         if self.is_plain:
             return len(self.mark) + view_offset
-        line = self.line_at(view_offset)
+        line = self.find_line(view_offset)
         return self._text_starts[line] + view_offset - self._view_starts[line]
 
-    def end_near(self, line: int) -> str:
+    def find_line_end(self, line: int) -> str:
         """Return the line end of ``line``, else that of the line above, else the most frequent line end."""
         return self.ends[line] or (self.ends[line - 1] if line else "") or self.common_end
 
@@ -85,12 +85,12 @@ class TextDocument:
         """Convert new text to the form of the view. An empty file gets the byte order mark of its new text."""
         return normalize_newlines(new_text) if self.text else to_lf(new_text)
 
-    def new_end(self, line: int) -> str:
+    def choose_line_end(self, line: int) -> str:
         """Return the line end for a new line at ``line``.
 
         A lone carriage return among other line ends is not copied: most programs treat it as part of the text.
         """
-        end = self.end_near(line)
+        end = self.find_line_end(line)
         return self.common_end if end == "\r" else end
 
 

@@ -17,7 +17,7 @@ from adapter.editing.matching.acceptance import LOW_SCORE, RejectedMatch
 from adapter.editing.matching.document_index import MAX_PLACES, MIN_LIKENESS, DocumentIndex
 from adapter.editing.matching.fuzzy_match import MatchCandidate
 from adapter.editing.matching.line_similarity import MAX_COMPARED
-from adapter.editing.matching.normalize import normalized_line
+from adapter.editing.matching.normalize import normalize_line
 from adapter.editing.matching.strategies import TextMatch
 from adapter.editing.repairs.omissions import is_elision
 from adapter.tools.operations import ParameterNames, Patch
@@ -37,7 +37,7 @@ MAX_ANCHOR_PLACES = 4
 """Maximum number of similar file lines that are considered for each of the `MAX_ANCHORS` old lines."""
 
 
-def ambiguous_match_message(
+def build_ambiguous_match_message(
     search: DocumentIndex, matches: Sequence[TextMatch], patch: Patch, names: ParameterNames, hint: int | None
 ) -> str:
     """List the matches, and suggest how to select one with the tool's parameters."""
@@ -66,7 +66,7 @@ def _format_matches(search: DocumentIndex, matches: Sequence[TextMatch]) -> str:
     return f"{line_list}: {', '.join(shown)}"
 
 
-def not_found_message(
+def build_not_found_message(
     search: DocumentIndex,
     old: Sequence[str],
     match: MatchCandidate | None,
@@ -77,21 +77,21 @@ def not_found_message(
     reason = "" if rejected is None else rejected.reason
     if match is not None and match.score >= MIN_SCORE:
         first, last, similarity = match.first_line, match.last_line, 100 * match.score
-        difference = _aligned_difference(search, old, match, names)
+        difference = _describe_aligned_difference(search, old, match, names)
     else:
-        block = _closest_block(search, [normalized_line(line) for line in old])
+        block = _find_closest_block(search, [normalize_line(line) for line in old])
         if block is None:
             return _describe_unlike_file(search, names)
         first, last, similarity = block.first_line, block.last_line, block.similarity
         if rejected is not None and rejected.veto == LOW_SCORE:
             reason = ""  # it describes another block
-        difference = _first_difference(search, old, first, names)
+        difference = _describe_first_difference(search, old, first, names)
     because = f", but {reason}" if reason else ""
     where = f"The closest match is {format_line_range(first + 1, last + 1)} ({similarity:.0f} % similar)"
     return "\n".join(
         [
             f"{names.old_text} was not found. {where}{because}:",
-            *_numbered_lines(search, first, last),
+            *_format_numbered_lines(search, first, last),
             *difference,
             f"Copy {names.old_text} from the file exactly, without line numbers",
         ]
@@ -103,18 +103,18 @@ def _describe_unlike_file(search: DocumentIndex, names: ParameterNames) -> str:
     unlike, lines = f"{names.old_text} was not found, and nothing in the file resembles it", search.document.lines
     if len(lines) > SHOWN_LINES or not any(map(str.strip, lines)):
         return f"{unlike}; read the file again and copy {names.old_text} from it"
-    shown = _numbered_lines(search, 0, len(lines) - 1)
+    shown = _format_numbered_lines(search, 0, len(lines) - 1)
     return "\n".join([f"{unlike}, which is:", *shown, f"Copy {names.old_text} from there, without line numbers"])
 
 
-def near_miss_message(search: DocumentIndex, place: TextMatch, names: ParameterNames) -> str:
+def build_near_miss_message(search: DocumentIndex, place: TextMatch, names: ParameterNames) -> str:
     """Show the lines that would match if small differences were tolerated."""
     first, last = place.first_line, place.last_line
     head = f"{names.old_text} does not occur verbatim in the file; {format_line_range(first + 1, last + 1)}"
     return "\n".join(
         [
             f"{head} {'is' if first == last else 'are'} nearly the same (tabs and trailing spaces are marked):",
-            *_numbered_lines(search, first, last, _with_visible_tabs),
+            *_format_numbered_lines(search, first, last, _with_visible_tabs),
             f"Copy {names.old_text} from there, with all whitespace and without line numbers",
         ]
     )
@@ -130,7 +130,7 @@ class _Block(NamedTuple):
     last_line: int
 
 
-def _closest_block(search: DocumentIndex, old_keys: Sequence[str]) -> _Block | None:
+def _find_closest_block(search: DocumentIndex, old_keys: Sequence[str]) -> _Block | None:
     """Return the block of lines that is most similar to the old lines; None if no block is similar enough."""
     compared = [key[:MAX_COMPARED] for key in old_keys[:MAX_WANTED]]
     last = search.document.line_count - len(compared)
@@ -138,14 +138,14 @@ def _closest_block(search: DocumentIndex, old_keys: Sequence[str]) -> _Block | N
     starts = {
         max(0, min(line - row, last))
         for row in longest[:MAX_ANCHORS]
-        for _, _, line in search.similar(compared[row])[:MAX_ANCHOR_PLACES]
+        for _, _, line in search.find_similar(compared[row])[:MAX_ANCHOR_PLACES]
     }
-    blocks = [_block_at(search, compared, start) for start in sorted(starts)]
+    blocks = [_build_block(search, compared, start) for start in sorted(starts)]
     best = max(blocks, key=lambda block: (block.similarity, -block.first_line), default=None)
     return best if best and best.similarity >= MIN_LIKENESS else None
 
 
-def _block_at(search: DocumentIndex, old_keys: Sequence[str], start: int) -> _Block:
+def _build_block(search: DocumentIndex, old_keys: Sequence[str], start: int) -> _Block:
     window = search.keys[start : min(start + len(old_keys), search.document.line_count)]
     weights = [len(line) + 1 for line in old_keys]
     alike = sum(
@@ -157,36 +157,40 @@ def _block_at(search: DocumentIndex, old_keys: Sequence[str], start: int) -> _Bl
 # -------------------------------------------------------------------- lines as shown
 
 
-def _numbered_lines(search: DocumentIndex, first: int, last: int, shown: Callable[[str], str] = str) -> list[str]:
+def _format_numbered_lines(
+    search: DocumentIndex, first: int, last: int, shown: Callable[[str], str] = str
+) -> list[str]:
     lines = search.document.lines[first : min(last + 1, first + SHOWN_LINES)]
     line_list = [f"{number}: {_truncate(shown(line))}" for number, line in enumerate(lines, start=first + 1)]
     return [*line_list, f"... to line {last + 1}"] if last - first + 1 > SHOWN_LINES else line_list
 
 
-def _aligned_difference(
+def _describe_aligned_difference(
     search: DocumentIndex, old: Sequence[str], match: MatchCandidate, names: ParameterNames
 ) -> list[str]:
     for step in match.steps:
         for index in range(step.old_start, step.old_stop):
-            if step.is_elided or not normalized_line(old[index]) or is_elision(old[index]):
+            if step.is_elided or not normalize_line(old[index]) or is_elision(old[index]):
                 continue
             if step.is_missing:
                 return [f"Line {index + 1} of {names.old_text} is missing there: {_truncate(old[index].strip())}"]
-            if step.is_pair and normalized_line(old[index]) != search.keys[step.line_start]:
-                return _difference_lines(search, old[index], step.line_start, names)
+            if step.is_pair and normalize_line(old[index]) != search.keys[step.line_start]:
+                return _describe_difference(search, old[index], step.line_start, names)
     return []
 
 
-def _first_difference(search: DocumentIndex, old_keys: Sequence[str], first: int, names: ParameterNames) -> list[str]:
+def _describe_first_difference(
+    search: DocumentIndex, old_keys: Sequence[str], first: int, names: ParameterNames
+) -> list[str]:
     for row, line in enumerate(old_keys):
         if first + row >= search.document.line_count:
             return [f"The file ends before line {row + 1} of {names.old_text}: {_truncate(line)}"]
-        if search.keys[first + row] != normalized_line(line):
-            return _difference_lines(search, line, first + row, names)
+        if search.keys[first + row] != normalize_line(line):
+            return _describe_difference(search, line, first + row, names)
     return ["The lines differ only in whitespace."]
 
 
-def _difference_lines(search: DocumentIndex, written: str, line: int, names: ParameterNames) -> list[str]:
+def _describe_difference(search: DocumentIndex, written: str, line: int, names: ParameterNames) -> list[str]:
     width = max(len(names.old_text), len("file")) + 1
     return [
         f"First difference at line {line + 1}:",

@@ -29,14 +29,14 @@ class _Cell(NamedTuple):
 
 def join_sources(notebook: str) -> str | None:
     """Return the sources of all cells, joined by `SEPARATOR`, or None if there are no cells."""
-    cells = list(_cells(notebook))
+    cells = list(_parse_cells(notebook))
     return SEPARATOR.join(cell.source for cell in cells) if cells else None
 
 
 def replace_sources(notebook: str, joined: str) -> str | None:
     """Return the notebook with other sources, joined by `SEPARATOR`. Returns None if their number is not the number of
     cells."""
-    cells, sources = list(_cells(notebook)), joined.split(SEPARATOR)
+    cells, sources = list(_parse_cells(notebook)), joined.split(SEPARATOR)
     if len(cells) != len(sources):
         return None
     parts: list[str] = []
@@ -48,7 +48,7 @@ def replace_sources(notebook: str, joined: str) -> str | None:
     return "".join([*parts, notebook[position:]])
 
 
-def _cells(notebook: str) -> Iterator[_Cell]:
+def _parse_cells(notebook: str) -> Iterator[_Cell]:
     for match in _SOURCE.finditer(notebook):
         try:
             lines = json.loads(match["lines"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from adapter.core.errors import EditError
-from adapter.core.text.diffs import CONTEXT_LINES, changes
+from adapter.core.text.diffs import CONTEXT_LINES, find_changes
 from adapter.core.text.lines import split_lines
 from adapter.editing.apply import patch_text
 from adapter.tools.operations import Patch
@@ -16,7 +16,7 @@ def revert_change(current: str, after: str, before: str) -> str:
     """
     written, original = split_lines(after), split_lines(before)
     patches = []
-    for change in changes(written, original):
+    for change in find_changes(written, original):
         above = written[max(0, change.start - CONTEXT_LINES) : change.start]
         below = written[change.end : change.end + CONTEXT_LINES]
         old = [*above, *written[change.start : change.end], *below]

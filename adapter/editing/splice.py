@@ -15,11 +15,11 @@ from typing import NamedTuple, TypeAlias
 from rapidfuzz import fuzz
 from rapidfuzz.distance import LCSseq, Opcode
 
-from adapter.core.text.diffs import LineChange, changes
+from adapter.core.text.diffs import LineChange, find_changes
 from adapter.editing.document import TextDocument
 from adapter.editing.matching.line_mapping import LineMapping
-from adapter.editing.matching.normalize import is_comment, normalized_line, strict_line_key, tokenize_line
-from adapter.editing.repairs.reindent import IndentMapper, enclosing_widths, indent_of, indent_width
+from adapter.editing.matching.normalize import build_strict_line_key, is_comment, normalize_line, tokenize_line
+from adapter.editing.repairs.reindent import IndentMapper, find_enclosing_widths, get_indent, measure_indent
 
 MIN_PARTNER = 60.0
 """Minimum similarity, in percent, between a new line and the removed line that it replaces."""
@@ -54,17 +54,17 @@ def build_exact_replacement(document: TextDocument, old: str, new: str, first_li
     old_lines, written = old.split("\n"), new.split("\n")
     output: list[OutputLine] = []
     position = 0
-    for change in changes(old_lines, written):
-        output += _copied_lines(document, old_lines, position, change.start, first_line)
+    for change in find_changes(old_lines, written):
+        output += _copy_lines(document, old_lines, position, change.start, first_line)
         for index, text in enumerate(written[change.new_start : change.new_end], start=change.start):
             replaced_line = first_line + min(index, change.end - 1) if change.start < change.end else None
             output.append(OutputLine(text, replaced_line))
         position = change.end
-    output += _copied_lines(document, old_lines, position, len(old_lines), first_line)
+    output += _copy_lines(document, old_lines, position, len(old_lines), first_line)
     return join_lines(document, output, first_line)
 
 
-def _copied_lines(
+def _copy_lines(
     document: TextDocument, old: Sequence[str], start: int, stop: int, first_line: int
 ) -> Iterator[OutputLine]:
     return (OutputLine(old[index], min(index + first_line, len(document.ends) - 1)) for index in range(start, stop))
@@ -85,16 +85,16 @@ class _Merge:
         self, document: TextDocument, old: Sequence[str], new: Sequence[str], steps: Sequence[LineMapping]
     ) -> None:
         self.document, self.old, self.new, self.steps = document, old, new, steps
-        self.hunks = changes(old, new)
+        self.hunks = find_changes(old, new)
         self.hunk_of = {line: hunk for hunk in self.hunks for line in range(hunk.start, hunk.end)}
         self.pairs = {step.old_start: step.line_start for step in steps if step.is_pair}
         samples = [(index, old[index], document.lines[line]) for index, line in self.pairs.items()]
         first = steps[0].line_start
         nearby = document.lines[max(first - INDENT_REACH, 0) : first + INDENT_REACH]
-        self.indents = IndentMapper(_indent_samples(samples), (old, new), nearby)
-        self.is_indented_otherwise = any(indent_of(written) != indent_of(actual) for _, written, actual in samples)
+        self.indents = IndentMapper(_find_indent_samples(samples), (old, new), nearby)
+        self.is_indented_otherwise = any(get_indent(written) != get_indent(actual) for _, written, actual in samples)
         self.above = nearby[: first - max(first - INDENT_REACH, 0)]
-        self.depth = min((indent_width(actual) for _, _, actual in samples if actual.strip()), default=0)
+        self.depth = min((measure_indent(actual) for _, _, actual in samples if actual.strip()), default=0)
         ended = [(written, actual) for _, written, actual in samples if written != written.rstrip()]
         self.strips = bool(ended) and all(actual == actual.rstrip() for _, actual in ended)
         """True if the model wrote trailing spaces that the document does not have."""
@@ -140,9 +140,9 @@ class _Merge:
             return False
         last = self.new[hunk.new_end - 1]
         above, below = self.old[max(position - 1, 0)], self.old[min(position, len(self.old) - 1)]
-        if not last.strip() or indent_of(last) != indent_of(below):
+        if not last.strip() or get_indent(last) != get_indent(below):
             return bool(last.strip())
-        return indent_of(last) == indent_of(above) and not (last.lstrip().startswith("@") or is_comment(last.strip()))
+        return get_indent(last) == get_indent(above) and not (last.lstrip().startswith("@") or is_comment(last.strip()))
 
     def _add_mentioned(self, step: LineMapping) -> None:
         self._write_insertions(step.old_start)
@@ -172,7 +172,7 @@ class _Merge:
         if not step.is_pair or hunk is None or not hunk.start == hunk.end == step.old_stop:
             return False
         written, actual = (line.rstrip() for line in (self.old[step.old_start], self.document.lines[step.line_start]))
-        return written.endswith(",") and normalized_line(written[:-1]) == normalized_line(actual)
+        return written.endswith(",") and normalize_line(written[:-1]) == normalize_line(actual)
 
     def _write_insertions(self, position: int) -> None:
         while self.pending and self.pending[-1].start == self.pending[-1].end <= position:
@@ -190,7 +190,7 @@ class _Merge:
                     f"{self.new[index].strip()[:60]!r} is indented with tabs, which the file does not use: indent the "
                     "lines as the file does"
                 )
-            line = self._line(self.new[index], partner, nearest_row)
+            line = self._build_line(self.new[index], partner, nearest_row)
             if is_list_end and index == hunk.new_end - 1:
                 line = line.rstrip().removesuffix(",")
             self._check_enclosed(line)
@@ -200,7 +200,7 @@ class _Merge:
         """Reject a reindented line that is outside the enclosing block, unless it is indented like an outer block."""
         if not self.is_indented_otherwise or not line.strip():
             return
-        width = indent_width(line)
+        width = measure_indent(line)
         if width < max(self._enclosing_widths, default=0) and width not in self._enclosing_widths:
             raise AmbiguousReplacement(
                 f"{line.strip()[:60]!r} would be indented by {width} columns, unlike every enclosing block"
@@ -208,29 +208,29 @@ class _Merge:
 
     @cached_property
     def _enclosing_widths(self) -> set[int]:
-        return enclosing_widths(self.above, self.depth)
+        return find_enclosing_widths(self.above, self.depth)
 
-    def _line(self, text: str, partner: int | None, nearest_row: int) -> str:
+    def _build_line(self, text: str, partner: int | None, nearest_row: int) -> str:
         moved = self.indents.move(text.rstrip() if self.strips else text, nearest_row)
         tail = moved[len(moved.rstrip()) :]
         if text.strip() and text.strip() in self.respelled:
-            return indent_of(moved) + self.respelled[text.strip()] + tail
+            return get_indent(moved) + self.respelled[text.strip()] + tail
         line = None if partner is None else self.pairs.get(partner)
         if line is None or partner is None:
             return moved
         written, actual = self.old[partner].strip(), self.document.lines[line].strip()
         if written == actual:
             return moved
-        return indent_of(moved) + merge_text(written, actual, text.strip()) + tail
+        return get_indent(moved) + merge_text(written, actual, text.strip()) + tail
 
 
-def _indent_samples(matched: Sequence[_MatchedLine]) -> Sequence[_MatchedLine]:
+def _find_indent_samples(matched: Sequence[_MatchedLine]) -> Sequence[_MatchedLine]:
     """Return the matched lines that show the document's indentation: those with the same shape on both sides.
 
     A line like ``end`` or ``}`` is left out if only such lines are indented differently: it may match the wrong line.
     """
     alike = [pair for pair in matched if _has_same_shape(*pair[1:])] or matched
-    kept = [pair for pair in alike if indent_width(pair[1]) == indent_width(pair[2])]
+    kept = [pair for pair in alike if measure_indent(pair[1]) == measure_indent(pair[2])]
     moved = set(alike).difference(kept)
     is_other = all(_is_closing_line(pair[1]) for pair in moved) and not all(_is_closing_line(pair[1]) for pair in kept)
     return kept if is_other else alike
@@ -238,7 +238,7 @@ def _indent_samples(matched: Sequence[_MatchedLine]) -> Sequence[_MatchedLine]:
 
 def _is_closing_line(line: str) -> bool:
     """Return whether a line has no word, or only one that closes or continues a block, apart from punctuation."""
-    words = " ".join(piece for piece in tokenize_line(line) if _kind(piece) == "word")
+    words = " ".join(piece for piece in tokenize_line(line) if _classify_piece(piece) == "word")
     return words in CLOSING_WORDS and not {"'", '"'}.intersection(line)
 
 
@@ -246,16 +246,18 @@ def _has_same_shape(written: str, actual: str) -> bool:
     """Return whether two lines have words and punctuation in the same order."""
     if written.strip() == actual.strip():
         return True
-    left, right = (tokenize_line(normalized_line(line).rstrip(",;")) for line in (written, actual))
-    return [_kind(piece) for piece in left if piece != " "] == [_kind(piece) for piece in right if piece != " "]
+    left, right = (tokenize_line(normalize_line(line).rstrip(",;")) for line in (written, actual))
+    return [_classify_piece(piece) for piece in left if piece != " "] == [
+        _classify_piece(piece) for piece in right if piece != " "
+    ]
 
 
 def _differs_in_spelling(written: str, actual: str) -> bool:
     """Return whether two lines differ only in spaces, or in typographic characters that only the model wrote."""
     if actual.isascii():
-        return normalized_line(written) == normalized_line(actual)
+        return normalize_line(written) == normalize_line(actual)
     blanks = {character for character in actual if character.isspace()}
-    return strict_line_key(written) == strict_line_key(actual) and blanks <= {" ", "\t", *written}
+    return build_strict_line_key(written) == build_strict_line_key(actual) and blanks <= {" ", "\t", *written}
 
 
 def _pair_with_removed(old: Sequence[str], new: Sequence[str], hunk: LineChange) -> dict[int, int]:
@@ -281,12 +283,12 @@ def merge_text(written: str, actual: str, new: str) -> str:
     still has the same role (opens, closes or joins).
     """
     old_pieces, new_pieces, actual_pieces = tokenize_line(written), tokenize_line(new), tokenize_line(actual)
-    if [_kind(piece) for piece in old_pieces] != [_kind(piece) for piece in actual_pieces]:
+    if [_classify_piece(piece) for piece in old_pieces] != [_classify_piece(piece) for piece in actual_pieces]:
         return new
-    runs = _kept_runs(old_pieces, new_pieces)
-    kept = sum(_letters(old_pieces[run.src_start : run.src_end]) for run in runs)
+    runs = _find_kept_runs(old_pieces, new_pieces)
+    kept = sum(_count_letters(old_pieces[run.src_start : run.src_end]) for run in runs)
     kept_pieces = sum(run.src_end - run.src_start for run in runs)
-    is_unlike = kept < MIN_KEPT * _letters(old_pieces) and fuzz.ratio(written, new) < MIN_ALIKE
+    is_unlike = kept < MIN_KEPT * _count_letters(old_pieces) and fuzz.ratio(written, new) < MIN_ALIKE
     is_other = is_unlike or (is_comment(written) != is_comment(new) and written.lstrip()[:1] != new.lstrip()[:1])
     is_extended = _is_extended(written, new)
     if not kept and not is_extended:
@@ -297,8 +299,8 @@ def merge_text(written: str, actual: str, new: str) -> str:
     old_roles, new_roles = _quote_roles(old_pieces), _quote_roles(new_pieces)
     for run in runs:
         for at, to in zip(range(run.src_start, run.src_end), range(run.dest_start, run.dest_end), strict=True):
-            if _kind(old_pieces[at]) != "mark" or (
-                (old_roles.get(at) or _roles(old_pieces, at)) & (new_roles.get(to) or _roles(new_pieces, to))
+            if _classify_piece(old_pieces[at]) != "mark" or (
+                (old_roles.get(at) or _find_roles(old_pieces, at)) & (new_roles.get(to) or _find_roles(new_pieces, to))
             ):
                 merged[to] = actual_pieces[at]
     return "".join(merged)
@@ -313,7 +315,7 @@ def _is_extended(text: str, longer: str) -> bool:
     return longer.endswith(rest) and not set("'\"-").intersection(longer[head : len(longer) - len(rest)])
 
 
-def _kept_runs(old: Sequence[str], new: Sequence[str]) -> list[Opcode]:
+def _find_kept_runs(old: Sequence[str], new: Sequence[str]) -> list[Opcode]:
     """Return the runs of kept tokens: at the start, at the end, and elsewhere if they have enough letters."""
     equal = [code for code in LCSseq.opcodes(old, new) if code.tag == "equal"]
     return [
@@ -321,7 +323,7 @@ def _kept_runs(old: Sequence[str], new: Sequence[str]) -> list[Opcode]:
         for code in equal
         if code.src_start == code.dest_start == 0
         or (code.src_end, code.dest_end) == (len(old), len(new))
-        or _letters(old[code.src_start : code.src_end]) >= MIN_KEPT_LETTERS
+        or _count_letters(old[code.src_start : code.src_end]) >= MIN_KEPT_LETTERS
     ]
 
 
@@ -331,10 +333,10 @@ def _quote_roles(pieces: Sequence[str]) -> dict[int, set[str]]:
     return {} if len(quotes) % 2 else {at: {"closes" if number % 2 else "opens"} for number, at in enumerate(quotes)}
 
 
-def _roles(pieces: Sequence[str], at: int) -> set[str]:
+def _find_roles(pieces: Sequence[str], at: int) -> set[str]:
     """Return the possible roles of a punctuation character: an apostrophe, for example, is not a closing quote."""
-    before = _kind(pieces[at - 1]) if at else "blank"
-    after = _kind(pieces[at + 1]) if at + 1 < len(pieces) else "blank"
+    before = _classify_piece(pieces[at - 1]) if at else "blank"
+    after = _classify_piece(pieces[at + 1]) if at + 1 < len(pieces) else "blank"
     roles = {
         "joins": before == after == "word",
         "opens": before != "word" and after != "blank",
@@ -344,11 +346,11 @@ def _roles(pieces: Sequence[str], at: int) -> set[str]:
     return {role for role, is_possible in roles.items() if is_possible}
 
 
-def _letters(pieces: Sequence[str]) -> int:
-    return sum(len(piece) for piece in pieces if _kind(piece) == "word")
+def _count_letters(pieces: Sequence[str]) -> int:
+    return sum(len(piece) for piece in pieces if _classify_piece(piece) == "word")
 
 
-def _kind(piece: str) -> str:
+def _classify_piece(piece: str) -> str:
     return "blank" if piece.isspace() else "word" if piece[0].isalnum() or piece[0] == "_" else "mark"
 
 
@@ -358,6 +360,9 @@ def join_lines(document: TextDocument, lines: Sequence[OutputLine], first_line: 
     nearest = first_line
     for line in lines[:-1]:
         nearest = nearest if line.source is None else line.source
-        parts += (line.text, document.new_end(nearest) if line.source is None else document.end_near(nearest))
+        parts += (
+            line.text,
+            document.choose_line_end(nearest) if line.source is None else document.find_line_end(nearest),
+        )
     parts += [line.text for line in lines[-1:]]
     return "".join(parts)

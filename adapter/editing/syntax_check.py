@@ -44,7 +44,7 @@ def find_new_syntax_error(before: str, after: str, path: str) -> SyntaxProblem |
     """Return the first syntax error of ``after`` if ``before`` had none. Returns None if they cannot be checked."""
     if max(len(before), len(after)) > MAX_CHARACTERS or not before.strip():
         return None
-    for find in _finders_for(path):
+    for find in _choose_finders(path):
         try:
             problem = find(after.removeprefix("\ufeff"))
             if problem is None or find(before.removeprefix("\ufeff")) is None:
@@ -54,7 +54,7 @@ def find_new_syntax_error(before: str, after: str, path: str) -> SyntaxProblem |
     return None
 
 
-def _finders_for(path: str) -> Sequence[_Finder]:
+def _choose_finders(path: str) -> Sequence[_Finder]:
     """Return the checks for a file, the strictest first. The first that the file passed before the edit decides."""
     extension = path.rpartition("/")[2].rpartition(".")[2].lower()
     known = next((finders for extensions, finders in _FINDERS.items() if extension in extensions.split()), None)
@@ -122,14 +122,14 @@ _FINDERS: dict[str, tuple[_Finder, ...]] = {
 
 def _find_with_tree_sitter(text: str, path: str) -> SyntaxProblem | None:
     from adapter.core.errors import ToolError
-    from adapter.outline.languages import language_of
-    from adapter.outline.syntax import first_syntax_error
+    from adapter.outline.languages import find_language
+    from adapter.outline.syntax import find_first_syntax_error
 
-    language = language_of(path, text)
+    language = find_language(path, text)
     if language is None:
         raise _UncheckableError
     try:
-        line = first_syntax_error(text, language, MAX_SECONDS)
+        line = find_first_syntax_error(text, language, MAX_SECONDS)
     except ToolError:  # no grammar here, or it takes too long
         raise _UncheckableError from None
     return None if line is None else SyntaxProblem(line, "")

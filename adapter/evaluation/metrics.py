@@ -13,7 +13,7 @@ Z = 1.959964
 """Quantile of the normal distribution for 95 % confidence."""
 
 
-def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
+def compute_wilson_interval(successes: int, trials: int) -> tuple[float, float]:
     """Return the 95 % score interval for a success rate (Wilson 1927). Without trials, the interval is 0 to 1."""
     if trials == 0:
         return 0.0, 1.0
@@ -41,7 +41,7 @@ class Score:
 
     @property
     def interval(self) -> tuple[float, float]:
-        return wilson_interval(self.done, self.runs)
+        return compute_wilson_interval(self.done, self.runs)
 
 
 def aggregate_runs(runs: Sequence[EvalRun]) -> Score:
@@ -58,7 +58,7 @@ def aggregate_runs(runs: Sequence[EvalRun]) -> Score:
     )  # fmt: skip
 
 
-def by_kind(runs: Sequence[EvalRun]) -> dict[str, list[EvalRun]]:
+def group_by_kind(runs: Sequence[EvalRun]) -> dict[str, list[EvalRun]]:
     """Group runs by kind, in the order of `KINDS`, then by first appearance."""
     groups: dict[str, list[EvalRun]] = {kind: [] for kind in KINDS}
     for run in runs:
@@ -66,7 +66,7 @@ def by_kind(runs: Sequence[EvalRun]) -> dict[str, list[EvalRun]]:
     return {kind: group for kind, group in groups.items() if group}
 
 
-def discordant_pairs(runs: Sequence[EvalRun], one: str, other: str) -> tuple[int, int]:
+def count_discordant_pairs(runs: Sequence[EvalRun], one: str, other: str) -> tuple[int, int]:
     """Count the runs that were tried in both ways and completed in only one of them.
 
     Return the number completed only in ``one``, and the number completed only in ``other``.

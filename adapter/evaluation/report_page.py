@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from adapter.core.events import Json, JsonObject
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.core.version import __version__
-from adapter.evaluation.metrics import Score, aggregate_runs, by_kind, discordant_pairs, format_rate
+from adapter.evaluation.metrics import Score, aggregate_runs, count_discordant_pairs, format_rate, group_by_kind
 from adapter.evaluation.runner import EvalRun
 from adapter.evaluation.scenario import Scenario
 from adapter.recording.html import Bar, Table, render_page
-from adapter.recording.view.page_data import message_text
+from adapter.recording.view.page_data import render_message_text
 
 MAX_TEXT = 1_500
 """Maximum number of characters of a message that are shown."""
@@ -20,13 +20,13 @@ MAX_SHOWN = 60
 _COLUMNS = ("way", "runs", "completed", "responses", "calls", "prompt tokens", "output tokens", "seconds")
 
 
-def page(
+def render_eval_report(
     model: str, server: str, settings: Mapping[str, Json], scenarios: Sequence[Scenario], runs: Sequence[EvalRun],
     ways: Sequence[str], ended: str,
 ) -> str:  # fmt: skip
     """Return the report as HTML. Text from models, servers and suites is escaped."""
-    scores, failed = _scores(runs, ways), [run for run in runs if not run.done]
-    pairs = [(way, *discordant_pairs(runs, ways[0], way)) for way in ways[1:]]
+    scores, failed = _compute_scores(runs, ways), [run for run in runs if not run.done]
+    pairs = [(way, *count_discordant_pairs(runs, ways[0], way)) for way in ways[1:]]
     options = [f"{name} {value}" for name, value in settings.items() if name not in ("model", "version")]
     return render_page(
         "report.html",
@@ -45,15 +45,15 @@ def page(
         note=f"{', '.join([server, f'toolcall-adapter {__version__}', *options])}. "
         f"{f'The evaluation is incomplete: {ended}. ' if ended else ''}Lines show 95 % confidence intervals (Wilson). "
         "A run is one scenario from the task to the final answer.",
-        chart="Completed runs by kind", bars=_bars(runs, ways),
+        chart="Completed runs by kind", bars=_build_bars(runs, ways),
         tables=[
             Table(
                 "Cost of a run", "Means over all runs, completed or not. Responses are those that reached the loop.",
-                _COLUMNS, [_cost_row(way, score) for way, score in scores.items()],
+                _COLUMNS, [_build_cost_row(way, score) for way, score in scores.items()],
             ),
             Table(
                 "All scenarios", "Completed runs out of all runs.", ("scenario", "kind", *ways),
-                [_scenario_row(scenario, runs, ways) for scenario in scenarios], texts=2,
+                [_build_scenario_row(scenario, runs, ways) for scenario in scenarios], texts=2,
             ),
         ],
         details_title="Failed runs",
@@ -70,34 +70,34 @@ def page(
     )  # fmt: skip
 
 
-def _scores(runs: Sequence[EvalRun], ways: Sequence[str]) -> dict[str, Score]:
+def _compute_scores(runs: Sequence[EvalRun], ways: Sequence[str]) -> dict[str, Score]:
     return {way: aggregate_runs([run for run in runs if run.way == way]) for way in ways}
 
 
-def _bars(runs: Sequence[EvalRun], ways: Sequence[str]) -> list[Bar]:
+def _build_bars(runs: Sequence[EvalRun], ways: Sequence[str]) -> list[Bar]:
     bars = []
-    for kind, some in [("all", list(runs)), *by_kind(runs).items()]:
-        for number, (way, score) in enumerate(_scores(some, ways).items()):
+    for kind, some in [("all", list(runs)), *group_by_kind(runs).items()]:
+        for number, (way, score) in enumerate(_compute_scores(some, ways).items()):
             interval = score.interval if score.runs else None
             label, group = f"{score.done} of {score.runs}", "" if number else kind
             bars.append(Bar(way, label, [(f"way{number % 5}", score.share)], group, kind == "all", interval))
     return bars
 
 
-def _cost_row(way: str, score: Score) -> list[str]:
+def _build_cost_row(way: str, score: Score) -> list[str]:
     means = f"{score.turns:.1f}", f"{score.calls:.1f}", f"{score.prompt_tokens:.0f}", f"{score.written_tokens:.0f}"
     return [way, str(score.runs), str(score.done), *means, f"{score.seconds:.1f}"]
 
 
-def _scenario_row(scenario: Scenario, runs: Sequence[EvalRun], ways: Sequence[str]) -> list[str]:
-    scores = _scores([run for run in runs if run.scenario == scenario.name], ways).values()
+def _build_scenario_row(scenario: Scenario, runs: Sequence[EvalRun], ways: Sequence[str]) -> list[str]:
+    scores = _compute_scores([run for run in runs if run.scenario == scenario.name], ways).values()
     counts = (f"{score.done} of {score.runs}" if score.runs else "" for score in scores)
     return [scenario.name, scenario.kind, *counts]
 
 
 def _abbreviate(message: JsonObject) -> str:
     """Return the text and calls of a message, with visible control characters. The middle of a long text is omitted."""
-    text = escape_for_display(message_text(message), keep="\n\t")
+    text = escape_for_display(render_message_text(message), keep="\n\t")
     if len(text) > MAX_TEXT:
         text = f"{text[: MAX_TEXT // 2]}\n[... {len(text) - MAX_TEXT:,} characters ...]\n{text[-MAX_TEXT // 2 :]}"
     return text

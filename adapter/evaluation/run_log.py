@@ -25,7 +25,7 @@ Key: TypeAlias = tuple[str, str, int]
 """Name of the scenario, name of the way, and number of the run."""
 
 
-def scenario_digest(scenario: Scenario) -> str:
+def hash_scenario(scenario: Scenario) -> str:
     """Return a digest of the scenario's messages and tools. The model sees no other part of a scenario."""
     visible = json.dumps([scenario.messages, list(scenario.tools)], sort_keys=True)
     return hashlib.sha256(visible.encode()).hexdigest()[:12]
@@ -66,11 +66,11 @@ class RunLog:
 
     def get(self, scenario: Scenario, way: str, number: int) -> EvalRun | None:
         """Return the recorded run of the scenario in its current version, or None."""
-        return self.runs.get(((scenario.name, way, number), scenario_digest(scenario)))
+        return self.runs.get(((scenario.name, way, number), hash_scenario(scenario)))
 
     def add(self, run: EvalRun, scenario: Scenario) -> None:
-        self.runs[(run.scenario, run.way, run.number), scenario_digest(scenario)] = run
-        self._write({"done": run.done, **asdict(run), "digest": scenario_digest(scenario)})
+        self.runs[(run.scenario, run.way, run.number), hash_scenario(scenario)] = run
+        self._write({"done": run.done, **asdict(run), "digest": hash_scenario(scenario)})
 
     def close(self) -> None:
         self._file.close()

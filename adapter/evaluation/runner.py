@@ -38,7 +38,7 @@ class Sampling:
     max_tokens: int = 512
     seed: int = 1
 
-    def fields(self, number: int) -> JsonObject:
+    def build_fields(self, number: int) -> JsonObject:
         """Return the request fields of run ``number``, which starts at 0."""
         return {"temperature": self.temperature, "max_tokens": self.max_tokens, "seed": self.seed + number}
 
@@ -109,7 +109,7 @@ class SdkHarness:
         run.messages = scenario.messages
         began = time.monotonic()
         try:
-            while (message := self._next_message(scenario, model, number, run, check_time)) and message.get(
+            while (message := self._request_message(scenario, model, number, run, check_time)) and message.get(
                 "tool_calls"
             ):
                 run.messages.append(message)
@@ -135,7 +135,7 @@ class SdkHarness:
             run.answer = str(message.get("content") or "")
         return score_run(run, scenario, world, executed, began)
 
-    def _next_message(
+    def _request_message(
         self, scenario: Scenario, model: str, number: int, run: EvalRun, check_time: Callable[[], None]
     ) -> JsonObject | None:
         """Request the next message. Return None after ``max_turns``."""
@@ -144,7 +144,7 @@ class SdkHarness:
         check_time()
         run.turns += 1
         body: dict[str, Any] = {
-            "model": model, "messages": run.messages, "tools": scenario.tools, **self.sampling.fields(number),
+            "model": model, "messages": run.messages, "tools": scenario.tools, **self.sampling.build_fields(number),
             "extra_body": self.extra(scenario) or None,
         }  # fmt: skip
         create = self.client.chat.completions.create
@@ -156,10 +156,10 @@ class SdkHarness:
             raise _NoAnswer(f"the server sent no completion: {str(completion)[:200]!r}")
         _add_usage(run, completion.usage)
         message: JsonObject = completion.choices[0].message.model_dump(include={"content", "tool_calls"})
-        return {"role": "assistant", **message} if message.get("tool_calls") else _without_calls(message)
+        return {"role": "assistant", **message} if message.get("tool_calls") else _remove_calls(message)
 
 
-def _without_calls(message: JsonObject) -> JsonObject:
+def _remove_calls(message: JsonObject) -> JsonObject:
     return {"role": "assistant", "content": message.get("content") or ""}
 
 
@@ -181,7 +181,7 @@ def _collect_stream(chunks: Any, began: float, run: EvalRun) -> JsonObject:
                     call["arguments"] += piece.function.arguments or ""
     run.first_s = max(first_s or 0.0, run.first_s or 0.0)
     if not calls:
-        return _without_calls({"content": content})
+        return _remove_calls({"content": content})
     tool_calls = [{"id": each.pop("id"), "type": "function", "function": each} for _, each in sorted(calls.items())]
     return {"role": "assistant", "content": content or None, "tool_calls": tool_calls}
 
@@ -199,9 +199,9 @@ class _SampledChat(ChatClient):
         super().__init__(endpoint, model)
         self._fields, self._check_time = fields, check_time
 
-    def body(self, messages: Sequence[Message], fields: JsonObject) -> JsonObject:
+    def build_body(self, messages: Sequence[Message], fields: JsonObject) -> JsonObject:
         self._check_time()
-        return super().body(messages, {**self._fields, **fields})
+        return super().build_body(messages, {**self._fields, **fields})
 
 
 @dataclass(frozen=True)
@@ -237,7 +237,7 @@ class AgentHarness:
         began = time.monotonic()
         with (
             tempfile.TemporaryDirectory() as folder,
-            _SampledChat(self.endpoint, model, self.sampling.fields(number), check_time) as chat,
+            _SampledChat(self.endpoint, model, self.sampling.build_fields(number), check_time) as chat,
             Agent(folder, chat, dialect=NO_TOOLS, approve="yolo", tools=tools, observe=observe,
                   limits=SessionLimits(turns=self.max_turns), **self.options(scenario)) as agent,
         ):  # fmt: skip

@@ -5,8 +5,8 @@ arguments by name and returns text, or a JSON value, which is converted to text.
 `ToolRefusal` with a message for the model.
 
 The oracle of a scenario is a generator that solves the task: it yields the calls of a step, is sent their results, and
-returns the final answer. `next_step` runs the oracle again over the calls made so far, and so finds the correct next
-step in any conversation, even after mistakes::
+returns the final answer. `find_next_step` runs the oracle again over the calls made so far, and so finds the correct
+next step in any conversation, even after mistakes::
 
     def oracle():
         (order,) = yield [ExpectedCall("find_order", {"number": 17})]
@@ -91,7 +91,7 @@ class Scenario:
     def solution(self) -> tuple[tuple[ExecutedCall, ...], str]:
         """The calls of the oracle and their results in a new world, and the oracle's final answer."""
         world, executed = self.world(), list[ExecutedCall]()
-        while not isinstance(step := next_step(self, executed), str):
+        while not isinstance(step := find_next_step(self, executed), str):
             executed += [perform(self, world, call.name, call.arguments) for call in step.calls]
         return tuple(executed), step
 
@@ -110,7 +110,7 @@ class NextStep:
     calls: tuple[ExpectedCall, ...]
 
 
-def next_step(scenario: Scenario, executed: Sequence[ExecutedCall]) -> NextStep | str:
+def find_next_step(scenario: Scenario, executed: Sequence[ExecutedCall]) -> NextStep | str:
     """Return the missing calls of the current step. After the last step, return the final answer."""
     remaining = list(executed)
     oracle = scenario.oracle()
@@ -178,7 +178,7 @@ def tool(
     name: str, description: str = "", optional: Sequence[str] = (), /, **parameters: str | JsonObject
 ) -> JsonObject:
     """Define a tool. Each parameter is a JSON Schema, or its type and description: ``"integer In euros."``."""
-    properties = {key: _schema(value) for key, value in parameters.items()}
+    properties = {key: _expand_schema(value) for key, value in parameters.items()}
     schema = {
         "type": "object",
         "properties": properties,
@@ -188,7 +188,7 @@ def tool(
     return {"type": "function", "function": {"name": name, "description": description, "parameters": schema}}
 
 
-def _schema(short: str | JsonObject) -> JsonObject:
+def _expand_schema(short: str | JsonObject) -> JsonObject:
     if not isinstance(short, str):
         return short
     type_, _, description = short.partition(" ")
@@ -201,9 +201,9 @@ def missing_fact(answer: str, facts: Sequence[str]) -> str:
 
     Facts match only whole words and numbers: 12 is not in 120.
     """
-    plain = _plain(answer)
+    plain = _normalize_text(answer)
     for fact in facts:
-        target, start = _plain(fact), 0
+        target, start = _normalize_text(fact), 0
         while (start := plain.find(target, start)) >= 0:
             neighbors = plain[start - 1 : start] + plain[start + len(target) : start + len(target) + 1]
             if not any(each.isalnum() for each in neighbors):
@@ -214,7 +214,7 @@ def missing_fact(answer: str, facts: Sequence[str]) -> str:
     return ""
 
 
-def _plain(text: str) -> str:
+def _normalize_text(text: str) -> str:
     squeezed = " ".join(text.casefold().replace("\u202f", " ").replace("\u00a0", " ").split())
     return "".join(
         each

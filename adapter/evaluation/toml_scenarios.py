@@ -37,7 +37,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from adapter.core.arguments import reason
+from adapter.core.arguments import explain_read_error
 from adapter.core.bounded_parsing import parse_toml
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
@@ -112,7 +112,7 @@ def read_scenarios(path: Path) -> list[Scenario]:
     try:
         return parse_scenarios(path.read_text(encoding="utf-8"), str(path))
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {path}: {reason(error)}") from error
+        raise UsageError(f"cannot read {path}: {explain_read_error(error)}") from error
 
 
 def _make_scenario(data: ScenarioData, tools: dict[str, JsonObject], source: str) -> Scenario:
@@ -139,13 +139,13 @@ class _ScenarioTable:
         self._unknown = unknown
         self._answers: dict[str, list[CallData]] = {}
         for call in calls:
-            self._answers.setdefault(_key(call.name, call.arguments), []).append(call)
+            self._answers.setdefault(_build_key(call.name, call.arguments), []).append(call)
 
     def __getattr__(self, name: str) -> Callable[..., str]:
-        return lambda **arguments: self._answer(name, arguments)
+        return lambda **arguments: self._find_answer(name, arguments)
 
-    def _answer(self, name: str, arguments: JsonObject) -> str:
-        matches = self._answers.get(_key(name, arguments))
+    def _find_answer(self, name: str, arguments: JsonObject) -> str:
+        matches = self._answers.get(_build_key(name, arguments))
         if not matches:
             raise ToolRefusal(self._unknown)
         call = matches.pop(0) if len(matches) > 1 else matches[0]
@@ -154,7 +154,7 @@ class _ScenarioTable:
         return call.result
 
 
-def _key(name: str, arguments: Json) -> str:
+def _build_key(name: str, arguments: Json) -> str:
     return json.dumps([name, _normalize(arguments)], sort_keys=True)
 
 
@@ -174,21 +174,21 @@ def _normalize(value: Json) -> Json:
 
 
 def _make_oracle(data: ScenarioData) -> Callable[[], Oracle]:
-    def oracle() -> Oracle:
+    def create_oracle() -> Oracle:
         for step in data.step:
             yield [ExpectedCall(call.name, call.arguments) for call in step.calls]
         return data.answer
 
-    return oracle
+    return create_oracle
 
 
 def _make_check(data: ScenarioData) -> Callable[[Json, Sequence[ExecutedCall], str], str]:
     required = [call for step in data.step for call in step.calls if call.result is not None]
 
     def check(_world: Json, executed: Sequence[ExecutedCall], answer: str) -> str:
-        done = {_key(each.name, each.arguments) for each in executed if each.ok}
+        done = {_build_key(each.name, each.arguments) for each in executed if each.ok}
         for call in required:
-            if _key(call.name, call.arguments) not in done:
+            if _build_key(call.name, call.arguments) not in done:
                 return f"{call.name}({json.dumps(call.arguments, ensure_ascii=False)}) was not called"
         if forbidden := [each.name for each in executed if each.ok and each.name in data.never]:
             return f"{forbidden[0]} was called, but not requested"

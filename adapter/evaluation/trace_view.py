@@ -5,7 +5,7 @@ from __future__ import annotations
 from adapter.core.bounded_parsing import parse_json
 from adapter.core.errors import UsageError
 from adapter.core.events import JsonObject
-from adapter.recording.view.answer_rows import FAILED, ExchangeStats, span_row
+from adapter.recording.view.answer_rows import FAILED, ExchangeStats, build_span_row
 from adapter.recording.view.conversations import find_question
 from adapter.recording.view.page_data import PageData
 
@@ -37,8 +37,8 @@ def _add(view: PageData, row: JsonObject, model: str) -> None:
     view.add(
         title=f"{row['scenario']}, {row['way']}, run {row['number'] + 1}", model=model, figures=stats,
         marks=[FAILED if fault else "done", *(["refused calls"] if row["refused"] else [])], calls=calls,
-        question=find_question(row["messages"]), prompt=view.messages(row["messages"]), notes=[fault],
-        readings=[{"name": "The answer", "spans": [span_row("content", row["answer"])] if row["answer"] else []}],
+        question=find_question(row["messages"]), prompt=view.add_messages(row["messages"]), notes=[fault],
+        readings=[{"name": "The answer", "spans": [build_span_row("content", row["answer"])] if row["answer"] else []}],
         about=[
             ("model", model), ("way", row["way"]), ("kind", row["kind"]), ("answers", str(row["turns"])),
             ("calls", str(row["calls"])), ("refused", str(row["refused"])),

@@ -59,16 +59,18 @@ class KeyValueCallLayout:
         return text == text.strip() != "" and not any(marker in lowered for marker in self.markers)
 
 
-def call_prefix(format: str) -> str | None:
+def find_call_prefix(format: str) -> str | None:
     """Return the prefix that distinguishes calls in this format from all other text, or None if there is none."""
     layout = (
-        None if get_format(format).marks_plain_text else (_find_json_layout(format) or key_value_call_layout(format))
+        None
+        if get_format(format).marks_plain_text
+        else (_find_json_layout(format) or find_key_value_call_layout(format))
     )
     return (layout.head.partition("\n")[0].rstrip() or None) if layout else None
 
 
 @lru_cache
-def json_call_layout(format: str) -> JsonCallLayout:
+def find_json_call_layout(format: str) -> JsonCallLayout:
     """Return the layout of a format with JSON arguments. For other formats, return the layout of Hermes, which the
     parser also accepts.
     """
@@ -87,12 +89,12 @@ def _find_json_layout(format: str) -> JsonCallLayout | None:
         middle, found, tail = rest.partition(body)
         if found and _NAME not in middle + tail:
             return JsonCallLayout(
-                head, middle, tail, _text_between_calls(one, encode([(_NAME, _ARGUMENTS)] * 2)), colon, comma
+                head, middle, tail, _find_text_between_calls(one, encode([(_NAME, _ARGUMENTS)] * 2)), colon, comma
             )
     return None
 
 
-def _text_between_calls(one: str, two: str) -> str | None:
+def _find_text_between_calls(one: str, two: str) -> str | None:
     """Return the text between two calls, or None if they are not simply written one after the other."""
     if two.startswith(one) and two.endswith(one) and len(two) >= 2 * len(one):
         return two[len(one) : len(two) - len(one)]
@@ -112,7 +114,7 @@ _SPECIAL_TEXT = "a \"b\" 'c' \\d & <e> f\n\n{g: [h]}"
 
 
 @lru_cache
-def key_value_call_layout(format: str) -> KeyValueCallLayout | None:
+def find_key_value_call_layout(format: str) -> KeyValueCallLayout | None:
     """Return the layout of a format with key-value arguments and verbatim strings, or None for any other format."""
     encode = get_format(format).encode_calls
 
@@ -133,7 +135,7 @@ def key_value_call_layout(format: str) -> KeyValueCallLayout | None:
         openings = _find_openings(encode_arguments, before, last, colon, comma)
         if openings is not None:
             markers = tuple(dict.fromkeys(_MARKER.findall(f"{one} {following} {none}".lower())))
-            between = _text_between_calls(one, encode([(_NAME, dict([_PAIR]))] * 2))
+            between = _find_text_between_calls(one, encode([(_NAME, dict([_PAIR]))] * 2))
             all_openings = {"string": opening, **openings}
             return KeyValueCallLayout(head, first, following, last, none, all_openings, markers, between, colon, comma)
     return None

@@ -23,9 +23,19 @@ from typing import assert_never
 
 from adapter.core.errors import UsageError
 from adapter.core.events import JsonObject
-from adapter.grammars.call_layout import JsonCallLayout, KeyValueCallLayout, json_call_layout, key_value_call_layout
+from adapter.grammars.call_layout import (
+    JsonCallLayout,
+    KeyValueCallLayout,
+    find_json_call_layout,
+    find_key_value_call_layout,
+)
 from adapter.grammars.key_value_rules import KeyValueGrammarBuilder, UnrepresentableValue
-from adapter.grammars.rule_builder import GrammarBuilder, alternatives, gbnf_json_literal, gbnf_literal
+from adapter.grammars.rule_builder import (
+    GrammarBuilder,
+    format_gbnf_json_literal,
+    format_gbnf_literal,
+    join_alternatives,
+)
 from adapter.grammars.schema_ir import (
     AnyShape,
     ArrayShape,
@@ -77,16 +87,18 @@ def build_gbnf(
     """
     options = LoweringOptions(choices or {}, max_string, max_text)
     # A reply is streamed while it is generated, which `ReplyParser` supports only for JSON.
-    key_value_layout = None if reply else key_value_call_layout(format)
+    key_value_layout = None if reply else find_key_value_call_layout(format)
     layouts: list[JsonCallLayout | KeyValueCallLayout] = (
-        [json_call_layout(format)] if key_value_layout is None else [key_value_layout, json_call_layout(format)]
+        [find_json_call_layout(format)]
+        if key_value_layout is None
+        else [key_value_layout, find_json_call_layout(format)]
     )
     shallow = replace(options, max_depth=2)
     for layout, options_tried in (
         (layout, options_tried) for options_tried in (options, shallow) for layout in layouts
     ):
         try:
-            grammar = _gbnf(tools, layout, options_tried, reply, several, allow_bare)
+            grammar = _build_grammar(tools, layout, options_tried, reply, several, allow_bare)
         except UnrepresentableValue:  # only for key-value pairs; JSON can represent every value
             continue
         if len(grammar) <= MAX_GRAMMAR:
@@ -97,7 +109,7 @@ def build_gbnf(
     )
 
 
-def _gbnf(
+def _build_grammar(
     tools: ToolSet,
     layout: JsonCallLayout | KeyValueCallLayout,
     options: LoweringOptions,
@@ -107,27 +119,32 @@ def _gbnf(
 ) -> str:
     rules = KeyValueGrammarBuilder(layout) if isinstance(layout, KeyValueCallLayout) else GrammarBuilder(layout)
 
-    def call_of(tools: ToolSet) -> str:
-        calls = [rules.add(name, rules.call(name, shape)) for name, shape in _callable_shapes(tools, options).items()]
-        return rules.add("call", f"{gbnf_literal(layout.head)} ({alternatives(calls)}) {rules.tail}".rstrip())
+    def build_call_rule(tools: ToolSet) -> str:
+        calls = [
+            rules.add(name, rules.build_call(name, shape))
+            for name, shape in _find_callable_shapes(tools, options).items()
+        ]
+        return rules.add(
+            "call", f"{format_gbnf_literal(layout.head)} ({join_alternatives(calls)}) {rules.tail}".rstrip()
+        )
 
-    if reply is not None and not _satisfiable_shapes(tools, options):
+    if reply is not None and not _find_satisfiable_shapes(tools, options):
         tools, reply, several = ToolSet([reply]), None, False
-    root = call_of(tools)
+    root = build_call_rule(tools)
     if several and layout.between is not None:
         end = ""
         if reply is not None and isinstance(layout, JsonCallLayout):
-            end = f"({gbnf_literal(layout.between + layout.head + reply.name + layout.middle)})?"
-        root = f"{root} ({gbnf_literal(layout.between)} {root}){{0,{MAX_CALLS - 1}}} {end}"
+            end = f"({format_gbnf_literal(layout.between + layout.head + reply.name + layout.middle)})?"
+        root = f"{root} ({format_gbnf_literal(layout.between)} {root}){{0,{MAX_CALLS - 1}}} {end}"
     if reply is not None:
-        root = f"{call_of(ToolSet([reply]))} | {root}"
+        root = f"{build_call_rule(ToolSet([reply]))} | {root}"
     if allow_bare and isinstance(rules, GrammarBuilder) and isinstance(layout, JsonCallLayout):
         calls = [
-            rules.add(f"bare-{name}", rules.bare_call(name, shape))
-            for name, shape in _callable_shapes(tools, options).items()
+            rules.add(f"bare-{name}", rules.build_bare_call(name, shape))
+            for name, shape in _find_callable_shapes(tools, options).items()
         ]
         bare_call = rules.add(
-            "bare-call", rf'"{{" spaces "\"name\"" spaces ":" spaces ({alternatives(calls)}) spaces "}}"'
+            "bare-call", rf'"{{" spaces "\"name\"" spaces ":" spaces ({join_alternatives(calls)}) spaces "}}"'
         )
         root = f'{root} | {bare_call} | "```" "json"? spaces {bare_call} spaces "```"'
     return "\n".join([f"root ::= {root}", *(f"{name} ::= {body}" for name, body in rules.bodies.items()), ""])
@@ -135,12 +152,12 @@ def _gbnf(
 
 def with_bare_names(grammar: str, tools: ToolSet) -> list[str]:
     """Return the names of the tools for which a grammar from `build_gbnf` admits bare JSON calls."""
-    return [name for name in tools if f" ::= {gbnf_literal(gbnf_json_literal(name))} spaces " in grammar]
+    return [name for name in tools if f" ::= {format_gbnf_literal(format_gbnf_json_literal(name))} spaces " in grammar]
 
 
 def with_prefix(grammar: str, opening: str) -> bool:
     """Return whether every call in a grammar from `build_gbnf` begins with ``opening``."""
-    return f"\ncall ::= {gbnf_literal(opening)[:-1]}" in grammar
+    return f"\ncall ::= {format_gbnf_literal(opening)[:-1]}" in grammar
 
 
 def build_json_schema(
@@ -157,20 +174,20 @@ def build_json_schema(
     if reply is not None:
         tools = ToolSet([*tools.values(), reply])
     calls = [
-        _as_schema(ObjectShape((Property("name", EnumShape((name,)), True), Property("parameters", shape, True))))
-        for name, shape in _callable_shapes(tools, LoweringOptions(choices or {}, max_string, max_text)).items()
+        _to_schema(ObjectShape((Property("name", EnumShape((name,)), True), Property("parameters", shape, True))))
+        for name, shape in _find_callable_shapes(tools, LoweringOptions(choices or {}, max_string, max_text)).items()
     ]
     return calls[0] if len(calls) == 1 else {"anyOf": calls}
 
 
-def _satisfiable_shapes(tools: ToolSet, options: LoweringOptions) -> dict[str, Shape]:
+def _find_satisfiable_shapes(tools: ToolSet, options: LoweringOptions) -> dict[str, Shape]:
     """Return the argument shapes of all tools that can be called, by tool name."""
     shapes = {name: SchemaLowering(name, tool.parameters, options).lower() for name, tool in tools.items()}
     return {name: shape for name, shape in shapes.items() if is_satisfiable(shape)}
 
 
-def _callable_shapes(tools: ToolSet, options: LoweringOptions) -> dict[str, Shape]:
-    possible = _satisfiable_shapes(tools, options)
+def _find_callable_shapes(tools: ToolSet, options: LoweringOptions) -> dict[str, Shape]:
+    possible = _find_satisfiable_shapes(tools, options)
     if not possible:
         tool_names = ", ".join(tools) or "none"
         raise UsageError(
@@ -183,7 +200,7 @@ def _callable_shapes(tools: ToolSet, options: LoweringOptions) -> dict[str, Shap
 # ----------------------------------------------------------------- JSON Schema
 
 
-def _as_schema(shape: Shape) -> JsonObject:
+def _to_schema(shape: Shape) -> JsonObject:
     match shape:
         case EnumShape(values):
             kind: JsonObject = {"type": "string"} if all(isinstance(value, str) for value in values) else {}
@@ -202,18 +219,18 @@ def _as_schema(shape: Shape) -> JsonObject:
         case AnyShape():
             return {}
         case UnionShape(shapes):
-            return {"anyOf": [_as_schema(item) for item in shapes]}
+            return {"anyOf": [_to_schema(item) for item in shapes]}
         case ArrayShape(item, fewest, most):
-            return {"type": "array", "items": _as_schema(item), "maxItems": most} | _drop_none(minItems=fewest or None)
+            return {"type": "array", "items": _to_schema(item), "maxItems": most} | _drop_none(minItems=fewest or None)
         case TupleShape(items):
             count = len(items)
-            return {"type": "array", "prefixItems": [*map(_as_schema, items)], "minItems": count, "maxItems": count}
+            return {"type": "array", "prefixItems": [*map(_to_schema, items)], "minItems": count, "maxItems": count}
         case MapShape(value):
-            return {"type": "object", "additionalProperties": _as_schema(value)}
+            return {"type": "object", "additionalProperties": _to_schema(value)}
         case ObjectShape(properties):
             return {
                 "type": "object",
-                "properties": {item.name: _as_schema(item.shape) for item in properties},
+                "properties": {item.name: _to_schema(item.shape) for item in properties},
                 "required": [item.name for item in properties if item.required],
                 "additionalProperties": False,
             }

@@ -20,14 +20,14 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from adapter.core.events import Json
 from adapter.grammars.call_layout import KeyValueCallLayout
-from adapter.grammars.regex_to_gbnf import string_rule_for_pattern
+from adapter.grammars.regex_to_gbnf import build_string_rule
 from adapter.grammars.rule_builder import (
     ESCAPE,
     LONGEST_REPETITION,
     GrammarBuilder,
-    alternatives,
-    gbnf_json_literal,
-    gbnf_literal,
+    format_gbnf_json_literal,
+    format_gbnf_literal,
+    join_alternatives,
 )
 from adapter.grammars.schema_ir import (
     AnyShape,
@@ -44,7 +44,7 @@ from adapter.grammars.schema_ir import (
     TupleShape,
     UnionShape,
 )
-from adapter.tools.coercion import type_name
+from adapter.tools.coercion import get_type_name
 
 
 class UnrepresentableValue(Exception):
@@ -66,33 +66,33 @@ class KeyValueGrammarBuilder(GrammarBuilder):
     def __init__(self, layout: KeyValueCallLayout) -> None:
         self._layout, self.tail = layout, ""
         self._start(layout.colon, layout.comma)
-        self.bodies["char"] = f"{_text_without_markers(layout.markers, _ESCAPED, ESCAPE)} | {ESCAPE}"
+        self.bodies["char"] = f"{_build_text_without_markers(layout.markers, _ESCAPED, ESCAPE)} | {ESCAPE}"
         self.bodies["short"] = f"[^<{_ESCAPED}] | {ESCAPE}"
-        self.bodies["unit"] = _text_without_markers(layout.markers, _CONTROL)
+        self.bodies["unit"] = _build_text_without_markers(layout.markers, _CONTROL)
         self.bodies["plain"] = f"[^<{_CONTROL}]"
         self.bodies["visible"] = f"[^< \\t\\n{_CONTROL}]"
 
-    def call(self, name: str, shape: Shape) -> str:
+    def build_call(self, name: str, shape: Shape) -> str:
         if not isinstance(shape, ObjectShape) or not _PLAIN_NAME.fullmatch(name):
             raise UnrepresentableValue
         layout = self._layout
-        pair_rules = [self._pair(item, f"{name}-arguments-{item.name}") for item in shape.properties]
+        pair_rules = [self._build_pair(item, f"{name}-arguments-{item.name}") for item in shape.properties]
         required_count = sum(item.required for item in shape.properties)
-        following, last, none = map(gbnf_literal, (layout.following, layout.last, name + layout.none))
-        in_order = self._in_order(pair_rules, required_count, following, name)
-        some = [f"{gbnf_literal(name + layout.first)} ({in_order}) {last}"] if pair_rules else []
-        return alternatives(some if required_count else [none, *some])
+        following, last, none = map(format_gbnf_literal, (layout.following, layout.last, name + layout.none))
+        in_order = self._build_ordered_pairs(pair_rules, required_count, following, name)
+        some = [f"{format_gbnf_literal(name + layout.first)} ({in_order}) {last}"] if pair_rules else []
+        return join_alternatives(some if required_count else [none, *some])
 
-    def _pair(self, property: Property, hint: str) -> str:
+    def _build_pair(self, property: Property, hint: str) -> str:
         if not _PLAIN_NAME.fullmatch(property.name):
             raise UnrepresentableValue
         by_opening: dict[str, list[str]] = {}
-        for opening, value in self._values(property.shape, hint):
+        for opening, value in self._list_values(property.shape, hint):
             by_opening.setdefault(opening, []).append(value)
-        values = (f"{gbnf_literal(opening)} ({alternatives(item)})" for opening, item in by_opening.items())
-        return self.add(hint, f"{gbnf_literal(property.name)} ({alternatives(values)})")
+        values = (f"{format_gbnf_literal(opening)} ({join_alternatives(item)})" for opening, item in by_opening.items())
+        return self.add(hint, f"{format_gbnf_literal(property.name)} ({join_alternatives(values)})")
 
-    def _values(self, shape: Shape, hint: str) -> Iterator[tuple[str, str]]:
+    def _list_values(self, shape: Shape, hint: str) -> Iterator[tuple[str, str]]:
         """Yield each way to write a value of this shape: the text before the value, and the rule of the value."""
         openings = self._layout.openings
         match shape:
@@ -102,42 +102,40 @@ class KeyValueGrammarBuilder(GrammarBuilder):
                     kind = _TYPES.get(type(item), "null")
                     # If text is allowed, everything except null is parsed as text, unless the tag has a type.
                     if not (has_text and kind != "null" and openings[kind] == openings["string"]):
-                        yield from self._values(item, f"{hint}-{number}")
+                        yield from self._list_values(item, f"{hint}-{number}")
             case EnumShape(values):
                 for value in values:
                     if isinstance(value, str):
-                        yield openings["string"], self._text(value)
+                        yield openings["string"], self._build_text(value)
                     else:
-                        yield openings[type_name(value)], self._literal(value)
+                        yield openings[get_type_name(value)], self._build_literal(value)
             case StringShape(shortest, longest, pattern):
-                pair_rules = (
-                    None if pattern is None else string_rule_for_pattern(pattern, shortest, longest, is_bare=True)
-                )
-                yield openings["string"], pair_rules or self._bare(shortest, longest)
+                pair_rules = None if pattern is None else build_string_rule(pattern, shortest, longest, is_bare=True)
+                yield openings["string"], pair_rules or self._build_bare(shortest, longest)
             case AnyShape():
                 yield openings["string"], "unit{1,400}"
             case _:
-                yield openings[_TYPES[type(shape)]], self.expression(shape, hint)
+                yield openings[_TYPES[type(shape)]], self.build_expression(shape, hint)
 
-    def _string(self, shortest: int, longest: int | None) -> str:
+    def _build_string(self, shortest: int, longest: int | None) -> str:
         if longest is None or longest >= SHORT:
-            return super()._string(shortest, longest)
+            return super()._build_string(shortest, longest)
         return self.add(f"string-{shortest}-{longest}", rf'"\"" short{{{shortest},{longest}}} "\""')
 
-    def _bare(self, shortest: int, longest: int | None) -> str:
+    def _build_bare(self, shortest: int, longest: int | None) -> str:
         start = f"visible{{{shortest},{shortest}}} " if 0 < shortest <= LONGEST_REPETITION else ""
         if longest is None or longest > LONGEST_REPETITION:
             return f"{start}unit*"
         piece = "plain" if longest < SHORT else "unit"
         return f"{start}{piece}{{0,{longest - shortest}}}"
 
-    def _literal(self, value: Json) -> str:
-        return self._text(gbnf_json_literal(value))
+    def _build_literal(self, value: Json) -> str:
+        return self._build_text(format_gbnf_json_literal(value))
 
-    def _text(self, text: str) -> str:
+    def _build_text(self, text: str) -> str:
         if not self._layout.can_represent(text):
             raise UnrepresentableValue
-        return gbnf_literal(text)
+        return format_gbnf_literal(text)
 
 
 _TYPES: Mapping[type, str] = {
@@ -146,27 +144,27 @@ _TYPES: Mapping[type, str] = {
 }  # fmt: skip
 
 
-def _text_without_markers(markers: Iterable[str], excluded: str, escape: str = "") -> str:
+def _build_text_without_markers(markers: Iterable[str], excluded: str, escape: str = "") -> str:
     """Build a rule for a few characters of text, usually one, that do not start a marker.
 
     ``excluded``: characters that the rule's character classes exclude.
     """
 
-    def continuation(remainders: list[str]) -> str:
+    def build_continuation(remainders: list[str]) -> str:
         """Build the rule for the text after a marker's prefix. Each of ``remainders`` would complete a marker."""
         firsts = dict.fromkeys(rest[0] for rest in remainders)
-        known = "".join(map(_either_case, firsts))
+        known = "".join(map(_list_cases, firsts))
         parts = [f"[^<{known}{excluded}]", *([escape] if escape else [])]
         for first in firsts:
             next_remainders = [rest[1:] for rest in remainders if rest[0] == first]
             if all(next_remainders):
-                parts.append(f"[{_either_case(first)}] {continuation(next_remainders)}")
-        return f"({alternatives(parts)})"
+                parts.append(f"[{_list_cases(first)}] {build_continuation(next_remainders)}")
+        return f"({join_alternatives(parts)})"
 
-    return f'[^<{excluded}] | "<"+ {continuation([marker[1:] for marker in markers])}'
+    return f'[^<{excluded}] | "<"+ {build_continuation([marker[1:] for marker in markers])}'
 
 
-def _either_case(char: str) -> str:
+def _list_cases(char: str) -> str:
     """Return the lower and upper case of a character for a GBNF class, with special characters escaped."""
     return "".join(
         item if item.isalnum() or not item.isascii() else f"\\x{ord(item):02X}"

@@ -18,17 +18,17 @@ LARGE = '[1-9] ("." [0-9]{1,17})? [eE] "+"? [1-9] [0-9]?'
 """A number of at least 10, with an exponent."""
 
 
-def integer_range_rule(lowest: int, highest: int) -> str:
+def build_integer_range(lowest: int, highest: int) -> str:
     """Return a rule for the integers from ``lowest`` to ``highest`` (inclusive), both within `MAX_NUMBER`."""
     parts = []
     if lowest < 0:
-        parts.append(f'"-" {_natural_range(max(1, -highest), -lowest)}')
+        parts.append(f'"-" {_build_natural_range(max(1, -highest), -lowest)}')
     if highest >= 0:
-        parts.append(_natural_range(max(0, lowest), highest))
+        parts.append(_build_natural_range(max(0, lowest), highest))
     return _group(parts)
 
 
-def decimal_range_rule(lowest: Decimal, highest: Decimal) -> str:
+def build_decimal_range(lowest: Decimal, highest: Decimal) -> str:
     """Return a rule for the numbers from ``lowest`` to ``highest`` (inclusive), both within `MAX_NUMBER`."""
     parts = []
     if lowest <= -1 and highest >= 0:
@@ -36,9 +36,9 @@ def decimal_range_rule(lowest: Decimal, highest: Decimal) -> str:
     if highest >= 1 and lowest <= 0:
         parts.append(_SMALL)
     if lowest < 0:
-        parts.append(f'"-" {_unsigned_range(max(Decimal(0), -highest), -lowest)}')
+        parts.append(f'"-" {_build_unsigned_range(max(Decimal(0), -highest), -lowest)}')
     if highest >= 0:
-        parts.append(_unsigned_range(max(Decimal(0), lowest), highest))
+        parts.append(_build_unsigned_range(max(Decimal(0), lowest), highest))
     return _group(parts)
 
 
@@ -48,7 +48,7 @@ def open_range_rule(lowest: Decimal | None, highest: Decimal | None) -> list[str
     return rules + ([f'"-" {LARGE}'] if lowest is None and (highest is None or highest >= -10) else [])
 
 
-def _natural_range(lowest: int, highest: int) -> str:
+def _build_natural_range(lowest: int, highest: int) -> str:
     parts = []
     full_lengths = []  # numbers of digits for which the range contains every number
     for length in range(len(str(lowest)), len(str(highest)) + 1):
@@ -56,13 +56,13 @@ def _natural_range(lowest: int, highest: int) -> str:
         if lowest <= first and last <= highest and length > 1:
             full_lengths.append(length)
         else:
-            parts.append(_equal_length_range(str(max(first, lowest)), str(min(last, highest))))
+            parts.append(_build_equal_length_range(str(max(first, lowest)), str(min(last, highest))))
     if full_lengths:
         parts.append(f"[1-9] [0-9]{{{full_lengths[0] - 1},{full_lengths[-1] - 1}}}")
     return _group(parts)
 
 
-def _equal_length_range(lowest: str, highest: str) -> str:
+def _build_equal_length_range(lowest: str, highest: str) -> str:
     """Return a rule for the range between two numbers with the same number of digits."""
     if not lowest.strip("0") and not highest.strip("9"):
         return f"[0-9]{{{len(lowest)}}}"
@@ -70,23 +70,25 @@ def _equal_length_range(lowest: str, highest: str) -> str:
         return f'"{lowest}"'
     rest = len(lowest) - 1
     if lowest[0] == highest[0]:
-        return f'"{lowest[0]}" {_equal_length_range(lowest[1:], highest[1:])}'
+        return f'"{lowest[0]}" {_build_equal_length_range(lowest[1:], highest[1:])}'
     any_rest = f" [0-9]{{{rest}}}" if rest else ""
-    return _by_first_digit(lowest, highest, lambda low, high: f" {_equal_length_range(low, high)}", any_rest)
+    return _split_by_first_digit(
+        lowest, highest, lambda low, high: f" {_build_equal_length_range(low, high)}", any_rest
+    )
 
 
-def _unsigned_range(lowest: Decimal, highest: Decimal) -> str:
+def _build_unsigned_range(lowest: Decimal, highest: Decimal) -> str:
     step = Decimal(1).scaleb(-PLACES)
     low, low_places = _split_places(lowest.quantize(step, ROUND_CEILING))
     high, high_places = _split_places(highest.quantize(step, ROUND_FLOOR))
     parts = []
     if low_places.strip("0"):
-        parts.append(f'"{low}." {_fraction_range(low_places, high_places if low == high else "9" * PLACES)}')
+        parts.append(f'"{low}." {_build_fraction_range(low_places, high_places if low == high else "9" * PLACES)}')
         low += 1
     if low < high:
-        parts.append(f'{_natural_range(low, high - 1)} ("." [0-9]{{1,{PLACES}}})?')
+        parts.append(f'{_build_natural_range(low, high - 1)} ("." [0-9]{{1,{PLACES}}})?')
     if low <= high:
-        more = f' ("." {_fraction_range("0" * PLACES, high_places)})?' if high_places.strip("0") else ""
+        more = f' ("." {_build_fraction_range("0" * PLACES, high_places)})?' if high_places.strip("0") else ""
         parts.append(f'"{high}"{more}')
     return _group(parts)
 
@@ -96,22 +98,22 @@ def _split_places(number: Decimal) -> tuple[int, str]:
     return int(digits), places.ljust(PLACES, "0")
 
 
-def _fraction_range(lowest: str, highest: str) -> str:
+def _build_fraction_range(lowest: str, highest: str) -> str:
     """Return a rule for the decimal places between two fractions with the same number of places."""
     if lowest[0] == highest[0]:
-        return f'"{lowest[0]}"{_fraction_rest(lowest[1:], highest[1:])}'
-    return _by_first_digit(lowest, highest, _fraction_rest, f" [0-9]{{0,{len(lowest) - 1}}}")
+        return f'"{lowest[0]}"{_build_fraction_rest(lowest[1:], highest[1:])}'
+    return _split_by_first_digit(lowest, highest, _build_fraction_rest, f" [0-9]{{0,{len(lowest) - 1}}}")
 
 
-def _fraction_rest(lowest: str, highest: str) -> str:
+def _build_fraction_rest(lowest: str, highest: str) -> str:
     """Return a rule for the remaining decimal places, which are optional if ``lowest`` is all zeros."""
     if not highest.strip("0"):
         return ""
-    further = _fraction_range(lowest, highest)
+    further = _build_fraction_range(lowest, highest)
     return f" {further}" if lowest.strip("0") else f" ({further})?"
 
 
-def _by_first_digit(lowest: str, highest: str, rest_of: Callable[[str, str], str], any_rest: str) -> str:
+def _split_by_first_digit(lowest: str, highest: str, rest_of: Callable[[str, str], str], any_rest: str) -> str:
     """Return a rule for a range, with three alternatives: the first digit of each bound, and the digits between
     them."""
     first, last, rest, parts = int(lowest[0]), int(highest[0]), len(lowest) - 1, []

@@ -168,7 +168,7 @@ class _PatternParser:
         return Repeat(atom, fewest, most)
 
     def _parse_atom(self) -> Node:
-        character = self._next()
+        character = self._take_character()
         match character:
             case "(":
                 if group := _GROUP.match(self._source, self._at):
@@ -193,7 +193,7 @@ class _PatternParser:
             case "{" if self._source.startswith(",", self._at):
                 raise UnsupportedPattern  # a repetition in Python, a literal in ECMAScript
             case _:
-                return CharSet(keep_writable(single_character(ord(character))))
+                return CharSet(keep_writable(build_single_character(ord(character))))
 
     def _parse_class(self) -> Ranges:
         is_negated = self._accept("^")
@@ -215,28 +215,28 @@ class _PatternParser:
         return subtract_ranges(ANY, merge_ranges(ranges)) if is_negated else keep_writable(merge_ranges(ranges))
 
     def _parse_member(self) -> tuple[Ranges, str]:
-        character = self._next()
+        character = self._take_character()
         if character == "\\":
             if self._accept("b"):
                 raise UnsupportedPattern  # a backspace in a class
             return self._parse_escape()
-        return single_character(ord(character)), ""
+        return build_single_character(ord(character)), ""
 
     def _parse_escape(self) -> tuple[Ranges, str]:
         """Return the characters that an escape matches, and the letter if it is a class escape."""
         if code := _CODE.match(self._source, self._at):
             self._at = code.end()
-            return single_character(int(code[1] or code[2], 16)), ""
-        letter = self._next()
+            return build_single_character(int(code[1] or code[2], 16)), ""
+        letter = self._take_character()
         if letter in CLASSES:
             return CLASSES[letter], letter
         if letter in ESCAPES:
-            return single_character(ESCAPES[letter]), ""
+            return build_single_character(ESCAPES[letter]), ""
         if letter.isalnum():
             raise UnsupportedPattern
-        return single_character(ord(letter)), ""
+        return build_single_character(ord(letter)), ""
 
-    def _next(self) -> str:
+    def _take_character(self) -> str:
         if self._at >= len(self._source):
             raise UnsupportedPattern
         self._at += 1
@@ -248,7 +248,7 @@ class _PatternParser:
         return accepted
 
 
-def single_character(code: int) -> Ranges:
+def build_single_character(code: int) -> Ranges:
     return ((code, code),)
 
 

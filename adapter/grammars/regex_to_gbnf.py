@@ -18,13 +18,13 @@ from adapter.grammars.regex_ast import (
     Ranges,
     Repeat,
     UnsupportedPattern,
+    build_single_character,
     parse_regex,
-    single_character,
     subtract_ranges,
 )
 
 
-def string_rule_for_pattern(
+def build_string_rule(
     pattern: str, shortest: int = 0, longest: int | None = None, *, is_bare: bool = False
 ) -> str | None:
     """Return a GBNF expression for the content of a JSON string that matches the pattern.
@@ -37,14 +37,14 @@ def string_rule_for_pattern(
         node = _resolve_anchors(parse_regex(pattern))
         if isinstance(node, Repeat) and isinstance(node.item, CharSet) and (node.most is None or node.most >= shortest):
             node = Repeat(node.item, max(node.fewest, shortest), node.most)
-        low, high = _lengths(node)
+        low, high = _measure_lengths(node)
         if longest is not None and low > longest:
             return None
         if longest is not None and (high is None or high > longest):
             node = _limit_length(node, longest)
         elif low < shortest:
             return None
-        return _expression(node, _bare_characters if is_bare else _characters)
+        return _build_expression(node, _build_bare_characters if is_bare else _build_characters)
     except (UnsupportedPattern, RecursionError):
         return None
 
@@ -52,7 +52,7 @@ def string_rule_for_pattern(
 def _resolve_anchors(node: Node) -> Node:
     """Replace the implicit search by explicit text: allow any text at each end that has no anchor."""
     choices = node.choices if isinstance(node, Alternation) else (node,)
-    return _alternation([_add_free_text(choice) for choice in choices])
+    return _build_alternation([_add_free_text(choice) for choice in choices])
 
 
 def _add_free_text(node: Node) -> Node:
@@ -68,11 +68,11 @@ def _add_free_text(node: Node) -> Node:
     return items[0] if len(items) == 1 else Concat(tuple(items))
 
 
-def _alternation(nodes: Sequence[Node]) -> Node:
+def _build_alternation(nodes: Sequence[Node]) -> Node:
     return nodes[0] if len(nodes) == 1 else Alternation(tuple(nodes))
 
 
-def _lengths(node: Node) -> tuple[int, int | None]:
+def _measure_lengths(node: Node) -> tuple[int, int | None]:
     """Return the length of the shortest match and of the longest, which is None if it is unbounded."""
     match node:
         case CharSet():
@@ -80,13 +80,13 @@ def _lengths(node: Node) -> tuple[int, int | None]:
         case Anchor():
             raise UnsupportedPattern  # an anchor in the middle
         case Repeat(item, fewest, most):
-            low, high = _lengths(item)
+            low, high = _measure_lengths(item)
             return low * fewest, None if most is None or high is None else high * most
         case Concat(items):
-            both = [_lengths(item) for item in items]
+            both = [_measure_lengths(item) for item in items]
             return sum(low for low, _ in both), _sum([high for _, high in both])
         case Alternation(choices):
-            both = [_lengths(choice) for choice in choices]
+            both = [_measure_lengths(choice) for choice in choices]
             highs = [high for _, high in both]
             return min(low for low, _ in both), None if None in highs else max(high or 0 for high in highs)
 
@@ -98,11 +98,11 @@ def _sum(numbers: Sequence[int | None]) -> int | None:
 def _limit_length(node: Node, longest: int) -> Node:
     """Cap all repetitions at the same count, the largest that limits a match to ``longest`` characters."""
     times, too_many = 0, longest + 1
-    if (_lengths(_cap_repetitions(node, times))[1] or 0) > longest:
+    if (_measure_lengths(_cap_repetitions(node, times))[1] or 0) > longest:
         raise UnsupportedPattern
     while too_many - times > 1:
         middle = (times + too_many) // 2
-        if (_lengths(_cap_repetitions(node, middle))[1] or 0) <= longest:
+        if (_measure_lengths(_cap_repetitions(node, middle))[1] or 0) <= longest:
             times = middle
         else:
             too_many = middle
@@ -123,20 +123,24 @@ def _cap_repetitions(node: Node, times: int) -> Node:
             return node
 
 
-def _expression(node: Node, characters: Callable[[Ranges], str]) -> str:
+def _build_expression(node: Node, characters: Callable[[Ranges], str]) -> str:
     match node:
         case CharSet(ranges):
             return characters(ranges)
         case Repeat(item, fewest, most):
-            expression = _expression_or_none(item, characters) if fewest == 0 else _expression(item, characters)
+            expression = (
+                _build_expression_or_none(item, characters) if fewest == 0 else _build_expression(item, characters)
+            )
             if most == 0 or expression is None:
                 return '""'
             return f"({expression}){{{fewest},{'' if most is None else min(most, MOST_TIMES)}}}"
         case Concat(items):
-            return " ".join(_expression(item, characters) for item in items) or '""'
+            return " ".join(_build_expression(item, characters) for item in items) or '""'
         case Alternation(choices):
             expressions = [
-                expression for choice in choices if (expression := _expression_or_none(choice, characters)) is not None
+                expression
+                for choice in choices
+                if (expression := _build_expression_or_none(choice, characters)) is not None
             ]
             if not expressions:
                 raise UnsupportedPattern
@@ -145,10 +149,10 @@ def _expression(node: Node, characters: Callable[[Ranges], str]) -> str:
             raise UnsupportedPattern
 
 
-def _expression_or_none(node: Node, characters: Callable[[Ranges], str]) -> str | None:
+def _build_expression_or_none(node: Node, characters: Callable[[Ranges], str]) -> str | None:
     """Return the expression of an optional node, or None if it cannot be written in a grammar."""
     try:
-        return _expression(node, characters)
+        return _build_expression(node, characters)
     except UnsupportedPattern:
         return None
 
@@ -157,24 +161,26 @@ _IN_JSON = {ord('"'): r'"\\\""', ord("\\"): r'"\\\\"', 10: r'"\\n"', 13: r'"\\r"
 """GBNF for the characters that a JSON string must escape."""
 
 
-def _characters(ranges: Ranges) -> str:
+def _build_characters(ranges: Ranges) -> str:
     escaped = [text for code, text in _IN_JSON.items() if any(first <= code <= last for first, last in ranges)]
-    return _class_of(subtract_ranges(ranges, tuple((code, code) for code in sorted(_IN_JSON))), escaped)
+    return _build_class(subtract_ranges(ranges, tuple((code, code) for code in sorted(_IN_JSON))), escaped)
 
 
-def _bare_characters(ranges: Ranges) -> str:
-    return _class_of(subtract_ranges(ranges, ((9, 13), single_character(ord("<"))[0])), [])
+def _build_bare_characters(ranges: Ranges) -> str:
+    return _build_class(subtract_ranges(ranges, ((9, 13), build_single_character(ord("<"))[0])), [])
 
 
-def _class_of(plain: Ranges, escaped: list[str]) -> str:
-    inside = "".join(_code(first) if first == last else f"{_code(first)}-{_code(last)}" for first, last in plain)
+def _build_class(plain: Ranges, escaped: list[str]) -> str:
+    inside = "".join(
+        _format_code(first) if first == last else f"{_format_code(first)}-{_format_code(last)}" for first, last in plain
+    )
     parts = [*([f"[{inside}]"] if inside else []), *escaped]
     if not parts:
         raise UnsupportedPattern
     return parts[0] if len(parts) == 1 else f"({' | '.join(parts)})"
 
 
-def _code(code: int) -> str:
+def _format_code(code: int) -> str:
     if 0x30 <= code < 0x3A or 0x41 <= code < 0x5B or 0x61 <= code < 0x7B:
         return chr(code)
     return f"\\x{code:02X}" if code < 0x100 else f"\\u{code:04X}" if code < 0x10000 else f"\\U{code:08X}"

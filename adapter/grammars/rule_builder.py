@@ -14,8 +14,8 @@ from typing import assert_never
 
 from adapter.core.events import Json
 from adapter.grammars.call_layout import JsonCallLayout
-from adapter.grammars.number_ranges import MAX_NUMBER, decimal_range_rule, integer_range_rule, open_range_rule
-from adapter.grammars.regex_to_gbnf import string_rule_for_pattern
+from adapter.grammars.number_ranges import MAX_NUMBER, build_decimal_range, build_integer_range, open_range_rule
+from adapter.grammars.regex_to_gbnf import build_string_rule
 from adapter.grammars.schema_ir import (
     MAX_ITEMS,
     AnyShape,
@@ -65,25 +65,24 @@ class GrammarBuilder:
 
     def __init__(self, layout: JsonCallLayout) -> None:
         self._start(layout.colon, layout.comma)
-        self._middle, self.tail = layout.middle, gbnf_literal(layout.tail)
+        self._middle, self.tail = layout.middle, format_gbnf_literal(layout.tail)
 
     def _start(self, colon: str, comma: str) -> None:
-        self._colon, self._comma = gbnf_literal(colon), gbnf_literal(comma)
+        self._colon, self._comma = format_gbnf_literal(colon), format_gbnf_literal(comma)
         self.bodies = {
             name: body.replace('": "', self._colon).replace('", "', self._comma) for name, body in _SHARED.items()
         }
 
-    def call(self, name: str, shape: Shape) -> str:
+    def build_call(self, name: str, shape: Shape) -> str:
         """Return the body of the rule for a call to one tool, without the layout's head and tail."""
-        arguments = self.expression(shape, f"{name}-arguments")
-        return f"{gbnf_literal(gbnf_json_literal(name)[1:-1] + self._middle)} {arguments}"
+        arguments = self.build_expression(shape, f"{name}-arguments")
+        return f"{format_gbnf_literal(format_gbnf_json_literal(name)[1:-1] + self._middle)} {arguments}"
 
-    def bare_call(self, name: str, shape: Shape) -> str:
+    def build_bare_call(self, name: str, shape: Shape) -> str:
         """Return the body of the rule for a bare JSON call with free spacing, from its name to its arguments."""
-        arguments = self.expression(shape, f"{name}-arguments")
-        return (
-            rf'{gbnf_literal(gbnf_json_literal(name))} spaces "," spaces "\"arguments\"" spaces ":" spaces {arguments}'
-        )
+        arguments = self.build_expression(shape, f"{name}-arguments")
+        quoted = format_gbnf_literal(format_gbnf_json_literal(name))
+        return rf'{quoted} spaces "," spaces "\"arguments\"" spaces ":" spaces {arguments}'
 
     def add(self, hint: str, body: str) -> str:
         """Add a rule and return its name, which is derived from ``hint`` and valid in GBNF."""
@@ -95,18 +94,18 @@ class GrammarBuilder:
         self.bodies[name] = body
         return name
 
-    def expression(self, shape: Shape, hint: str) -> str:
+    def build_expression(self, shape: Shape, hint: str) -> str:
         """Return the name of the rule for values of this shape."""
         match shape:
             case EnumShape(values):
-                return self.add(hint, alternatives(self._literal(value) for value in values))
+                return self.add(hint, join_alternatives(self._build_literal(value) for value in values))
             case StringShape(shortest, longest, pattern):
-                pattern_rule = None if pattern is None else string_rule_for_pattern(pattern, shortest, longest)
+                pattern_rule = None if pattern is None else build_string_rule(pattern, shortest, longest)
                 if pattern_rule is not None:
                     return self.add(f"{hint}-pattern", rf'"\"" {pattern_rule} "\""')
-                return self._string(shortest, longest)
+                return self._build_string(shortest, longest)
             case NumberShape():
-                return self._number(shape, hint)
+                return self._build_number(shape, hint)
             case Boolean():
                 return "boolean"
             case Null():
@@ -114,58 +113,59 @@ class GrammarBuilder:
             case AnyShape():
                 return "anything"
             case UnionShape(shapes):
-                parts = [self.expression(item, f"{hint}-{number}") for number, item in enumerate(shapes, 1)]
-                return self.add(hint, alternatives(parts))
+                parts = [self.build_expression(item, f"{hint}-{number}") for number, item in enumerate(shapes, 1)]
+                return self.add(hint, join_alternatives(parts))
             case ArrayShape(item, fewest, most):
-                items = self._sequence(self.expression(item, f"{hint}-item"), fewest, most) if most else ""
+                items = self._build_sequence(self.build_expression(item, f"{hint}-item"), fewest, most) if most else ""
                 return self.add(hint, f'"[" {items} "]"')
             case TupleShape(items):
-                return self.add(hint, f'"[" {self._row(items, hint)} "]"')
+                return self.add(hint, f'"[" {self._build_row(items, hint)} "]"')
             case MapShape(value):
-                pair = self.add(f"{hint}-pair", f"key {self._colon} {self.expression(value, f'{hint}-value')}")
-                return self.add(hint, f'"{{" {self._sequence(pair, 0, MAX_ITEMS)} "}}"')
+                pair = self.add(f"{hint}-pair", f"key {self._colon} {self.build_expression(value, f'{hint}-value')}")
+                return self.add(hint, f'"{{" {self._build_sequence(pair, 0, MAX_ITEMS)} "}}"')
             case ObjectShape(properties):
-                return self.add(hint, f'"{{" {self._pairs(properties, hint)} "}}"')
+                return self.add(hint, f'"{{" {self._build_pairs(properties, hint)} "}}"')
             case _:
                 assert_never(shape)
 
-    def _row(self, items: tuple[Shape, ...], hint: str) -> str:
-        return f" {self._comma} ".join(self.expression(item, f"{hint}-{n}") for n, item in enumerate(items, 1))
+    def _build_row(self, items: tuple[Shape, ...], hint: str) -> str:
+        return f" {self._comma} ".join(self.build_expression(item, f"{hint}-{n}") for n, item in enumerate(items, 1))
 
-    def _number(self, number: NumberShape, hint: str) -> str:
+    def _build_number(self, number: NumberShape, hint: str) -> str:
         if number.highest is None and number.lowest in (None, 0):
             return _NUMBERS[number.integer, None if number.lowest is None else 0]
         lowest = Decimal(-MAX_NUMBER) if number.lowest is None else number.lowest
         highest = Decimal(MAX_NUMBER) if number.highest is None else number.highest
         if number.integer:
-            return self.add(hint, integer_range_rule(int(lowest), int(highest)))
+            return self.add(hint, build_integer_range(int(lowest), int(highest)))
         return self.add(
-            hint, alternatives([decimal_range_rule(lowest, highest), *open_range_rule(number.lowest, number.highest)])
+            hint,
+            join_alternatives([build_decimal_range(lowest, highest), *open_range_rule(number.lowest, number.highest)]),
         )
 
-    def _literal(self, value: Json) -> str:
-        return gbnf_literal(gbnf_json_literal(value))
+    def _build_literal(self, value: Json) -> str:
+        return format_gbnf_literal(format_gbnf_json_literal(value))
 
-    def _string(self, shortest: int, longest: int | None) -> str:
+    def _build_string(self, shortest: int, longest: int | None) -> str:
         if longest is None or longest > LONGEST_REPETITION:
             return self.add("string", r'"\"" char* "\""')
         return self.add(f"string-{shortest}-{longest}", rf'"\"" char{{{shortest},{longest}}} "\""')
 
-    def _pairs(self, properties: tuple[Property, ...], hint: str) -> str:
+    def _build_pairs(self, properties: tuple[Property, ...], hint: str) -> str:
         """Return a rule for all properties. Up to `MAX_ORDERED` required properties can have any order."""
         pairs = [
-            f"{self._literal(item.name)} {self._colon} {self.expression(item.shape, f'{hint}-{item.name}')}"
+            f"{self._build_literal(item.name)} {self._colon} {self.build_expression(item.shape, f'{hint}-{item.name}')}"
             for item in properties
         ]
         required_count = sum(item.required for item in properties)
-        in_order = self._in_order(pairs, required_count, self._comma, hint)
+        in_order = self._build_ordered_pairs(pairs, required_count, self._comma, hint)
         return in_order if required_count or not pairs else f"({in_order})?"
 
-    def _in_order(self, pairs: list[str], required_count: int, comma: str, hint: str) -> str:
+    def _build_ordered_pairs(self, pairs: list[str], required_count: int, comma: str, hint: str) -> str:
         """Return a rule for the required pairs, followed by any of the optional pairs. It matches at least one pair."""
         optional = [f"({comma} {pair})?" for pair in pairs[required_count:]]
         if 1 < required_count <= MAX_ORDERED:
-            return " ".join([self._any_order(pairs[:required_count], comma, hint), *optional])
+            return " ".join([self._build_unordered_pairs(pairs[:required_count], comma, hint), *optional])
         if required_count or not pairs:
             return " ".join([f" {comma} ".join(pairs[:required_count]), *optional])
         # Without required properties, any optional one can be the first, which has no comma before it. The pairs after
@@ -173,9 +173,9 @@ class GrammarBuilder:
         following_rules = [""]
         for index, item in reversed(list(enumerate(optional))):
             following_rules.insert(0, self.add(f"{hint}-from-{index}", f"{item} {following_rules[0]}".strip()))
-        return alternatives(f"{pair} {following_rules[index + 1]}".strip() for index, pair in enumerate(pairs))
+        return join_alternatives(f"{pair} {following_rules[index + 1]}".strip() for index, pair in enumerate(pairs))
 
-    def _any_order(self, pairs: list[str], comma: str, hint: str) -> str:
+    def _build_unordered_pairs(self, pairs: list[str], comma: str, hint: str) -> str:
         """Return a rule for all ``pairs`` in any order. Each set of pairs still to be written has its own rule."""
         rule_names = [self.add(f"{hint}-needed-{number}", pair) for number, pair in enumerate(pairs, 1)]
         rules_for_rest: dict[frozenset[int], str] = {frozenset(): ""}
@@ -187,26 +187,26 @@ class GrammarBuilder:
                     for first in sorted(remaining)
                 )
                 label = "-".join(str(number + 1) for number in sorted(remaining))
-                rules_for_rest[remaining] = self.add(f"{hint}-left-{label}", alternatives(parts))
+                rules_for_rest[remaining] = self.add(f"{hint}-left-{label}", join_alternatives(parts))
         return rules_for_rest[frozenset(range(len(rule_names)))]
 
-    def _sequence(self, item: str, fewest: int, most: int) -> str:
+    def _build_sequence(self, item: str, fewest: int, most: int) -> str:
         fewest, most = min(fewest, LONGEST_REPETITION), min(most, LONGEST_REPETITION)
         items = f"{item} ({self._comma} {item}){{{max(fewest - 1, 0)},{most - 1}}}"
         return items if fewest else f"({items})?"
 
 
-def alternatives(expressions: Iterable[str]) -> str:
+def join_alternatives(expressions: Iterable[str]) -> str:
     return " | ".join(expressions)
 
 
-def gbnf_json_literal(value: Json) -> str:
+def format_gbnf_json_literal(value: Json) -> str:
     """Return ``value`` as JSON. Lone surrogates stay escaped, so that the text can be encoded as UTF-8."""
     text = json.dumps(value, ensure_ascii=False)
     return re.sub(r"[\ud800-\udfff]", lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
-def gbnf_literal(text: str) -> str:
+def format_gbnf_literal(text: str) -> str:
     """Return ``text`` as a quoted GBNF literal."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
     return f'"{escaped}"'

@@ -91,7 +91,7 @@ class SchemaLowering:
             shape = replace(self, _visited=[], _recursion_shape=AnyShape())._reduce(self.schema, ())
         match shape:
             case UnionShape(shapes) if objects := [item for item in shapes if isinstance(item, ObjectShape | MapShape)]:
-                return _union(objects)
+                return _build_union(objects)
             case ObjectShape() | MapShape() | EnumShape():
                 return shape
             case _:
@@ -120,17 +120,17 @@ class SchemaLowering:
                 rest = {key: value for key, value in schema.items() if key != keyword}
                 if rest.keys() & _SHARED_KEYWORDS:
                     parts = [merge_all_of({}, [rest, follow_ref(self.schema, part)]) for part in parts]
-                return _union([self._reduce(part, (*path, keyword)) for part in parts])
-        kinds = schema.get("type", _implied_type(schema))
+                return _build_union([self._reduce(part, (*path, keyword)) for part in parts])
+        kinds = schema.get("type", _infer_type(schema))
         kinds = kinds if isinstance(kinds, list) else [kinds]
-        return _union([self._of_type(kind, schema, path) for kind in kinds])
+        return _build_union([self._lower_type(kind, schema, path) for kind in kinds])
 
-    def _of_type(self, kind: Json, schema: Mapping[str, Json], path: tuple[str, ...]) -> Shape:
+    def _lower_type(self, kind: Json, schema: Mapping[str, Json], path: tuple[str, ...]) -> Shape:
         match kind:
             case "string":
-                return self._string(schema, is_text=_parameter(path) in TEXTS)
+                return self._lower_string(schema, is_text=_find_parameter(path) in TEXTS)
             case "integer" | "number":
-                return _number(schema, kind == "integer")
+                return _lower_number(schema, kind == "integer")
             case "boolean":
                 return Boolean()
             case "null":
@@ -147,11 +147,11 @@ class SchemaLowering:
                 most = max(fewest, MAX_ITEMS if most is None else min(most, MAX_ITEMS))
                 return ArrayShape(item, fewest, most if is_satisfiable(item) else fewest)
             case "object":
-                return self._object(schema, path)
+                return self._lower_object(schema, path)
             case _:
                 return AnyShape()
 
-    def _string(self, schema: Mapping[str, Json], is_text: bool) -> StringShape:
+    def _lower_string(self, schema: Mapping[str, Json], is_text: bool) -> StringShape:
         shortest = _count(schema, "minLength") or 0
         limit = self.options.max_text if is_text else self.options.max_string
         bounds = [bound for bound in (_count(schema, "maxLength"), limit) if bound is not None]
@@ -163,7 +163,7 @@ class SchemaLowering:
             pattern if isinstance(pattern, str) else None,
         )
 
-    def _object(self, schema: Mapping[str, Json], path: tuple[str, ...]) -> Shape:
+    def _lower_object(self, schema: Mapping[str, Json], path: tuple[str, ...]) -> Shape:
         declared = schema.get("properties")
         required = [name for name in _list(schema, "required") if isinstance(name, str)]
         # Empty properties mean that no property is allowed, unless additionalProperties allows more.
@@ -176,21 +176,22 @@ class SchemaLowering:
             other = NOTHING if additional is False else self._reduce(additional, (*path, "additionalProperties"))
             return MapShape(other) if is_satisfiable(other) else ObjectShape(())
         properties = [
-            self._property(name, inner, name in required, (*path, "properties")) for name, inner in declared.items()
+            self._lower_property(name, inner, name in required, (*path, "properties"))
+            for name, inner in declared.items()
         ]
         properties = [item for item in properties if item.required or is_satisfiable(item.shape)]
         return ObjectShape(tuple(sorted(properties, key=lambda item: not item.required)))
 
-    def _property(self, name: str, schema: Json, required: bool, path: tuple[str, ...]) -> Property:
+    def _lower_property(self, name: str, schema: Json, required: bool, path: tuple[str, ...]) -> Property:
         shape = self._reduce(schema, (*path[:-1], name))
         if not required and isinstance(shape, UnionShape):
             # An optional parameter is omitted instead of set to null.
-            shape = _union([item for item in shape.shapes if item != Null()])
+            shape = _build_union([item for item in shape.shapes if item != Null()])
         allowed = self.options.choices.get((self.tool, name), self.options.choices.get(name))
         return Property(name, shape if allowed is None else _restrict(shape, tuple(dict.fromkeys(allowed))), required)
 
 
-def _parameter(path: tuple[str, ...]) -> str | None:
+def _find_parameter(path: tuple[str, ...]) -> str | None:
     """Return the name of the property that a schema at ``path`` belongs to, or None."""
     return next((step for step in reversed(path) if step not in _KEYWORDS and not step.startswith("#")), None)
 
@@ -200,17 +201,17 @@ _SHARED_KEYWORDS = frozenset({"type", "properties", "required", "items", "additi
 """Keywords that apply to all alternatives of their schema."""
 
 
-def _number(schema: Mapping[str, Json], integer: bool) -> NumberShape:
+def _lower_number(schema: Mapping[str, Json], integer: bool) -> NumberShape:
     """Return a number shape with inclusive bounds. Contradictory and huge bounds are ignored."""
     step = Decimal(1) if integer else Decimal(1).scaleb(-PLACES)
     lows, highs = list[Decimal](), list[Decimal]()
-    if (bound := _decimal(schema, "minimum")) is not None:
+    if (bound := _parse_decimal(schema, "minimum")) is not None:
         lows.append(-(-bound / step).to_integral_value(ROUND_FLOOR) * step)
-    if (bound := _decimal(schema, "exclusiveMinimum")) is not None:
+    if (bound := _parse_decimal(schema, "exclusiveMinimum")) is not None:
         lows.append((bound / step).to_integral_value(ROUND_FLOOR) * step + step)
-    if (bound := _decimal(schema, "maximum")) is not None:
+    if (bound := _parse_decimal(schema, "maximum")) is not None:
         highs.append((bound / step).to_integral_value(ROUND_FLOOR) * step)
-    if (bound := _decimal(schema, "exclusiveMaximum")) is not None:
+    if (bound := _parse_decimal(schema, "exclusiveMaximum")) is not None:
         highs.append(-(-bound / step).to_integral_value(ROUND_FLOOR) * step - step)
     lowest, highest = max(lows, default=None), min(highs, default=None)
     if lowest is not None and highest is not None and lowest > highest:
@@ -218,7 +219,7 @@ def _number(schema: Mapping[str, Json], integer: bool) -> NumberShape:
     return NumberShape(integer, lowest, highest)
 
 
-def _decimal(schema: Mapping[str, Json], keyword: str) -> Decimal | None:
+def _parse_decimal(schema: Mapping[str, Json], keyword: str) -> Decimal | None:
     value = schema.get(keyword)
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= MAX_NUMBER:
         return None
@@ -237,12 +238,12 @@ def _restrict(shape: Shape, allowed: tuple[str, ...]) -> Shape:
         case TupleShape(items):
             return TupleShape(tuple(_restrict(item, allowed) for item in items))
         case UnionShape(shapes):
-            return _union([_restrict(item, allowed) for item in shapes])
+            return _build_union([_restrict(item, allowed) for item in shapes])
         case _:
             return shape
 
 
-def _union(shapes: Sequence[Shape]) -> Shape:
+def _build_union(shapes: Sequence[Shape]) -> Shape:
     """Return a flat union without duplicate or unsatisfiable shapes."""
     flat: list[Shape] = []
     for shape in shapes:
@@ -253,7 +254,7 @@ def _union(shapes: Sequence[Shape]) -> Shape:
     return distinct[0] if len(distinct) == 1 else UnionShape(distinct)
 
 
-def _implied_type(schema: Mapping[str, Json]) -> str | None:
+def _infer_type(schema: Mapping[str, Json]) -> str | None:
     return next((kind for keyword, kind in _IMPLIED.items() if keyword in schema), None)
 
 

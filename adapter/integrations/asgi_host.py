@@ -25,16 +25,16 @@ async def run_lifespan(app: ASGIApp) -> AsyncIterator[None]:
     task = asyncio.ensure_future(app(scope, to_app.get, from_app.put))
     task.add_done_callback(lambda _: from_app.put_nowait({"type": "app ended"}))
     try:
-        await _step("startup", to_app, from_app)
+        await _wait_for_step("startup", to_app, from_app)
         try:
             yield
         finally:
-            await _step("shutdown", to_app, from_app)
+            await _wait_for_step("shutdown", to_app, from_app)
     finally:
         task.cancel()
 
 
-async def _step(name: str, to_app: asyncio.Queue[Message], from_app: asyncio.Queue[Message]) -> None:
+async def _wait_for_step(name: str, to_app: asyncio.Queue[Message], from_app: asyncio.Queue[Message]) -> None:
     to_app.put_nowait({"type": f"lifespan.{name}"})
     answer = await from_app.get()
     if answer["type"] != f"lifespan.{name}.complete":

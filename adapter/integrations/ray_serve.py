@@ -32,7 +32,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import ASGIApp, Scope
 
-from adapter.backends.endpoint_discovery import api_url, is_loopback_host
+from adapter.backends.endpoint_discovery import build_api_url, is_loopback_host
 from adapter.backends.template_files import load_chat_template
 from adapter.conversation.guardrails.registry import parse_guardrails
 from adapter.core.errors import UsageError
@@ -42,7 +42,7 @@ from adapter.grammars.constraint_mode import parse_constraint_mode
 from adapter.integrations.asgi_host import Head, call_app, run_lifespan
 from adapter.protocols.budgets import Budgets
 from adapter.protocols.guarded_exchange import RetryPolicy
-from adapter.protocols.openai_errors import RequestError, error_body, error_object
+from adapter.protocols.openai_errors import RequestError, build_error_body, build_error_object
 from adapter.protocols.translation_options import (
     ConstraintSettings,
     PromptSettings,
@@ -98,7 +98,7 @@ class RayServeConfig(BaseModel):
     def _split_upstreams(cls, value: Json) -> Json:
         return [item.strip() for item in value.split(",")] if isinstance(value, str) else value
 
-    def settings(self, upstream: str) -> ServerSettings:
+    def build_settings(self, upstream: str) -> ServerSettings:
         """Return the settings for one model server. Raises UsageError if a setting is invalid."""
         options = TranslationOptions(
             prompt=PromptSettings(
@@ -117,7 +117,7 @@ class RayServeConfig(BaseModel):
             retry_policy=RetryPolicy(parse_guardrails(self.guardrails), self.retries, clock=monotonic),
         )
         return ServerSettings(
-            api_url(upstream),
+            build_api_url(upstream),
             self.host,
             keep_alive_s=self.keep_alive,
             patience_s=self.patience,
@@ -130,7 +130,7 @@ class RayServeConfig(BaseModel):
         )
 
 
-def app(args: Mapping[str, Json]) -> serve.Application:
+def build_app(args: Mapping[str, Json]) -> serve.Application:
     """Build the application from the arguments for `RayServeConfig`. Raises UsageError if they are invalid."""
     try:
         config = RayServeConfig.model_validate(dict(args))
@@ -138,7 +138,7 @@ def app(args: Mapping[str, Json]) -> serve.Application:
         raise UsageError(
             f"{explain(error)}; adapter.integrations.ray_serve.RayServeConfig has {_ARGUMENT_NAMES}"
         ) from error
-    settings = config.settings(config.upstream[0])
+    settings = config.build_settings(config.upstream[0])
     if not is_loopback_host(config.host) and settings.api_key is None:
         raise UsageError(f"host {config.host!r} is reachable from other machines; set api_key or ADAPTER_API_KEY")
     proxy = ServerReplica.bind(config.model_dump(mode="json"))  # type: ignore[attr-defined]  # of a deployment
@@ -167,7 +167,7 @@ class ServerReplica:
         self._exit_stack = AsyncExitStack()
         self._apps: dict[str, ASGIApp] = {}
         for upstream in parsed.upstream:
-            self._apps[upstream] = create_app(parsed.settings(upstream))
+            self._apps[upstream] = create_app(parsed.build_settings(upstream))
             await self._exit_stack.enter_async_context(run_lifespan(self._apps[upstream]))
         self._name = serve.get_replica_context().replica_id.unique_id.encode()
 
@@ -193,10 +193,10 @@ class Ingress:
         try:
             body = await read_content(http)
         except RequestError as error:
-            return JSONResponse(error_body(error), error.status)
+            return JSONResponse(build_error_body(error), error.status)
         except ClientDisconnect:
             return Response(status_code=499)
-        conversation = conversation_key(http.headers, body)
+        conversation = build_conversation_key(http.headers, body)
         scope = {key: http.scope[key] for key in _SCOPE}
         for is_last in (False, True):
             pieces = aiter(self._proxy.options(session_id=conversation).remote(scope, body, conversation))
@@ -206,7 +206,7 @@ class Ingress:
             except RayError as error:  # nothing was sent yet, so another replica can answer
                 _log.warning("a replica ended before it answered: %s", error)
                 if is_last:
-                    return JSONResponse(error_object(REPLICA_LOST, "upstream_error"), 503, {"retry-after": "1"})
+                    return JSONResponse(build_error_object(REPLICA_LOST, "upstream_error"), 503, {"retry-after": "1"})
         answer = StreamingResponse(_relay_body(pieces, _is_stream(headers)), status)
         answer.raw_headers = list(headers)
         return answer
@@ -226,14 +226,14 @@ async def _relay_body(pieces: AsyncIterator[bytes], is_stream: bool) -> AsyncIte
         _log.warning("a replica ended in the middle of an answer: %s", error)
         if not is_stream:
             raise
-        yield b"\n\ndata: " + json.dumps(error_object(REPLICA_LOST, "upstream_error")).encode() + b"\n\n"
+        yield b"\n\ndata: " + json.dumps(build_error_object(REPLICA_LOST, "upstream_error")).encode() + b"\n\n"
 
 
 def _is_stream(headers: list[tuple[bytes, bytes]]) -> bool:
     return any(name == b"content-type" and value.startswith(b"text/event-stream") for name, value in headers)
 
 
-def conversation_key(headers: Mapping[str, str], body: bytes) -> str:
+def build_conversation_key(headers: Mapping[str, str], body: bytes) -> str:
     """Return a key that identifies the conversation, or "" if the request belongs to none (such as listing models)."""
     if session := headers.get(SESSION):
         return session
@@ -245,7 +245,7 @@ def conversation_key(headers: Mapping[str, str], body: bytes) -> str:
         return ""
     if isinstance(session := request_body.get("prompt_cache_key"), str) and session:
         return session
-    user_message = _first_user_message(
+    user_message = _find_first_user_message(
         request_body.get("messages") or request_body.get("input") or request_body.get("prompt")
     )
     return (
@@ -255,7 +255,7 @@ def conversation_key(headers: Mapping[str, str], body: bytes) -> str:
     )
 
 
-def _first_user_message(value: Json) -> Json:
+def _find_first_user_message(value: Json) -> Json:
     """Return the first user message. Unlike the system message, it does not change during a conversation."""
     if not isinstance(value, list):
         return value

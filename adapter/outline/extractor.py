@@ -12,21 +12,21 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from adapter.core.errors import ToolError
-from adapter.core.text.lines import line_texts
+from adapter.core.text.lines import split_line_texts
 from adapter.outline.import_paths import expand
 from adapter.outline.language import Language, Rule
 from adapter.outline.shorten_signatures import LONG_SIGNATURE, MAX_VALUE, shorten_lists, shorten_value
-from adapter.outline.syntax import PARSE_SECONDS, first_error_line, parse
+from adapter.outline.syntax import PARSE_SECONDS, find_first_error_line, parse
 from adapter.outline.syntax_nodes import (
     MAX_DEPTH,
     MAX_LOOKED_AT,
     declares,
-    end_row,
+    find_name_nodes,
+    find_value,
+    get_end_row,
+    get_text,
     is_comment,
     is_docstring,
-    name_nodes,
-    text_of,
-    value_of,
 )
 from adapter.tools.operations import FileOutline, OutlineItem, OutlineName
 
@@ -49,26 +49,26 @@ _WRAPPED = re.compile(r"(?<=[(\[]) | (?=[)\]])|, ?(?=[)\]])")
 _BODY_FIELDS = ("body", "computed_value")
 
 
-def outline(text: str, path: str, language: Language) -> FileOutline:
+def extract_outline(text: str, path: str, language: Language) -> FileOutline:
     """Return the outline of ``text``. Raises MissingGrammar if the language's grammar is not installed."""
     source = text.encode("utf-8", "replace")
     deadline = time.monotonic() + PARSE_SECONDS
     root = parse(source, language, deadline).root_node
     extraction = _Extraction(language, source)
-    items = extraction.items(root)
+    items = extraction.extract_items(root)
     if root.has_error:
-        items = _recover_hidden(items, source, language, first_error_line(root), deadline)
+        items = _recover_hidden(items, source, language, find_first_error_line(root), deadline)
     notes = []
     if root.has_error:
         notes.append(
-            f"the code has syntax errors or syntax unknown to the grammar, first at line {first_error_line(root)}"
+            f"the code has syntax errors or syntax unknown to the grammar, first at line {find_first_error_line(root)}"
         )
     if extraction.is_full:
         notes.append(f"only the first {MAX_ITEMS} declarations are shown")
     return FileOutline(
         path,
         language.name,
-        len(line_texts(text)),
+        len(split_line_texts(text)),
         tuple(items),
         tuple(extraction.imports),
         language.separator,
@@ -87,7 +87,7 @@ def _recover_hidden(
     recovered = list(items)
     known = {name.line for item in _flatten(items) for name in item.names}
     for _ in range(MAX_RESTARTS):
-        margin = _AT_MARGIN.search(source, _line_start(source, error_line + 1))
+        margin = _AT_MARGIN.search(source, _find_line_start(source, error_line + 1))
         if margin is None:
             break
         skipped = source.count(b"\n", 0, margin.start())
@@ -96,14 +96,14 @@ def _recover_hidden(
             root = parse(rest, language, deadline).root_node
         except ToolError:
             break
-        for item in _Extraction(language, rest).items(root):
+        for item in _Extraction(language, rest).extract_items(root):
             lines = {name.line for name in item.names}
             if lines and known.isdisjoint(lines) and item.section != "imports":
                 recovered.append(item)
                 known |= {name.line for nested in _flatten([item]) for name in nested.names}
         if not root.has_error:
             break
-        error_line = max(first_error_line(root), skipped + 1)
+        error_line = max(find_first_error_line(root), skipped + 1)
     return sorted(recovered, key=lambda item: item.start_line)
 
 
@@ -113,7 +113,7 @@ def _flatten(items: Iterable[OutlineItem]) -> Iterator[OutlineItem]:
         yield from _flatten(item.members)
 
 
-def _line_start(source: bytes, line: int) -> int:
+def _find_line_start(source: bytes, line: int) -> int:
     """Return the offset of the 1-based ``line``, or the end of ``source`` if it has fewer lines."""
     position = 0
     for _ in range(line - 1):
@@ -135,34 +135,34 @@ class _Extraction:
     def is_full(self) -> bool:
         return self.count >= MAX_ITEMS
 
-    def items(self, root: Node) -> list[OutlineItem]:
-        self.module_doc = self._module_doc(root)
-        return list(self._declarations_in(root, 0))
+    def extract_items(self, root: Node) -> list[OutlineItem]:
+        self.module_doc = self._find_module_doc(root)
+        return list(self._collect_declarations(root, 0))
 
-    def _module_doc(self, root: Node) -> tuple[int, int] | None:
+    def _find_module_doc(self, root: Node) -> tuple[int, int] | None:
         """Return the lines of the comment or string at the top of the file; None if it documents a declaration."""
         comments: list[Node] = []
         for child in root.named_children:
             if child.type == "php_tag":
                 continue
-            is_adjacent = bool(comments) and child.start_point[0] <= end_row(comments[-1]) + 1
+            is_adjacent = bool(comments) and child.start_point[0] <= get_end_row(comments[-1]) + 1
             if (is_comment(child) and (is_adjacent or not comments)) or (
                 not comments and root.type == "module" and is_docstring(child)
             ):
                 comments.append(child)
                 continue
-            if is_adjacent and self._owns_comment(child) and not text_of(comments[0]).startswith(("//!", "#!")):
+            if is_adjacent and self._owns_comment(child) and not get_text(comments[0]).startswith(("//!", "#!")):
                 return None
             break
-        return (comments[0].start_point[0] + 1, end_row(comments[-1]) + 1) if comments else None
+        return (comments[0].start_point[0] + 1, get_end_row(comments[-1]) + 1) if comments else None
 
     def _owns_comment(self, node: Node) -> bool:
         if node.type in self.language.wrappers or node.type in self.language.attached:
             return True
-        rule = self._matching_rule(node)
+        rule = self._find_matching_rule(node)
         return rule is not None and rule.section not in ("imports", "mods")
 
-    def _declarations_in(self, parent: Node, depth: int) -> Iterator[OutlineItem]:
+    def _collect_declarations(self, parent: Node, depth: int) -> Iterator[OutlineItem]:
         """Yield the declarations among the children of ``parent``, with the comments directly above them."""
         comment_row: int | None = None
         last_row = -1
@@ -178,16 +178,16 @@ class _Extraction:
             else:
                 yield from self._find_declarations(child, child, row if comment_row is None else comment_row, depth)
                 comment_row = None
-            last_row = end_row(child)
+            last_row = get_end_row(child)
 
     def _find_declarations(self, node: Node, whole: Node, first_row: int, depth: int) -> Iterator[OutlineItem]:
         """Yield the declaration in ``node``, or the declarations inside it. ``whole``: ``node`` or its wrapper."""
-        rule = self._matching_rule(node)
+        rule = self._find_matching_rule(node)
         if rule is not None:
-            yield self._item(node, whole, rule, first_row, depth)
-            body = self._body(node, rule) if rule.inside and depth < MAX_DEPTH else None
+            yield self._build_item(node, whole, rule, first_row, depth)
+            body = self._find_body(node, rule) if rule.inside and depth < MAX_DEPTH else None
             if body is not None:
-                yield from self._declarations_in(body, depth + 1)
+                yield from self._collect_declarations(body, depth + 1)
         elif depth >= MAX_DEPTH:
             return
         elif node.type in self.language.wrappers:
@@ -197,47 +197,49 @@ class _Extraction:
                 row = first_row if alone else child.start_point[0]
                 yield from self._find_declarations(child, whole if alone else child, row, depth + 1)
         elif node.type in self.language.through or node.is_error:
-            yield from self._declarations_in(node, depth + 1)
+            yield from self._collect_declarations(node, depth + 1)
 
     def _may_contain_declarations(self, node: Node) -> bool:
         language = self.language
-        return bool(language.rules_for(node.type)) or node.type in language.wrappers or node.type in language.through
+        return bool(language.get_rules(node.type)) or node.type in language.wrappers or node.type in language.through
 
-    def _matching_rule(self, node: Node) -> Rule | None:
-        for rule in self.language.rules_for(node.type):
-            if rule.when and not rule.when.search(text_of(node)):
+    def _find_matching_rule(self, node: Node) -> Rule | None:
+        for rule in self.language.get_rules(node.type):
+            if rule.when and not rule.when.search(get_text(node)):
                 continue
             if rule.declarator and not declares(node, rule.declarator):
                 continue
             if rule.value:
-                value = value_of(node)
+                value = find_value(node)
                 if value is None or value.type not in rule.value:
                     continue
             return rule
         return None
 
-    def _item(self, node: Node, whole: Node, rule: Rule, first_row: int, depth: int) -> OutlineItem:
+    def _build_item(self, node: Node, whole: Node, rule: Rule, first_row: int, depth: int) -> OutlineItem:
         self.count += 1
         if rule.section in ("imports", "mods"):
             first_row = whole.start_point[0]  # a comment above an import describes the file
         if rule.section == "imports":
-            path = _SPACE.sub(" ", self.language.import_path(text_of(node))).strip()
+            path = _SPACE.sub(" ", self.language.import_path(get_text(node))).strip()
             self.imports += expand(path, self.language.separator)
-        body = self._body(node, rule)
-        names = tuple(self._name(name_node) for name_node in name_nodes(node, self.language.names))
+        body = self._find_body(node, rule)
+        names = tuple(self._build_name(name_node) for name_node in find_name_nodes(node, self.language.names))
         members: tuple[OutlineItem, ...] = ()
         if rule.members and body is not None and depth < MAX_DEPTH:
-            if self.language.rules_for(body.type):  # Scala: the body may be a single member
+            if self.language.get_rules(body.type):  # Scala: the body may be a single member
                 inner = self._find_declarations(body, body, body.start_point[0], depth + 1)
             else:
-                inner = self._declarations_in(body, depth + 1)
-            members = tuple(_as_member(item) for item in inner)
-        text = names[0].text if rule.variant and names else self._signature(node, whole, body, rule, names)
-        return OutlineItem(rule.section, text, first_row + 1, end_row(whole) + 1, names, members)
+                inner = self._collect_declarations(body, depth + 1)
+            members = tuple(_to_member(item) for item in inner)
+        text = names[0].text if rule.variant and names else self._build_signature(node, whole, body, rule, names)
+        return OutlineItem(rule.section, text, first_row + 1, get_end_row(whole) + 1, names, members)
 
-    def _signature(self, node: Node, whole: Node, body: Node | None, rule: Rule, names: Sequence[OutlineName]) -> str:
+    def _build_signature(
+        self, node: Node, whole: Node, body: Node | None, rule: Rule, names: Sequence[OutlineName]
+    ) -> str:
         end = body.start_byte if body is not None else node.end_byte
-        text = self._without_dropped(node, whole.start_byte, end)
+        text = self._remove_dropped(node, whole.start_byte, end)
         if body is not None:
             after = (
                 self.source[body.end_byte : node.end_byte][:MAX_LOOKED_AT]
@@ -255,17 +257,17 @@ class _Extraction:
         longest = 2 * MAX_VALUE if rule.section in ("macros", "fields") else MAX_SIGNATURE
         return text if len(text) <= longest else text[:longest].rstrip() + "..."
 
-    def _without_dropped(self, node: Node, start: int, end: int) -> str:
+    def _remove_dropped(self, node: Node, start: int, end: int) -> str:
         """Return the source from ``start`` to ``end`` without comments and dropped nodes."""
         pieces: list[bytes] = []
-        for dropped in self._dropped_nodes(node, min(end, start + MAX_LOOKED_AT)):
+        for dropped in self._find_dropped_nodes(node, min(end, start + MAX_LOOKED_AT)):
             if dropped.start_byte >= start:
                 pieces.append(self.source[start : dropped.start_byte])
                 start = dropped.end_byte
         pieces.append(self.source[start:end])
         return b"".join(pieces)[:MAX_LOOKED_AT].decode("utf-8", "replace")
 
-    def _dropped_nodes(self, node: Node, end: int, depth: int = 0) -> Iterator[Node]:
+    def _find_dropped_nodes(self, node: Node, end: int, depth: int = 0) -> Iterator[Node]:
         """Yield the comments and dropped nodes that start before ``end``, in order."""
         for child in node.named_children:
             if child.start_byte >= end:
@@ -273,34 +275,34 @@ class _Extraction:
             if child.type in self.language.dropped or is_comment(child):
                 yield child
             elif depth < MAX_DEPTH:
-                yield from self._dropped_nodes(child, end, depth + 1)
+                yield from self._find_dropped_nodes(child, end, depth + 1)
 
-    def _body(self, node: Node, rule: Rule) -> Node | None:
+    def _find_body(self, node: Node, rule: Rule) -> Node | None:
         """Return the node that ends the signature and contains the members, or None."""
-        own = self._body_child(node)
+        own = self._find_body_child(node)
         if own is not None:
             return own
-        inner = node.child_by_field_name("type") or value_of(node)
+        inner = node.child_by_field_name("type") or find_value(node)
         if inner is None:
             return None
         if inner.type in self.language.body:  # an object or table whose functions are members
             return inner if rule.members else None
-        return self._body_child(inner)
+        return self._find_body_child(inner)
 
-    def _body_child(self, node: Node) -> Node | None:
+    def _find_body_child(self, node: Node) -> Node | None:
         named = [node.child_by_field_name(name) for name in _BODY_FIELDS if name in self.language.body]
         typed = next((child for child in node.named_children if child.type in self.language.body), None)
         candidates = [child for child in (*named, typed) if child is not None]
         return min(candidates, key=lambda child: child.start_byte, default=None)
 
-    def _name(self, node: Node) -> OutlineName:
+    def _build_name(self, node: Node) -> OutlineName:
         row, column = node.start_point
         if column < MAX_LOOKED_AT:  # skip extremely long lines
             column = len(self.source[node.start_byte - column : node.start_byte].decode("utf-8", "replace"))
-        return OutlineName(_SPACE.sub(" ", text_of(node)), row + 1, column + 1)
+        return OutlineName(_SPACE.sub(" ", get_text(node)), row + 1, column + 1)
 
 
-def _as_member(item: OutlineItem) -> OutlineItem:
+def _to_member(item: OutlineItem) -> OutlineItem:
     """Convert a constant in a class to a field, and drop the value of a field that has a type."""
     if item.section not in ("consts", "fields"):
         return item

@@ -50,9 +50,9 @@ NEAR_LINES = 5
 
 def format_outline(outline: FileOutline) -> str:
     """Format an outline as text for a model."""
-    parts = [f"module doc: {_range(*outline.module_doc)}"] if outline.module_doc else []
+    parts = [f"module doc: {_format_range(*outline.module_doc)}"] if outline.module_doc else []
     parts += [
-        "\n".join(_section(section, items, outline))
+        "\n".join(_format_section(section, items, outline))
         for section in HEADERS
         if (items := [item for item in outline.items if item.section == section])
     ]
@@ -63,10 +63,10 @@ def format_outline(outline: FileOutline) -> str:
     return "\n\n".join([*parts, *(f"(note: {note})" for note in outline.notes)])
 
 
-def _section(section: Section, items: Sequence[OutlineItem], outline: FileOutline) -> Iterator[str]:
+def _format_section(section: Section, items: Sequence[OutlineItem], outline: FileOutline) -> Iterator[str]:
     header = f"{HEADERS[section]}:"
     if section in RANGES_ONLY:
-        header += f" {_range(items[0].start_line, max(item.end_line for item in items))}"
+        header += f" {_format_range(items[0].start_line, max(item.end_line for item in items))}"
     yield header
     if section == "imports":
         yield from _wrap_words(merge(outline.imports, outline.separator), "  ")
@@ -83,7 +83,7 @@ def _format_items(items: Iterable[OutlineItem], indent: str) -> Iterator[str]:
         values += is_value
         is_over_limit = is_value and values > MAX_VALUES
         is_hidden = is_over_limit and item.section == "fields"
-        is_alone = not is_value and (bool(item.members) or item.text != _single_name(item))
+        is_alone = not is_value and (bool(item.members) or item.text != _find_single_name(item))
         if run and (is_hidden or is_alone or item.start_line > run[-1][1].end_line + NEAR_LINES):
             yield from _format_run(run, indent)
             run = []
@@ -91,20 +91,20 @@ def _format_items(items: Iterable[OutlineItem], indent: str) -> Iterator[str]:
             if values == MAX_VALUES + 1:
                 yield f"{indent}[truncated]"
         elif is_alone:
-            yield f"{indent}{item.text} {_range(item.start_line, item.end_line)}"
+            yield f"{indent}{item.text} {_format_range(item.start_line, item.end_line)}"
             yield from _format_items(item.members, indent + "  ")
         else:
-            run.append(((is_over_limit and _single_name(item)) or item.text, item))
+            run.append(((is_over_limit and _find_single_name(item)) or item.text, item))
     yield from _format_run(run, indent)
 
 
-def _single_name(item: OutlineItem) -> str | None:
+def _find_single_name(item: OutlineItem) -> str | None:
     return item.names[0].text if len(item.names) == 1 else None
 
 
 def _format_run(run: Sequence[tuple[str, OutlineItem]], indent: str) -> Iterator[str]:
     """Format as many items on each line as fit, followed by the range of their lines."""
-    separator = ", " if all(text == _single_name(item) for text, item in run) else "; "
+    separator = ", " if all(text == _find_single_name(item) for text, item in run) else "; "
     line: list[tuple[str, OutlineItem]] = []
     for text, item in run:
         if line and len(indent) + sum(len(shared_text) + 2 for shared_text, _ in line) + len(text) > WIDTH:
@@ -116,7 +116,7 @@ def _format_run(run: Sequence[tuple[str, OutlineItem]], indent: str) -> Iterator
 
 
 def _format_shared_line(line: Sequence[tuple[str, OutlineItem]], indent: str, separator: str) -> str:
-    lines = _range(line[0][1].start_line, line[-1][1].end_line)
+    lines = _format_range(line[0][1].start_line, line[-1][1].end_line)
     return f"{indent}{separator.join(text for text, _ in line)} {lines}"
 
 
@@ -133,5 +133,5 @@ def _wrap_words(words: Sequence[str], indent: str) -> Iterator[str]:
         yield indent + line
 
 
-def _range(first: int, last: int) -> str:
+def _format_range(first: int, last: int) -> str:
     return f"[{first}]" if first == last else f"[{first}-{last}]"

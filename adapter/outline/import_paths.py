@@ -56,13 +56,13 @@ def merge(paths: Iterable[str], separator: str) -> list[str]:
     root = _Branch()
     for path in paths:
         branch = root
-        for part in _components(path, separator):
+        for part in _split_components(path, separator):
             branch = branch.setdefault(part, _Branch())
         branch.ends = True
     return [entry for name, branch in root.items() for entry in _render_branch(name, branch, separator)]
 
 
-def _components(path: str, separator: str) -> list[str]:
+def _split_components(path: str, separator: str) -> list[str]:
     if not separator:
         return [path]
     dots = path[: len(path) - len(path.lstrip(separator))]  # Python's relative imports begin with separators

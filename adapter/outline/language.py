@@ -98,7 +98,7 @@ class Language:
     aliases: tuple[str, ...] = ()
     """Aliases of the language in file type filters."""
 
-    def rules_for(self, node_type: str) -> Sequence[Rule]:
+    def get_rules(self, node_type: str) -> Sequence[Rule]:
         return self.rules.get(node_type, ())
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from adapter.outline.language import Language, index_rules, make_rule, split_types, strip_pattern
 
-__all__ = ["LANGUAGES", "extensions_of", "language_of"]
+__all__ = ["LANGUAGES", "find_extensions", "find_language"]
 
 RUST = Language(
     name="Rust",
@@ -40,7 +40,7 @@ RUST = Language(
 _PYTHON_FROM = re.compile(r"^from\s+(\S+)\s+import\s+\(?(.*?),?\s*\)?$", re.DOTALL)
 
 
-def _python_import_path(text: str) -> str:
+def _format_python_import(text: str) -> str:
     match = _PYTHON_FROM.match(text)
     if not match:
         return text.removeprefix("import").strip()
@@ -60,7 +60,7 @@ PYTHON = Language(
         make_rule("classes", "class_definition", members=True),
         make_rule("fns", "function_definition"),
     ),
-    import_path=_python_import_path,
+    import_path=_format_python_import,
     separator=".",
     wrappers=split_types("decorated_definition"),
     through=split_types(
@@ -80,7 +80,7 @@ _JS_VARIABLES = "lexical_declaration variable_declaration"
 _JS_VALUES = f"export_statement {_JS_VARIABLES} assignment_expression"
 
 
-def _js_import_path(text: str) -> str:
+def _format_js_import(text: str) -> str:
     """Return ``module name {names}``: the module first, then its imported names."""
     match = _JS_FROM.match(text) or _JS_REQUIRE.match(text)
     if match:
@@ -116,7 +116,7 @@ JAVASCRIPT = Language(
     aliases=("js",),
     grammar="tree_sitter_javascript",
     rules=index_rules(*_JS_RULES),
-    import_path=_js_import_path,
+    import_path=_format_js_import,
     wrappers=split_types("export_statement"),
     through=split_types(
         "expression_statement if_statement statement_block else_clause try_statement "
@@ -484,7 +484,7 @@ _IS_CPP = re.compile(
 _IS_FLOW = re.compile(r"^[\s/*]*@flow\b", re.MULTILINE)
 
 
-def language_of(path: str, text: str = "") -> Language | None:
+def find_language(path: str, text: str = "") -> Language | None:
     """Return the language of a file by its extension, in any letter case; None if the extension is unknown.
 
     ``text`` decides if an extension is ambiguous: C++ in ``.h``, and Flow types in ``.js``, which parse best as TSX.
@@ -498,7 +498,7 @@ def language_of(path: str, text: str = "") -> Language | None:
     return language
 
 
-def extensions_of(file_type: str) -> frozenset[str]:
+def find_extensions(file_type: str) -> frozenset[str]:
     """Return the file extensions, without dots, for a language name or an extension (``.py``, ``*.py``)."""
     name = file_type.strip().lower().removeprefix("*").removeprefix(".")
     extensions = {

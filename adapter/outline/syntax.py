@@ -24,10 +24,10 @@ class MissingGrammar(ToolError):
     """The optional package with a language's grammar is not installed."""
 
 
-def parser_for(language: Language) -> Parser:
+def get_parser(language: Language) -> Parser:
     """Return the parser of a language. Raises MissingGrammar with an install hint."""
     try:
-        return _parser(language.grammar, language.loader)
+        return _load_parser(language.grammar, language.loader)
     except ImportError as error:
         raise MissingGrammar(
             f"outlines of {language.name} need {error.name or language.grammar}, which is not installed "
@@ -36,16 +36,16 @@ def parser_for(language: Language) -> Parser:
 
 
 @cache
-def _parser(grammar: str, loader: str) -> Parser:
+def _load_parser(grammar: str, loader: str) -> Parser:
     import tree_sitter
 
     return tree_sitter.Parser(tree_sitter.Language(getattr(importlib.import_module(grammar), loader)()))
 
 
 def parse(source: bytes, language: Language, deadline: float) -> Tree:
-    parser = parser_for(language)
+    parser = get_parser(language)
     if language.blanked:
-        source = language.blanked.sub(_blank_macro, source)
+        source = language.blanked.sub(_replace_macro, source)
     try:
         return parser.parse(
             lambda offset, _: source[offset : offset + _BLOCK_BYTES],
@@ -56,7 +56,7 @@ def parse(source: bytes, language: Language, deadline: float) -> Tree:
         raise ToolError(f"parsing the code as {language.name} took too long; read the file instead") from None
 
 
-def _blank_macro(found: re.Match[bytes]) -> bytes:
+def _replace_macro(found: re.Match[bytes]) -> bytes:
     """Replace the matched group with spaces or a type, and keep line feeds and all other bytes."""
     start, end = (edge - found.start() for edge in found.span(found.lastindex or 0))
     spaces = re.sub(rb"[^\n]", b" ", found[0][start:end])
@@ -64,13 +64,13 @@ def _blank_macro(found: re.Match[bytes]) -> bytes:
     return found[0][:start] + replacement + found[0][end:]
 
 
-def first_syntax_error(text: str, language: Language, seconds: float) -> int | None:
+def find_first_syntax_error(text: str, language: Language, seconds: float) -> int | None:
     """Return the 1-based line of the first syntax error, or None. Raises MissingGrammar, and ToolError on timeout."""
     root = parse(text.encode("utf-8", "replace"), language, time.monotonic() + seconds).root_node
-    return first_error_line(root) if root.has_error else None
+    return find_first_error_line(root) if root.has_error else None
 
 
-def first_error_line(node: Node) -> int:
+def find_first_error_line(node: Node) -> int:
     """Return the 1-based line of the first syntax error in ``node``."""
     while not (node.is_error or node.is_missing):
         child_with_error = next((child for child in node.children if child.has_error or child.is_missing), None)

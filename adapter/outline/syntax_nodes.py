@@ -20,21 +20,21 @@ _NAME_HOLDERS = _VALUE_HOLDERS | {"variable_list", "variable_declaration", "cons
 _NAME_ENDINGS = ("identifier", "constant", "name", "word")
 
 
-def name_nodes(node: Node, fields: Sequence[str]) -> list[Node]:
+def find_name_nodes(node: Node, fields: Sequence[str]) -> list[Node]:
     """Return the nodes of the names that a declaration declares. ``let a, b`` declares several."""
     for name in fields:
         nodes = node.children_by_field_name(name)
         if nodes:
-            same_type = [_innermost_name(each) for each in nodes if each.type == nodes[0].type]
+            same_type = [_find_innermost_name(each) for each in nodes if each.type == nodes[0].type]
             return [leaf for each in same_type for leaf in _split_pattern(each)]
     holders = [child for child in node.named_children if child.type in _NAME_HOLDERS]
     if holders:
         first = holders[0].type
-        return [name for each in holders if each.type == first for name in name_nodes(each, fields)]
+        return [name for each in holders if each.type == first for name in find_name_nodes(each, fields)]
     return [child for child in node.named_children if child.type.endswith(_NAME_ENDINGS)][:1]
 
 
-def _innermost_name(node: Node) -> Node:
+def _find_innermost_name(node: Node) -> Node:
     """Return the name inside pointers, arrays and qualifiers."""
     for _ in range(MAX_DEPTH):
         inner = node.child_by_field_name("declarator") or node.child_by_field_name("name")
@@ -53,7 +53,7 @@ def _split_pattern(node: Node) -> list[Node]:
     return [node]
 
 
-def value_of(node: Node) -> Node | None:
+def find_value(node: Node) -> Node | None:
     """Return the value that ``node`` or a declaration in it assigns, or None."""
     for _ in range(4):
         value_node = node.child_by_field_name("value") or node.child_by_field_name("right")
@@ -89,12 +89,12 @@ def is_docstring(node: Node) -> bool:
     return node.type == "expression_statement" and [child.type for child in node.named_children] == ["string"]
 
 
-def end_row(node: Node) -> int:
+def get_end_row(node: Node) -> int:
     """Return the last row of ``node``. A line feed at the end of the node does not count."""
     row, column = node.end_point
     return row - 1 if column == 0 and row > node.start_point[0] else row
 
 
-def text_of(node: Node) -> str:
+def get_text(node: Node) -> str:
     """Return the text of ``node``, truncated to `MAX_LOOKED_AT` bytes."""
     return (node.text or b"")[:MAX_LOOKED_AT].decode("utf-8", "replace")

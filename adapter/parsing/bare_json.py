@@ -22,7 +22,7 @@ from adapter.parsing.json_scanner import (
     salvage_calls,
     scan_json_value,
 )
-from adapter.parsing.marker_set import markers_for
+from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer
 from adapter.tools.call_shapes import ABOUT_KEYS, ARGUMENT_KEYS, NAME_KEYS, NESTING_KEYS, looks_like_call
 from adapter.tools.tool import ToolSet
@@ -50,8 +50,8 @@ class UntaggedJson:
         self, arguments_key: str, *, after_marker: bool, name: str | None = None, ends: tuple[str, ...] = ()
     ) -> None:
         self.arguments_key, self.after_marker, self.name = arguments_key, after_marker, name
-        self._tokens = markers_for(*QUOTES, *BRACKETS, *ends)
-        self._ends = markers_for(*ends) if ends else None
+        self._tokens = get_marker_set(*QUOTES, *BRACKETS, *ends)
+        self._ends = get_marker_set(*ends) if ends else None
 
     def __call__(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
         start = len(span)

@@ -23,7 +23,7 @@ def detect_call_format(turn: Turn, names: tuple[str, ...], fixed_format: Format 
     first = next((event for event in turn.events if isinstance(event, ToolCall | InvalidToolCall)), None)
     if first is None:
         return ""
-    return _match_prefix(_call_prefix(first.raw, first.name or ""), names, fixed_format)
+    return _match_prefix(_find_call_prefix(first.raw, first.name or ""), names, fixed_format)
 
 
 MAX_PREFIX = 80
@@ -31,7 +31,7 @@ MAX_PREFIX = 80
 _PROBE = "zqname"
 
 
-def _call_prefix(raw: str, name: str) -> str:
+def _find_call_prefix(raw: str, name: str) -> str:
     """Return the text before a call's name, without whitespace and in lower case."""
     before = raw[:200].partition(name)[0] if name else raw[:200]
     return "".join(before.split()).lower()[:MAX_PREFIX]
@@ -51,7 +51,7 @@ def _match_prefix(prefix: str, names: tuple[str, ...], fixed_format: Format | No
 
 @lru_cache(maxsize=256)
 def _format_prefix(entry: Format) -> str:
-    return _call_prefix(entry.encode_calls([(_PROBE, {})]), _PROBE)
+    return _find_call_prefix(entry.encode_calls([(_PROBE, {})]), _PROBE)
 
 
 def _score_shared_prefix(one: str, other: str) -> int:

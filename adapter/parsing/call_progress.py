@@ -59,7 +59,9 @@ class CallProgress:
         if self._streams_arguments:
             start = self._start - len(self._marker)
             self._stream = ArgumentStream(self._source, self._call_events.normalize, start)
-        return self.report(self._marker + self._source.since(self._start))  # an earlier piece may have been buffered
+        return self.report(
+            self._marker + self._source.get_since(self._start)
+        )  # an earlier piece may have been buffered
 
     def report(self, text: str) -> list[Event]:
         """Return the events for ``text``, the next part of the call."""

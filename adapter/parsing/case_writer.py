@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from adapter.core.bounded_parsing import toml_literal
+from adapter.core.bounded_parsing import format_toml_literal
 from adapter.core.events import (
     ContentReclassified,
     Event,
@@ -21,15 +21,20 @@ from adapter.core.turn import Turn
 
 def format_case(text: str, turn: Turn, finish_reason: str, source: str) -> str:
     """Return the case of ``text``, parsed as ``turn``, as TOML. ``source``: where the text comes from."""
-    claims = [claim for event in turn.events if (claim := _claim(event)) is not None]
-    lines = [f"text = {toml_literal(text)}", "events = [", *(f"  {toml_literal(claim)}," for claim in claims), "]"]
-    lines.append(f"source = {toml_literal(source)}")
+    claims = [claim for event in turn.events if (claim := _build_claim(event)) is not None]
+    lines = [
+        f"text = {format_toml_literal(text)}",
+        "events = [",
+        *(f"  {format_toml_literal(claim)}," for claim in claims),
+        "]",
+    ]
+    lines.append(f"source = {format_toml_literal(source)}")
     if finish_reason != "stop":
-        lines.append(f"finish_reason = {toml_literal(finish_reason)}")
+        lines.append(f"finish_reason = {format_toml_literal(finish_reason)}")
     return "\n".join(lines) + "\n"
 
 
-def _claim(event: Event) -> Sequence[Json] | None:
+def _build_claim(event: Event) -> Sequence[Json] | None:
     match event:
         case TextDelta(text=text):
             return ["text", text]

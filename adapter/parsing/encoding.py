@@ -12,22 +12,22 @@ from collections.abc import Callable
 from adapter.core.events import JsonObject
 
 
-def json_arguments(_name: str, arguments: JsonObject) -> str:
+def encode_json_arguments(_name: str, arguments: JsonObject) -> str:
     """Return ``{"ARGUMENT": ...}``."""
     return json.dumps(arguments, ensure_ascii=False)
 
 
-def json_call(name: str, arguments: JsonObject) -> str:
+def encode_json_call(name: str, arguments: JsonObject) -> str:
     """Return ``{"name": NAME, "arguments": {...}}``."""
     return json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
 
 
-def json_call_with_parameters(name: str, arguments: JsonObject) -> str:
+def encode_json_call_with_parameters(name: str, arguments: JsonObject) -> str:
     """Return ``{"name": NAME, "parameters": {...}}``."""
     return json.dumps({"name": name, "parameters": arguments}, ensure_ascii=False)
 
 
-def calls_encoder(
+def build_calls_encoder(
     body: Callable[[str, JsonObject], str],
     before: str = "",
     after: str = "",
@@ -47,10 +47,10 @@ def calls_encoder(
 
 def list_encoder(opening: str = "", closing: str = "") -> Callable[[list[tuple[str, JsonObject]]], str]:
     """Return an ``encode_calls`` function that writes all calls as one JSON list."""
-    return calls_encoder(json_call, between=", ", opening=f"{opening}[", closing=f"]{closing}")
+    return build_calls_encoder(encode_json_call, between=", ", opening=f"{opening}[", closing=f"]{closing}")
 
 
-def result_encoder(before: str, after: str = "") -> Callable[[str, str, str], str]:
+def build_result_encoder(before: str, after: str = "") -> Callable[[str, str, str], str]:
     """Return an ``encode_result`` function that writes the content between ``before`` and ``after``."""
 
     def encode_result(name: str, content: str, call_id: str) -> str:
@@ -60,6 +60,6 @@ def result_encoder(before: str, after: str = "") -> Callable[[str, str, str], st
     return encode_result
 
 
-def content_alone(_name: str, content: str, _call_id: str) -> str:
+def encode_content_alone(_name: str, content: str, _call_id: str) -> str:
     """Return the content unchanged. This is an ``encode_result`` function."""
     return content

@@ -69,7 +69,7 @@ class EventBuffer:
         body = rest.rstrip(SPACE)
         state.space.append(text[: len(text) - len(rest)])
         if body:
-            self.rollback_held()
+            self.roll_back_held()
             self.flush_whitespace(as_text=state.last is not REASONING, tags_as_text=True)
             self.events.append(TextDelta(body, body))
             state.last = CONTENT
@@ -131,7 +131,7 @@ class EventBuffer:
     def close_unopened_reasoning(self, marker: str) -> None:
         """Treat the text so far as reasoning, because the opening marker of ``marker`` was in the prompt."""
         state = self.state
-        self.rollback_held()
+        self.roll_back_held()
         self.flush_whitespace(as_text=False)
         is_first = state.last is CONTENT and not (state.has_reasoning or state.has_calls)
         self.events.append(ContentReclassified(marker) if is_first else MarkupDelta(marker))
@@ -143,7 +143,7 @@ class EventBuffer:
         """Add valid or invalid calls. ``keeps_space``: the whitespace between preceding text and calls is content."""
         self.flush_whitespace(as_text=keeps_space and self.state.last is CONTENT)
         self.events += events
-        self.state.after_call()
+        self.state.enter_after_call()
 
     def add_empty(self, events: list[Event], *, keeps_space: bool) -> None:
         """Add a header that has no effect, or a pair of markers with nothing between them."""
@@ -168,9 +168,9 @@ class EventBuffer:
             for held in self.state.held:
                 self.events += held.events
             self.state.held.clear()
-            self.state.after_call()
+            self.state.enter_after_call()
 
-    def rollback_held(self) -> None:
+    def roll_back_held(self) -> None:
         """Turn the buffered calls into text, because content follows."""
         for held in self.state.held:
             text = held.space + held.raw

@@ -79,4 +79,4 @@ def mark_foreign_opener(opener: CallOpener) -> CallOpener:
 
 
 def _mark_foreign(result: BodyResult) -> BodyResult:
-    return result.adding("foreign-body") if result.calls and "foreign-body" not in result.fixes else result
+    return result.with_repairs("foreign-body") if result.calls and "foreign-body" not in result.fixes else result

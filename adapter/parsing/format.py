@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from adapter.core.events import JsonObject
-from adapter.parsing.encoding import content_alone
-from adapter.parsing.marker_set import MarkerSet, markers_for
+from adapter.parsing.encoding import encode_content_alone
+from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer
 from adapter.tools.call_shapes import DecodedCall
 from adapter.tools.tool import ToolSet
@@ -62,7 +62,7 @@ class BodySource(StreamBuffer):
         final: bool = False,
     ) -> None:
         super().__init__(text, final=final)
-        self.tools, self.openers = tools, openers or markers_for()
+        self.tools, self.openers = tools, openers or get_marker_set()
         self.expected_format = expected.name if expected else None
         self.tool_call_body = expected.tool_call_body if expected else None
         self.body_variants = expected.body_variants if expected else frozenset[str]()
@@ -97,7 +97,7 @@ class BodySource(StreamBuffer):
         rest = self.text[self.position :]
         if not self.final or len(rest) > limit or any(char.isspace() for char in rest.strip()):
             return TEXT
-        span.append(self.rest())
+        span.append(self.take_rest())
         return CUT
 
 
@@ -129,24 +129,24 @@ class BodyResult(NamedTuple):
     section: OpaqueSection | None = None
     """The section that the parsed header begins."""
 
-    def adding(self, *fixes: str) -> BodyResult:
+    def with_repairs(self, *fixes: str) -> BodyResult:
         return self._replace(fixes=(*self.fixes, *fixes)) if fixes else self
 
-    def repaired(self, *fixes: str) -> BodyResult:
+    def with_fixes(self, *fixes: str) -> BodyResult:
         """Return the result with ``fixes`` added to its repairs, if it has calls."""
-        return self.adding(*fixes) if self.calls else self
+        return self.with_repairs(*fixes) if self.calls else self
 
-    def without_fixes(self, *names: str) -> BodyResult:
+    def remove_fixes(self, *names: str) -> BodyResult:
         """Return the result without the repairs ``names``, which are the normal spelling of this format."""
-        calls = (call._replace(fixes=_without(call.fixes, names)) for call in self.calls)
-        return self._replace(calls=tuple(calls), fixes=_without(self.fixes, names))
+        calls = (call._replace(fixes=_remove_fixes(call.fixes, names)) for call in self.calls)
+        return self._replace(calls=tuple(calls), fixes=_remove_fixes(self.fixes, names))
 
     def calls_known_tools(self, tools: ToolSet) -> bool:
         """Return whether the result has calls and all of them name tools of the session."""
         return bool(self.calls) and all(tools.match(call.name) for call in self.calls)
 
 
-def _without(fixes: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+def _remove_fixes(fixes: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
     return tuple(fix for fix in fixes if fix not in names)
 
 
@@ -207,7 +207,7 @@ class Format:
     name: str
     openers: tuple[CallOpener, ...]
     encode_calls: Callable[[list[tuple[str, JsonObject]]], str]
-    encode_result: Callable[[str, str, str], str] = content_alone
+    encode_result: Callable[[str, str, str], str] = encode_content_alone
     """Encoder of a result: (tool name, content, call id) -> text."""
     aliases: tuple[str, ...] = ()
     openers_for: Callable[[Sequence[str]], tuple[CallOpener, ...]] | None = None

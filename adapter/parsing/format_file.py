@@ -22,8 +22,8 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from adapter.core.arguments import reason
-from adapter.core.bounded_parsing import parse_toml, toml_literal
+from adapter.core.arguments import explain_read_error
+from adapter.core.bounded_parsing import format_toml_literal, parse_toml
 from adapter.core.errors import UsageError
 from adapter.parsing.bodies.format_compiler import UnsupportedLayoutError, compile_format
 from adapter.parsing.bodies.format_spec import FormatSpec
@@ -61,7 +61,7 @@ def read_format_file(path: object, known: Container[str] = ()) -> Format:
     except UnsupportedLayoutError as error:
         raise UsageError(f"{path}: no parser supports this format: {error}") from error
     except ValueError as error:
-        raise UsageError(f"{path}: {reason(error)}") from error
+        raise UsageError(f"{path}: {explain_read_error(error)}") from error
 
 
 def parse_format_file(text: str) -> FormatSpec:
@@ -98,23 +98,23 @@ def _render_lines(spec: object, prefix: str) -> tuple[list[str], list[str]]:
             inner, deeper = _render_lines(value, f"{table}.") if is_dataclass(value) else (_list_entries(value), [])
             tables += ["", f"[{table}]", *inner, *deeper]
         else:
-            plain.append(f"{key} = {toml_literal(value)}")
+            plain.append(f"{key} = {format_toml_literal(value)}")
     return plain, tables
 
 
 def _list_changed_fields(spec: Any) -> Iterator[tuple[str, Any]]:
     for each in fields(spec):
         value = getattr(spec, each.name)
-        if value != _default(each):
+        if value != _get_default(each):
             yield each.name, value
 
 
-def _default(field: Field[Any]) -> object:
+def _get_default(field: Field[Any]) -> object:
     return field.default_factory() if field.default_factory is not MISSING else field.default
 
 
 def _list_entries(table: Any) -> list[str]:
-    return [f"{toml_literal(key)} = {toml_literal(value)}" for key, value in table.items()]
+    return [f"{format_toml_literal(key)} = {format_toml_literal(value)}" for key, value in table.items()]
 
 
 def _check_sizes(text: str, values: Mapping[str, Any], prefix: str = "") -> None:

@@ -56,7 +56,7 @@ def skip_string(source: StreamBuffer, span: list[str], quote: str) -> Reader[Non
     sink = ValueSink(span, _STOP_PATTERNS[quote])
     while True:
         if sink.stop_pattern.match(source.text, source.position) is None and not source.final:
-            sink.take(source.rest())
+            sink.take(source.take_rest())
             yield from sink.wait(source)
             continue
         match = pattern.match(source.text, source.position)
@@ -68,7 +68,7 @@ def skip_string(source: StreamBuffer, span: list[str], quote: str) -> Reader[Non
         if closes:
             return
         if source.final:
-            span.append(source.rest())
+            span.append(source.take_rest())
             return
         yield from sink.wait(source)
 

@@ -100,12 +100,12 @@ class MarkdownContext:
         self._flush()
         if self._fence:
             return "code-fence"
-        if self._opened_after_run():
+        if self._find_opened_after_run():
             return "inline-code"
         begins_quotation = self._tail[-1:] in QUOTATION_MARKS and _OPEN_QUOTATION.search(self._tail)
         return "quotation" if self._is_quote or begins_quotation else ""
 
-    def quoted_after(self, text: str) -> str:
+    def find_quote_reason_after(self, text: str) -> str:
         """Return the value that `quote_reason` would have after ``text``."""
         from copy import copy
 
@@ -138,7 +138,7 @@ class MarkdownContext:
         if self._pieces:
             text = "".join(self._pieces)
             self._pieces.clear()
-            self._process(text)
+            self._update(text)
 
     def _flush_lines(self) -> None:
         """Process all complete buffered lines. A later chunk can still turn an incomplete line into a fence."""
@@ -148,9 +148,9 @@ class MarkdownContext:
             end = len(text)
         self._pieces[:] = [text[end:]]
         if end:
-            self._process(text[:end])
+            self._update(text[:end])
 
-    def _process(self, text: str) -> None:
+    def _update(self, text: str) -> None:
         self._tail = (self._tail + text[-_TAIL_LENGTH:])[-_TAIL_LENGTH:]
         at = self._pass_fences(text) if self._has_fences and (FENCE in text or TILDE_FENCE in text) else 0
         if self._fence:
@@ -197,7 +197,7 @@ class MarkdownContext:
             return False
         self._begin_line(line[:-1])
         self._count_ticks(line)
-        return self._opened_after_run() != 0 and not self._is_blank
+        return self._find_opened_after_run() != 0 and not self._is_blank
 
     def _begin_line(self, piece: str) -> None:
         if len(self._head) < _HEAD_LENGTH and (self._is_blank or self._head):
@@ -211,14 +211,14 @@ class MarkdownContext:
             if part[0] == "`":
                 self._tick_run += len(part)
             else:
-                self._open_ticks, self._tick_run = self._opened_after_run(), 0
+                self._open_ticks, self._tick_run = self._find_opened_after_run(), 0
                 self._spans_lines = self._spans_lines and self._open_ticks > 0
 
     def _forget_ticks(self) -> None:
         self._open_ticks = self._tick_run = 0
         self._spans_lines = False
 
-    def _opened_after_run(self) -> int:
+    def _find_opened_after_run(self) -> int:
         if self._tick_run == 0:
             return self._open_ticks
         if self._open_ticks == 0:

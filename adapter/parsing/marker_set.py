@@ -50,7 +50,7 @@ class MarkerSet:
         self._parent: MarkerSet | None = None
         self._searched = 0
 
-    def subset(self, *literals: str) -> MarkerSet:
+    def select_subset(self, *literals: str) -> MarkerSet:
         """Return a set of only ``literals``, which shares this set's pattern."""
         some = MarkerSet(*literals)
         some._parent, some.overlap, some.nests = self, self.overlap, self.nests
@@ -145,7 +145,7 @@ class MarkerSet:
     def _exact_pattern(self) -> re.Pattern[str]:
         """Pattern with one branch per anchor, which includes the characters that may surround it."""
         strong = starmap(_build_branch, self._group_by_anchor(self._strong).items())
-        weak = (_unless_followed(literal, self._find_anchor(literal), idle) for literal, idle in self.weak.items())
+        weak = (_build_anchor(literal, self._find_anchor(literal), idle) for literal, idle in self.weak.items())
         return re.compile("|".join([*strong, *weak]) or _NEVER)
 
     @cached_property
@@ -160,9 +160,9 @@ class MarkerSet:
         beginnings: dict[str, list[str]] = {}
         for text in sorted(begun):
             beginnings.setdefault(text[0], []).append(text[1:])
-        behind = {char: f"(?:{_neighbor_pattern(char, by_offset)})()" for char, by_offset in by_anchor.items()}
-        behind |= {first: rf"(?:{_any_beginning(rests)})?\Z" for first, rests in beginnings.items()}
-        branches = [re.escape(one) + rest for char, rest in behind.items() for one in _spellings(char)]
+        behind = {char: f"(?:{_build_neighbor_pattern(char, by_offset)})()" for char, by_offset in by_anchor.items()}
+        behind |= {first: rf"(?:{_build_beginnings(rests)})?\Z" for first, rests in beginnings.items()}
+        branches = [re.escape(one) + rest for char, rest in behind.items() for one in _list_spellings(char)]
         return re.compile("|".join(branches) or _NEVER)
 
     def find_plain_end(self, text: str) -> int:
@@ -294,48 +294,50 @@ def _build_branch(char: str, by_offset: Mapping[int, list[str]]) -> str:
         for literal in literals:
             before = literal[: offset + 1] if offset else ""
             rests.setdefault(before, []).append(literal[offset + 1 : offset + 1 + _AFTER_ANCHOR])
-    branches = [f"(?<={_any_case(before)}){_rest_pattern(after)}" for before, after in rests.items() if before]
-    branches += [_rest_pattern(rests[""])] if "" in rests else []
-    return f"{_any_case(char)}(?:{'|'.join(branches)})"
+    branches = [
+        f"(?<={_build_any_case(before)}){_build_rest_pattern(after)}" for before, after in rests.items() if before
+    ]
+    branches += [_build_rest_pattern(rests[""])] if "" in rests else []
+    return f"{_build_any_case(char)}(?:{'|'.join(branches)})"
 
 
-def _neighbor_pattern(char: str, by_offset: Mapping[int, list[str]]) -> str:
+def _build_neighbor_pattern(char: str, by_offset: Mapping[int, list[str]]) -> str:
     """Return a pattern to match right after ``char``. It requires a neighbor that ``char`` has in some marker."""
     after = {literal[1:2] for literal in by_offset.get(0, [])}
     before = {literal[offset - 1] for offset, literals in by_offset.items() for literal in literals if offset}
-    sides = [f"(?<={_one_of(before)}{_any_case(char)})"] if before else []
-    return "|".join(sides + ([_next_pattern(after)] if after else []))
+    sides = [f"(?<={_build_class(before)}{_build_any_case(char)})"] if before else []
+    return "|".join(sides + ([_build_next_pattern(after)] if after else []))
 
 
-def _one_of(characters: Iterable[str]) -> str:
+def _build_class(characters: Iterable[str]) -> str:
     """Return a pattern for one of ``characters``, in any letter case."""
-    return f"[{re.escape(''.join(spelling for char in sorted(characters) for spelling in _spellings(char)))}]"
+    return f"[{re.escape(''.join(spelling for char in sorted(characters) for spelling in _list_spellings(char)))}]"
 
 
-def _spellings(char: str) -> Iterable[str]:
+def _list_spellings(char: str) -> Iterable[str]:
     """Return ``char`` in lower and upper case, without duplicates."""
     return dict.fromkeys((char, char.upper() if len(char.upper()) == 1 else char))
 
 
 def _join_firsts(literals: Iterable[str]) -> str:
-    return "".join({spelling for literal in literals for spelling in _spellings(literal[0])})
+    return "".join({spelling for literal in literals for spelling in _list_spellings(literal[0])})
 
 
-def _any_beginning(literals: Iterable[str]) -> str:
+def _build_beginnings(literals: Iterable[str]) -> str:
     """Return a pattern for every prefix of every literal."""
     rests: dict[str, list[str]] = {}
     for literal in filter(None, literals):
         rests.setdefault(literal[0], []).append(literal[1:])
-    return "|".join(f"{_any_case(first)}(?:{_any_beginning(rest)})?" for first, rest in rests.items())
+    return "|".join(f"{_build_any_case(first)}(?:{_build_beginnings(rest)})?" for first, rest in rests.items())
 
 
-def _unless_followed(literal: str, offset: int, idle: str) -> str:
+def _build_anchor(literal: str, offset: int, idle: str) -> str:
     """Return a pattern for the anchor of ``literal``, at ``offset``, unless ``idle`` matches the text after it."""
     before, char, after = map(re.escape, (literal[:offset], literal[offset], literal[offset + 1 :]))
     return f"{char}{f'(?<={before}{char})' if offset else ''}(?={after}(?!{idle}))"
 
 
-def alternatives(literals: Iterable[str], *, exact: bool = False) -> str:
+def build_alternatives(literals: Iterable[str], *, exact: bool = False) -> str:
     """Return a pattern for the longest matching literal, in any letter case unless ``exact``.
 
     The pattern is a tree in which each branch begins with a literal or a character set, because `re` chooses between
@@ -345,12 +347,12 @@ def alternatives(literals: Iterable[str], *, exact: bool = False) -> str:
     for literal in dict.fromkeys(literals):
         branches.setdefault(literal[:1], []).append(literal[1:])
     is_optional = branches.pop("", None) is not None
-    to_pattern = re.escape if exact else _any_case
-    pattern = "|".join(to_pattern(first) + _rest_pattern(rests, exact=exact) for first, rests in branches.items())
+    to_pattern = re.escape if exact else _build_any_case
+    pattern = "|".join(to_pattern(first) + _build_rest_pattern(rests, exact=exact) for first, rests in branches.items())
     return f"(?:{pattern})?" if is_optional else pattern
 
 
-def first_two(literals: Iterable[str]) -> str:
+def build_first_two(literals: Iterable[str]) -> str:
     """Return a pattern for the first two characters of each literal, in any letter case.
 
     The end of the text may replace the second character.
@@ -358,25 +360,25 @@ def first_two(literals: Iterable[str]) -> str:
     seconds: dict[str, set[str]] = {}
     for literal in literals:
         seconds.setdefault(literal[0], set()).add(literal[1:2])
-    return "|".join(_any_case(first) + _next_pattern(some) for first, some in seconds.items())
+    return "|".join(_build_any_case(first) + _build_next_pattern(some) for first, some in seconds.items())
 
 
-def _next_pattern(characters: set[str]) -> str:
+def _build_next_pattern(characters: set[str]) -> str:
     """Return a pattern for one of ``characters`` or the end of the text; "" if an item of ``characters`` is empty."""
-    return "" if "" in characters else rf"(?:{_one_of(characters)}|\Z)"
+    return "" if "" in characters else rf"(?:{_build_class(characters)}|\Z)"
 
 
-def _rest_pattern(rests: list[str], *, exact: bool = False) -> str:
+def _build_rest_pattern(rests: list[str], *, exact: bool = False) -> str:
     if len(rests) > 1:
-        return f"(?:{alternatives(rests, exact=exact)})"
-    return re.escape(rests[0]) if exact else _any_case(rests[0])
+        return f"(?:{build_alternatives(rests, exact=exact)})"
+    return re.escape(rests[0]) if exact else _build_any_case(rests[0])
 
 
-def _any_case(text: str) -> str:
+def _build_any_case(text: str) -> str:
     return "".join(f"[{char}{char.upper()}]" if "a" <= char <= "z" else re.escape(char) for char in text)
 
 
 @lru_cache(maxsize=512)
-def markers_for(*literals: str) -> MarkerSet:
+def get_marker_set(*literals: str) -> MarkerSet:
     """Return a cached `MarkerSet`, because building a set costs more than parsing a short text."""
     return MarkerSet(*literals)

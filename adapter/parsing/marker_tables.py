@@ -21,7 +21,7 @@ from adapter.parsing.format import (
     try_readers,
 )
 from adapter.parsing.markdown_context import FENCE, FENCE_KIND
-from adapter.parsing.marker_set import MarkerSet, WeakMarkerSet, first_two, markers_for
+from adapter.parsing.marker_set import MarkerSet, WeakMarkerSet, build_first_two, get_marker_set
 from adapter.parsing.stream_buffer import SPACE, Reader
 from adapter.parsing.wrapper_tags import TAG_START, announces_calls, build_idle_pattern, is_tag
 
@@ -74,7 +74,7 @@ class MarkerTables(NamedTuple):
 
 
 @lru_cache(maxsize=128)
-def reasoning_markers(formats: tuple[Format, ...]) -> Mapping[str, str]:
+def map_reasoning_markers(formats: tuple[Format, ...]) -> Mapping[str, str]:
     """Map the opening markers of reasoning in these formats to the closing markers."""
     own = {opening.lower(): closing.lower() for entry in formats for opening, closing in entry.reasoning.items()}
     return REASONING | own
@@ -95,8 +95,8 @@ def build_marker_tables(
     return plain._replace(
         openers=openers,
         text_markers=text_markers,
-        reasoning_markers=text_markers.subset(*plain.reasoning_markers.literals, *openers),
-        opening_markers=text_markers.subset(*openers),
+        reasoning_markers=text_markers.select_subset(*plain.reasoning_markers.literals, *openers),
+        opening_markers=text_markers.select_subset(*openers),
     )
 
 
@@ -125,13 +125,19 @@ def _collect_openers(formats: tuple[Format, ...], names: tuple[str, ...]) -> dic
 @lru_cache(maxsize=128)
 def _build_tables(formats: tuple[Format, ...], fallback: tuple[Format, ...]) -> MarkerTables:
     openers = _collect_all_openers(formats, fallback, ())
-    stray_closers = _lowercase(marker for entry in formats for marker in entry.stray_closers)
-    fallback_closers = _lowercase(marker for entry in fallback for marker in entry.stray_closers) - stray_closers
-    channels = _lowercase(marker for entry in formats for marker in entry.channel_markers)
-    end_tokens = channels | _lowercase((*END_OF_TURN, *(marker for entry in formats for marker in entry.end_tokens)))
-    other_role_markers = _lowercase((*NEXT_TURN, *(marker for entry in formats for marker in entry.other_role_markers)))
-    result_markers = _lowercase((*INVENTED_RESULT, *(marker for entry in formats for marker in entry.result_markers)))
-    reasoning = reasoning_markers(formats)
+    stray_closers = _lower_markers(marker for entry in formats for marker in entry.stray_closers)
+    fallback_closers = _lower_markers(marker for entry in fallback for marker in entry.stray_closers) - stray_closers
+    channels = _lower_markers(marker for entry in formats for marker in entry.channel_markers)
+    end_tokens = channels | _lower_markers(
+        (*END_OF_TURN, *(marker for entry in formats for marker in entry.end_tokens))
+    )
+    other_role_markers = _lower_markers(
+        (*NEXT_TURN, *(marker for entry in formats for marker in entry.other_role_markers))
+    )
+    result_markers = _lower_markers(
+        (*INVENTED_RESULT, *(marker for entry in formats for marker in entry.result_markers))
+    )
+    reasoning = map_reasoning_markers(formats)
     answer_tags = {
         opening.lower(): closing.lower() for entry in formats for opening, closing in entry.answer_tags.items()
     }
@@ -157,9 +163,9 @@ def _build_tables(formats: tuple[Format, ...], fallback: tuple[Format, ...]) -> 
         other_role_markers=other_role_markers,
         result_markers=result_markers,
         text_markers=text_markers,
-        reasoning_ends=markers_for(*reasoning.values(), *channels),
-        reasoning_markers=text_markers.subset(*openers, *reasoning.values(), *channels),
-        opening_markers=text_markers.subset(*openers),
+        reasoning_ends=get_marker_set(*reasoning.values(), *channels),
+        reasoning_markers=text_markers.select_subset(*openers, *reasoning.values(), *channels),
+        opening_markers=text_markers.select_subset(*openers),
         closing_tags={marker: f"</{marker[1:]}" for marker in openers if is_tag(marker)},
         opener_in=_find_opener_in(formats, fallback),
     )
@@ -178,7 +184,7 @@ def _build_weak_patterns(openers: Iterable[str], names: Iterable[str]) -> dict[s
     keys = "|".join(map(re.escape, sorted({*CALL_KEYS, *names})))
     idle_object = rf"[{SPACE}]*(?:[^{SPACE}{{\[\"'“]|\"(?!(?:{keys})\")[^\"]{{0,63}}\")"
     idle_list = rf"[{SPACE}]*[^{SPACE}{{\[\"'“\w]"
-    call = rf"{first_two(openers)}|\{{(?!{idle_object})|\[(?!{idle_list})|\Z"
+    call = rf"{build_first_two(openers)}|\{{(?!{idle_object})|\[(?!{idle_list})|\Z"
     return {
         FENCE: rf"(?!(?i:{'|'.join(CALL_FENCES)})\n[{SPACE}]*(?:{call}))[\w+#.-]{{0,{FENCE_KIND}}}\n",
         "\n{": idle_object,
@@ -187,7 +193,7 @@ def _build_weak_patterns(openers: Iterable[str], names: Iterable[str]) -> dict[s
     }
 
 
-def _lowercase(markers: Iterable[str]) -> frozenset[str]:
+def _lower_markers(markers: Iterable[str]) -> frozenset[str]:
     return frozenset(marker.lower() for marker in markers)
 
 
@@ -224,4 +230,4 @@ _bare_json = UntaggedJson("arguments", after_marker=False)
 def _read_loose_json(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse JSON calls that lack their format's markers."""
     result = yield from _bare_json(source, span)
-    return result.adding("no-markers")
+    return result.with_repairs("no-markers")

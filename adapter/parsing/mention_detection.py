@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from adapter.parsing.format import BodyResult
-from adapter.parsing.marker_set import markers_for
+from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.marker_tables import MarkerTables
 from adapter.parsing.parse_state import ParseState
 from adapter.parsing.stream_buffer import Reader, StreamBuffer
@@ -55,7 +55,7 @@ def take_mentioned_closers(
     """
     if not tools or not result.calls or any(tools.match(call.name) for call in result.calls):
         return None
-    closers = markers_for(*tables.stray_closers, *tables.fallback_closers)
+    closers = get_marker_set(*tables.stray_closers, *tables.fallback_closers)
     taken, ahead = "", list[str]()
     while (following := (yield from source.skip_space(ahead))) and (yield from source.take_marker(closers, ahead)):
         taken = "".join(ahead)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from adapter.core.events import MarkupDelta
 from adapter.parsing.event_buffer import EventBuffer
 from adapter.parsing.format import OpaqueSection
-from adapter.parsing.marker_set import MarkerSet, markers_for
+from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.parse_state import CONTENT
 from adapter.parsing.stream_buffer import Reader, StreamBuffer
 
@@ -13,7 +13,7 @@ from adapter.parsing.stream_buffer import Reader, StreamBuffer
 def read_opaque_section(section: OpaqueSection, source: StreamBuffer, output: EventBuffer) -> Reader[None]:
     """Take the text up to the section's end, as the kind of text that its header declares."""
     state = output.state
-    markers = markers_for(*section.ends, *section.starts, *section.glued_starts, *section.closes)
+    markers = get_marker_set(*section.ends, *section.starts, *section.glued_starts, *section.closes)
     add = output.add_reasoning if section.is_reasoning else output.add_text
     if section.is_reasoning:
         yield from source.skip_space(state.space)
@@ -44,13 +44,13 @@ def read_opaque_section(section: OpaqueSection, source: StreamBuffer, output: Ev
 
 def _ends(section: OpaqueSection, source: StreamBuffer) -> Reader[bool]:
     """Return whether the text that follows may come after the section's end. Takes nothing."""
-    char, following = yield from source.peek_after_space(markers_for(*section.ends, *section.before))
+    char, following = yield from source.peek_after_space(get_marker_set(*section.ends, *section.before))
     return bool(following) or not char
 
 
 def read_echoed_result(closing: str, openers: MarkerSet, source: StreamBuffer, output: EventBuffer) -> Reader[None]:
     """Take an echoed tool result as text, up to ``closing`` at the beginning of a line."""
-    markers = markers_for(closing, *openers.literals)
+    markers = get_marker_set(closing, *openers.literals)
     while True:
         plain, marker = source.scan(markers)
         output.add_text(plain)
@@ -61,7 +61,7 @@ def read_echoed_result(closing: str, openers: MarkerSet, source: StreamBuffer, o
                 return
             output.add_text(marker)
         elif marker:
-            output.reject("echoed-result", *source.last_span(len(marker)))
+            output.reject("echoed-result", *source.find_last_span(len(marker)))
             output.add_text(marker)
         elif source.final:
             return
@@ -76,7 +76,7 @@ def discard_rest(openers: MarkerSet, source: StreamBuffer, output: EventBuffer) 
         if plain or marker:
             output.events.append(MarkupDelta(plain + marker))
         if marker:
-            output.reject("later-turn", *source.last_span(len(marker)))
+            output.reject("later-turn", *source.find_last_span(len(marker)))
         elif source.final:
             return
         else:

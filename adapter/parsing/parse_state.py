@@ -79,5 +79,5 @@ class ParseState:
         """Leave reasoning or a section. If a call preceded it, `last` still records the call."""
         self.last, self.line = (CALL if self.last is CALL else REASONING), MarkdownContext()
 
-    def after_call(self) -> None:
+    def enter_after_call(self) -> None:
         self.has_calls, self.last, self.line, self.is_quoting = True, CALL, MarkdownContext(), False

@@ -10,7 +10,7 @@ from adapter.core.events import Event
 from adapter.core.turn import Turn
 from adapter.parsing.format import Format
 from adapter.parsing.formats import FORMATS, get_format
-from adapter.parsing.marker_tables import reasoning_markers
+from adapter.parsing.marker_tables import map_reasoning_markers
 from adapter.parsing.parse_policy import SAFE, ParsePolicy, get_policy
 from adapter.parsing.segmenter import Segmenter
 from adapter.parsing.unread_calls import find_unread_calls
@@ -126,4 +126,6 @@ def _starts_in_reasoning(generation_prompt: str | None, formats: tuple[Format, .
     if generation_prompt is None:
         return len(formats) == 1 and formats[0].starts_in_reasoning
     prompt = generation_prompt.lower()
-    return any(prompt.rfind(opening) > prompt.rfind(closing) for opening, closing in reasoning_markers(formats).items())
+    return any(
+        prompt.rfind(opening) > prompt.rfind(closing) for opening, closing in map_reasoning_markers(formats).items()
+    )

@@ -23,7 +23,7 @@ from adapter.parsing.echoed_header import skip_echoed_header
 from adapter.parsing.event_buffer import EventBuffer
 from adapter.parsing.format import TEXT, BodyReader, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.markdown_context import FENCE
-from adapter.parsing.marker_set import markers_for
+from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.marker_tables import INVENTED_RESULT, LINE_STARTS, build_marker_tables
 from adapter.parsing.mention_detection import begins_block, is_mere_mention, is_stray_closer, take_mentioned_closers
 from adapter.parsing.opaque_sections import discard_rest, read_echoed_result, read_opaque_section
@@ -198,7 +198,7 @@ class Segmenter:
                 elif reason == "quotation":
                     state.line.advance_past_quotation()
                 state.is_quoting = True
-                output.reject(reason, *self._source.last_span(len(marker)))
+                output.reject(reason, *self._source.find_last_span(len(marker)))
             output.add_text(marker)
         elif kind in openers:
             yield from self._read_call(openers[kind], marker)
@@ -208,7 +208,7 @@ class Segmenter:
     def _find_quote_reason(self, kind: str) -> str:
         """Return the reason why a marker here is only quoted: a key of `REJECTION_REASONS`, or ""."""
         line = self._state.line
-        reason = line.quoted_after("\n") if kind[0] == "\n" else line.quote_reason
+        reason = line.find_quote_reason_after("\n") if kind[0] == "\n" else line.quote_reason
         return "" if reason == "quotation" and kind not in self._tables.openers else reason
 
     def _handle_part(self, kind: str, marker: str) -> Reader[None]:
@@ -258,7 +258,7 @@ class Segmenter:
     def _read_unopened_reasoning(self) -> Reader[None]:
         """Parse text that begins in reasoning, or with the marker that opens reasoning."""
         yield from self._source.skip_space(self._state.space)
-        repeated = yield from self._source.take_marker(markers_for(*self._tables.reasoning))
+        repeated = yield from self._source.take_marker(get_marker_set(*self._tables.reasoning))
         if repeated:
             self._output.add_markup(repeated)
             self._assumes_reasoning = False
@@ -268,7 +268,7 @@ class Segmenter:
         state, output, openers = self._state, self._output, self._tables.openers
         state.enter_reasoning()
         yield from self._source.skip_space(state.space)
-        while repeated := (yield from self._source.take_marker(markers_for(*self._tables.reasoning))):
+        while repeated := (yield from self._source.take_marker(get_marker_set(*self._tables.reasoning))):
             output.add_markup(repeated)  # doubled opening marker
             yield from self._source.skip_space(state.space)
         output.flush_whitespace(as_text=False)
@@ -283,7 +283,7 @@ class Segmenter:
                 break
             output.add_reasoning(marker)
             if marker:
-                self._output.reject("reasoning", *self._source.last_span(len(marker)))
+                self._output.reject("reasoning", *self._source.find_last_span(len(marker)))
             elif self._source.final:
                 output.end_unclosed_reasoning(is_assumed=self._assumes_reasoning and not self._source.was_cut)
                 break
@@ -341,7 +341,7 @@ class Segmenter:
                 return
             if is_known:
                 self._state.is_quoting |= not self._source.at_line_start
-                self._output.reject(reason, *self._source.last_span(len(raw)))
+                self._output.reject(reason, *self._source.find_last_span(len(raw)))
             self._output.add_text(raw)
             return
         self._output.commit_held()

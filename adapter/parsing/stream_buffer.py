@@ -82,11 +82,11 @@ class StreamBuffer:
         """Number of characters received since the text began."""
         return self._before + len(self.text)
 
-    def last_span(self, length: int) -> tuple[int, int]:
+    def find_last_span(self, length: int) -> tuple[int, int]:
         """Return the offsets of the beginning and the end of the last ``length`` characters taken."""
         return self.offset - length, self.offset
 
-    def since(self, offset: int) -> str:
+    def get_since(self, offset: int) -> str:
         """Return the text from ``offset`` on. The buffer must still contain the text at ``offset``."""
         return self.text[max(0, offset - self._before) :]
 
@@ -109,7 +109,7 @@ class StreamBuffer:
             self.text = text + self.text[self.position :]
             self.position = 0
 
-    def rest(self) -> str:
+    def take_rest(self) -> str:
         """Take all buffered text and return it."""
         rest = self.text[self.position :]
         self.position = len(self.text)
@@ -271,7 +271,7 @@ class StreamBuffer:
         rest = self.text[self.position :]
         is_cut = self.final and rest != "" and literal.startswith(rest.lower())
         if is_cut:
-            span.append(self.rest())
+            span.append(self.take_rest())
         return is_cut
 
     def take_cut_tags(self, limit: int, span: list[str]) -> bool:
@@ -282,7 +282,7 @@ class StreamBuffer:
         """
         rest = self.text[self.position : self.position + limit + 1]
         is_cut = self.was_cut and rest.startswith("<") and len(rest) <= limit
-        span.append(self.rest() if is_cut else "")
+        span.append(self.take_rest() if is_cut else "")
         return is_cut
 
     def take_until(self, stop: str, limit: int, span: list[str]) -> Reader[str | None]:

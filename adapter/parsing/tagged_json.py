@@ -28,7 +28,7 @@ from adapter.parsing.json_scanner import (
     scan_json_value,
     skip_string,
 )
-from adapter.parsing.marker_set import markers_for
+from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import Reader, StreamBuffer
 from adapter.tools.tool import ToolSet
 
@@ -76,10 +76,10 @@ class TaggedJson:
     ) -> None:
         self.opening, self.closing, self.arguments_key, self.name = opening, closing, arguments_key, name
         self.may_list, self._reshape = may_list, reshape
-        self._ends = markers_for(opening, closing)
-        self._opens = markers_for(opening)
+        self._ends = get_marker_set(opening, closing)
+        self._opens = get_marker_set(opening)
         self._next_call = _compile_next_call(opening, closing)
-        self._tokens = markers_for(opening, closing, *QUOTES, *BRACKETS)
+        self._tokens = get_marker_set(opening, closing, *QUOTES, *BRACKETS)
         self._rubbish, self._may_be_rubbish = _compile_rubbish(closing)
 
     def __call__(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
@@ -118,7 +118,7 @@ class TaggedJson:
         if not source.close_at_first_marker:
             complete, marker = yield from self._take_values(source, span)
             if complete or marker:
-                values = span if marker else [*span[:start], self._without_cut_marker("".join(span[start:]))]
+                values = span if marker else [*span[:start], self._remove_cut_marker("".join(span[start:]))]
                 result = self._decode(values, start, complete or self._is_close(marker), source.tools)
                 if self._swallows_a_call(span, start, result):
                     source.push_back(marker)
@@ -208,7 +208,7 @@ class TaggedJson:
         text = "".join(span[start:])
         return self._opens.search(text, 0) is not None and self._next_call.search(text) is not None
 
-    def _without_cut_marker(self, text: str) -> str:
+    def _remove_cut_marker(self, text: str) -> str:
         """Remove an incomplete closing marker from the end of ``text``."""
         sizes = range(len(self.closing) - 1, 1, -1)
         cut = next((self.closing[:size] for size in sizes if text.endswith(self.closing[:size])), "")
@@ -225,13 +225,13 @@ class TaggedJson:
         if marker and not self._ends.match(marker, 0):
             span.append(marker)
             has_rubbish = marker.lower().endswith(self.closing.lower())
-            return result.adding("text-in-tag" if has_rubbish else "misspelt-close-tag")
+            return result.with_repairs("text-in-tag" if has_rubbish else "misspelt-close-tag")
         if marker:
             source.push_back(marker)
         elif source.was_cut and _CUT_TAG.fullmatch(source.text, source.position):
-            span.append(source.rest())
+            span.append(source.take_rest())
             return CUT
-        return result.adding("missing-close-tag")
+        return result.with_repairs("missing-close-tag")
 
     def _fall_back(self, source: BodySource, span: list[str], start: int) -> BodyResult:
         """End the body at the first marker at which it can be parsed, because no end was found by tracking quotes."""
@@ -280,7 +280,7 @@ class TaggedJson:
             values, fixes = decode_values(text, closed=closed)
         except FormatError as error:
             return BodyResult(error=self._explain(error), unfinished=isinstance(error, UnterminatedError))
-        return self._build_result(values, tools, sum(map(len, span[:start]))).adding(*fixes)
+        return self._build_result(values, tools, sum(map(len, span[:start]))).with_repairs(*fixes)
 
     def _decode_string(self, text: str) -> Value | None:
         """Return the JSON string that ``text`` consists of, if the body is only arguments; None otherwise."""
@@ -299,7 +299,7 @@ class TaggedJson:
             result = build_calls_from_json(values, self.arguments_key, tools, offset)
         except FormatError as error:
             return BodyResult(error=self._explain(error))
-        return result.adding("several-in-one-tag") if len(result.calls) > 1 and not self.may_list else result
+        return result.with_repairs("several-in-one-tag") if len(result.calls) > 1 and not self.may_list else result
 
     def _explain(self, error: FormatError) -> str:
         shape = f'{{"name": "TOOL", "{self.arguments_key}": {{...}}}}' if self.name is None else '{"ARGUMENT": ...}'
@@ -327,7 +327,7 @@ def require_json(read: BodyReader, closing: str = "") -> BodyReader:
             return CUT if source.at_line_start or (closing and source.was_cut) else TEXT
         if char in "{[":
             return (yield from read(source, span))
-        is_empty = closing and (yield from source.take_marker(markers_for(closing), span))
+        is_empty = closing and (yield from source.take_marker(get_marker_set(closing), span))
         return BodyResult() if is_empty else TEXT
 
     return read_json

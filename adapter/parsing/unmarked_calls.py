@@ -13,14 +13,14 @@ from adapter.parsing.call_progress import CallProgress
 from adapter.parsing.event_buffer import EventBuffer
 from adapter.parsing.format import TEXT, BodyReader, BodyResult
 from adapter.parsing.markdown_context import FENCE, FENCE_KIND
-from adapter.parsing.marker_set import markers_for
+from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.marker_tables import CALL_FENCES, MarkerTables
 from adapter.parsing.parse_policy import ParsePolicy
 from adapter.parsing.parse_state import NOTHING
 from adapter.parsing.stream_buffer import Reader, StreamBuffer
 
-_closing_fence = markers_for(FENCE)
-_closing_brackets = markers_for("}", "]")
+_closing_fence = get_marker_set(FENCE)
+_closing_brackets = get_marker_set("}", "]")
 
 ReadBody: TypeAlias = Callable[[BodyReader, list[str]], Reader[tuple[BodyResult, CallProgress]]]
 
@@ -74,10 +74,10 @@ class UnmarkedCallReader:
                 is_closed = yield from self._closes_fence(span)
         raw = "".join(span)
         if is_closed and result.calls:
-            self._hold(result.adding("code-fence"), raw, is_marked=False)
+            self._hold(result.with_repairs("code-fence"), raw, is_marked=False)
             return
         if marker or result.calls:
-            self._output.reject("code-fence", *self._source.last_span(len(raw)))
+            self._output.reject("code-fence", *self._source.find_last_span(len(raw)))
         self._output.add_text(raw)
         if len(span) > 1 and span[-1] == FENCE:
             self._state.line.end_quotation()
@@ -87,7 +87,7 @@ class UnmarkedCallReader:
         is_stray = False
         while result.calls and (yield from self._source.take_marker(_closing_brackets, span)):
             is_stray = True
-        return result.adding("extra-bracket") if is_stray else result
+        return result.with_repairs("extra-bracket") if is_stray else result
 
     def _find_fenced_reader(self, span: list[str]) -> Reader[tuple[str, BodyReader | None]]:
         """Return the opening marker at the beginning of a code fence, and the reader of the call after it. The marker
@@ -111,7 +111,7 @@ class UnmarkedCallReader:
             self._call_events.find_rejection(result, is_marked=is_marked, is_first=is_first) if result.calls else ""
         )
         if reason:
-            self._output.reject(reason, *self._source.last_span(len(raw)))
+            self._output.reject(reason, *self._source.find_last_span(len(raw)))
         if reason or not result.calls:
             self._output.add_text(raw)
             return

@@ -8,7 +8,7 @@ from adapter.parsing.bodies.announced_call import build_announced_opener
 from adapter.parsing.event_buffer import EventBuffer
 from adapter.parsing.fallback_readers import MAX_GIVEN_BACK
 from adapter.parsing.format import BodySource, CallOpener
-from adapter.parsing.marker_set import WeakMarkerSet, markers_for
+from adapter.parsing.marker_set import WeakMarkerSet, get_marker_set
 from adapter.parsing.marker_tables import MarkerTables
 from adapter.parsing.stream_buffer import SPACE, Reader
 from adapter.parsing.wrapper_tags import (
@@ -84,7 +84,7 @@ class WrappedCallReader:
         """Take closing tags of open wrappers. Return whether there are any."""
         has_closed = False
         while self._state.open_tags:
-            closing = markers_for(*(f"</{name}>" for name in sorted(self._state.open_tags)))
+            closing = get_marker_set(*(f"</{name}>" for name in sorted(self._state.open_tags)))
             _, marker = yield from self._source.peek_after_space(closing)
             if not marker:
                 break
@@ -125,5 +125,5 @@ class WrappedCallReader:
         """Parse the call that begins with ``<NAMESPACE:invoke``."""
         assert self._tables.opener_in is not None
         opener = self._tables.opener_in(namespace)
-        marker = yield from self._source.take_marker(markers_for(opener.marker))
+        marker = yield from self._source.take_marker(get_marker_set(opener.marker))
         yield from self._read_call(opener, marker)

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from adapter.parsing.marker_set import MarkerSet, WeakMarkerSet, first_two
+from adapter.parsing.marker_set import MarkerSet, WeakMarkerSet, build_first_two
 from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer
 
 TAG_START = "\n<"
@@ -37,7 +37,7 @@ MAX_DEPTH = 3
 
 def build_idle_pattern(openers: Iterable[str]) -> str:
     """Return a pattern of text after `TAG_START` that is not a tag before a call."""
-    call = rf"{first_two(openers)}|<[A-Za-z_]|\Z"
+    call = rf"{build_first_two(openers)}|<[A-Za-z_]|\Z"
     tag = rf"{_NAME}(?:\Z|>[{SPACE}]*+(?:{call}))|(?i:{_CALLS.pattern})[\w:.-]*+>"
     return rf"(?!\Z|{tag}|{_NAMESPACED})"
 

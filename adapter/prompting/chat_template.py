@@ -69,7 +69,7 @@ def render_chat_template(
     context = {
         **template.tokens,
         **(variables or {}),
-        "messages": [_message(message) for message in messages],
+        "messages": [_prepare_message(message) for message in messages],
         "tools": list(tools) if tools else None,
         "documents": None,
         "add_generation_prompt": add_generation_prompt,
@@ -93,7 +93,7 @@ def render_chat_template(
     return "".join(pieces)
 
 
-def _message(message: Mapping[str, Json]) -> dict[str, Json]:
+def _prepare_message(message: Mapping[str, Json]) -> dict[str, Json]:
     """Prepare a message as transformers does: drop null values, and store reasoning under both common keys."""
     fields = {key: value for key, value in message.items() if value is not None}
     reasoning = next((fields[key] for key in REASONING_KEYS if key in fields), None)
@@ -102,18 +102,18 @@ def _message(message: Mapping[str, Json]) -> dict[str, Json]:
 
 @lru_cache(maxsize=32)
 def _compile(source: str) -> Any:
-    return _environment().from_string(source)
+    return _create_environment().from_string(source)
 
 
 @lru_cache(maxsize=1)
-def _environment() -> ImmutableSandboxedEnvironment:
+def _create_environment() -> ImmutableSandboxedEnvironment:
     sandbox = ImmutableSandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols]
     )
     sandbox.filters["tojson"] = _to_json
     sandbox.globals.update(
         raise_exception=_raise,
-        strftime_now=_now,
+        strftime_now=_format_now,
         namespace=_PlainNamespace,
         dict=_PlainDict(),
         cycler=None,
@@ -175,14 +175,14 @@ def _raise(message: str) -> NoReturn:
     raise TemplateError(message)
 
 
-def _now(format: str) -> str:
+def _format_now(format: str) -> str:
     return datetime.now().strftime(format)
 
 
 # ------------------------------------------------------------------ as a program
 
 
-def answer(line: str) -> str:
+def answer_request(line: str) -> str:
     """Return the answer to one request. Both are lines of JSON; an answer has the key ``prompt`` or ``fault``.
 
     ``spent_s`` in the answer is the processor time that the process has used so far, in seconds.
@@ -219,7 +219,7 @@ def main() -> None:
             until_s = math.ceil(time.process_time() + float(sys.argv[2]))
             with suppress(ValueError):  # the user's limit is lower
                 resource.setrlimit(resource.RLIMIT_CPU, (until_s, resource.getrlimit(resource.RLIMIT_CPU)[1]))
-        print(answer(line), flush=True)
+        print(answer_request(line), flush=True)
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ from adapter.parsing.format import BodySource, Format
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.formats.tool_elements import is_distinctive_name
 from adapter.parsing.json_scanner import MAX_ATTEMPTS, scan_json_value
-from adapter.parsing.marker_set import alternatives, markers_for
+from adapter.parsing.marker_set import build_alternatives, get_marker_set
 from adapter.parsing.marker_tables import build_marker_tables
 from adapter.parsing.stream_buffer import SPACE, Reader, T
 from adapter.parsing.wrapper_tags import announces_calls
@@ -124,7 +124,7 @@ _BROKEN_FUNCTION = re.compile(
 )
 """Matches Qwen's tag of a function without its first bracket, up to its last one."""
 
-_TOKENS = markers_for('"', "'", "{", "[", "}", "]")
+_TOKENS = get_marker_set('"', "'", "{", "[", "}", "]")
 
 
 def escape_control_tokens(text: str, format: Format | None = None, tools: ToolSet = NO_TOOLS) -> str:
@@ -145,7 +145,7 @@ def escape_control_tokens(text: str, format: Format | None = None, tools: ToolSe
 
 
 def _escape(text: str, format: Format | None, tools: ToolSet) -> str:
-    closing = _closing_pattern(format) if format is not None else None
+    closing = _compile_closing_pattern(format) if format is not None else None
     positions = merge(
         _find_joints(text, tools),
         (match.end() for match in closing.finditer(text)) if closing is not None else (),
@@ -162,7 +162,7 @@ def _escape(text: str, format: Format | None, tools: ToolSet) -> str:
     return escaped.getvalue() + text[last:] if last else text
 
 
-def added_control_tokens(tokens: Iterable[str]) -> tuple[str, ...]:
+def select_added_control_tokens(tokens: Iterable[str]) -> tuple[str, ...]:
     """Select the tokens to pass to `with_control_tokens` from those that a server or model file lists.
 
     The result excludes tokens that can be ordinary text, and tokens that are already escaped in every format.
@@ -177,7 +177,7 @@ def added_control_tokens(tokens: Iterable[str]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=64)
 def with_control_tokens(format: Format, tokens: tuple[str, ...]) -> Format:
-    """Return a variant of ``format`` in which a model's `added_control_tokens` are escaped as well."""
+    """Return a variant of ``format`` in which a model's `select_added_control_tokens` are escaped as well."""
     return replace(format, control_tokens=tokens) if tokens else format
 
 
@@ -221,14 +221,14 @@ _LONGEST_JOINT = max(map(len, _WORDS)) + 1
 
 
 @cache
-def _common_pattern() -> re.Pattern[str]:
+def _compile_common_pattern() -> re.Pattern[str]:
     """Return a pattern that matches the text before each mark, for all formats and tools."""
-    spoken, exact = _literals()
+    spoken, exact = _list_literals()
     rules = {joint: [MARK] for joint in (*_BRACKETS, *_WORDS)}
     for joint, shapes in _SHAPES.items():
         rules[joint] += [f"(?i:{shape})" for shape in shapes]
     for joint in "<[]":
-        in_any_case = alternatives(sorted(literal[1:] for literal in spoken if literal.startswith(joint)))
+        in_any_case = build_alternatives(sorted(literal[1:] for literal in spoken if literal.startswith(joint)))
         as_written = [re.escape(literal[1:]) for literal in sorted(exact) if literal.startswith(joint)]
         rules[joint] += [in_any_case, *as_written] if in_any_case else as_written
     joints = (f"(?i:{re.escape(joint)})(?={'|'.join(rests)})" for joint, rests in rules.items())
@@ -236,18 +236,20 @@ def _common_pattern() -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=64)
-def _closing_pattern(format: Format) -> re.Pattern[str] | None:
+def _compile_closing_pattern(format: Format) -> re.Pattern[str] | None:
     """Return a pattern that matches the format's own control tokens and the closing marker of its results."""
     envelope = format.encode_result("tool", "\0", "call")
-    closers = {closer.lower() for closer in _CLOSERS.findall(envelope.partition("\0")[2])} - _literals()[0]
-    closers |= {marker for marker in _own_markers(format) if marker[0] in _BRACKETS} - _literals()[0] - _ORDINARY
-    rules = [f"{re.escape(closer[0])}(?={alternatives([closer[1:]])})" for closer in sorted(closers)]
+    closers = {closer.lower() for closer in _CLOSERS.findall(envelope.partition("\0")[2])} - _list_literals()[0]
+    closers |= (
+        {marker for marker in _find_own_markers(format) if marker[0] in _BRACKETS} - _list_literals()[0] - _ORDINARY
+    )
+    rules = [f"{re.escape(closer[0])}(?={build_alternatives([closer[1:]])})" for closer in sorted(closers)]
     rules += ["(?i:observation)(?=:)"] if "observation:" in envelope.lower() else []
-    rules += _token_patterns(format.control_tokens)
+    rules += _list_token_patterns(format.control_tokens)
     return re.compile("|".join(rules), re.ASCII) if rules else None
 
 
-def _token_patterns(tokens: tuple[str, ...]) -> Iterator[str]:
+def _list_token_patterns(tokens: tuple[str, ...]) -> Iterator[str]:
     """Yield patterns that match the first bracket of each token if the rest of the token surrounds it."""
     rests: dict[str, list[str]] = {}
     for token in tokens:
@@ -256,11 +258,11 @@ def _token_patterns(tokens: tuple[str, ...]) -> Iterator[str]:
         rests.setdefault(token[: match.end()], []).append(token[match.end() :])
     for start, ends in rests.items():
         before = f"(?<={re.escape(start[:-1])})" if start[:-1] else ""
-        yield f"{before}{re.escape(start[-1])}(?={alternatives(ends, exact=True)})"
+        yield f"{before}{re.escape(start[-1])}(?={build_alternatives(ends, exact=True)})"
 
 
-def _own_markers(format: Format) -> set[str]:
-    """Return the markers of a derived format in lower case. `_literals` already includes those of all other formats."""
+def _find_own_markers(format: Format) -> set[str]:
+    """Return the markers of a derived format in lower case. `_list_literals` already includes those of all others."""
     if format.name in FORMATS:
         return set()
     markers = (*(opener.marker for opener in format.openers), *format.reasoning, *format.reasoning.values())
@@ -278,7 +280,7 @@ def _own_markers(format: Format) -> set[str]:
 
 def _find_joints(text: str, tools: ToolSet) -> Iterator[int]:
     """Yield the positions at which to insert marks: in common control tokens, and in tags that begin calls."""
-    pattern, names = _common_pattern(), tools.lower_names
+    pattern, names = _compile_common_pattern(), tools.lower_names
     for start in range(0, len(text), _CHUNK):
         end = start + _CHUNK
         for joint in _JOINT.finditer(text, start, end + _LONGEST_JOINT):
@@ -302,7 +304,7 @@ def _begins_call(tag: re.Match[str], tools: ToolSet) -> bool:
 
 
 @cache
-def _literals() -> tuple[frozenset[str], frozenset[str]]:
+def _list_literals() -> tuple[frozenset[str], frozenset[str]]:
     """Return the markers of all parsers, in lower case, and the control tokens of all tokenizers."""
     tables = build_marker_tables(FORMATS.all, ())
     spoken = {

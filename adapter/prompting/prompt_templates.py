@@ -25,7 +25,7 @@ def render_prompt_template(name: str, values: Mapping[str, object], own_folder: 
     of the same name. Raises UsageError if the template is missing or invalid.
     """
     try:
-        return _environment(own_folder).get_template(name).render(values)
+        return _create_environment(own_folder).get_template(name).render(values)
     except TemplateNotFound as error:
         raise UsageError(f"prompt template {error.name!r} not found in {own_folder or 'prompts/'}") from error
     except TemplateSyntaxError as error:
@@ -41,9 +41,9 @@ def check_folder(own_folder: str | None) -> None:
 
 
 @lru_cache(maxsize=8)
-def _environment(own_folder: str | None) -> Environment:
+def _create_environment(own_folder: str | None) -> Environment:
     """Return an environment that caches compiled templates, and reloads changed files."""
     check_folder(own_folder)
-    folders = (*([own_folder] if own_folder else []), package_data.data_folder("prompts"))
+    folders = (*([own_folder] if own_folder else []), package_data.find_data_folder("prompts"))
     loader = ChoiceLoader([FileSystemLoader(str(folder)) for folder in folders])
     return Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)

@@ -20,8 +20,8 @@ from adapter.dialects import Dialect, get_dialect
 from adapter.parsing.format import Format
 from adapter.parsing.formats import get_format
 from adapter.prompting.escaping import escape_control_tokens, map_strings
-from adapter.tools.coercion import schema_types, select_branch, type_name
-from adapter.tools.operations.capabilities import default_capabilities
+from adapter.tools.coercion import get_type_name, list_types, select_branch
+from adapter.tools.operations.capabilities import list_default_capabilities
 from adapter.tools.tool import Tool, ToolDefinitions, ToolSet
 
 Style = Literal["compact", "args", "full", "trained", "small", "bare", "native"]
@@ -53,7 +53,7 @@ def system_prompt(
     check_types("system_prompt", prompts=(prompts, *PATH, NONE), session=(session, str))
     if style not in get_args(Style):
         raise UsageError(f"unknown prompt style {style!r}; expected {', '.join(get_args(Style))}")
-    offered = ToolSet(default_tools(dialect) if tools is None else tools)
+    offered = ToolSet(load_default_tools(dialect) if tools is None else tools)
     if not offered:
         raise UsageError("a system prompt needs at least one tool")
     chosen = get_format(format)
@@ -74,9 +74,9 @@ def system_prompt(
     return render_prompt_template(f"{style}.md", values, prompts).strip() + "\n"
 
 
-def default_tools(dialect: str | Dialect) -> ToolSet:
+def load_default_tools(dialect: str | Dialect) -> ToolSet:
     """Return a dialect's tools in a workspace with the default host."""
-    present = default_capabilities()
+    present = list_default_capabilities()
     return ToolSet(
         tool
         for tool in get_dialect(dialect).tools.values()
@@ -84,7 +84,7 @@ def default_tools(dialect: str | Dialect) -> ToolSet:
     )
 
 
-def new_prompt_session() -> str:
+def create_prompt_session() -> str:
     """Return random letters for the parameter ``session`` of `system_prompt`."""
     import secrets
 
@@ -122,7 +122,7 @@ class ToolDescription:
     def signature(self) -> str:
         """The tool's signature: ``read_file_range(path, start_line = 1, end_line?: integer)``. Parameters without a
         type are strings."""
-        return _signature(self._tool)
+        return _format_signature(self._tool)
 
     @cached_property
     def arguments(self) -> str:
@@ -130,7 +130,7 @@ class ToolDescription:
 
         For example: ``{"path": "string", "start_line": "integer, default 1"}``.
         """
-        return json.dumps(_typed(self._tool.properties, self._tool.required), ensure_ascii=False)
+        return json.dumps(_build_typed(self._tool.properties, self._tool.required), ensure_ascii=False)
 
     @cached_property
     def parameters(self) -> tuple[ParameterDescription, ...]:
@@ -144,7 +144,7 @@ class ToolDescription:
     @cached_property
     def example(self) -> JsonObject:
         """The tool's example arguments, or placeholders such as ``<name>``."""
-        return _sample(self._tool) if self._tool.example is None else self._tool.example
+        return _build_sample(self._tool) if self._tool.example is None else self._tool.example
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,13 +167,13 @@ def _escape(tool: Tool, format: Format, tools: ToolSet) -> Tool:
     return replace(tool, description=escape(tool.description), parameters=parameters)
 
 
-def _sample(tool: Tool) -> JsonObject:
+def _build_sample(tool: Tool) -> JsonObject:
     """Return sample arguments for a tool without an example."""
     names = tool.required or tuple(tool.properties)[:1]
-    return {name: _sample_value(name, tool.properties.get(name, {})) for name in names}
+    return {name: _build_sample_value(name, tool.properties.get(name, {})) for name in names}
 
 
-def _sample_value(name: str, schema: Json) -> Json:
+def _build_sample_value(name: str, schema: Json) -> Json:
     if not isinstance(schema, dict):
         return f"<{name}>"
     if "default" in schema:
@@ -181,18 +181,18 @@ def _sample_value(name: str, schema: Json) -> Json:
     for key in ("examples", "enum"):
         if isinstance(schema.get(key), list) and schema[key]:
             return schema[key][0]
-    types = schema_types(schema)
+    types = list_types(schema)
     if "string" in types or not types:
         return f"<{name}>"
     if "array" in types:
-        return [_sample_value(name, select_branch(schema, "array").get("items"))]
+        return [_build_sample_value(name, select_branch(schema, "array").get("items"))]
     if "object" in types:
         return {}
     return True if "boolean" in types else 1
 
 
-def _signature(tool: Tool) -> str:
-    parameters = [_parameter(name, tool.properties, tool.required) for name in tool.properties]
+def _format_signature(tool: Tool) -> str:
+    parameters = [_format_parameter(name, tool.properties, tool.required) for name in tool.properties]
     return f"{tool.name}({', '.join(parameters)})"
 
 
@@ -200,50 +200,50 @@ def _describe_parameter(name: str, tool: Tool) -> ParameterDescription:
     schema = tool.properties[name]
     return ParameterDescription(
         name=name,
-        type=_type(schema),
+        type=_describe_type(schema),
         required=name in tool.required,
         description=str(schema.get("description", "")),
         default=json.dumps(schema["default"]) if schema.get("default") is not None else "",
     )
 
 
-def _parameter(name: str, properties: Mapping[str, Json], required: tuple[str, ...]) -> str:
+def _format_parameter(name: str, properties: Mapping[str, Json], required: tuple[str, ...]) -> str:
     schema = properties[name]
     default = schema.get("default")
     optional = name not in required and default is None
-    kind = _type(schema)
+    kind = _describe_type(schema)
     # Strings have no type here, because small models would copy `"path": "string"`. A default implies its type.
-    is_plain = kind == "string" or (default is not None and kind == type_name(default))
+    is_plain = kind == "string" or (default is not None and kind == get_type_name(default))
     text = name + ("?" if optional else "") + ("" if is_plain else f": {kind}")
     return text if default is None else f"{text} = {json.dumps(default, ensure_ascii=False)}"
 
 
-def _typed(properties: Mapping[str, Json], required: tuple[str, ...]) -> JsonObject:
+def _build_typed(properties: Mapping[str, Json], required: tuple[str, ...]) -> JsonObject:
     """Return the arguments with types instead of values, including those in lists and objects."""
-    return {name: _typed_value(schema, name in required) for name, schema in properties.items()}
+    return {name: _build_typed_value(schema, name in required) for name, schema in properties.items()}
 
 
-def _typed_value(schema: Mapping[str, Json], is_required: bool) -> Json:
-    types = schema_types(schema) - {"null"}
+def _build_typed_value(schema: Mapping[str, Json], is_required: bool) -> Json:
+    types = list_types(schema) - {"null"}
     items = schema.get("items") or {}
     if types == {"array"} and items:
-        return [_typed_value(items, True)]
+        return [_build_typed_value(items, True)]
     if types == {"object"} and schema.get("properties"):
-        return _typed(schema["properties"], tuple(schema.get("required") or ()))
-    kind = " or ".join(map(str, schema["enum"])) if "enum" in schema else _type(schema)
+        return _build_typed(schema["properties"], tuple(schema.get("required") or ()))
+    kind = " or ".join(map(str, schema["enum"])) if "enum" in schema else _describe_type(schema)
     if is_required:
         return kind
     default = schema.get("default")
     return f"{kind}, optional" if default is None else f"{kind}, default {json.dumps(default, ensure_ascii=False)}"
 
 
-def _type(schema: Mapping[str, Json]) -> str:
+def _describe_type(schema: Mapping[str, Json]) -> str:
     if "enum" in schema:
         return "|".join(json.dumps(value, ensure_ascii=False) for value in schema["enum"])
-    names = sorted(schema_types(schema) - {"null"}) or ["any"]
+    names = sorted(list_types(schema) - {"null"}) or ["any"]
     if names == ["array"]:
-        return f"[{_type(select_branch(schema, 'array').get('items') or {})}]"
+        return f"[{_describe_type(select_branch(schema, 'array').get('items') or {})}]"
     if names == ["object"] and (members := select_branch(schema, "object").get("properties")):
         required = tuple(select_branch(schema, "object").get("required") or ())
-        return "{" + ", ".join(_parameter(name, members, required) for name in members) + "}"
+        return "{" + ", ".join(_format_parameter(name, members, required) for name in members) + "}"
     return "|".join(names)

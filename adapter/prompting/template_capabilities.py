@@ -91,7 +91,7 @@ def probe_template() -> Trials:
     """Probe a template by rendering conversations. Yields each conversation, and receives the rendered prompt, or None
     if the template rejects the conversation. Returns the capabilities, or None if the template does not support tools
     and tool results."""
-    prompt = yield ProbeConversation([_user(_REQUEST)], TOOLS)
+    prompt = yield ProbeConversation([_build_user_message(_REQUEST)], TOOLS)
     if prompt is None or not _contains(prompt, _OTHER, _KEY, "zqdescription"):
         return None
     generation_prompt = prompt.rpartition(_REQUEST)[2] if _REQUEST in prompt else None
@@ -99,9 +99,9 @@ def probe_template() -> Trials:
     only_text = basis is None
     form = basis or TemplateCapabilities(empty_content="")
     reply: JsonObject = {"role": "assistant", "content": _TEXT}
-    answers = (reply, reply) if only_text else (_answer(form, _NAME), _answer(form, _NAME, _NAME))
-    one = [_user(_REQUEST), answers[0], _result(form, 0)]
-    two = [_user(_REQUEST), answers[1], _result(form, 0), _result(form, 1)]
+    answers = (reply, reply) if only_text else (_build_answer(form, _NAME), _build_answer(form, _NAME, _NAME))
+    one = [_build_user_message(_REQUEST), answers[0], _build_result(form, 0)]
+    two = [_build_user_message(_REQUEST), answers[1], _build_result(form, 0), _build_result(form, 1)]
     with_result = (yield ProbeConversation(one, TOOLS)) or ""
     if only_text and not _contains(with_result, _TEXT, _RESULTS[0]):
         return None
@@ -111,7 +111,11 @@ def probe_template() -> Trials:
         parallel_calls=_contains((yield ProbeConversation(two, TOOLS)), *values, *_RESULTS),
         as_text=only_text or (yield from _probe_text(one)),
         system=(yield from _probe_system()),
-        users=_contains((yield ProbeConversation([_user(_REQUEST), _user(_MORE)], TOOLS)), _REQUEST, _MORE),
+        users=_contains(
+            (yield ProbeConversation([_build_user_message(_REQUEST), _build_user_message(_MORE)], TOOLS)),
+            _REQUEST,
+            _MORE,
+        ),
         between=(yield from _probe_between(one)),
         only_text=only_text,
         closers=tuple(dict.fromkeys(_CLOSERS.findall(with_result.rpartition(_RESULTS[0])[2]))),
@@ -126,15 +130,19 @@ def _probe_calls() -> Generator[ProbeConversation, str | None, TemplateCapabilit
     """Return the first form in which the template renders both a call and its result, or None."""
     for ids, empty_content, arguments in product(("any", "nine"), (None, ""), ("object", "text")):
         form = TemplateCapabilities(arguments, empty_content, ids)  # type: ignore[arg-type]
-        result = _result(form, 0)
-        text = _after_request((yield ProbeConversation([_user(_REQUEST), _answer(form, _NAME), result], TOOLS)))
+        result = _build_result(form, 0)
+        text = _find_text_after_request(
+            (yield ProbeConversation([_build_user_message(_REQUEST), _build_answer(form, _NAME), result], TOOLS))
+        )
         if not _contains(text, _KEY, _VALUE, _RESULTS[0]) or _is_mangled(text or ""):
             continue
         if _contains(text, f"functions.{_NAME}:0"):
             return replace(form, ids="named")  # results refer to calls by ids of this format
-        if _contains(text, _id(form, 0)):  # Kimi K2 reads the name only from the id
+        if _contains(text, _build_id(form, 0)):  # Kimi K2 reads the name only from the id
             del result["name"]
-            nameless = _after_request((yield ProbeConversation([_user(_REQUEST), _answer(form, _NAME), result], TOOLS)))
+            nameless = _find_text_after_request(
+                (yield ProbeConversation([_build_user_message(_REQUEST), _build_answer(form, _NAME), result], TOOLS))
+            )
             if nameless is not None and _NAME not in nameless:
                 return replace(form, ids="named")
         if _contains(text, _NAME):
@@ -142,7 +150,7 @@ def _probe_calls() -> Generator[ProbeConversation, str | None, TemplateCapabilit
     return None
 
 
-def _after_request(prompt: str | None) -> str | None:
+def _find_text_after_request(prompt: str | None) -> str | None:
     """Return the text after the user's message, because the tools before the message contain the same keys."""
     return prompt.partition(_REQUEST)[2] if prompt and _REQUEST in prompt else prompt
 
@@ -163,17 +171,25 @@ def _probe_text(one: Sequence[JsonObject]) -> Generator[ProbeConversation, str |
 
 def _probe_system() -> Generator[ProbeConversation, str | None, System]:
     first: JsonObject = {"role": "system", "content": _SYSTEM}
-    if not _contains((yield ProbeConversation([first, _user(_REQUEST)], TOOLS)), _SYSTEM, _REQUEST):
+    if not _contains((yield ProbeConversation([first, _build_user_message(_REQUEST)], TOOLS)), _SYSTEM, _REQUEST):
         return "none"
     later: JsonObject = {"role": "system", "content": _LATER}
-    talk = [first, _user(_REQUEST), {"role": "assistant", "content": _REPLY}, later, _user(_MORE)]
+    talk = [
+        first,
+        _build_user_message(_REQUEST),
+        {"role": "assistant", "content": _REPLY},
+        later,
+        _build_user_message(_MORE),
+    ]
     return "anywhere" if _contains((yield ProbeConversation(talk, TOOLS)), _SYSTEM, _LATER, _MORE) else "first"
 
 
 def _probe_between(one: Sequence[JsonObject]) -> Generator[ProbeConversation, str | None, str | None]:
-    if _contains((yield ProbeConversation([*one, _user(_MORE)], TOOLS)), _MORE):
+    if _contains((yield ProbeConversation([*one, _build_user_message(_MORE)], TOOLS)), _MORE):
         return None
-    with_empty = yield ProbeConversation([*one, {"role": "assistant", "content": ""}, _user(_MORE)], TOOLS)
+    with_empty = yield ProbeConversation(
+        [*one, {"role": "assistant", "content": ""}, _build_user_message(_MORE)], TOOLS
+    )
     return "" if _contains(with_empty, _MORE) else "..."
 
 
@@ -181,25 +197,25 @@ def _contains(prompt: str | None, *words: str) -> bool:
     return prompt is not None and all(word in prompt for word in words)
 
 
-def _user(text: str) -> JsonObject:
+def _build_user_message(text: str) -> JsonObject:
     return {"role": "user", "content": text}
 
 
-def _id(traits: TemplateCapabilities, number: int) -> str:
+def _build_id(traits: TemplateCapabilities, number: int) -> str:
     return f"zqcalled{number}" if traits.ids == "nine" else f"zq_called_{number}"
 
 
-def _answer(traits: TemplateCapabilities, *names: str) -> JsonObject:
+def _build_answer(traits: TemplateCapabilities, *names: str) -> JsonObject:
     calls = []
     for number, name in enumerate(names):
         arguments: Json = {_KEY: f"{_VALUE}{number}"}
         function = {"name": name, "arguments": json.dumps(arguments) if traits.arguments == "text" else arguments}
-        calls.append({"id": _id(traits, number), "type": "function", "function": function})
+        calls.append({"id": _build_id(traits, number), "type": "function", "function": function})
     return {"role": "assistant", "content": traits.empty_content, "tool_calls": calls}
 
 
-def _result(traits: TemplateCapabilities, number: int) -> JsonObject:
-    return {"role": "tool", "tool_call_id": _id(traits, number), "name": _NAME, "content": _RESULTS[number]}
+def _build_result(traits: TemplateCapabilities, number: int) -> JsonObject:
+    return {"role": "tool", "tool_call_id": _build_id(traits, number), "name": _NAME, "content": _RESULTS[number]}
 
 
 _NINE = re.compile(r"[A-Za-z0-9]{9}")

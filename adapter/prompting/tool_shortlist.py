@@ -83,7 +83,7 @@ def shortlist_tools(tools: ToolSet, requests: Sequence[UserRequest], most: int) 
 
 def _find_matching(tools: ToolSet, request: str) -> list[str]:
     """Return the names of the tools that share a word with the request, best first."""
-    return [name for name, score in _ranking(tools).scores(request).items() if score > 0]
+    return [name for name, score in _ranking(tools).score_tools(request).items() if score > 0]
 
 
 _ranking = lru_cache(32)(ToolRanking)

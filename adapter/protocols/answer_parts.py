@@ -57,7 +57,7 @@ class AnswerParts:
             pass
         return answer
 
-    def text(self, kind: Kind) -> str:
+    def get_text(self, kind: Kind) -> str:
         """Return the text of all parts of a kind."""
         return "".join(part.text for part in self.parts if part.kind == kind)
 

@@ -20,7 +20,7 @@ _RANGE = {
 }
 
 
-def client_tool(tool: JsonObject) -> JsonObject | None:
+def define_client_tool(tool: JsonObject) -> JsonObject | None:
     """Return the full definition of a client-side tool, of which the request contains only the type and the name.
     Return None for other tools."""
     match = re.fullmatch(r"(bash|text_editor|memory)_(\d{8})", str(tool.get("type")))
@@ -31,14 +31,14 @@ def client_tool(tool: JsonObject) -> JsonObject | None:
     return {"name": tool.get("name") or kind, "description": description, "input_schema": parameters}
 
 
-def _bash(_: str) -> tuple[str, JsonObject]:
+def _define_bash(_: str) -> tuple[str, JsonObject]:
     command = {"type": "string", "description": "The command to run. Required unless the tool is being restarted."}
     restart = {"type": "boolean", "description": "Set to true to restart the tool."}
     properties = {"command": command, "restart": restart}
     return "Run commands in a bash shell that keeps its state.", {"type": "object", "properties": properties}
 
 
-def _text_editor(version: str) -> tuple[str, JsonObject]:
+def _define_text_editor(version: str) -> tuple[str, JsonObject]:
     is_old = version < "20250429"
     commands = ["view", "create", "str_replace", "insert", *(["undo_edit"] if is_old else [])]
     text_parameter = "new_str" if is_old else "insert_text"
@@ -58,13 +58,13 @@ def _text_editor(version: str) -> tuple[str, JsonObject]:
         "view_range": _RANGE,
     }
     properties[text_parameter] = {**_TEXT, "description": f"{_ALSO if is_old else ''}For insert: the text to insert."}
-    return "View, create and edit text files.", _commands(properties, "path")
+    return "View, create and edit text files.", _define_commands(properties, "path")
 
 
 _ALSO = "For str_replace: the replacement text. "
 
 
-def _memory(_: str) -> tuple[str, JsonObject]:
+def _define_memory(_: str) -> tuple[str, JsonObject]:
     properties: JsonObject = {
         "command": {"type": "string", "enum": ["view", "create", "str_replace", "insert", "delete", "rename"]},
         "path": {**_TEXT, "description": "A file or folder in /memories. Not used by rename."},
@@ -80,11 +80,13 @@ def _memory(_: str) -> tuple[str, JsonObject]:
         "old_path": {**_TEXT, "description": "For rename: the current path."},
         "new_path": {**_TEXT, "description": "For rename: the new path."},
     }
-    return "Keep notes in files in /memories, which remain available in later conversations.", _commands(properties)
+    return "Keep notes in files in /memories, which remain available in later conversations.", _define_commands(
+        properties
+    )
 
 
-def _commands(properties: JsonObject, *required: str) -> JsonObject:
+def _define_commands(properties: JsonObject, *required: str) -> JsonObject:
     return {"type": "object", "properties": properties, "required": ["command", *required]}
 
 
-_DEFINITIONS = {"bash": _bash, "text_editor": _text_editor, "memory": _memory}
+_DEFINITIONS = {"bash": _define_bash, "text_editor": _define_text_editor, "memory": _define_memory}

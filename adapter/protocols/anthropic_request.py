@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from adapter.core.events import Json, JsonObject
-from adapter.protocols.anthropic_client_tools import client_tool
-from adapter.protocols.anthropic_tool_search import available_tools, tool_change_note
-from adapter.protocols.document_parts import decode_document, document, unsupported_document
-from adapter.protocols.dropped_fields import dropped_fields, field_table, unknown_fields
+from adapter.protocols.anthropic_client_tools import define_client_tool
+from adapter.protocols.anthropic_tool_search import describe_tool_change, list_available_tools
+from adapter.protocols.document_parts import build_document, build_unsupported_document, decode_document
+from adapter.protocols.dropped_fields import build_field_table, list_dropped_fields, list_unknown_fields
 from adapter.protocols.guarded_exchange import EXTENSION
 from adapter.protocols.openai_errors import RequestError, require_type
 from adapter.protocols.reasoning_budget import BUDGET_FIELD
 
-FIELDS = field_table(
+FIELDS = build_field_table(
     {
         "passed": "model max_tokens temperature top_p top_k",
         "mapped": "messages system stop_sequences tools tool_choice thinking output_config output_format",
@@ -41,36 +41,38 @@ _BILLING = "x-anthropic-billing-header:"
 """Start of a line that Claude Code puts first. Its value changes, so that the server could not reuse its cache."""
 
 
-def as_openai(body: JsonObject, dropped: list[str] | None = None) -> JsonObject:
+def convert_to_openai(body: JsonObject, dropped: list[str] | None = None) -> JsonObject:
     """Return the chat completion request, and append the names of dropped fields to ``dropped``. Raises
     RequestError."""
     dropped = [] if dropped is None else dropped
-    dropped += unknown_fields(body, FIELDS)
+    dropped += list_unknown_fields(body, FIELDS)
     messages = require_type(list, body.get("messages"), "messages")
     request: JsonObject = {name: body[name] for name in (*_PASSED, "stream", EXTENSION) if name in body}
     reader = _ContentReader(dropped)
-    request["messages"] = [message for index, each in enumerate(messages) for message in reader.messages(each, index)]
+    request["messages"] = [
+        message for index, each in enumerate(messages) for message in reader.convert_message(each, index)
+    ]
     if body.get("system"):
-        request["messages"].insert(0, {"role": "system", "content": reader.text(body["system"])})
+        request["messages"].insert(0, {"role": "system", "content": reader.convert_system_text(body["system"])})
     if body.get("stop_sequences"):
         request["stop"] = body["stop_sequences"]
     if body.get("stream"):
         request["stream_options"] = {"include_usage": True}
-    if tools := _tools(available_tools(body.get("tools"), messages), dropped):
+    if tools := _convert_tools(list_available_tools(body.get("tools"), messages), dropped):
         request["tools"] = tools
-        request |= _choice(require_type(dict, body.get("tool_choice"), "tool_choice"))
-    request |= _thinking(require_type(dict, body.get("thinking"), "thinking"), dropped)
+        request |= _convert_choice(require_type(dict, body.get("tool_choice"), "tool_choice"))
+    request |= _convert_thinking(require_type(dict, body.get("thinking"), "thinking"), dropped)
     output = require_type(dict, body.get("output_config"), "output_config")
     effort = output.get("effort")
     request |= {"reasoning_effort": _EFFORTS.get(effort, effort)} if isinstance(effort, str) else {}
     return request | _format(output.get("format") or body.get("output_format"))
 
 
-def _tools(definitions: list[JsonObject], dropped: list[str]) -> list[JsonObject]:
+def _convert_tools(definitions: list[JsonObject], dropped: list[str]) -> list[JsonObject]:
     """Convert client-side tools, and drop tools that Anthropic's servers run (web search, code execution)."""
     tools = []
     for tool in definitions:
-        definition = tool if tool.get("type", "custom") == "custom" else client_tool(tool)
+        definition = tool if tool.get("type", "custom") == "custom" else define_client_tool(tool)
         if definition is None:
             dropped.append(f"tool {tool.get('type')}")
             continue
@@ -81,9 +83,9 @@ def _tools(definitions: list[JsonObject], dropped: list[str]) -> list[JsonObject
     return tools
 
 
-def _thinking(thinking: JsonObject, dropped: list[str]) -> JsonObject:
+def _convert_thinking(thinking: JsonObject, dropped: list[str]) -> JsonObject:
     """Convert Anthropic's thinking settings to the chat template's switch for thinking."""
-    dropped += [f"thinking.{name}" for name in dropped_fields(thinking, ("display",))]
+    dropped += [f"thinking.{name}" for name in list_dropped_fields(thinking, ("display",))]
     match thinking.get("type"):
         case "disabled" | "enabled" as mode:
             limit = {BUDGET_FIELD: thinking["budget_tokens"]} if thinking.get("budget_tokens") is not None else {}
@@ -98,7 +100,7 @@ def _format(format: Json) -> JsonObject:
     return {}
 
 
-def _choice(choice: Mapping[str, Json]) -> JsonObject:
+def _convert_choice(choice: Mapping[str, Json]) -> JsonObject:
     fields: JsonObject = {"parallel_tool_calls": False} if choice.get("disable_parallel_tool_use") else {}
     match choice.get("type"):
         case "any":
@@ -110,7 +112,7 @@ def _choice(choice: Mapping[str, Json]) -> JsonObject:
     return fields
 
 
-def _without_billing(text: str) -> str:
+def _remove_billing(text: str) -> str:
     return text.partition("\n")[2] if text.startswith(_BILLING) else text
 
 
@@ -120,7 +122,7 @@ class _ContentReader:
     def __init__(self, dropped: list[str]) -> None:
         self._dropped = dropped
 
-    def messages(self, message: Json, index: int) -> Iterator[JsonObject]:
+    def convert_message(self, message: Json, index: int) -> Iterator[JsonObject]:
         """Convert one message. Each tool result becomes a separate message before the user's text."""
         if not isinstance(message, dict) or not isinstance(message.get("content"), str | list):
             raise RequestError(f"a message must have a role and content, got {str(message)[:80]!r}", "messages")
@@ -132,7 +134,11 @@ class _ContentReader:
         blocks = [block for block in content if isinstance(block, dict)]
         for block in blocks:
             if block.get("type") == "tool_result":
-                yield {"role": "tool", "tool_call_id": block.get("tool_use_id"), "content": self._result(block, path)}
+                yield {
+                    "role": "tool",
+                    "tool_call_id": block.get("tool_use_id"),
+                    "content": self._convert_result(block, path),
+                }
         calls = [
             {
                 "id": block.get("id"),
@@ -142,27 +148,31 @@ class _ContentReader:
             for block in blocks
             if block.get("type") == "tool_use"
         ]
-        rest = [part for block in blocks for part in self._parts(block, path)]
+        rest = [part for block in blocks for part in self._convert_block(block, path)]
         if rest or calls:
             yield {"role": role, "content": rest, **({"tool_calls": calls} if calls else {})}
 
-    def text(self, content: Json) -> str:
+    def convert_system_text(self, content: Json) -> str:
         """Return the text of the system prompt, without the part that differs in each request."""
         if isinstance(content, str):
-            return _without_billing(content)
-        parts = [part for block in require_type(list, content, "system") for part in self._parts(block, "system")]
-        texts = [_without_billing(part["text"]) for part in parts if "text" in part]
+            return _remove_billing(content)
+        parts = [
+            part for block in require_type(list, content, "system") for part in self._convert_block(block, "system")
+        ]
+        texts = [_remove_billing(part["text"]) for part in parts if "text" in part]
         return "\n".join(text for text in texts if text)
 
-    def _result(self, block: JsonObject, path: str) -> Json:
+    def _convert_result(self, block: JsonObject, path: str) -> Json:
         failed = "Error: " if block.get("is_error") else ""
         result = block.get("content") or ""
         if isinstance(result, str):
             return failed + result
-        parts = [part for each in require_type(list, result, f"{path}.content") for part in self._parts(each, path)]
+        parts = [
+            part for each in require_type(list, result, f"{path}.content") for part in self._convert_block(each, path)
+        ]
         return [{"type": "text", "text": failed}, *parts] if failed else parts
 
-    def _parts(self, block: Json, path: str) -> list[JsonObject]:
+    def _convert_block(self, block: Json, path: str) -> list[JsonObject]:
         """Convert a block to message parts. Earlier thinking is not sent to the model again."""
         match block:
             case {"type": "text", "text": str(text)}:
@@ -172,30 +182,32 @@ class _ContentReader:
             case {"type": "image", "source": {"type": "url", "url": url}}:
                 return [{"type": "image_url", "image_url": {"url": url}}]
             case {"type": "image", "source": {"type": "file"}}:
-                raise unsupported_document("an uploaded image", path)
+                raise build_unsupported_document("an uploaded image", path)
             case {"type": "document", "source": dict(source)}:
-                return self._document(block, source, path)
+                return self._convert_document(block, source, path)
             case {"type": "search_result", "source": source, "title": title, "content": list(content)}:
-                parts = [part for each in content for part in self._parts(each, path)]
-                return [document("\n".join(part.get("text", "") for part in parts), str(title), f"Source: {source}")]
+                parts = [part for each in content for part in self._convert_block(each, path)]
+                return [
+                    build_document("\n".join(part.get("text", "") for part in parts), str(title), f"Source: {source}")
+                ]
             case {"type": "tool_use" | "tool_result" | "thinking" | "redacted_thinking"} | {"type": "text"}:
                 return []
             case {"type": str(kind)}:
-                if note := tool_change_note(block):
+                if note := describe_tool_change(block):
                     return [{"type": "text", "text": note}]
                 self._dropped.append(f"block {kind}")
         return []
 
-    def _document(self, block: JsonObject, source: JsonObject, path: str) -> list[JsonObject]:
+    def _convert_document(self, block: JsonObject, source: JsonObject, path: str) -> list[JsonObject]:
         title, context = str(block.get("title") or ""), str(block.get("context") or "")
         match source:
             case {"type": "text", "data": str(text)}:
-                return [document(text, title, context)]
+                return [build_document(text, title, context)]
             case {"type": "base64", "media_type": str(kind), "data": str(data)}:
-                return [document(decode_document(kind, data, title, path), title, context)]
+                return [build_document(decode_document(kind, data, title, path), title, context)]
             case {"type": "content", "content": str(text)}:
-                return [document(text, title, context)]
+                return [build_document(text, title, context)]
             case {"type": "content", "content": list(content)}:
-                parts = [part for each in content for part in self._parts(each, path)]
-                return [document("", title, context), *parts] if title or context else parts
-        raise unsupported_document("a document URL or an uploaded document", path)
+                parts = [part for each in content for part in self._convert_block(each, path)]
+                return [build_document("", title, context), *parts] if title or context else parts
+        raise build_unsupported_document("a document URL or an uploaded document", path)

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 from adapter.core.events import JsonObject
 from adapter.protocols.answer_parts import AnswerParts, Part, Step
-from adapter.protocols.openai_errors import error_text, is_error
+from adapter.protocols.openai_errors import get_error_text, is_error
 from adapter.protocols.sse import encode_event
 from adapter.protocols.tool_types import read_object
-from adapter.protocols.usage import cached_tokens
+from adapter.protocols.usage import count_cached_tokens
 
 STOP_REASONS = {"tool_calls": "tool_use", "length": "max_tokens", "content_filter": "refusal"}
 
@@ -37,43 +37,43 @@ class AnthropicWriter:
         self._model, self._id, self._prompt_tokens = model, message_id, prompt_tokens
         self._answer = AnswerParts()
         self._has_begun = False
-        self.ping = _event({"type": "ping"})
+        self.ping = _encode_event({"type": "ping"})
 
-    def answer(self, completion: JsonObject) -> JsonObject:
+    def build_answer(self, completion: JsonObject) -> JsonObject:
         """Convert a complete chat completion to a message."""
         answer = AnswerParts.from_completion(completion)
-        blocks = [_block(part, part.text) for part in answer.parts]
-        return self._message(blocks, _stop_reason(answer.finish_reason), answer.usage)
+        blocks = [_build_block(part, part.text) for part in answer.parts]
+        return self._build_message(blocks, _stop_reason(answer.finish_reason), answer.usage)
 
     def write(self, chunks: list[JsonObject]) -> bytes:
-        return b"".join(_event(event) for chunk in chunks for event in self._events(chunk))
+        return b"".join(_encode_event(event) for chunk in chunks for event in self._build_events(chunk))
 
-    def end(self) -> bytes:
-        closing = [*self._begin(), *map(_step_event, self._answer.close())]
+    def encode_end(self) -> bytes:
+        closing = [*self._begin(), *map(_build_step_event, self._answer.close())]
         delta = {"stop_reason": _stop_reason(self._answer.finish_reason), "stop_sequence": None}
         closing += [
-            {"type": "message_delta", "delta": delta, "usage": _usage(self._answer.usage)},
+            {"type": "message_delta", "delta": delta, "usage": _convert_usage(self._answer.usage)},
             {"type": "message_stop"},
         ]
-        return b"".join(map(_event, closing))
+        return b"".join(map(_encode_event, closing))
 
-    def _events(self, chunk: JsonObject) -> Iterator[JsonObject]:
+    def _build_events(self, chunk: JsonObject) -> Iterator[JsonObject]:
         if is_error(chunk):
-            yield as_error(chunk, 500)
+            yield to_error(chunk, 500)
             return
         progress = chunk.get("prompt_progress")  # llama.cpp reports the prompt's length before the answer begins
         if isinstance(progress, dict) and isinstance(progress.get("total"), int):
             self._prompt_tokens = progress["total"]
         yield from self._begin()
-        yield from map(_step_event, self._answer.feed(chunk))
+        yield from map(_build_step_event, self._answer.feed(chunk))
 
     def _begin(self) -> Iterator[JsonObject]:
         if not self._has_begun:
             self._has_begun = True
             usage = {"prompt_tokens": self._prompt_tokens}
-            yield {"type": "message_start", "message": self._message([], None, usage)}
+            yield {"type": "message_start", "message": self._build_message([], None, usage)}
 
-    def _message(self, blocks: list[JsonObject], stop_reason: str | None, usage: JsonObject) -> JsonObject:
+    def _build_message(self, blocks: list[JsonObject], stop_reason: str | None, usage: JsonObject) -> JsonObject:
         return {
             "id": self._id,
             "type": "message",
@@ -82,11 +82,11 @@ class AnthropicWriter:
             "content": blocks,
             "stop_reason": stop_reason,
             "stop_sequence": None,
-            "usage": _usage(usage),
+            "usage": _convert_usage(usage),
         }
 
 
-def _block(part: Part, text: str) -> JsonObject:
+def _build_block(part: Part, text: str) -> JsonObject:
     match part.kind:
         case "reasoning":
             return {"type": "thinking", "thinking": text, "signature": ""}
@@ -103,11 +103,11 @@ _DELTAS = {
 }
 
 
-def _step_event(step: Step) -> JsonObject:
+def _build_step_event(step: Step) -> JsonObject:
     action, part, text = step
     match action:
         case "open":
-            return {"type": "content_block_start", "index": part.index, "content_block": _block(part, "")}
+            return {"type": "content_block_start", "index": part.index, "content_block": _build_block(part, "")}
         case "add":
             kind, key = _DELTAS[part.kind]
             return {"type": "content_block_delta", "index": part.index, "delta": {"type": kind, key: text}}
@@ -115,14 +115,14 @@ def _step_event(step: Step) -> JsonObject:
             return {"type": "content_block_stop", "index": part.index}
 
 
-def as_error(error: JsonObject, status: int) -> JsonObject:
+def to_error(error: JsonObject, status: int) -> JsonObject:
     error_type = ERROR_TYPES.get(status, "api_error")
-    return {"type": "error", "error": {"type": error_type, "message": error_text(error)}}
+    return {"type": "error", "error": {"type": error_type, "message": get_error_text(error)}}
 
 
-def thread_error() -> JsonObject:
+def build_thread_error() -> JsonObject:
     """Return the error for a request that continues a thread. It makes the SDK send the whole conversation instead."""
-    error = as_error({"error": {"message": "threads are not supported: send the whole conversation"}}, 400)
+    error = to_error({"error": {"message": "threads are not supported: send the whole conversation"}}, 400)
     error["error"]["details"] = {"error_code": "thread_unsupported_request", "unsupported": ["thread"]}
     return error
 
@@ -131,9 +131,9 @@ def _stop_reason(finish_reason: str) -> str:
     return STOP_REASONS.get(finish_reason, "end_turn")
 
 
-def _usage(usage: JsonObject) -> JsonObject:
+def _convert_usage(usage: JsonObject) -> JsonObject:
     """Return the usage in Anthropic's format, in which ``input_tokens`` excludes cached tokens."""
-    cached = cached_tokens(usage)
+    cached = count_cached_tokens(usage)
     return {
         "input_tokens": usage.get("prompt_tokens", 0) - cached,
         "cache_creation_input_tokens": 0,
@@ -142,5 +142,5 @@ def _usage(usage: JsonObject) -> JsonObject:
     }
 
 
-def _event(event: JsonObject) -> bytes:
+def _encode_event(event: JsonObject) -> bytes:
     return f"event: {event['type']}\n".encode() + encode_event(event)

@@ -11,19 +11,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from adapter.core.events import Json, JsonObject
-from adapter.protocols.openai_errors import objects_in
+from adapter.protocols.openai_errors import require_objects
 
 
-def available_tools(definitions: Json, messages: list[Json]) -> list[JsonObject]:
+def list_available_tools(definitions: Json, messages: list[Json]) -> list[JsonObject]:
     """Return the tools that may be called after ``messages``.
 
     Deferred tools are included only if a message references them, or if Anthropic's servers would search for them.
     """
-    tools = list(objects_in(definitions, "tools"))
+    tools = list(require_objects(definitions, "tools"))
     defined: dict[str, JsonObject] = {}
     is_searched = any(str(tool.get("type")).startswith("tool_search_tool_") for tool in tools)
     deferred = {str(tool.get("name")) for tool in tools if tool.get("defer_loading") and not is_searched}
-    for block in _blocks(messages):
+    for block in _list_blocks(messages):
         match block:
             case {"type": "tool_reference", "tool_name": str(name)}:
                 deferred.discard(name)
@@ -38,7 +38,7 @@ def available_tools(definitions: Json, messages: list[Json]) -> list[JsonObject]
     return [tool for tool in (*tools, *defined.values()) if str(tool.get("name")) not in deferred]
 
 
-def tool_change_note(block: JsonObject) -> str | None:
+def describe_tool_change(block: JsonObject) -> str | None:
     """Return a note that informs the model about an added or removed tool; None if ``block`` does not change the
     tools."""
     match block:
@@ -53,7 +53,7 @@ def tool_change_note(block: JsonObject) -> str | None:
     return None
 
 
-def _blocks(messages: list[Json]) -> Iterator[JsonObject]:
+def _list_blocks(messages: list[Json]) -> Iterator[JsonObject]:
     """Yield the blocks of all messages in order, including blocks inside tool results."""
     for message in messages:
         content = message.get("content") if isinstance(message, dict) else None

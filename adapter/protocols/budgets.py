@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from adapter.conversation.context_budget import FittedMessages, count_json_tokens, fit_messages, prompt_limit
+from adapter.conversation.context_budget import FittedMessages, compute_prompt_limit, count_json_tokens, fit_messages
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
 
@@ -44,7 +44,7 @@ class Budgets:
         """Shorten ``messages``. ``rest``: the rest of the prompt, such as tool definitions."""
         if not isinstance(self.context, int):
             return FittedMessages(messages)
-        return fit_messages(messages, prompt_limit(self.context) - count_json_tokens(rest))
+        return fit_messages(messages, compute_prompt_limit(self.context) - count_json_tokens(rest))
 
     def fit_body(self, body: JsonObject) -> tuple[JsonObject, str]:
         """Shorten the messages of a request that is sent untranslated. Return the request, and the value of the header
@@ -62,7 +62,7 @@ def validate_reasoning_budget(value: Json) -> int | None:
     return value
 
 
-def shortened_header(shortened: str) -> dict[str, str]:
+def build_shortened_header(shortened: str) -> dict[str, str]:
     """Return the header `SHORTENED`; empty if nothing was cut."""
     return {SHORTENED: shortened} if shortened else {}
 

@@ -31,7 +31,7 @@ _HEAD = 8
 """Length of the beginning of a call by which a repeated call is recognized, in characters."""
 
 
-def remaining(rest: Rest) -> Sequence[Event]:
+def list_remaining(rest: Rest) -> Sequence[Event]:
     events, position = rest
     return events[position:]
 
@@ -49,13 +49,13 @@ class FollowedChoice(ChoiceOutput):
                 self._record(None)
                 self._request.stats.count_retry(self.attempt.guardrail)
             self.attempt.close()
-            _, reasoning = self.attempt.unfinished_text()
+            _, reasoning = self.attempt.get_unfinished_text()
             shown = f"{reasoning}{self.attempt.reasoned}".strip() or self._last_reasoning
             self._last_reasoning, self._repeated = "" if request.is_continuation else shown, ""
             self._begin(HeldAnswer(request, self.attempt.retry + 1))
             if request.begun_call:  # its events were already sent, except those of the call
                 self.attempt.record_text(request.begun_call)
-                self.attempt.take(self._parser("" if reasoning else None).feed(request.begun_call))
+                self.attempt.take(self._create_parser("" if reasoning else None).feed(request.begun_call))
             self._may_remember = False
         return request
 
@@ -73,13 +73,15 @@ class FollowedChoice(ChoiceOutput):
         if event is None and (calls > 0 or len(guard.dropped) > self._dropped_before):
             return None
         retry = guard.judge(
-            attempt.candidate(event, remaining(rest)), finish_reason, lambda: attempt.written_text(event)
+            attempt.build_candidate(event, list_remaining(rest)),
+            finish_reason,
+            lambda: attempt.build_written_text(event),
         )
         if retry is None:
             return None
         attempt.guardrail = retry.guardrail
-        self._withheld = (attempt.release(), list(remaining(rest)), finish_reason)
-        return self._request.with_retry(retry, attempt.written_text(event))
+        self._withheld = (attempt.release(), list(list_remaining(rest)), finish_reason)
+        return self._request.with_retry(retry, attempt.build_written_text(event))
 
     def _lookup(self, call: ToolCall) -> TranslatedRequest | None:
         """Return the next request after the model searched for tools.
@@ -89,9 +91,9 @@ class FollowedChoice(ChoiceOutput):
         if len(self._calls) > 0 or self._request.follow_up.lookups >= LOOKUPS:
             return None
         self._withheld = (self.attempt.release(), [], None)
-        return self._request.with_lookup(call, self.attempt.written_text(call))
+        return self._request.with_lookup(call, self.attempt.build_written_text(call))
 
-    def _next_call(self, finish_reason: str) -> TranslatedRequest | None:
+    def _build_next_call(self, finish_reason: str) -> TranslatedRequest | None:
         """Return the request for another call of the same answer; None if the answer has all its calls."""
         next_call, calls = self._request.follow_up.next_call, self._calls.whole
         if next_call is None or finish_reason != "stop" or len(calls) == self._calls_before:
@@ -108,7 +110,7 @@ class FollowedChoice(ChoiceOutput):
         reason = self._reasoning_watch.add(text)
         if not reason or self._is_whole or len(self._calls) > 0:
             return
-        self.follow_up = self._request.with_closed_reasoning(*self.attempt.unfinished_text())
+        self.follow_up = self._request.with_closed_reasoning(*self.attempt.get_unfinished_text())
         if self.follow_up is not None:
             self.reasoning_end, self.attempt.guardrail = reason, f"reasoning_{reason}"
             self._withheld = ("", [], "length")
@@ -116,7 +118,7 @@ class FollowedChoice(ChoiceOutput):
     def _has_ended(self, rest: Rest) -> bool:
         """Return whether the answer ended before ``rest`` because the model began to write the user's next message."""
         guard = self._request.follow_up.guard
-        return guard is not None and guard.has_ended(self.attempt.candidate(rest=remaining(rest)).content)
+        return guard is not None and guard.has_ended(self.attempt.build_candidate(rest=list_remaining(rest)).content)
 
     def _continue_call(self, events: Sequence[Event], finish_reason: str) -> TranslatedRequest | None:
         """Return the request for the rest of a call that was cut off, or None to give the call up. ``events``: the last
@@ -125,7 +127,7 @@ class FollowedChoice(ChoiceOutput):
         guard, cut_text = self._request.follow_up.guard, self._cut_text
         if guard is None or not guard.may_continue or finish_reason != "length" or not cut_text:
             return None
-        whole, (raw, reasoning) = find_leading_call(cut_text), self.attempt.unfinished_text()
+        whole, (raw, reasoning) = find_leading_call(cut_text), self.attempt.get_unfinished_text()
         has_whole = len(self._calls) > 0 or (whole and not cut_text.endswith(whole))
         if has_whole or self.attempt.holds_text or ends_in_loop(raw):
             return None
@@ -141,7 +143,7 @@ class FollowedChoice(ChoiceOutput):
         begun, head = self._request.begun_call, (self._cut_text or "").lstrip()[:_HEAD]
         if not begun:
             return False
-        text, _ = self.attempt.unfinished_text()
+        text, _ = self.attempt.get_unfinished_text()
         return isinstance(call, InvalidToolCall) or text[len(begun) :].lstrip().startswith(head)
 
     def _give_up(self) -> list[JsonObject | str]:
@@ -149,7 +151,7 @@ class FollowedChoice(ChoiceOutput):
         self._cut_text = self._request.begun_call
         return [self._finish("length")]
 
-    def _parser(self, generation_prompt: str | None = None) -> Parser | ReplyParser:
+    def _create_parser(self, generation_prompt: str | None = None) -> Parser | ReplyParser:
         if self.attempt.parser is None:
             before = self._request.parsing.generation_prompt if generation_prompt is None else generation_prompt
             streams = not (self._is_whole or self._request.begun_call)

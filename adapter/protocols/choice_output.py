@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from adapter.conversation.guardrails.call_history import call_key
+from adapter.conversation.guardrails.call_history import build_call_key
 from adapter.conversation.verbatim_history import VerbatimText, is_safe_to_replay
 from adapter.core.events import (
     Event,
@@ -21,7 +21,7 @@ from adapter.protocols.guarded_exchange import EXTENSION
 from adapter.protocols.held_answer import HeldAnswer
 from adapter.protocols.logprobs import LogprobAligner
 from adapter.protocols.native_calls import NativeCalls
-from adapter.protocols.openai_errors import error_object
+from adapter.protocols.openai_errors import build_error_object
 from adapter.protocols.reasoning_budget import ReasoningWatch
 from adapter.protocols.tool_call_deltas import ToolCallDeltas
 from adapter.protocols.translated_request import TranslatedRequest
@@ -55,7 +55,7 @@ class ChoiceOutput:
         self._content, self._verbatim = StringBuilder(), VerbatimText()  # for the client, and as the model wrote it
         self._calls = ToolCallDeltas(attempt.request.client.kinds, attempt.request.turn)
         self._native = NativeCalls()
-        self._cut_text: str | None = None  # see `without_cut_call`
+        self._cut_text: str | None = None  # see `separate_cut_call`
         self._may_remember = True  # False after a retry, or a call with control tokens
         self._withheld: tuple[str, list[Event], str | None] | None = None  # the rest of a rejected answer
         self._space = ("", -1)  # the last whitespace and its position
@@ -89,7 +89,7 @@ class ChoiceOutput:
         notice |= {"reasoning": self.reasoning_end} if self.reasoning_end else {}
         return {EXTENSION: notice} if notice else {}
 
-    def _reasoning(self, text: str) -> list[JsonObject | str]:
+    def _send_reasoning(self, text: str) -> list[JsonObject | str]:
         """Return the deltas for reasoning. That of a retry is held back while it repeats what the client has."""
         shown, repeated = self._last_reasoning, self._repeated
         if not shown:
@@ -101,7 +101,7 @@ class ChoiceOutput:
         self._last_reasoning = ""
         return [{"reasoning_content": f"\n\n{repeated}{text}"}]
 
-    def _text(self, text: str) -> list[JsonObject | str]:
+    def _send_text(self, text: str) -> list[JsonObject | str]:
         if self.attempt.holds_text:
             self.attempt.hold(text)
             return []
@@ -117,31 +117,31 @@ class ChoiceOutput:
             return []
         text = self.attempt.release()
         if not self._has_text:
-            return self._text(text)
+            return self._send_text(text)
         before = str(self._content).strip()
         if finish_reason is None or not text.strip() or before.endswith(text.strip()):
             return []
-        return self._text("\n\n" + text.lstrip().removeprefix(before).lstrip())
+        return self._send_text("\n\n" + text.lstrip().removeprefix(before).lstrip())
 
-    def _whitespace(self, raw: str) -> list[JsonObject | str]:
+    def _send_whitespace(self, raw: str) -> list[JsonObject | str]:
         """Treat whitespace around a rejected call as text: without tools, the rejected call is also sent as text."""
-        if self._rejected_end == self._position():
-            deltas = self._text(raw)
-            self._rejected_end = self._position()
+        if self._rejected_end == self._get_position():
+            deltas = self._send_text(raw)
+            self._rejected_end = self._get_position()
             return deltas
-        self._space = (raw, self._position())
+        self._space = (raw, self._get_position())
         return []
 
-    def _rejected_text(self, raw: str) -> str:
+    def _clean_rejected_text(self, raw: str) -> str:
         """Return the text of a rejected call, without the special tokens that most servers remove."""
         tokens = get_format(self._request.parsing.format).special_tokens
         space, position = self._space
-        space = space if position == self._position() else ""
+        space = space if position == self._get_position() else ""
         text = space + _TOKEN.sub(lambda token: "" if token[0] in tokens else token[0], raw)
-        self._rejected_end = self._position() + len(text)
+        self._rejected_end = self._get_position() + len(text)
         return text
 
-    def _position(self) -> int:
+    def _get_position(self) -> int:
         return self._content.size + self.attempt.reasoned.size
 
     def _is_allowed(self, name: str) -> bool:
@@ -158,7 +158,10 @@ class ChoiceOutput:
         """Return whether a constrained model repeats a call of this answer, or a call that already has a result."""
         if self._request.parsing.reply is None:
             return False
-        key, keys = call_key(call.name, map_strings(unescape_control_tokens, call.arguments)), self.attempt.call_keys
+        key, keys = (
+            build_call_key(call.name, map_strings(unescape_control_tokens, call.arguments)),
+            self.attempt.call_keys,
+        )
         is_repeated = key in keys or key in self._request.follow_up.previous_calls
         keys.add(key)
         return is_repeated
@@ -174,23 +177,23 @@ class ChoiceOutput:
         self._request.stats.dropped[guard.dropped[-1].guardrail] += 1
         return True
 
-    def _call(self, call: ToolCall) -> list[JsonObject | str]:
+    def _send_call(self, call: ToolCall) -> list[JsonObject | str]:
         before, request = self._release(), self._request
         guard = request.follow_up.guard
-        call = call if guard is None else guard.without_forbidden(call, is_final=True)
+        call = call if guard is None else guard.remove_forbidden(call, is_final=True)
         request.stats.count_call(call)
         format = with_control_tokens(get_format(request.parsing.format), request.parsing.control_tokens)
         self._may_remember = self._may_remember and is_safe_to_replay(call.arguments, format, request.tools)
         arguments = map_strings(unescape_control_tokens, call.arguments)
         return [*before, *self._calls.add_call(call.id, call.name, arguments)]
 
-    def _invalid_call(self, wrong: InvalidToolCall, finish_reason: str | None) -> list[JsonObject | str]:
+    def _send_invalid_call(self, wrong: InvalidToolCall, finish_reason: str | None) -> list[JsonObject | str]:
         """Send an invalid call as text; if part of its arguments was already sent, fail the answer."""
         if self._request.parsing.reply is not None and finish_reason == "length":
             return []  # written only because of the constraint
         if not self._calls.is_open:
-            return self._text(self._rejected_text(wrong.raw))
-        self.error = error_object(f"tool call {wrong.name} is incomplete: {wrong.error}", "model_error")
+            return self._send_text(self._clean_rejected_text(wrong.raw))
+        self.error = build_error_object(f"tool call {wrong.name} is incomplete: {wrong.error}", "model_error")
         return []
 
     def _finish(self, finish_reason: str) -> str:
@@ -209,7 +212,10 @@ class ChoiceOutput:
         self.attempt.record_outcome(self._calls.whole[self._calls_before :], finish_reason, dropped)
 
     def _remember(self) -> None:
-        content, verbatim = str(self._content)[self.was_reasoning if self._is_whole else 0 :], self._verbatim.text()
+        content, verbatim = (
+            str(self._content)[self.was_reasoning if self._is_whole else 0 :],
+            self._verbatim.build_text(),
+        )
         is_one_of_several = bool(self._calls.whole) and not self._request.client.parallel  # later calls were dropped
         if self._request.is_native or is_one_of_several or self._cut_text is not None or not self._may_remember:
             return

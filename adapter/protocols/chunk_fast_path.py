@@ -25,7 +25,7 @@ class ChunkTemplate:
     after: bytes
     index: int
 
-    def text_of(self, event: bytes) -> str | None:
+    def find_text(self, event: bytes) -> str | None:
         """Return the text of an event that has this form; None for any other event."""
         if not (event.startswith(self.before) and event.endswith(self.after)):
             return None
@@ -37,7 +37,7 @@ class ChunkTemplate:
         return text if isinstance(text, str) else None
 
 
-def chunk_template(event: bytes, chunk: Json) -> ChunkTemplate | None:
+def build_chunk_template(event: bytes, chunk: Json) -> ChunkTemplate | None:
     """Return the template of a text chunk, to recognize later chunks without decoding them. ``event``: ``chunk`` as the
     server encoded it. Return None unless the chunk contains only text, and of a single choice."""
     match chunk:

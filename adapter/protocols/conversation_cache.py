@@ -76,7 +76,7 @@ class ConvertedMessages:
             sha.update(f"{json.dumps(settled, default=str)[1:-1]}, ".encode())
         return ConvertedMessages(count, messages, names, sha, beginning)
 
-    def digest(self, ending: Sequence[JsonObject]) -> str:
+    def hash_with_ending(self, ending: Sequence[JsonObject]) -> str:
         """Return the hash of the JSON of the messages with ``ending`` in place of the last one."""
         sha = self.sha.copy()
         sha.update(json.dumps(ending, default=str)[1:].encode())

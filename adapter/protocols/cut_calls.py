@@ -16,7 +16,7 @@ _MIN_START = 2
 """Minimum length of the start of a call: a single character, such as ``<``, is text."""
 
 
-def without_cut_call(
+def separate_cut_call(
     events: Sequence[Event], format: Format, names: Collection[str]
 ) -> tuple[Sequence[Event], str | None]:
     """Separate a call that was cut off from ``events``, which the parser held until the end of the answer.

@@ -12,7 +12,7 @@ from adapter.protocols.openai_errors import RequestError
 _TEXTS = ("application/json", "application/xml", "application/yaml", "application/x-yaml", "application/javascript")
 
 
-def document(text: str, title: str, context: str = "") -> JsonObject:
+def build_document(text: str, title: str, context: str = "") -> JsonObject:
     """Return a message part with the text of a document."""
     head = "\n".join(line for line in (f"Document: {title}" if title else "", context) if line)
     return {"type": "text", "text": f"{head}\n\n{text}" if head else text}
@@ -32,6 +32,6 @@ def decode_document(kind: str, data: str, title: str, path: str) -> str:
         raise RequestError(f"{path} is not base64-encoded UTF-8: {error}", path) from error
 
 
-def unsupported_document(kind: str, path: str) -> RequestError:
+def build_unsupported_document(kind: str, path: str) -> RequestError:
     """Return the error for a document that the request names by URL or id, without its content."""
     return RequestError(f"{path} is {kind}, which this server does not fetch; send its text", path)

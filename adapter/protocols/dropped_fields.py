@@ -24,28 +24,28 @@ MAX_NAME = 60
 _UNSAFE = re.compile(r"[^\w .:/*()-]", re.ASCII)
 
 
-def field_table(names: Mapping[FieldHandling, str]) -> Mapping[str, FieldHandling]:
+def build_field_table(names: Mapping[FieldHandling, str]) -> Mapping[str, FieldHandling]:
     """Return the handling of each field. ``names``: the space-separated field names for each kind of handling."""
     return {name: handling for handling, listed in names.items() for name in listed.split()}
 
 
-def dropped_fields(body: JsonObject, names: Collection[str]) -> list[str]:
+def list_dropped_fields(body: JsonObject, names: Collection[str]) -> list[str]:
     """Return the fields in ``names`` that are not empty in the request."""
     return [name for name in names if body.get(name) not in (None, [], {}, "")]
 
 
-def unknown_fields(body: JsonObject, fields: Mapping[str, FieldHandling]) -> list[str]:
+def list_unknown_fields(body: JsonObject, fields: Mapping[str, FieldHandling]) -> list[str]:
     """Return the non-empty fields of a request that ``fields`` does not list, or lists as "left out"."""
-    return dropped_fields(body, [name for name in body if fields.get(name, "left out") == "left out"])
+    return list_dropped_fields(body, [name for name in body if fields.get(name, "left out") == "left out"])
 
 
-def as_header(dropped: Iterable[str]) -> str:
+def to_header(dropped: Iterable[str]) -> str:
     """Return the header value that lists the dropped fields; "" if the list is empty."""
-    names = list(dict.fromkeys(header_safe(each) for each in dropped))
+    names = list(dict.fromkeys(sanitize_for_header(each) for each in dropped))
     more = f", and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
     return ", ".join(names[:MAX_NAMED]) + more
 
 
-def header_safe(name: str) -> str:
+def sanitize_for_header(name: str) -> str:
     """Replace characters that are unsafe in headers and terminals, and shorten long names."""
     return _UNSAFE.sub("?", name[:MAX_NAME])

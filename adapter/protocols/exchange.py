@@ -7,9 +7,9 @@ from typing import Generic, Protocol, TypeVar
 
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.load import load_json
-from adapter.protocols.chunk_fast_path import MARK, ChunkTemplate, chunk_template, split_at_text
+from adapter.protocols.chunk_fast_path import MARK, ChunkTemplate, build_chunk_template, split_at_text
 from adapter.protocols.openai_chat_response import BufferedCompletion, StreamedCompletion
-from adapter.protocols.openai_errors import as_error_object, error_object, is_error
+from adapter.protocols.openai_errors import build_error_object, convert_to_error_object, is_error
 from adapter.protocols.sse import (
     DONE,
     MAX_EVENT_BYTES,
@@ -19,7 +19,7 @@ from adapter.protocols.sse import (
     encode_event,
     encode_json,
 )
-from adapter.protocols.template_prompt import as_chat, streams_lines
+from adapter.protocols.template_prompt import convert_to_chat, streams_lines
 from adapter.protocols.translated_request import TranslatedRequest
 
 MAX_MISSES = 20
@@ -39,11 +39,11 @@ class AnswerWriter(Protocol):
     content_type: str
     ping: bytes
 
-    def answer(self, completion: JsonObject) -> JsonObject: ...
+    def build_answer(self, completion: JsonObject) -> JsonObject: ...
 
     def write(self, chunks: list[JsonObject]) -> bytes: ...
 
-    def end(self) -> bytes:
+    def encode_end(self) -> bytes:
         """Return the final bytes of a stream that ended without an error."""
         ...
 
@@ -52,13 +52,13 @@ class OpenAIWriter:
     content_type = "text/event-stream; charset=utf-8"
     ping = PING
 
-    def answer(self, completion: JsonObject) -> JsonObject:
+    def build_answer(self, completion: JsonObject) -> JsonObject:
         return completion
 
     def write(self, chunks: list[JsonObject]) -> bytes:
         return b"".join(map(encode_event, chunks))
 
-    def end(self) -> bytes:
+    def encode_end(self) -> bytes:
         return DONE
 
 
@@ -78,7 +78,7 @@ class _Exchange(Generic[Answer]):
         """Create the answer object for the request."""
         raise NotImplementedError
 
-    def as_text(self) -> JsonObject | None:
+    def switch_to_text(self) -> JsonObject | None:
         """Switch to the text prompt, because the server rejected the tools or the template prompt. Return the body of
         the new request; None if the rejected request already had a text prompt."""
         if self._request.as_text is None:
@@ -97,7 +97,7 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
     """A streamed exchange: `feed` takes the server's bytes, split anywhere, and `close` ends the stream.
 
     ``writer``: encodes chunks for the client. After `is_done` is True, ignore the rest of the server's answer.
-    `next_body` may then return a follow-up request, whose answer is also passed to `feed`.
+    `build_next_body` may then return a follow-up request, whose answer is also passed to `feed`.
     """
 
     def __init__(self, request: TranslatedRequest, created: int, writer: AnswerWriter | None = None) -> None:
@@ -123,8 +123,8 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
     def is_done(self) -> bool:
         return self._has_ended or self._answer.is_done or self._answer.awaits_more
 
-    def next_body(self) -> JsonObject | None:
-        request = self._answer.next_request()
+    def build_next_body(self) -> JsonObject | None:
+        request = self._answer.begin_next_request()
         if request is None:
             return None
         self._has_ended = False
@@ -140,7 +140,7 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
 
     def close(self) -> bytes:
         rest = self._translate(self._reader.close()) + self._write(self._answer.close(has_ended=self._has_ended))
-        return rest if self._has_failed else rest + self.writer.end()
+        return rest if self._has_failed else rest + self.writer.encode_end()
 
     def give_up(self) -> bytes | None:
         """Return the rest of the previous answer after the server rejected a follow-up; None if there was no
@@ -163,7 +163,7 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
             message = f"the model server sent more than {MAX_STREAM_BYTES:,} bytes without an end"
         else:
             return b""
-        return self.fail(error_object(message, "upstream_error"))
+        return self.fail(build_error_object(message, "upstream_error"))
 
     def _translate(self, events: list[bytes]) -> bytes:
         return self._translate_event(events[0]) if len(events) == 1 else b"".join(map(self._translate_event, events))
@@ -172,23 +172,23 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
         if event == b"[DONE]":
             self._has_ended = True
             return b""
-        if self._template is not None and (text := self._template.text_of(event)) is not None:
+        if self._template is not None and (text := self._template.find_text(event)) is not None:
             self._misses = 0
             return self._translate_text(self._answer.feed_text(self._template.index, text), self._template.index)
         chunk = _read(event)
-        written = self._write(self._answer.feed(as_chat(chunk)))
+        written = self._write(self._answer.feed(convert_to_chat(chunk)))
         if self._misses < MAX_MISSES and not self._answer.is_done:
             self._misses += 1
-            self._template = chunk_template(event, chunk)
+            self._template = build_chunk_template(event, chunk)
             if self._template is not None:
-                self._affixes = split_at_text(self._answer.text_chunk(self._template.index, MARK))
+                self._affixes = split_at_text(self._answer.build_text_chunk(self._template.index, MARK))
         return written
 
     def _translate_text(self, text: str | list[JsonObject], index: int) -> bytes:
         if not isinstance(text, str):
             return self._write(text)
         if not isinstance(self.writer, OpenAIWriter):
-            return self.writer.write([self._answer.text_chunk(index, text)]) if text else b""
+            return self.writer.write([self._answer.build_text_chunk(index, text)]) if text else b""
         before, after = self._affixes
         return before + encode_json(text) + after if text else b""
 
@@ -212,12 +212,14 @@ class BufferedExchange(_Exchange[BufferedCompletion]):
     def feed(self, body: bytes) -> tuple[int, JsonObject] | JsonObject:
         """Return the status and the completion for the client. If the answer must be retried, return the body of the
         follow-up request instead."""
-        completion = as_chat(_read(body))
+        completion = convert_to_chat(_read(body))
         if isinstance(completion, dict) and is_error(completion):
-            return 502, as_error_object(completion)
+            return 502, convert_to_error_object(completion)
         if not isinstance(completion, dict) or not isinstance(completion.get("choices"), list):
             excerpt = body[:80].decode("utf-8", "replace")
-            return 502, error_object(f"the model server answered {excerpt!r}, not a chat completion", "upstream_error")
+            return 502, build_error_object(
+                f"the model server answered {excerpt!r}, not a chat completion", "upstream_error"
+            )
         answer = self._answer.feed(completion)
         if isinstance(answer, TranslatedRequest):
             return answer.body
@@ -229,4 +231,4 @@ def _read(data: bytes) -> Json:
         return load_json(data)
     except ValueError:
         excerpt = data[:80].decode("utf-8", "replace")
-        return error_object(f"the model server sent invalid JSON: {excerpt!r}", "upstream_error")
+        return build_error_object(f"the model server sent invalid JSON: {excerpt!r}", "upstream_error")

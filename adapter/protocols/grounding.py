@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
-from adapter.core.callbacks import callback_error, require_items
+from adapter.core.callbacks import build_callback_error, require_items
 from adapter.core.events import Json
 from adapter.grammars.schema_ir import Choices
-from adapter.prompting.intent.bm25 import PATHS, is_risky, value_kinds_of
+from adapter.prompting.intent.bm25 import PATHS, find_value_kinds, is_risky
 from adapter.prompting.intent.candidate_values import MAX_CHOICES
 from adapter.prompting.intent.text_values import find_paths, find_quoted, find_runs
 from adapter.tools import argument_synonyms
@@ -42,14 +42,14 @@ def ground_conversation(
     Tools that delete, move, overwrite or execute get only values from the conversation, even if ``ground`` returns
     others.
     """
-    texts = [(message.get("role"), _text_of(message)) for message in messages]
+    texts = [(message.get("role"), _get_text(message)) for message in messages]
     request = next((text for role, text in reversed(texts) if role == "user"), "")
     results = "\n".join(text for role, text in texts if role == "tool")
     choices: dict[tuple[str, str] | str, Sequence[str]] = {}
-    every = ((tool, *argument) for tool in tools.values() for argument in _arguments(tool.parameters))
+    every = ((tool, *argument) for tool in tools.values() for argument in _list_arguments(tool.parameters))
     for tool, name, schema in every:
         named = _find_named(tool, name, schema, request, results) if ground is None or is_risky(tool) else None
-        if ground is not None and (values := _call_ground(ground, tool.name, name, messages)) is not None:
+        if ground is not None and (values := _ask_ground(ground, tool.name, name, messages)) is not None:
             said = f"{request}\n{results}"
             is_said = (re.search(rf"(?<!\w){re.escape(each)}(?!\w)", said) is not None for each in values)
             named = [each for each, known in zip(values, is_said, strict=True) if named is None or known]
@@ -58,13 +58,13 @@ def ground_conversation(
     return choices
 
 
-def _call_ground(
+def _ask_ground(
     ground: Ground, tool: str, argument: str, messages: Sequence[Mapping[str, Json]]
 ) -> Sequence[str] | None:
     try:
         values = ground(tool, argument, messages)
     except Exception as error:
-        raise callback_error(ground, "ground", error, "No request was sent to the model") from error
+        raise build_callback_error(ground, "ground", error, "No request was sent to the model") from error
     if values is not None:
         require_items(ground, "ground", values, str, "a list of strings, or None")
     return values
@@ -73,24 +73,24 @@ def _call_ground(
 def _find_named(tool: Tool, name: str, schema: Json, request: str, results: str) -> list[str] | None:
     if name in _TEXTS:
         return find_quoted(request) or find_runs(request)
-    if value_kinds_of(name, schema) & PATHS or name in (*argument_synonyms.SOURCE, *argument_synonyms.DESTINATION):
+    if find_value_kinds(name, schema) & PATHS or name in (*argument_synonyms.SOURCE, *argument_synonyms.DESTINATION):
         paths = find_paths(request) or find_paths(results)
         return paths if paths or is_risky(tool) else None
     return None
 
 
-def _text_of(message: Mapping[str, Json]) -> str:
+def _get_text(message: Mapping[str, Json]) -> str:
     content = message.get("content")
     if isinstance(content, list):
         content = "\n".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
     return content if isinstance(content, str) else ""
 
 
-def _arguments(schema: Json) -> Iterator[tuple[str, Json]]:
+def _list_arguments(schema: Json) -> Iterator[tuple[str, Json]]:
     """Yield all arguments of a schema, including arguments inside lists and objects."""
     properties = schema.get("properties") if isinstance(schema, Mapping) else None
     for name, inner in (properties if isinstance(properties, Mapping) else {}).items():
         yield name, inner
-        yield from _arguments(inner)
+        yield from _list_arguments(inner)
     if isinstance(schema, Mapping) and "items" in schema:
-        yield from _arguments(schema["items"])
+        yield from _list_arguments(schema["items"])

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
-from adapter.conversation.guardrails.call_history import CallHistory, PastCall, call_history_of
+from adapter.conversation.guardrails.call_history import CallHistory, PastCall, read_call_history
 from adapter.conversation.guardrails.engine import MAX_CALLS, RETRIES, DroppedCall, Guardrails, Retry
 from adapter.conversation.guardrails.registry import BROKEN_CALLS, BY_STEPS, COPIES, DEFAULT, WITHIN_ANSWER
 from adapter.conversation.guardrails.required_steps import Steps, parse_steps, validate_steps
@@ -113,9 +113,9 @@ class ResponseGuard:
         complete."""
         return name not in self._guardrails.tools or bool(self._guardrails.steps.tools)
 
-    def without_forbidden(self, call: ToolCall, *, is_final: bool = False) -> ToolCall:
-        """Return the call without forbidden arguments; see `Guardrails.without_forbidden`."""
-        return self._guardrails.without_forbidden(call, is_final=is_final)
+    def remove_forbidden(self, call: ToolCall, *, is_final: bool = False) -> ToolCall:
+        """Return the call without forbidden arguments; see `Guardrails.remove_forbidden`."""
+        return self._guardrails.remove_forbidden(call, is_final=is_final)
 
     def drops(self, call: ToolCall, sent: Sequence[Call]) -> bool:
         """Return whether to drop a call instead of sending it to the client. ``sent``: the calls of this answer that
@@ -143,7 +143,7 @@ class ResponseGuard:
     @property
     def past(self) -> CallHistory:
         if self._past is None:
-            self._past = call_history_of(self._messages, self._guardrails.tools)
+            self._past = read_call_history(self._messages, self._guardrails.tools)
         return self._past
 
     def judge(

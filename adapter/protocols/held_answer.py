@@ -57,7 +57,7 @@ class HeldAnswer:
         self._began = request.clock() if self._is_observed else 0.0
         self._listener = observation.listen(self._request_record) if observation.listen is not None else None
 
-    def unfinished_text(self) -> tuple[str, str]:
+    def get_unfinished_text(self) -> tuple[str, str]:
         """Return the model's text so far, and the reasoning that the server separated from it."""
         return str(self._raw), "".join(self._server_reasoning)
 
@@ -73,7 +73,7 @@ class HeldAnswer:
         self._server_reasoning.append(text)
         if self._is_observed:
             self._begin()
-            self._facts["reasoning_s"] = self._elapsed_s()
+            self._facts["reasoning_s"] = self._measure_elapsed_s()
         if self._listener is not None:
             self._listener.take([ReasoningDelta(text, "")])
 
@@ -122,7 +122,9 @@ class HeldAnswer:
         self.holds_text = False
         return held
 
-    def candidate(self, event: ToolCall | InvalidToolCall | None = None, rest: Sequence[Event] = ()) -> CandidateAnswer:
+    def build_candidate(
+        self, event: ToolCall | InvalidToolCall | None = None, rest: Sequence[Event] = ()
+    ) -> CandidateAnswer:
         """Return the answer up to and including ``event``. ``rest``: the recorded events that follow it."""
         content = str(self._content)
         end = max(0, len(content) - sum(len(each.text) for each in rest if isinstance(each, TextDelta)))
@@ -136,7 +138,7 @@ class HeldAnswer:
             self._has_invented,
         )
 
-    def written_text(self, event: ToolCall | InvalidToolCall | None = None) -> str:
+    def build_written_text(self, event: ToolCall | InvalidToolCall | None = None) -> str:
         """Return the content and ``event`` as text, without reasoning and markup, so that the model can see it
         again."""
         content = str(self._content)
@@ -150,7 +152,7 @@ class HeldAnswer:
         self.has_outcome = True
         if self._is_observed:
             self._facts |= {
-                "duration_s": self._elapsed_s(),
+                "duration_s": self._measure_elapsed_s(),
                 "finish_reason": finish_reason,
                 "calls": tuple(RecordedCall(name=name, arguments=arguments) for _, name, arguments in calls),
                 "dropped": tuple(RecordedDrop(name=each.name, guardrail=each.guardrail) for each in dropped),
@@ -196,17 +198,17 @@ class HeldAnswer:
         for event in events:
             match event:
                 case ReasoningDelta() | ContentReclassified():
-                    self._facts["reasoning_s"] = self._elapsed_s()
+                    self._facts["reasoning_s"] = self._measure_elapsed_s()
                 case ReasoningReclassified():
                     self._facts.pop("reasoning_s", None)
                 case ToolCall():
-                    self._calls_s.append(self._elapsed_s())
+                    self._calls_s.append(self._measure_elapsed_s())
                 case _:
                     pass
 
     def _begin(self) -> None:
         if "first_s" not in self._facts:
-            self._facts["first_s"] = self._elapsed_s()
+            self._facts["first_s"] = self._measure_elapsed_s()
 
-    def _elapsed_s(self) -> float:
+    def _measure_elapsed_s(self) -> float:
         return round(self.request.clock() - self._began, 4)

@@ -32,7 +32,7 @@ def has_lazy_grammar(body: JsonObject) -> bool:
     return body.get("grammar_lazy") is True
 
 
-def lazy_grammar_fields(grammar: str, word: str, tokens: Iterable[str], bare: Iterable[str] = ()) -> JsonObject:
+def build_lazy_grammar_fields(grammar: str, word: str, tokens: Iterable[str], bare: Iterable[str] = ()) -> JsonObject:
     """Return the request fields for a lazy grammar, which applies as soon as the model writes ``word``.
 
     ``word``: beginning of every string that the grammar accepts. ``tokens``: strings that may be single tokens.
@@ -46,12 +46,12 @@ def lazy_grammar_fields(grammar: str, word: str, tokens: Iterable[str], bare: It
     return {"grammar": grammar, "grammar_lazy": True, "grammar_triggers": triggers, "preserved_tokens": preserved}
 
 
-def template_request(body: JsonObject) -> JsonObject:
+def build_template_request(body: JsonObject) -> JsonObject:
     """Convert a chat request to a request to ``/apply-template``."""
     return {key: body[key] for key in _FOR_TEMPLATE if key in body}
 
 
-def completion_request(body: JsonObject, prompt: str) -> JsonObject:
+def build_completion_request(body: JsonObject, prompt: str) -> JsonObject:
     """Convert a chat request, whose prompt was rendered, to a request to ``/completion``."""
     limit = body.get("max_completion_tokens") or body.get("max_tokens")
     request: JsonObject = {key: value for key, value in body.items() if key not in _CHAT_ONLY}
@@ -63,12 +63,12 @@ def completion_request(body: JsonObject, prompt: str) -> JsonObject:
     return {**request, "prompt": prompt, **({"n_predict": limit} if limit else {})}
 
 
-def without_grammar(body: JsonObject) -> JsonObject:
+def remove_grammar(body: JsonObject) -> JsonObject:
     """Return a copy of the chat request without its grammar."""
     return {key: value for key, value in body.items() if not key.startswith("grammar")}
 
 
-def as_chat(answer: Json) -> Json:
+def convert_to_chat(answer: Json) -> Json:
     """Convert an answer of ``/completion``, or an event of its stream, to the chat format. Return other values
     unchanged."""
     if not isinstance(answer, dict) or "choices" in answer or not isinstance(answer.get("content"), str):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from adapter.conversation.message_content import image_part
+from adapter.conversation.message_content import build_image_part
 from adapter.core.events import Json, JsonObject
 
 IMAGE, AUDIO = "image", "audio"
@@ -24,20 +24,22 @@ def adapt_media(messages: Json, unsupported: Collection[str]) -> Json:
     has_parts = [isinstance(each, dict) and isinstance(each.get("content"), list) for each in messages]
     if not any(has_parts):
         return messages
-    return [_message(each, unsupported) if parts else each for each, parts in zip(messages, has_parts, strict=True)]
+    return [
+        _convert_message(each, unsupported) if parts else each for each, parts in zip(messages, has_parts, strict=True)
+    ]
 
 
-def _message(message: JsonObject, unsupported: Collection[str]) -> JsonObject:
-    return {**message, "content": [_part(part, unsupported) for part in message["content"]]}
+def _convert_message(message: JsonObject, unsupported: Collection[str]) -> JsonObject:
+    return {**message, "content": [_convert_part(part, unsupported) for part in message["content"]]}
 
 
-def _part(part: Json, unsupported: Collection[str]) -> Json:
+def _convert_part(part: Json, unsupported: Collection[str]) -> Json:
     kind = _KINDS.get(str(part.get("type"))) if isinstance(part, dict) else None
     if kind in unsupported:
         return {"type": "text", "text": _LEFT_OUT[kind]} if kind else part
     match part:
         case {"type": "image", "data": str(data), "mimeType": str(media_type)}:
-            return image_part(f"data:{media_type};base64,{data}")
+            return build_image_part(f"data:{media_type};base64,{data}")
         case {"type": "audio", "data": str(data), "mimeType": str(media_type)}:
             return {"type": "input_audio", "input_audio": {"data": data, "format": media_type.rpartition("/")[2]}}
     return part

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from adapter.core.events import Json, JsonObject
-from adapter.protocols.usage import object_or_empty
+from adapter.protocols.usage import get_object
 
 NEVER = "0001-01-01T00:00:00Z"
 _FAMILY = re.compile(r"[a-z]+[\d.]*", re.IGNORECASE)
@@ -123,9 +123,9 @@ def describe_models(
     return [
         ModelDescription(
             str(each["id"]),
-            _first(each.get("created")),
-            _first(object_or_empty(each.get("meta")).get("size")),
-            _first(each.get("max_model_len"), context, object_or_empty(each.get("meta")).get("n_ctx_train")),
+            _find_first(each.get("created")),
+            _find_first(get_object(each.get("meta")).get("size")),
+            _find_first(each.get("max_model_len"), context, get_object(each.get("meta")).get("n_ctx_train")),
             has_images,
             has_reasoning,
             each,
@@ -134,5 +134,5 @@ def describe_models(
     ]
 
 
-def _first(*values: Json) -> int:
+def _find_first(*values: Json) -> int:
     return next((value for value in values if isinstance(value, int) and value > 0), 0)

@@ -39,12 +39,14 @@ class NativeCalls:
                 arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
             )
 
-    def events(self, tools: ToolSet, turn: str) -> list[ToolCall | InvalidToolCall]:
+    def build_events(self, tools: ToolSet, turn: str) -> list[ToolCall | InvalidToolCall]:
         """Return the calls. ``turn``: prefix of generated call ids."""
-        return [_event(call, tools, f"call_{turn[:20]}n{number}") for number, call in enumerate(self._calls.values())]
+        return [
+            _build_event(call, tools, f"call_{turn[:20]}n{number}") for number, call in enumerate(self._calls.values())
+        ]
 
 
-def _event(call: _Fragments, tools: ToolSet, new_id: str) -> ToolCall | InvalidToolCall:
+def _build_event(call: _Fragments, tools: ToolSet, new_id: str) -> ToolCall | InvalidToolCall:
     written = str(call.arguments)
     raw = f'{{"name": {json.dumps(call.name)}, "arguments": {written or "{}"}}}'
     try:

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from adapter.conversation.message_content import image_part, image_url
+from adapter.conversation.message_content import build_image_part, get_image_url
 from adapter.core.events import Json, JsonObject
 from adapter.protocols.answer_parts import AnswerParts, Part, Step
-from adapter.protocols.dropped_fields import FieldHandling, dropped_fields, field_table, unknown_fields
+from adapter.protocols.dropped_fields import FieldHandling, build_field_table, list_dropped_fields, list_unknown_fields
 from adapter.protocols.guarded_exchange import EXTENSION
-from adapter.protocols.openai_errors import RequestError, error_text, is_error, objects_in, require_type
+from adapter.protocols.openai_errors import RequestError, get_error_text, is_error, require_objects, require_type
 from adapter.protocols.sse import encode_json
 from adapter.protocols.tool_types import read_object
 
@@ -39,7 +39,7 @@ OPTIONS = {
 }
 """OpenAI's name for each of Ollama's sampling parameters."""
 
-FIELDS = field_table(
+FIELDS = build_field_table(
     {
         "passed": "model",
         "mapped": "messages tools options format think",
@@ -51,7 +51,7 @@ FIELDS = field_table(
 
 GENERATE_FIELDS: Mapping[str, FieldHandling] = {
     **{name: handling for name, handling in FIELDS.items() if name not in ("messages", "tools", EXTENSION)},
-    **field_table(
+    **build_field_table(
         {
             "mapped": "prompt system images",
             "refused": "raw suffix context template",
@@ -61,7 +61,7 @@ GENERATE_FIELDS: Mapping[str, FieldHandling] = {
 }
 """Handling of each field of ``/api/generate``."""
 
-EMBED_FIELDS = field_table(
+EMBED_FIELDS = build_field_table(
     {"passed": "model input dimensions", "mapped": "prompt", "left out": "truncate options keep_alive"}
 )
 """Handling of each field of ``/api/embed`` and ``/api/embeddings``."""
@@ -81,17 +81,17 @@ NATIVE = (
 """Fields that are forwarded unchanged if the model server is Ollama."""
 
 
-def as_openai(body: JsonObject, dropped: list[str] | None = None) -> JsonObject:
+def convert_to_openai(body: JsonObject, dropped: list[str] | None = None) -> JsonObject:
     """Return the chat completion request, and append the names of dropped fields to ``dropped``. Raises
     RequestError."""
-    messages = objects_in(body.get("messages"), "messages")
+    messages = require_objects(body.get("messages"), "messages")
     options = require_type(dict, body.get("options"), "options")
     if dropped is not None:
-        dropped += unknown_fields(body, FIELDS)
-        dropped += [f"options.{name}" for name in dropped_fields(options, options.keys() - OPTIONS.keys())]
+        dropped += list_unknown_fields(body, FIELDS)
+        dropped += [f"options.{name}" for name in list_dropped_fields(options, options.keys() - OPTIONS.keys())]
     request: JsonObject = {
         "model": body.get("model"),
-        "messages": [_chat_message(message, index) for index, message in enumerate(messages)],
+        "messages": [_convert_message(message, index) for index, message in enumerate(messages)],
         "stream": body.get("stream") is not False,
         **{name: options[own] for own, name in OPTIONS.items() if options.get(own) is not None},
     }
@@ -100,7 +100,7 @@ def as_openai(body: JsonObject, dropped: list[str] | None = None) -> JsonObject:
     if request["stream"]:
         request["stream_options"] = {"include_usage": True}
     if body.get("tools"):
-        tools = objects_in(body["tools"], "tools")
+        tools = require_objects(body["tools"], "tools")
         request["tools"] = [{**tool, "type": "function"} for tool in tools]  # the only type of tools
     if body.get("format") == "json":
         request["response_format"] = {"type": "json_object"}
@@ -108,17 +108,17 @@ def as_openai(body: JsonObject, dropped: list[str] | None = None) -> JsonObject:
         schema = {"name": "answer", "schema": body["format"]}
         request["response_format"] = {"type": "json_schema", "json_schema": schema}
     extension = {EXTENSION: body[EXTENSION]} if EXTENSION in body else {}
-    return request | extension | _thinking(body.get("think"))
+    return request | extension | _convert_thinking(body.get("think"))
 
 
-def _thinking(think: Json) -> JsonObject:
+def _convert_thinking(think: Json) -> JsonObject:
     """Convert ``think`` to the switches for thinking that other servers support."""
     if isinstance(think, bool):
         return {"chat_template_kwargs": {"enable_thinking": think}}
     return {"reasoning_effort": think} if isinstance(think, str) and think else {}
 
 
-def generation_as_chat(body: JsonObject) -> JsonObject:
+def convert_generation_to_chat(body: JsonObject) -> JsonObject:
     """Convert a request to ``/api/generate`` to a chat. Raises RequestError for a field without a counterpart in
     chats."""
     for field, handling in GENERATE_FIELDS.items():
@@ -130,13 +130,13 @@ def generation_as_chat(body: JsonObject) -> JsonObject:
     return {**chat, "messages": [*([{"role": "system", "content": rules}] if rules else []), prompt]}
 
 
-def embedding_request(body: JsonObject) -> JsonObject:
+def build_embedding_request(body: JsonObject) -> JsonObject:
     """Convert a request to ``/api/embed``, or to the older ``/api/embeddings``, to OpenAI's API."""
     request: JsonObject = {"model": body.get("model"), "input": body.get("input", body.get("prompt"))}
     return request | ({"dimensions": body["dimensions"]} if body.get("dimensions") else {})
 
 
-def embedding_answer(answer: Mapping[str, Any], model: str, *, is_old: bool, elapsed_ns: int) -> JsonObject:
+def build_embedding_answer(answer: Mapping[str, Any], model: str, *, is_old: bool, elapsed_ns: int) -> JsonObject:
     """Convert OpenAI's embeddings to an Ollama answer. ``is_old``: the request was sent to ``/api/embeddings``."""
     embeddings = [each.get("embedding") or [] for each in answer.get("data") or () if isinstance(each, dict)]
     if is_old:
@@ -146,17 +146,17 @@ def embedding_answer(answer: Mapping[str, Any], model: str, *, is_old: bool, ela
     return {"model": model, "embeddings": embeddings, **stats}
 
 
-def _chat_message(message: JsonObject, index: int) -> JsonObject:
+def _convert_message(message: JsonObject, index: int) -> JsonObject:
     converted: JsonObject = {key: message[key] for key in ("role", "content") if key in message}
     if message.get("images"):
         images = require_type(list, message["images"], f"messages[{index}].images")
         texts = [require_type(str, each, f"messages[{index}].images[{number}]") for number, each in enumerate(images)]
         text = {"type": "text", "text": converted.get("content") or ""}
-        converted["content"] = [text, *(image_part(f"data:{_mime(each)};base64,{each}") for each in texts)]
+        converted["content"] = [text, *(build_image_part(f"data:{_detect_mime(each)};base64,{each}") for each in texts)]
     if message.get("tool_calls"):
         converted["tool_calls"] = [
             {"id": call.get("id") or f"call_{index}_{number}", "type": "function", **call}
-            for number, call in enumerate(objects_in(message["tool_calls"], f"messages[{index}].tool_calls"))
+            for number, call in enumerate(require_objects(message["tool_calls"], f"messages[{index}].tool_calls"))
         ]
     if message.get("role") == "tool":
         name = message.get("tool_name") or message.get("name")
@@ -164,7 +164,7 @@ def _chat_message(message: JsonObject, index: int) -> JsonObject:
     return converted
 
 
-def _mime(base64: str) -> str:
+def _detect_mime(base64: str) -> str:
     """Detect an image's media type from its first bytes, because Ollama's API does not contain it."""
     return next((mime for start, mime in _IMAGES.items() if base64.startswith(start)), "image/png")
 
@@ -187,7 +187,7 @@ def native_request(plain: JsonObject) -> JsonObject:
     native: JsonObject = dict(plain[EXTRA])
     if "format" not in native and plain.get("response_format", {}).get("type") == "json_schema":
         native["format"] = plain["response_format"]["json_schema"]["schema"]
-    native["messages"] = [_native_message(message) for message in plain["messages"]]
+    native["messages"] = [_convert_native_message(message) for message in plain["messages"]]
     if plain.get("stop"):
         native["options"] = {**(native.get("options") or {}), "stop": plain["stop"]}
     return native
@@ -223,7 +223,7 @@ def generate_request(body: JsonObject, prompt: str) -> JsonObject:
 
 def _with_calls(message: JsonObject) -> JsonObject:
     """Convert a message from OpenAI's format, including its calls."""
-    converted = _native_message({**message, "content": message.get("content") or ""})
+    converted = _convert_native_message({**message, "content": message.get("content") or ""})
     if message.get("reasoning_content"):
         converted["thinking"] = message["reasoning_content"]
     if message.get("tool_calls"):
@@ -236,18 +236,18 @@ def _with_calls(message: JsonObject) -> JsonObject:
     return converted
 
 
-def _native_message(message: JsonObject) -> JsonObject:
+def _convert_native_message(message: JsonObject) -> JsonObject:
     content = message["content"]
     if isinstance(content, str):
         return {"role": message["role"], "content": content}
     texts = [part["text"] for part in content if isinstance(part.get("text"), str)]
-    urls = [url for part in content if (url := image_url(part)) is not None]
+    urls = [url for part in content if (url := get_image_url(part)) is not None]
     images = [url.partition("base64,")[2] for url in urls if "base64," in url]
     texts += [f"(an image at {url}, which Ollama does not fetch)" for url in urls if "base64," not in url]
     return {"role": message["role"], "content": "\n".join(text for text in texts if text), "images": images}
 
 
-def as_chat(answer: JsonObject) -> JsonObject:
+def to_chat(answer: JsonObject) -> JsonObject:
     """Convert an answer of an Ollama server, or a line of its stream, to the chat format. Return other values
     unchanged."""
     message = answer.get("message")
@@ -284,50 +284,50 @@ class OllamaWriter:
         self._calls = 0
         self._first_ns: int | None = None
         self._measured: JsonObject = {}
-        self.ping = self._line(_message())
+        self.ping = self._encode_line(_build_message())
 
-    def answer(self, completion: JsonObject) -> JsonObject:
+    def build_answer(self, completion: JsonObject) -> JsonObject:
         """Convert a complete OpenAI completion to an Ollama answer."""
         self._answer, self._measured, self._first_ns = AnswerParts.from_completion(completion), completion, 0
-        calls = [self._call(part) for part in self._answer.parts if part.kind == "call"]
-        message = _message(self._answer.text("text"), self._answer.text("reasoning"), calls)
-        return self._wrap(message) | self._ending()
+        calls = [self._build_call(part) for part in self._answer.parts if part.kind == "call"]
+        message = _build_message(self._answer.get_text("text"), self._answer.get_text("reasoning"), calls)
+        return self._wrap(message) | self._build_ending()
 
-    def loaded(self) -> JsonObject:
+    def build_loaded_answer(self) -> JsonObject:
         """Return the answer to a request without a prompt, which only loads the model."""
-        return {**self._wrap(_message()), "done": True, "done_reason": "load"}
+        return {**self._wrap(_build_message()), "done": True, "done_reason": "load"}
 
     def write(self, chunks: list[JsonObject]) -> bytes:
         return b"".join(map(self._encode, chunks))
 
-    def end(self) -> bytes:
-        closing = b"".join(map(self._step, self._answer.close()))
-        return closing + _as_line(self._wrap(_message()) | self._ending())
+    def encode_end(self) -> bytes:
+        closing = b"".join(map(self._encode_step, self._answer.close()))
+        return closing + _encode_json_line(self._wrap(_build_message()) | self._build_ending())
 
     def _encode(self, chunk: JsonObject) -> bytes:
         if is_error(chunk):
-            return _as_line(as_error(chunk))
+            return _encode_json_line(to_error(chunk))
         self._first_ns = self._elapsed_ns() if self._first_ns is None else self._first_ns
         self._measured |= {key: chunk[key] for key in ("durations", "timings") if chunk.get(key)}
-        return b"".join(map(self._step, self._answer.feed(chunk)))
+        return b"".join(map(self._encode_step, self._answer.feed(chunk)))
 
-    def _step(self, step: Step) -> bytes:
+    def _encode_step(self, step: Step) -> bytes:
         match step:
             case "add", Part(kind="text"), text:
-                return self._line(_message(text))
+                return self._encode_line(_build_message(text))
             case "add", Part(kind="reasoning"), text:
-                return self._line(_message(reasoning=text))
+                return self._encode_line(_build_message(reasoning=text))
             case "close", Part(kind="call") as part, _:
-                return self._line(_message(calls=[self._call(part)]))
+                return self._encode_line(_build_message(calls=[self._build_call(part)]))
         return b""
 
-    def _call(self, part: Part) -> JsonObject:
+    def _build_call(self, part: Part) -> JsonObject:
         self._calls += 1
         function = {"index": self._calls - 1, "name": part.name, "arguments": read_object(part.text)}
         return {"id": part.call_id, "function": function}
 
-    def _line(self, message: JsonObject) -> bytes:
-        return _as_line({**self._wrap(message), "done": False})
+    def _encode_line(self, message: JsonObject) -> bytes:
+        return _encode_json_line({**self._wrap(message), "done": False})
 
     def _wrap(self, message: JsonObject) -> JsonObject:
         head: JsonObject = {"model": self._model, "created_at": self._created_at}
@@ -336,7 +336,7 @@ class OllamaWriter:
         thinking = {"thinking": message["thinking"]} if "thinking" in message else {}
         return {**head, "response": message["content"], **thinking}
 
-    def _ending(self) -> JsonObject:
+    def _build_ending(self) -> JsonObject:
         """Return the fields of a stream's last line. The time until the answer began is used if the server does not
         report how long it processed the prompt."""
         elapsed_ns, first_ns = self._elapsed_ns(), self._first_ns or 0
@@ -346,26 +346,26 @@ class OllamaWriter:
             "done_reason": "length" if self._answer.finish_reason == "length" else "stop",
             "total_duration": elapsed_ns,
             "load_duration": 0,
-            "prompt_eval_duration": _timing_ns(self._measured, "prompt_ms", first_ns),
-            "eval_duration": _timing_ns(self._measured, "predicted_ms", elapsed_ns - first_ns),
+            "prompt_eval_duration": _get_timing_ns(self._measured, "prompt_ms", first_ns),
+            "eval_duration": _get_timing_ns(self._measured, "predicted_ms", elapsed_ns - first_ns),
             **(self._measured.get("durations") or {}),
             "prompt_eval_count": usage.get("prompt_tokens", 0),
             "eval_count": usage.get("completion_tokens", 0),
         }
 
 
-def _message(text: str = "", reasoning: str = "", calls: Sequence[JsonObject] = ()) -> JsonObject:
+def _build_message(text: str = "", reasoning: str = "", calls: Sequence[JsonObject] = ()) -> JsonObject:
     message: JsonObject = {"role": "assistant", "content": text}
     message |= {"thinking": reasoning} if reasoning else {}
     return message | ({"tool_calls": list(calls)} if calls else {})
 
 
-def as_error(error: JsonObject, _status: int = 500) -> JsonObject:
+def to_error(error: JsonObject, _status: int = 500) -> JsonObject:
     """Convert an error to Ollama's format, which contains only the message."""
-    return {"error": error_text(error)}
+    return {"error": get_error_text(error)}
 
 
-def _timing_ns(last: Mapping[str, Any], name: str, default: int) -> int:
+def _get_timing_ns(last: Mapping[str, Any], name: str, default: int) -> int:
     """Return a duration that llama.cpp measured, in nanoseconds; ``default`` if it is missing."""
     timings = last.get("timings")
     milliseconds = timings.get(name) if isinstance(timings, dict) else None
@@ -374,5 +374,5 @@ def _timing_ns(last: Mapping[str, Any], name: str, default: int) -> int:
     return default
 
 
-def _as_line(value: Json) -> bytes:
+def _encode_json_line(value: Json) -> bytes:
     return encode_json(value) + b"\n"

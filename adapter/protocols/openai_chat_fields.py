@@ -6,12 +6,12 @@ Source: https://platform.openai.com/docs/api-reference/chat/create and the types
 from __future__ import annotations
 
 from adapter.core.events import JsonObject
-from adapter.protocols.dropped_fields import field_table
+from adapter.protocols.dropped_fields import build_field_table
 from adapter.protocols.guarded_exchange import EXTENSION
 from adapter.protocols.ollama import EXTRA
 from adapter.protocols.template_prompt import MARKS
 
-FIELDS = field_table(
+FIELDS = build_field_table(
     {
         "passed": (
             "model n stream stream_options logprobs top_logprobs response_format reasoning_effort max_tokens "
@@ -29,5 +29,5 @@ _OURS = {name for name, handling in FIELDS.items() if handling == "taken"} | {"t
 """Fields that are not forwarded to the model server."""
 
 
-def passthrough_fields(body: JsonObject) -> JsonObject:
+def select_passthrough_fields(body: JsonObject) -> JsonObject:
     return {key: value for key, value in body.items() if key not in _OURS}

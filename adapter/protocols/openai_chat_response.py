@@ -14,9 +14,9 @@ from dataclasses import replace
 from adapter.core.events import Json, JsonObject
 from adapter.protocols.held_answer import HeldAnswer
 from adapter.protocols.openai_choice import ChoiceStream
-from adapter.protocols.openai_errors import as_error_object, error_object, error_text, is_error
+from adapter.protocols.openai_errors import build_error_object, convert_to_error_object, get_error_text, is_error
 from adapter.protocols.translated_request import TranslatedRequest
-from adapter.protocols.usage import Usage, object_or_empty, parse_usage
+from adapter.protocols.usage import Usage, get_object, parse_usage
 
 DIED = (
     "the model server closed the connection in the middle of its answer; an unfinished tool call was discarded. "
@@ -50,7 +50,7 @@ class _Completion:
         self._choices: dict[int, ChoiceStream] = {}
         self._first = HeldAnswer(request)
 
-    def next_request(self) -> TranslatedRequest | None:
+    def begin_next_request(self) -> TranslatedRequest | None:
         """Begin and return the follow-up request if an answer was rejected; otherwise return None."""
         for choice in self._choices.values():
             if request := choice.take_next():
@@ -79,7 +79,7 @@ class _Completion:
             self._request.stats.count(usage)
             next((choice.attempt for choice in self._choices.values()), self._first).count(usage)
 
-    def _usage_fields(self) -> JsonObject:
+    def _build_usage_fields(self) -> JsonObject:
         """Return the usage for the client; empty if the server reported none.
 
         The share of the reasoning is estimated by its length if the server does not count it.
@@ -93,7 +93,7 @@ class _Completion:
             usage = replace(usage, reasoning=math.ceil(usage.written * reasoned / size))
         return {"usage": usage.to_openai()}
 
-    def _choice(self, index: Json) -> ChoiceStream:
+    def _get_choice(self, index: Json) -> ChoiceStream:
         number = index if isinstance(index, int) else 0
         choice = self._choices.get(number)
         if choice is None:
@@ -101,10 +101,12 @@ class _Completion:
             choice = self._choices[number] = ChoiceStream(number, attempt, is_whole=self._is_whole)
         return choice
 
-    def _too_many(self, index: Json) -> JsonObject:
+    def _build_too_many_error(self, index: Json) -> JsonObject:
         answers = self._request.client.answers
         expected = f"{answers} answers" if answers > 1 else "one answer"
-        return error_object(f"the model server sent answer {index} (0-based); expected {expected}", "upstream_error")
+        return build_error_object(
+            f"the model server sent answer {index} (0-based); expected {expected}", "upstream_error"
+        )
 
 
 class StreamedCompletion(_Completion):
@@ -123,9 +125,11 @@ class StreamedCompletion(_Completion):
         if self.is_done:
             return []
         if not isinstance(chunk, dict):
-            return self._fail(error_object(f"the model server sent {str(chunk)[:80]!r}, not a chunk", "upstream_error"))
+            return self._fail(
+                build_error_object(f"the model server sent {str(chunk)[:80]!r}, not a chunk", "upstream_error")
+            )
         if is_error(chunk):
-            return self._fail(as_error_object(chunk))
+            return self._fail(convert_to_error_object(chunk))
         if not self._has_head:
             self._has_head = True
             self._take_head(chunk)
@@ -137,11 +141,11 @@ class StreamedCompletion(_Completion):
                 continue
             index = given_choice.get("index")
             if isinstance(index, int) and not 0 <= index < self._request.client.answers:
-                return chunks + self._fail(self._too_many(index))
-            choice = self._choice(index)
-            delta = object_or_empty(given_choice.get("delta") or given_choice.get("message"))
+                return chunks + self._fail(self._build_too_many_error(index))
+            choice = self._get_choice(index)
+            delta = get_object(given_choice.get("delta") or given_choice.get("message"))
             deltas = choice.feed(delta, given_choice.get("finish_reason"), given_choice.get("logprobs"))
-            chunks += self._chunks(choice, deltas, chunk)
+            chunks += self._build_chunks(choice, deltas, chunk)
             if choice.error:
                 return chunks
         if chunk.get("prompt_progress"):  # from llama.cpp while it reads the prompt
@@ -155,11 +159,11 @@ class StreamedCompletion(_Completion):
             return []
         choice = self._choices[index]
         deltas = choice.feed_text(text)
-        return deltas if isinstance(deltas, str) else self._chunks(choice, deltas, {})
+        return deltas if isinstance(deltas, str) else self._build_chunks(choice, deltas, {})
 
-    def text_chunk(self, index: int, text: str) -> JsonObject:
+    def build_text_chunk(self, index: int, text: str) -> JsonObject:
         """Return a chunk that contains only text."""
-        return self._chunk(self._choices[index], {"content": text}, {})
+        return self._build_chunk(self._choices[index], {"content": text}, {})
 
     @property
     def awaits_more(self) -> bool:
@@ -176,7 +180,7 @@ class StreamedCompletion(_Completion):
         for choice in self._choices.values():
             if (deltas := choice.use_previous()) is None:
                 return None
-            chunks += [self._chunk(choice, delta, {}) for delta in deltas]
+            chunks += [self._build_chunk(choice, delta, {}) for delta in deltas]
         return chunks or None
 
     def close(self, *, has_ended: bool = False) -> list[JsonObject]:
@@ -184,20 +188,20 @@ class StreamedCompletion(_Completion):
 
         ``has_ended``: the server sent the end of the stream, even without a finish reason.
         """
-        chunks = [] if self.is_done else self._rest(has_ended)
+        chunks = [] if self.is_done else self._take_rest(has_ended)
         self._close()
         return chunks
 
-    def _rest(self, has_ended: bool) -> list[JsonObject]:
+    def _take_rest(self, has_ended: bool) -> list[JsonObject]:
         chunks = self.use_previous() or []  # no follow-up was sent
         unfinished = [choice for choice in self._choices.values() if not choice.finish_reason]
         for choice in unfinished:
             deltas = choice.feed({}, "stop") if has_ended else choice.on_upstream_lost()
-            chunks += [self._chunk(choice, delta, {}) for delta in deltas]
+            chunks += [self._build_chunk(choice, delta, {}) for delta in deltas]
         if (unfinished and not has_ended) or not self._choices:
-            return chunks + self._fail(error_object(DIED, "upstream_error"))
+            return chunks + self._fail(build_error_object(DIED, "upstream_error"))
         self.is_done = True
-        if self._request.client.wants_usage and (usage := self._usage_fields()):
+        if self._request.client.wants_usage and (usage := self._build_usage_fields()):
             chunks.append({**self._head, "choices": [], **usage})
         return chunks
 
@@ -205,11 +209,11 @@ class StreamedCompletion(_Completion):
         self._request.stats.fail(error)
         self.is_done = True
         if not self._choices:
-            self._first.close(error_text(error))
+            self._first.close(get_error_text(error))
         return [error]
 
-    def _chunks(self, choice: ChoiceStream, deltas: list[JsonObject | str], rest: JsonObject) -> list[JsonObject]:
-        chunks = [self._chunk(choice, delta, rest) for delta in deltas]
+    def _build_chunks(self, choice: ChoiceStream, deltas: list[JsonObject | str], rest: JsonObject) -> list[JsonObject]:
+        chunks = [self._build_chunk(choice, delta, rest) for delta in deltas]
         if choice.error:
             return chunks + self._fail(choice.error)
         client = self._request.client
@@ -217,11 +221,11 @@ class StreamedCompletion(_Completion):
             self.is_done = all(choice.finish_reason for choice in self._choices.values())
         return chunks
 
-    def _chunk(self, choice: ChoiceStream, delta: JsonObject | str, rest: JsonObject) -> JsonObject:
+    def _build_chunk(self, choice: ChoiceStream, delta: JsonObject | str, rest: JsonObject) -> JsonObject:
         """Build a chunk. ``delta``: a delta, or the finish reason. ``rest``: the server's other fields (such as
         timings), which are added to the finish chunk."""
         if isinstance(delta, str):
-            further = _others(rest, _OURS) | choice.notice
+            further = _select_other_fields(rest, _OURS) | choice.notice
             return {**further, **self._head, "choices": [{"index": choice.index, "delta": {}, "finish_reason": delta}]}
         choice_chunk: JsonObject = {"index": choice.index, "delta": delta, "finish_reason": None}
         if "logprobs" in delta:
@@ -246,23 +250,23 @@ class BufferedCompletion(_Completion):
         self._take_head(completion)
         given_choices = [each for each in completion.get("choices") or () if isinstance(each, dict)]
         if len(given_choices) > self._request.client.answers:
-            return self._too_many(len(given_choices) - 1)
+            return self._build_too_many_error(len(given_choices) - 1)
         self._count(completion)
         choices = []
         for each in given_choices:
-            choice = self._choice(each.get("index"))
+            choice = self._get_choice(each.get("index"))
             # A missing finish reason does not make the answer incomplete.
             deltas = choice.feed(
-                object_or_empty(each.get("message")), each.get("finish_reason") or "stop", each.get("logprobs")
+                get_object(each.get("message")), each.get("finish_reason") or "stop", each.get("logprobs")
             )
             choices.append(self._merge(each, choice, deltas))
         if error := next((choice.error for choice in self._choices.values() if choice.error), None):
             self._request.stats.fail(error)
             return error
-        if request := self.next_request():
+        if request := self.begin_next_request():
             return request
         self._close()
-        return self._completion(choices)
+        return self._build_completion(choices)
 
     def use_previous(self) -> JsonObject | None:
         """Return the rejected completion after the server rejected the follow-up; None if there was no follow-up."""
@@ -272,23 +276,29 @@ class BufferedCompletion(_Completion):
                 return None
             choices.append(self._merge(given, choice, deltas))
             choice.attempt.close()
-        return self._completion(choices) if choices else None
+        return self._build_completion(choices) if choices else None
 
-    def _completion(self, choices: list[JsonObject]) -> JsonObject:
+    def _build_completion(self, choices: list[JsonObject]) -> JsonObject:
         notices = {key: value for choice in self._choices.values() for key, value in choice.notice.items()}
-        return {**_others(self._last, _OURS), **notices, **self._head, "choices": choices, **self._usage_fields()}
+        return {
+            **_select_other_fields(self._last, _OURS),
+            **notices,
+            **self._head,
+            "choices": choices,
+            **self._build_usage_fields(),
+        }
 
     def _merge(self, given: JsonObject, choice: ChoiceStream, new: list[JsonObject | str]) -> JsonObject:
         """Replace the message of ``given`` by one made from all deltas of ``choice``. ``new``: deltas of this
         completion."""
         deltas = self._deltas.setdefault(choice.index, [])
         deltas += new
-        others = _others(object_or_empty(given.get("message")), _MESSAGE)
+        others = _select_other_fields(get_object(given.get("message")), _MESSAGE)
         return {
-            **_others(given, _CHOICE),
+            **_select_other_fields(given, _CHOICE),
             "index": choice.index,
             "message": {"refusal": None, **others, **_fold_deltas(deltas, choice)},
-            "logprobs": _content_logprobs(deltas, choice) if given.get("logprobs") else None,
+            "logprobs": _join_content_logprobs(deltas, choice) if given.get("logprobs") else None,
             "finish_reason": choice.finish_reason,
         }
 
@@ -316,12 +326,12 @@ def _fold_deltas(deltas: Iterable[JsonObject | str], choice: ChoiceStream) -> Js
     return message
 
 
-def _content_logprobs(deltas: Iterable[JsonObject | str], choice: ChoiceStream) -> JsonObject | None:
+def _join_content_logprobs(deltas: Iterable[JsonObject | str], choice: ChoiceStream) -> JsonObject | None:
     """Return the logprobs of the content's tokens; None if text was moved between content and reasoning."""
     tokens = [token for delta in deltas if isinstance(delta, dict) for token in delta.get("logprobs") or ()]
     return None if choice.was_reasoning or choice.was_content else {"content": tokens, "refusal": None}
 
 
-def _others(answer: JsonObject, ours: Collection[str]) -> JsonObject:
+def _select_other_fields(answer: JsonObject, ours: Collection[str]) -> JsonObject:
     """Return the fields of a server's answer that have a value and are not ``ours``."""
     return {key: value for key, value in answer.items() if value is not None and key not in ours}

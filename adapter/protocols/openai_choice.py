@@ -23,10 +23,10 @@ from adapter.core.events import (
 )
 from adapter.parsing.formats import get_format
 from adapter.protocols.choice_follow_ups import NOTHING, FollowedChoice, Rest
-from adapter.protocols.cut_calls import CUT_REASONS, without_cut_call
+from adapter.protocols.cut_calls import CUT_REASONS, separate_cut_call
 from adapter.protocols.logprobs import LogprobAligner
 from adapter.protocols.native_calls import NativeCalls
-from adapter.protocols.openai_errors import error_object
+from adapter.protocols.openai_errors import build_error_object
 
 INCOMPLETE, ABANDONED = "incomplete", "abandoned"
 """This library's finish reasons: the server disconnected before the end of the answer, or the client did."""
@@ -57,10 +57,10 @@ class ChoiceStream(FollowedChoice):
         # llama.cpp, vLLM, SGLang and DeepSeek send reasoning_content; OpenRouter and newer vLLM send reasoning.
         reasoning = delta.get("reasoning_content") or delta.get("reasoning")
         if isinstance(reasoning, str) and reasoning:
-            self._parser("")  # parse the following text as the answer
+            self._create_parser("")  # parse the following text as the answer
             self._separate += len(reasoning)
             self.reasoned += len(reasoning)
-            deltas += self._reasoning(reasoning)
+            deltas += self._send_reasoning(reasoning)
             self.attempt.record_reasoning(reasoning)
             self._watch_reasoning(reasoning)
             if self.follow_up:
@@ -127,7 +127,7 @@ class ChoiceStream(FollowedChoice):
     def _end(self, finish_reason: str) -> list[JsonObject | str]:
         if finish_reason in FAILED_REASONS:
             message = f"the model server stopped its answer with finish reason {finish_reason!r}"
-            self.error = error_object(message, "upstream_error")
+            self.error = build_error_object(message, "upstream_error")
             self._record(finish_reason)
             return []
         events = self._close_parser(finish_reason)
@@ -139,13 +139,13 @@ class ChoiceStream(FollowedChoice):
             return []
         deltas = [*native, *self._take(events, finish_reason)]
         if self.attempt.has_repeated_call and not self._calls.whole and not self.follow_up:
-            self.follow_up = self._request.without_tools()
+            self.follow_up = self._request.remove_tools()
         elif not (self.error or self.finish_reason or self.follow_up):
-            self.follow_up = self._retry(None, NOTHING, finish_reason) or self._next_call(finish_reason)
+            self.follow_up = self._retry(None, NOTHING, finish_reason) or self._build_next_call(finish_reason)
         if self.error:
             self._record(finish_reason)
         elif not self.finish_reason and not self.follow_up:
-            deltas += self._last_text(finish_reason)
+            deltas += self._take_last_text(finish_reason)
             deltas += [] if self.finish_reason else [self._finish(finish_reason)]
         return deltas
 
@@ -158,7 +158,7 @@ class ChoiceStream(FollowedChoice):
         self.is_flooded = True
         return [self._finish("stop")]
 
-    def _whole_call(self, text: str) -> list[JsonObject | str]:
+    def _take_whole_call(self, text: str) -> list[JsonObject | str]:
         """Return the deltas for the first call of an answer, which was cut off after that call, and the end of the
         answer; [] if there is no complete call."""
         whole = find_leading_call(text)
@@ -170,56 +170,58 @@ class ChoiceStream(FollowedChoice):
             return []
         self._may_remember = False
         self.attempt.release()
-        return [*self._call(calls[0]), self._finish("stop")]
+        return [*self._send_call(calls[0]), self._finish("stop")]
 
-    def _last_text(self, finish_reason: str) -> list[JsonObject | str]:
+    def _take_last_text(self, finish_reason: str) -> list[JsonObject | str]:
         """Return the deltas for the rest of the text. If everything in the answer was dropped, the client gets the last
         tool result instead of nothing."""
         guard = self._request.follow_up.guard
         if guard is None or len(self._calls) > 0:
             return self._release(finish_reason)
         if finish_reason == "length" and (
-            deltas := self._whole_call(self._cut_text or self.attempt.candidate().content)
+            deltas := self._take_whole_call(self._cut_text or self.attempt.build_candidate().content)
         ):
             return deltas
         is_dropped = bool(guard.dropped)
-        if self.attempt.holds_text and guard.drops_answer(self.attempt.candidate()):
+        if self.attempt.holds_text and guard.drops_answer(self.attempt.build_candidate()):
             self.attempt.release()
             is_dropped = True
         text = self._release(finish_reason)
-        return self._text(guard.last_result) if is_dropped and not text and not self._content.size else text
+        return self._send_text(guard.last_result) if is_dropped and not text and not self._content.size else text
 
     def _close_parser(self, finish_reason: str) -> Sequence[Event]:
         """Return the last events, without the start of a call that was cut off."""
         request, native = self._request, self._native
         self._native = NativeCalls()
-        events: Sequence[Event] = self._parser().close(finish_reason)
+        events: Sequence[Event] = self._create_parser().close(finish_reason)
         self._cut_text = None
         if (request.begun_call or finish_reason in (*CUT_REASONS, INCOMPLETE)) and request.tools:
             format = get_format(request.parsing.format)
-            events, self._cut_text = without_cut_call(events, format, request.tools)
-        return [*events, *native.events(request.tools, request.turn)]
+            events, self._cut_text = separate_cut_call(events, format, request.tools)
+        return [*events, *native.build_events(request.tools, request.turn)]
 
     def _parse(self, text: str) -> Sequence[Event]:
         self._size += len(text)
         if self._size > MAX_CHARACTERS:
-            self.error = error_object(f"the model's answer has more than {MAX_CHARACTERS:,} characters", "model_error")
+            self.error = build_error_object(
+                f"the model's answer has more than {MAX_CHARACTERS:,} characters", "model_error"
+            )
             return ()
         self.attempt.record_text(text)
-        return (self.attempt.parser or self._parser()).feed(text)
+        return (self.attempt.parser or self._create_parser()).feed(text)
 
     def _take(self, events: Sequence[Event], finish_reason: str | None = None) -> list[JsonObject | str]:
         self._verbatim.take(events)
         self.attempt.take(events)
-        return self._deltas(events, finish_reason)
+        return self._build_deltas(events, finish_reason)
 
-    def _deltas(self, events: Sequence[Event], finish_reason: str | None) -> list[JsonObject | str]:
+    def _build_deltas(self, events: Sequence[Event], finish_reason: str | None) -> list[JsonObject | str]:
         deltas: list[JsonObject | str] = []
         guard = self._request.follow_up.guard
         for index, event in enumerate(events):
             if guard is not None and isinstance(event, ToolCall):
-                event = guard.without_forbidden(event)
-            event_deltas = self._deltas_of(event, (events, index), finish_reason)
+                event = guard.remove_forbidden(event)
+            event_deltas = self._build_event_deltas(event, (events, index), finish_reason)
             if self._logprobs is not None:
                 self._logprobs.attach(event, event_deltas)
             deltas += event_deltas
@@ -227,33 +229,35 @@ class ChoiceStream(FollowedChoice):
                 break
         return deltas
 
-    def _deltas_of(self, event: Event, rest: Rest, finish_reason: str | None) -> list[JsonObject | str]:
+    def _build_event_deltas(self, event: Event, rest: Rest, finish_reason: str | None) -> list[JsonObject | str]:
         """Return the deltas of ``event``. ``rest``: the events from ``event`` on."""
         match event:
             case TextDelta(text=text):
                 is_guarded = self._request.follow_up.guard is not None
                 if is_guarded and not self._content.size and find_leading_call(text):
                     self.attempt.holds_text = True  # it may be no answer
-                return self._text(text)
+                return self._send_text(text)
             case ReasoningDelta(text=text):
                 self.attempt.reasoned.add(text)
                 self.reasoned += len(text)
                 self._watch_reasoning(text)
-                return self._reasoning(text)
+                return self._send_reasoning(text)
             case ContentReclassified():
                 self.reasoned = self.was_reasoning = self._content.size
             case ReasoningReclassified():
                 self.was_content, self.reasoned = True, 0
-                return self._text(str(self.attempt.reasoned))  # streamed twice, but otherwise the answer would be empty
+                return self._send_text(
+                    str(self.attempt.reasoned)
+                )  # streamed twice, but otherwise the answer would be empty
             case ToolCallDelta():
-                return self._fragment(event)
+                return self._build_fragment(event)
             case ToolCall() | InvalidToolCall() if self._has_ended(rest):
                 return self._end_before_call()
             case ToolCall() | InvalidToolCall() if self._is_wrongly_continued(event):
                 return self._give_up()
             case ToolCall() | InvalidToolCall() if retry := self._retry(event, rest, finish_reason):
                 self.follow_up = retry
-            case InvalidToolCall() if finish_reason == "length" and (deltas := self._whole_call(event.raw)):
+            case InvalidToolCall() if finish_reason == "length" and (deltas := self._take_whole_call(event.raw)):
                 return deltas
             case ToolCall() if self._is_lookup(event.name):
                 self.follow_up = self._lookup(event)
@@ -263,22 +267,22 @@ class ChoiceStream(FollowedChoice):
                 self._may_remember = False  # the model should not see that call again
                 return self._end_flood()
             case ToolCall() if self._is_allowed(event.name):
-                deltas = self._call(event)
+                deltas = self._send_call(event)
                 return deltas if self._request.client.parallel else [*deltas, self._finish("stop")]
             case ToolCall(raw=raw):
-                return self._text(self._rejected_text(raw))
+                return self._send_text(self._clean_rejected_text(raw))
             case InvalidToolCall():
                 self._request.stats.rejected["unreadable"] += 1
-                return self._invalid_call(event, finish_reason)
+                return self._send_invalid_call(event, finish_reason)
             case RejectedCall(reason=reason):
                 self._request.stats.rejected[reason] += 1
             case MarkupDelta(raw=raw) if not self._request.tools and raw.isspace():
-                return self._whitespace(raw)
+                return self._send_whitespace(raw)
             case _:
                 pass  # markup and progress are not sent to the client
         return []
 
-    def _fragment(self, event: ToolCallDelta) -> list[JsonObject | str]:
+    def _build_fragment(self, event: ToolCallDelta) -> list[JsonObject | str]:
         guard = self._request.follow_up.guard
         is_held = guard is not None and (len(self._calls.whole) > 0 or guard.holds_call(event.name))
         is_held = is_held or self._is_lookup(event.name)
@@ -294,7 +298,7 @@ class ChoiceStream(FollowedChoice):
         (held, events, finish_reason), self._withheld, self.follow_up = self._withheld, None, None
         self._request = replace(self._request, follow_up=replace(self._request.follow_up, guard=None))
         self.attempt.release()
-        deltas = [*(self._text(held) if held else ()), *self._deltas(events, finish_reason)]
+        deltas = [*(self._send_text(held) if held else ()), *self._build_deltas(events, finish_reason)]
         return deltas if self.finish_reason else [*deltas, self._finish(finish_reason or "stop")]
 
     def _end_before_call(self) -> list[JsonObject | str]:

@@ -37,7 +37,7 @@ def require_type(kind: type[_Kind], value: Json, param: str) -> _Kind:
     return value
 
 
-def objects_in(value: Json, param: str) -> list[JsonObject]:
+def require_objects(value: Json, param: str) -> list[JsonObject]:
     """Return ``value`` if it is a list of objects. Raises RequestError if it is not."""
     items = require_type(list, value, param)
     return [
@@ -46,37 +46,37 @@ def objects_in(value: Json, param: str) -> list[JsonObject]:
     ]
 
 
-def error_object(message: str, kind: str, param: str | None = None, code: str | None = None) -> JsonObject:
+def build_error_object(message: str, kind: str, param: str | None = None, code: str | None = None) -> JsonObject:
     return {"error": {"message": message, "type": kind, "param": param, "code": code}}
 
 
-def error_body(error: RequestError) -> JsonObject:
+def build_error_body(error: RequestError) -> JsonObject:
     """Return the response body for an invalid request."""
     kind = {401: "authentication_error", 403: "permission_error"}.get(error.status, "invalid_request_error")
-    return error_object(str(error), kind, error.param, error.code)
+    return build_error_object(str(error), kind, error.param, error.code)
 
 
 def is_error(value: Json) -> bool:
     return isinstance(value, dict) and (bool(value.get("error")) or value.get("object") == "error")
 
 
-def as_error_object(error: JsonObject) -> JsonObject:
+def convert_to_error_object(error: JsonObject) -> JsonObject:
     """Convert an error with status 200 to OpenAI's format: Ollama sends ``{"error": "text"}``, vLLM the fields alone,
     with ``"object": "error"``."""
     if isinstance(error.get("error"), dict):
         return error
     text = error.get("error") or error.get("message")
     kind = error["type"] if isinstance(error.get("type"), str) else "upstream_error"
-    return error_object(str(text or "the model server reported an error"), kind)
+    return build_error_object(str(text or "the model server reported an error"), kind)
 
 
-def error_text(error: JsonObject) -> str:
+def get_error_text(error: JsonObject) -> str:
     """Return the message of an error."""
     detail = error.get("error")
     return str(detail.get("message") or "" if isinstance(detail, dict) else detail)
 
 
-def error_type(error: Json) -> str:
+def get_error_type(error: Json) -> str:
     """Return the type of an error; "upstream_error" if the error has no type."""
     detail = error.get("error") if isinstance(error, dict) else None
     return str((detail.get("type") if isinstance(detail, dict) else None) or "upstream_error")
@@ -94,4 +94,4 @@ def relay_error(status: int, body: bytes) -> JsonObject:
     message = value["error"] if isinstance(value, dict) and isinstance(value.get("error"), str) else text[:500]
     advice = classify_failure(status, message).advice
     message = f"the model server returned {status}: {message or 'no message'}. {advice}".strip()
-    return error_object(message, "upstream_error" if status >= 500 else "invalid_request_error")
+    return build_error_object(message, "upstream_error" if status >= 500 else "invalid_request_error")

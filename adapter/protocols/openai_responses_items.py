@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from adapter.core.events import Json, JsonObject
-from adapter.protocols.document_parts import decode_document, document, unsupported_document
-from adapter.protocols.openai_errors import RequestError, objects_in, require_type
-from adapter.protocols.openai_responses_tools import call_from_item, result_from_item
+from adapter.protocols.document_parts import build_document, build_unsupported_document, decode_document
+from adapter.protocols.openai_errors import RequestError, require_objects, require_type
+from adapter.protocols.openai_responses_tools import parse_call_item, parse_result_item
 
 CALLS = ("function_call", "custom_tool_call", "local_shell_call", "shell_call", "apply_patch_call", "tool_search_call")
 RESULTS = (*(f"{call}_output" for call in CALLS if call != "tool_search_call"), "tool_search_output")
@@ -22,10 +22,10 @@ UNSEEN = (
     "configuration_update", "program", "program_output",
 )  # fmt: skip
 """Types of items that are not shown to the model: calls of other servers, encrypted summaries, approval requests. If
-such an item introduces tools, they are used (`tools_in`)."""
+such an item introduces tools, they are used (`list_tools`)."""
 
 
-def tools_in(items: Json) -> list[Json]:
+def list_tools(items: Json) -> list[Json]:
     """Return the tools that items in the conversation introduce."""
     introduced: list[Json] = []
     for item in items if isinstance(items, list) else ():
@@ -35,13 +35,13 @@ def tools_in(items: Json) -> list[Json]:
     return introduced
 
 
-def messages_of(items: Json, dropped: list[str]) -> Iterator[JsonObject]:
+def convert_items(items: Json, dropped: list[str]) -> Iterator[JsonObject]:
     """Convert the items to messages. Raises RequestError for an invalid item."""
     if isinstance(items, str):
         yield {"role": "user", "content": items}
         return
     turn: JsonObject | None = None
-    for message in _messages(objects_in(items, "input"), dropped):
+    for message in _convert_item_list(require_objects(items, "input"), dropped):
         if message["role"] == "assistant" and turn is not None and "tool_calls" in message:
             turn.setdefault("tool_calls", []).extend(message["tool_calls"])
             continue
@@ -54,24 +54,24 @@ def messages_of(items: Json, dropped: list[str]) -> Iterator[JsonObject]:
         yield turn
 
 
-def _messages(items: list[JsonObject], dropped: list[str]) -> Iterator[JsonObject]:
+def _convert_item_list(items: list[JsonObject], dropped: list[str]) -> Iterator[JsonObject]:
     calls = {item.get("id"): item.get("call_id") for item in items if item.get("type") == "local_shell_call"}
     for index, item in enumerate(items):
         path, kind = f"input[{index}]", item.get("type") or "message"
         match kind:
             case "message":
-                yield {"role": item.get("role"), "content": _content(item.get("content"), path)}
+                yield {"role": item.get("role"), "content": _convert_content(item.get("content"), path)}
             case "tool_search_call" | "tool_search_output" if not item.get("call_id"):
                 dropped.append(f"item {kind}")  # OpenAI's server searched, and added the results to the tools
             case _ if kind in CALLS:
-                yield _calling(item.get("call_id"), call_from_item(item))
+                yield _build_calling_message(item.get("call_id"), parse_call_item(item))
             case _ if kind in RESULTS:
                 call_id = item.get("call_id") or calls.get(item.get("id")) or item.get("id")
                 name = {"name": item["name"]} if item.get("name") else {}
-                content = _content(result_from_item(item), f"{path}.output")
+                content = _convert_content(parse_result_item(item), f"{path}.output")
                 yield {"role": "tool", "tool_call_id": call_id, **name, "content": content}
             case "mcp_call":
-                yield _calling(item.get("id"), call_from_item(item))
+                yield _build_calling_message(item.get("id"), parse_call_item(item))
                 result = item.get("output") or item.get("error") or ""
                 yield {"role": "tool", "tool_call_id": item.get("id"), "content": str(result)}
             case "reasoning":
@@ -83,34 +83,34 @@ def _messages(items: list[JsonObject], dropped: list[str]) -> Iterator[JsonObjec
                 raise RequestError(f"{path} has the unknown type {str(kind)[:80]!r}; expected one of {known}", path)
 
 
-def _calling(call_id: Json, function: JsonObject) -> JsonObject:
+def _build_calling_message(call_id: Json, function: JsonObject) -> JsonObject:
     call = {"id": call_id, "type": "function", "function": function}
     return {"role": "assistant", "content": None, "tool_calls": [call]}
 
 
-def _content(content: Json, path: str) -> Json:
+def _convert_content(content: Json, path: str) -> Json:
     if content is None or isinstance(content, str):
         return content
-    return [_part(part, f"{path}.content") for part in objects_in(content, f"{path}.content")]
+    return [_convert_part(part, f"{path}.content") for part in require_objects(content, f"{path}.content")]
 
 
-def _part(part: JsonObject, path: str) -> JsonObject:
+def _convert_part(part: JsonObject, path: str) -> JsonObject:
     match part:
         case {"text": str(text)} | {"refusal": str(text)}:
             return {"type": "text", "text": text}
         case {"type": "input_image", "image_url": str(url)}:
             return {"type": "image_url", "image_url": {"url": url, "detail": part.get("detail") or "auto"}}
         case {"type": "input_image"}:
-            raise unsupported_document("an uploaded image", path)
+            raise build_unsupported_document("an uploaded image", path)
         case {"type": "input_file"}:
-            return _file(part, path)
+            return _convert_file(part, path)
     return part
 
 
-def _file(part: JsonObject, path: str) -> JsonObject:
+def _convert_file(part: JsonObject, path: str) -> JsonObject:
     title, data_url = require_type(str, part.get("filename"), f"{path}.filename"), part.get("file_data")
     if not isinstance(data_url, str):
-        raise unsupported_document("a file URL" if part.get("file_url") else "an uploaded file", path)
+        raise build_unsupported_document("a file URL" if part.get("file_url") else "an uploaded file", path)
     head, _, data = data_url.rpartition(",")
     kind = head.removeprefix("data:").partition(";")[0] or ("text/plain" if title.endswith((".txt", ".md")) else "")
-    return document(decode_document(kind, data, title, path), title)
+    return build_document(decode_document(kind, data, title, path), title)

@@ -9,12 +9,12 @@ calls and results among them (`adapter.protocols.openai_responses_items`); tools
 from __future__ import annotations
 
 from adapter.core.events import Json, JsonObject
-from adapter.protocols.dropped_fields import dropped_fields, field_table
+from adapter.protocols.dropped_fields import build_field_table, list_dropped_fields
 from adapter.protocols.openai_errors import RequestError, require_type
-from adapter.protocols.openai_responses_items import messages_of, tools_in
+from adapter.protocols.openai_responses_items import convert_items, list_tools
 from adapter.protocols.openai_responses_tools import ResponsesTools, parse_responses_tools
 
-FIELDS = field_table(
+FIELDS = build_field_table(
     {
         "passed": "model temperature top_p user",
         "mapped": "input instructions tools tool_choice max_output_tokens reasoning text",
@@ -32,58 +32,60 @@ FIELDS = field_table(
 _LEFT_OUT = [name for name, handling in FIELDS.items() if handling == "left out"]
 
 
-def as_openai(body: JsonObject, tools: ResponsesTools | None = None, dropped: list[str] | None = None) -> JsonObject:
+def convert_to_openai(
+    body: JsonObject, tools: ResponsesTools | None = None, dropped: list[str] | None = None
+) -> JsonObject:
     """Return the chat completion request, and append the names of dropped fields to ``dropped``.
 
     ``tools``: the request's tools. Raises RequestError if the request is invalid.
     """
     dropped = [] if dropped is None else dropped
-    tools = tools_of(body, dropped) if tools is None else tools
+    tools = parse_tools(body, dropped) if tools is None else tools
     if body.get("prompt"):
         raise RequestError("'prompt' refers to a template stored at OpenAI: send its text as 'instructions'", "prompt")
-    dropped += dropped_fields(body, _LEFT_OUT)
+    dropped += list_dropped_fields(body, _LEFT_OUT)
     request: JsonObject = {key: body[key] for key in body if FIELDS.get(key, "passed") == "passed"}
     request |= {key: body[key] for key in ("stream", "parallel_tool_calls") if key in body}
     if body.get("max_output_tokens") is not None:
         request["max_tokens"] = body["max_output_tokens"]
-    request["messages"] = list(messages_of(body.get("input"), dropped))
+    request["messages"] = list(convert_items(body.get("input"), dropped))
     if body.get("instructions"):
         instructions = require_type(str, body["instructions"], "instructions")
         request["messages"].insert(0, {"role": "system", "content": instructions})
     if body.get("stream"):
         request["stream_options"] = {"include_usage": True}
-    request |= _thinking(require_type(dict, body.get("reasoning"), "reasoning"), dropped)
+    request |= _convert_thinking(require_type(dict, body.get("reasoning"), "reasoning"), dropped)
     if tools.functions:
         request["tools"] = tools.functions
-        request["tool_choice"] = _choice(body.get("tool_choice"), tools)
-    return request | _text(require_type(dict, body.get("text"), "text"), dropped)
+        request["tool_choice"] = _convert_choice(body.get("tool_choice"), tools)
+    return request | _convert_text(require_type(dict, body.get("text"), "text"), dropped)
 
 
-def tools_of(body: JsonObject, dropped: list[str]) -> ResponsesTools:
+def parse_tools(body: JsonObject, dropped: list[str]) -> ResponsesTools:
     """Return the tools of a request, including tools that items in its conversation introduce."""
-    later = tools_in(body.get("input"))
+    later = list_tools(body.get("input"))
     return parse_responses_tools(body.get("tools"), dropped, later)
 
 
-def _thinking(reasoning: JsonObject, dropped: list[str]) -> JsonObject:
-    dropped += [f"reasoning.{name}" for name in dropped_fields(reasoning, ("summary", "generate_summary"))]
+def _convert_thinking(reasoning: JsonObject, dropped: list[str]) -> JsonObject:
+    dropped += [f"reasoning.{name}" for name in list_dropped_fields(reasoning, ("summary", "generate_summary"))]
     return {"reasoning_effort": reasoning["effort"]} if reasoning.get("effort") else {}
 
 
-def _choice(choice: Json, known: ResponsesTools) -> Json:
+def _convert_choice(choice: Json, known: ResponsesTools) -> Json:
     match choice:
         case {"type": "allowed_tools", "tools": list(tools), **rest}:
-            named = [_choice(each, known) for each in tools]
+            named = [_convert_choice(each, known) for each in tools]
             return {"type": "allowed_tools", "allowed_tools": {"mode": rest.get("mode"), "tools": named}}
         case {"type": "function" | "custom", "name": str(name)}:
-            return {"type": "function", "function": {"name": known.model_name(name)}}
+            return {"type": "function", "function": {"name": known.find_model_name(name)}}
         case {"type": "shell" | "local_shell" | "apply_patch" | "tool_search" as name}:
             return {"type": "function", "function": {"name": name}}
     return choice
 
 
-def _text(text: JsonObject, dropped: list[str]) -> JsonObject:
-    dropped += [f"text.{name}" for name in dropped_fields(text, ("verbosity",))]
+def _convert_text(text: JsonObject, dropped: list[str]) -> JsonObject:
+    dropped += [f"text.{name}" for name in list_dropped_fields(text, ("verbosity",))]
     match text.get("format"):
         case {"type": "json_object"} as format:
             return {"response_format": format}

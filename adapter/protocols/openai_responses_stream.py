@@ -14,12 +14,14 @@ from itertools import count
 from adapter.core.events import Json, JsonObject
 from adapter.protocols.answer_parts import AnswerParts, Part, Step
 from adapter.protocols.openai_errors import is_error
-from adapter.protocols.openai_responses_tools import IDS, ResponsesTools, call_item
+from adapter.protocols.openai_responses_tools import IDS, ResponsesTools, build_call_item
 from adapter.protocols.sse import PING, encode_event
-from adapter.protocols.usage import cached_tokens, reasoning_tokens
+from adapter.protocols.usage import count_cached_tokens, count_reasoning_tokens
 
 
-def answer_head(body: Mapping[str, Json], response_id: str, created: int, *, is_stored: bool = True) -> JsonObject:
+def build_answer_head(
+    body: Mapping[str, Json], response_id: str, created: int, *, is_stored: bool = True
+) -> JsonObject:
     """Return the response fields that depend only on the request. ``created``: seconds since 1970."""
     given = {key: body[key] for key in _ECHOED if body.get(key) is not None}
     head: JsonObject = {**_ECHOED, **given, **_UNSUPPORTED, "store": is_stored}
@@ -28,7 +30,7 @@ def answer_head(body: Mapping[str, Json], response_id: str, created: int, *, is_
     if isinstance(text := head["text"], dict):
         head["text"] = {**text, "format": _format(text.get("format"))}
     if isinstance(tools := head["tools"], list):
-        head["tools"] = [_tool(tool) if isinstance(tool, dict) else tool for tool in tools]
+        head["tools"] = [_convert_tool(tool) if isinstance(tool, dict) else tool for tool in tools]
     model = str(body.get("model") or "")
     return {**head, "id": response_id, "object": "response", "created_at": created, "model": model}
 
@@ -54,7 +56,7 @@ def _format(format: Json) -> JsonObject:
     return {"description": None, "strict": False, **format} if format.get("type") == "json_schema" else format
 
 
-def _tool(tool: JsonObject) -> JsonObject:
+def _convert_tool(tool: JsonObject) -> JsonObject:
     """Return a tool as a response repeats it. Some clients nest functions, as in chats."""
     if tool.get("type") != "function":
         return tool
@@ -63,13 +65,13 @@ def _tool(tool: JsonObject) -> JsonObject:
     return {"description": None, "parameters": None, "strict": None, **flat}
 
 
-def _usage(usage: JsonObject) -> JsonObject:
+def _convert_usage(usage: JsonObject) -> JsonObject:
     prompt, completion = usage["prompt_tokens"], usage["completion_tokens"]
     return {
         "input_tokens": prompt,
-        "input_tokens_details": {"cached_tokens": cached_tokens(usage), "cache_write_tokens": 0},
+        "input_tokens_details": {"cached_tokens": count_cached_tokens(usage), "cache_write_tokens": 0},
         "output_tokens": completion,
-        "output_tokens_details": {"reasoning_tokens": reasoning_tokens(usage)},
+        "output_tokens_details": {"reasoning_tokens": count_reasoning_tokens(usage)},
         "total_tokens": prompt + completion,
     }
 
@@ -97,39 +99,39 @@ class ResponsesWriter:
         self._answer = AnswerParts()
         self._has_begun = False
 
-    def answer(self, completion: JsonObject) -> JsonObject:
+    def build_answer(self, completion: JsonObject) -> JsonObject:
         """Return the whole response for a completion, as in the last event of a stream."""
         self._answer = AnswerParts.from_completion(completion)
-        return self._complete()
+        return self._complete_answer()
 
     def write(self, chunks: list[JsonObject]) -> bytes:
-        return b"".join(event for chunk in chunks for event in self._events(chunk))
+        return b"".join(event for chunk in chunks for event in self._encode_chunk(chunk))
 
-    def end(self) -> bytes:
-        events = [*self._begin(), *self._steps(self._answer.close(), self._ending)]
-        response = self._complete()
-        return b"".join([*events, self._event(f"response.{response['status']}", response=response)])
+    def encode_end(self) -> bytes:
+        events = [*self._begin(), *self._encode_steps(self._answer.close(), self._ending)]
+        response = self._complete_answer()
+        return b"".join([*events, self._encode_event(f"response.{response['status']}", response=response)])
 
-    def _events(self, chunk: JsonObject) -> Iterator[bytes]:
+    def _encode_chunk(self, chunk: JsonObject) -> Iterator[bytes]:
         yield from self._begin()
         if is_error(chunk):
             error = chunk["error"]
             yield from self._fail(error if isinstance(error, dict) else {"message": str(error)})
         else:
-            yield from self._steps(self._answer.feed(chunk), "completed")
+            yield from self._encode_steps(self._answer.feed(chunk), "completed")
 
     def _begin(self) -> Iterator[bytes]:
         if not self._has_begun:
             self._has_begun = True
-            yield self._event("response.created", response=self._response("in_progress"))
-            yield self._event("response.in_progress", response=self._response("in_progress"))
+            yield self._encode_event("response.created", response=self._build_response("in_progress"))
+            yield self._encode_event("response.in_progress", response=self._build_response("in_progress"))
 
     def _fail(self, error: JsonObject) -> Iterator[bytes]:
         fields = {"message": error.get("message"), "code": error.get("code"), "param": error.get("param")}
-        yield self._event("error", **fields, error=error)
+        yield self._encode_event("error", **fields, error=error)
         detail = {"code": str(error.get("code") or "server_error"), "message": str(error.get("message") or "")}
-        output = [self._item(part, "completed") for part in self._answer.parts]
-        yield self._event("response.failed", response=self._response("failed", output) | {"error": detail})
+        output = [self._build_item(part, "completed") for part in self._answer.parts]
+        yield self._encode_event("response.failed", response=self._build_response("failed", output) | {"error": detail})
 
     @property
     def _cut(self) -> str | None:
@@ -141,17 +143,17 @@ class ResponsesWriter:
     def _ending(self) -> str:
         return "incomplete" if self._cut else "completed"
 
-    def _complete(self) -> JsonObject:
+    def _complete_answer(self) -> JsonObject:
         parts = self._answer.parts
         statuses = ["completed"] * (len(parts) - 1) + [self._ending]
-        output = [self._item(part, status) for part, status in zip(parts, statuses, strict=False)]
+        output = [self._build_item(part, status) for part, status in zip(parts, statuses, strict=False)]
         completed = {"incomplete_details": {"reason": self._cut}} if self._cut else {"completed_at": int(self._clock())}
-        response = self._response(self._ending, output) | completed
+        response = self._build_response(self._ending, output) | completed
         if self._store is not None:
             self._store(response)
         return response
 
-    def _response(self, status: str, output: Sequence[JsonObject] = ()) -> JsonObject:
+    def _build_response(self, status: str, output: Sequence[JsonObject] = ()) -> JsonObject:
         return {
             **self._head,
             "status": status,
@@ -159,71 +161,73 @@ class ResponsesWriter:
             "incomplete_details": None,
             "error": None,
             "output": list(output),
-            "usage": _usage(self._answer.usage) if self._answer.usage else None,
+            "usage": _convert_usage(self._answer.usage) if self._answer.usage else None,
         }
 
-    def _steps(self, steps: Iterable[Step], status: str) -> Iterator[bytes]:
+    def _encode_steps(self, steps: Iterable[Step], status: str) -> Iterator[bytes]:
         """Encode changes of the answer. ``status``: the status of complete items."""
         for action, part, text in steps:
-            kind = self._kind(part)
+            kind = self._get_item_kind(part)
             is_streamed = kind not in _BUFFERED
             match action:
                 case "open" if is_streamed:
                     yield from self._open(part)
                 case "add" if is_streamed:
-                    yield self._part_event(f"response.{_DELTAS[kind]}.delta", part, delta=text)
+                    yield self._encode_part_event(f"response.{_DELTAS[kind]}.delta", part, delta=text)
                 case "close":
                     yield from () if is_streamed else self._open(part)
                     yield from self._close(part, status)
 
     def _open(self, part: Part) -> Iterator[bytes]:
-        item = self._item(part, "in_progress")
-        yield self._event("response.output_item.added", output_index=part.index, item=item)
+        item = self._build_item(part, "in_progress")
+        yield self._encode_event("response.output_item.added", output_index=part.index, item=item)
         if part.kind != "call":
-            yield self._part_event("response.content_part.added", part, part=_content(part, ""))
+            yield self._encode_part_event("response.content_part.added", part, part=_build_content(part, ""))
 
     def _close(self, part: Part, status: str) -> Iterator[bytes]:
-        kind, text, item = self._kind(part), part.text, self._item(part, status)
+        kind, text, item = self._get_item_kind(part), part.text, self._build_item(part, status)
         match kind:
             case "function":
-                yield self._part_event("response.function_call_arguments.done", part, name=item["name"], arguments=text)
+                yield self._encode_part_event(
+                    "response.function_call_arguments.done", part, name=item["name"], arguments=text
+                )
             case "custom":
-                yield self._part_event("response.custom_tool_call_input.delta", part, delta=item["input"])
-                yield self._part_event("response.custom_tool_call_input.done", part, input=item["input"])
+                yield self._encode_part_event("response.custom_tool_call_input.delta", part, delta=item["input"])
+                yield self._encode_part_event("response.custom_tool_call_input.done", part, input=item["input"])
             case "text" | "reasoning":
-                yield self._part_event(f"response.{_DELTAS[kind]}.done", part, text=text)
-                yield self._part_event("response.content_part.done", part, part=_content(part, text))
-        yield self._event("response.output_item.done", output_index=part.index, item=item)
+                yield self._encode_part_event(f"response.{_DELTAS[kind]}.done", part, text=text)
+                yield self._encode_part_event("response.content_part.done", part, part=_build_content(part, text))
+        yield self._encode_event("response.output_item.done", output_index=part.index, item=item)
 
-    def _kind(self, part: Part) -> str:
+    def _get_item_kind(self, part: Part) -> str:
         return self._tools.find(part.name).kind if part.kind == "call" else part.kind
 
-    def _item_id(self, part: Part) -> str:
-        return f"{_IDS[self._kind(part)]}_{self._suffix}{part.index}"
+    def _build_item_id(self, part: Part) -> str:
+        return f"{_IDS[self._get_item_kind(part)]}_{self._suffix}{part.index}"
 
-    def _item(self, part: Part, status: str) -> JsonObject:
-        item_id = self._item_id(part)
+    def _build_item(self, part: Part, status: str) -> JsonObject:
+        item_id = self._build_item_id(part)
         if part.kind == "call":
-            return call_item(self._tools.find(part.name), item_id, part.call_id, part.text, status)
-        content = [] if status == "in_progress" else [_content(part, part.text)]
+            return build_call_item(self._tools.find(part.name), item_id, part.call_id, part.text, status)
+        content = [] if status == "in_progress" else [_build_content(part, part.text)]
         if part.kind == "reasoning":
             return {"type": "reasoning", "id": item_id, "summary": [], "content": content}
         return {"type": "message", "id": item_id, "role": "assistant", "status": status, "content": content}
 
-    def _part_event(self, kind: str, part: Part, /, **fields: Json) -> bytes:
-        location: JsonObject = {"item_id": self._item_id(part), "output_index": part.index}
+    def _encode_part_event(self, kind: str, part: Part, /, **fields: Json) -> bytes:
+        location: JsonObject = {"item_id": self._build_item_id(part), "output_index": part.index}
         if part.kind != "call":
             location["content_index"] = 0
         if part.kind == "text" and "part" not in fields:
             location["logprobs"] = []
-        return self._event(kind, **location, **fields)
+        return self._encode_event(kind, **location, **fields)
 
-    def _event(self, kind: str, **fields: Json) -> bytes:
+    def _encode_event(self, kind: str, **fields: Json) -> bytes:
         event = {"type": kind, "sequence_number": next(self._numbers), **fields}
         return f"event: {kind}\n".encode() + encode_event(event)
 
 
-def _content(part: Part, text: str) -> JsonObject:
+def _build_content(part: Part, text: str) -> JsonObject:
     if part.kind == "reasoning":
         return {"type": "reasoning_text", "text": text}
     return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}

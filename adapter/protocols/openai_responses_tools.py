@@ -26,8 +26,8 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from adapter.core.events import Json, JsonObject
-from adapter.protocols.openai_errors import objects_in, require_type
-from adapter.protocols.tool_types import INPUT, describe_text, read_object, text_argument, text_function
+from adapter.protocols.openai_errors import require_objects, require_type
+from adapter.protocols.tool_types import INPUT, build_text_function, describe_text, get_text_argument, read_object
 
 Kind: TypeAlias = Literal["function", "custom", "shell", "local_shell", "apply_patch", "tool_search"]
 
@@ -70,7 +70,7 @@ class ResponsesTools:
     def find(self, name: str) -> ResponsesTool:
         return self.by_name.get(name) or ResponsesTool("function", name)
 
-    def model_name(self, name: str) -> str:
+    def find_model_name(self, name: str) -> str:
         """Return the function name of a tool. ``name``: the client's name, with or without the namespace."""
         if name in self.by_name:
             return name
@@ -83,13 +83,13 @@ def parse_responses_tools(tools: Json, dropped: list[str], later: Json = None) -
 
     Tools that OpenAI's servers run, or that only OpenAI's models know, are dropped.
     """
-    definitions = objects_in(tools, "tools")
+    definitions = require_objects(tools, "tools")
     if any(map(_is_clients_search, definitions)):
-        definitions = list(_without_deferred(definitions))
+        definitions = list(_remove_deferred(definitions))
     functions, by_name = [], dict[str, ResponsesTool]()
     for function, tool in (
         *_convert(definitions, None, dropped, "tools"),
-        *_convert(objects_in(later, "tools"), None, dropped, "tools"),
+        *_convert(require_objects(later, "tools"), None, dropped, "tools"),
     ):
         if (name := str(function.get("name"))) not in by_name:
             functions.append({"type": "function", "function": function})
@@ -101,11 +101,11 @@ def _is_clients_search(tool: JsonObject) -> bool:
     return tool.get("type") == "tool_search" and tool.get("execution") == "client"
 
 
-def _without_deferred(tools: Iterable[JsonObject]) -> Iterable[JsonObject]:
+def _remove_deferred(tools: Iterable[JsonObject]) -> Iterable[JsonObject]:
     """Drop deferred tools, also in namespaces, because the client's search returns them."""
     for tool in tools:
         if tool.get("type") == "namespace":
-            yield {**tool, "tools": list(_without_deferred(objects_in(tool.get("tools"), "tools.tools")))}
+            yield {**tool, "tools": list(_remove_deferred(require_objects(tool.get("tools"), "tools.tools")))}
         elif not tool.get("defer_loading"):
             yield tool
 
@@ -117,25 +117,25 @@ def _convert(
         kind, name = tool.get("type"), require_type(str, tool.get("name"), f"{path}.name")
         match kind:
             case "namespace" if namespace is None:
-                yield from _convert(objects_in(tool.get("tools"), f"{path}.tools"), name, dropped, f"{path}.tools")
+                yield from _convert(require_objects(tool.get("tools"), f"{path}.tools"), name, dropped, f"{path}.tools")
             case "function":
                 about = require_type(
                     dict, tool.get("function") or tool, path
                 )  # some clients nest the function, as in chat requests
                 function = {key: about[key] for key in _FUNCTION if about.get(key) is not None}
                 if namespace is not None:
-                    function["name"] = qualified_name(namespace, name)
+                    function["name"] = build_qualified_name(namespace, name)
                 yield function, ResponsesTool("function", name, namespace)
             case "custom":
                 description = require_type(str, tool.get("description"), f"{path}.description")
                 text = describe_text(tool.get("format"))
                 yield (
-                    text_function(qualified_name(namespace, name), description, INPUT, text),
+                    build_text_function(build_qualified_name(namespace, name), description, INPUT, text),
                     ResponsesTool("custom", name, namespace),
                 )
             case "shell" | "local_shell":
                 description = "Run a command in the user's shell, and see its output."
-                yield text_function(kind, description, COMMAND, "The command line."), ResponsesTool(kind, kind)
+                yield build_text_function(kind, description, COMMAND, "The command line."), ResponsesTool(kind, kind)
             case "apply_patch":
                 yield _APPLY_PATCH, ResponsesTool("apply_patch", "apply_patch")
             case "tool_search" if _is_clients_search(tool):
@@ -168,12 +168,12 @@ _TOOL_SEARCH: JsonObject = {
 }
 
 
-def qualified_name(namespace: str | None, name: str) -> str:
+def build_qualified_name(namespace: str | None, name: str) -> str:
     """Return the function name for a tool in a namespace, in the style of codex and MCP clients."""
     return name if not namespace else f"{namespace}__{name}"
 
 
-def call_item(tool: ResponsesTool, item_id: str, call_id: str, arguments: str, status: str) -> JsonObject:
+def build_call_item(tool: ResponsesTool, item_id: str, call_id: str, arguments: str, status: str) -> JsonObject:
     """Convert a function call to the item that the client expects."""
     head: JsonObject = {"type": ITEMS[tool.kind], "id": item_id, "call_id": call_id, "status": status}
     if tool.namespace is not None:
@@ -182,20 +182,24 @@ def call_item(tool: ResponsesTool, item_id: str, call_id: str, arguments: str, s
         case "function":
             return {**head, "name": tool.name, "arguments": arguments}
         case "custom":
-            return {**head, "name": tool.name, "input": text_argument(arguments, INPUT)}
+            return {**head, "name": tool.name, "input": get_text_argument(arguments, INPUT)}
         case "shell":
-            action = {"commands": [text_argument(arguments, COMMAND)], "timeout_ms": None, "max_output_length": None}
+            action = {
+                "commands": [get_text_argument(arguments, COMMAND)],
+                "timeout_ms": None,
+                "max_output_length": None,
+            }
             return {**head, "action": action}
         case "local_shell":
-            command = [*_SHELL, text_argument(arguments, COMMAND)]
+            command = [*_SHELL, get_text_argument(arguments, COMMAND)]
             return {**head, "action": {"type": "exec", "command": command, "env": {}}}
         case "apply_patch":
-            return {**head, "operation": _operation(read_object(arguments))}
+            return {**head, "operation": _build_operation(read_object(arguments))}
         case "tool_search":
             return {**head, "execution": "client", "arguments": read_object(arguments)}
 
 
-def _operation(arguments: JsonObject) -> JsonObject:
+def _build_operation(arguments: JsonObject) -> JsonObject:
     diff, path = str(arguments.get("diff") or ""), str(arguments.get("path") or "")
     kind = arguments.get("type") if arguments.get("type") in OPERATIONS else "update_file"
     if kind == "delete_file":
@@ -205,9 +209,9 @@ def _operation(arguments: JsonObject) -> JsonObject:
     return {"type": kind, "path": path, "diff": diff}
 
 
-def call_from_item(item: JsonObject) -> JsonObject:
+def parse_call_item(item: JsonObject) -> JsonObject:
     """Convert a call item of the client to a function name and arguments."""
-    name = qualified_name(item.get("namespace"), str(item.get("name")))
+    name = build_qualified_name(item.get("namespace"), str(item.get("name")))
     match item.get("type"):
         case "custom_tool_call":
             arguments = {INPUT: item.get("input")}
@@ -217,7 +221,7 @@ def call_from_item(item: JsonObject) -> JsonObject:
         case "local_shell_call":
             words = require_type(dict, item.get("action"), "action").get("command")
             command = [str(word) for word in words] if isinstance(words, list) else []
-            name, arguments = "local_shell", {COMMAND: _command_line(command)}
+            name, arguments = "local_shell", {COMMAND: _join_command_line(command)}
         case "apply_patch_call":
             name, arguments = "apply_patch", require_type(dict, item.get("operation"), "operation")
         case "tool_search_call":
@@ -228,27 +232,27 @@ def call_from_item(item: JsonObject) -> JsonObject:
     return {"name": name, "arguments": json.dumps(arguments, ensure_ascii=False)}
 
 
-def _command_line(words: list[str]) -> str:
+def _join_command_line(words: list[str]) -> str:
     """Convert the words of a command to a command line for the shell."""
     return words[2] if len(words) == 3 and tuple(words[:2]) == _SHELL else shlex.join(words)
 
 
-def result_from_item(item: JsonObject) -> Json:
+def parse_result_item(item: JsonObject) -> Json:
     """Return the content of a result item, which is text or a list of parts."""
     output = item.get("output")
     match item.get("type"):
         case "apply_patch_call_output":
             return str(output or item.get("status") or "")
         case "shell_call_output" if isinstance(output, list):
-            return "\n".join(_shell_output(each) for each in output if isinstance(each, dict))
+            return "\n".join(_format_shell_output(each) for each in output if isinstance(each, dict))
         case "tool_search_output":
-            functions = _convert(objects_in(item.get("tools"), "tools"), None, [], "tools")
+            functions = _convert(require_objects(item.get("tools"), "tools"), None, [], "tools")
             names = [str(function["name"]) for function, _ in functions]
             return f"These can be called now: {', '.join(names)}" if names else "No tool was found."
     return output
 
 
-def _shell_output(output: JsonObject) -> str:
+def _format_shell_output(output: JsonObject) -> str:
     match output.get("outcome"):
         case {"type": "exit", "exit_code": code}:
             ending = f"exit code {code}"

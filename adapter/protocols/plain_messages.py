@@ -42,7 +42,7 @@ class PlainMessages:
     beginning: str
 
 
-def plain_messages(
+def render_plain_messages(
     conversation: Conversation, format: Format, system: str, closing: str, tools: ToolSet, memory: VerbatimCallCache
 ) -> PlainMessages:
     """Return a conversation for a model that reads plain text.
@@ -55,7 +55,7 @@ def plain_messages(
     ending = converted.messages[-1:] + ([{"role": "user", "content": closing}] if closing else [])
     ending = list(_merge_user_messages(ending))
     beginning = conversation.hash_before(-1, converted.beginning)
-    return PlainMessages(converted.messages[:-1] + ending, converted.digest(ending), beginning)
+    return PlainMessages(converted.messages[:-1] + ending, converted.hash_with_ending(ending), beginning)
 
 
 def _convert(
@@ -71,7 +71,7 @@ def _convert(
         before = NOTHING
     names = dict(before.names)
     beginning = before.beginning.copy()
-    plain = list(_plain(conversation, before.count, beginning, names, format, tools, memory))
+    plain = list(_convert_messages(conversation, before.count, beginning, names, format, tools, memory))
     added = list(_merge_user_messages(list(with_system(plain, "first"))))
     if system and not before.count:
         own = added.pop(0) if added and added[0]["role"] == "system" else {"role": "system", "content": ""}
@@ -85,7 +85,7 @@ def _is_answer(message: Json) -> bool:
     return isinstance(message, dict) and message.get("role") == "assistant"
 
 
-def _plain(
+def _convert_messages(
     conversation: Conversation,
     start: int,
     beginning: Blake2b,
@@ -110,7 +110,7 @@ def _plain(
     for index, (path, message, content) in enumerate(read_messages(conversation.messages, start), start):
         role = message["role"]
         if role == "assistant" and message.get("tool_calls"):
-            calls = calls_of(message["tool_calls"], f"{path}.tool_calls")
+            calls = parse_calls(message["tool_calls"], f"{path}.tool_calls")
             names |= {call_id: name for call_id, name, _ in calls}
             if not (verbatim := recall(index, content, calls)):
                 pairs = [(name, map_strings(escape_again, arguments)) for _, name, arguments in calls]
@@ -143,7 +143,7 @@ def read_messages(messages: Json, start: int = 0) -> Iterator[tuple[str, JsonObj
         path = f"messages[{index}]"
         if not isinstance(message, dict) or not isinstance(message.get("role"), str):
             raise RequestError(f'{path} must be an object with a "role", got {truncate_repr(message)}', path)
-        yield path, message, content_of(message.get("content"), path)
+        yield path, message, parse_content(message.get("content"), path)
 
 
 def has_misplaced_system(messages: Sequence[Json]) -> bool:
@@ -155,26 +155,26 @@ def has_misplaced_system(messages: Sequence[Json]) -> bool:
     return "developer" in roles or "system" in roles[1:]
 
 
-def last_request(messages: Json) -> tuple[str, bool]:
+def find_last_request(messages: Json) -> tuple[str, bool]:
     """Return the user's last message, and whether a tool result follows it."""
     has_result = False
     for message in reversed(messages) if isinstance(messages, list) else ():
         role = message.get("role") if isinstance(message, dict) else None
         if role == "user":
-            text, _ = split_texts(content_of(message.get("content"), "messages"))
+            text, _ = split_texts(parse_content(message.get("content"), "messages"))
             return text, has_result
         has_result = has_result or role in ("tool", "function")
     return "", has_result
 
 
-def last_calls(messages: Json) -> list[tuple[str, JsonObject]]:
+def list_last_calls(messages: Json) -> list[tuple[str, JsonObject]]:
     """Return the name and arguments of each call whose result is at the end of the conversation; an empty list if the
     conversation does not end with tool results."""
     for index in reversed(range(len(messages))):
         message = messages[index]
         if message["role"] not in ("tool", "function"):
             has_results = index < len(messages) - 1 and message.get("tool_calls")
-            calls = calls_of(message["tool_calls"], f"messages[{index}].tool_calls") if has_results else []
+            calls = parse_calls(message["tool_calls"], f"messages[{index}].tool_calls") if has_results else []
             return [(name, arguments) for _, name, arguments in calls]
     return []
 
@@ -182,7 +182,7 @@ def last_calls(messages: Json) -> list[tuple[str, JsonObject]]:
 _DROPPED = frozenset({"tool_calls", "reasoning_content", "reasoning", "refusal", "audio", "annotations"})
 
 
-def content_of(content: Json, path: str) -> Content:
+def parse_content(content: Json, path: str) -> Content:
     if content is None:
         return ""
     if isinstance(content, str):
@@ -210,7 +210,7 @@ def with_texts(change: Callable[[str], str], content: Content) -> Content:
     return [{**part, "text": change(part["text"])} if isinstance(part.get("text"), str) else part for part in content]
 
 
-def calls_of(calls: Json, path: str) -> list[Call]:
+def parse_calls(calls: Json, path: str) -> list[Call]:
     parsed = []
     for index, call in enumerate(calls if isinstance(calls, list) else [calls]):
         function = call.get("function") if isinstance(call, dict) else None
@@ -220,11 +220,11 @@ def calls_of(calls: Json, path: str) -> list[Call]:
                 f"got {truncate_repr(call)}",
                 f"{path}[{index}]",
             )
-        parsed.append((str(call.get("id") or ""), function["name"], _arguments(function.get("arguments"))))
+        parsed.append((str(call.get("id") or ""), function["name"], _parse_arguments(function.get("arguments"))))
     return parsed
 
 
-def _arguments(value: Json) -> JsonObject:
+def _parse_arguments(value: Json) -> JsonObject:
     """Parse the arguments of an earlier call. A value that is not a JSON object becomes the argument ``arguments``."""
     if isinstance(value, Mapping):
         return dict(value)

@@ -40,7 +40,7 @@ _WHOLE_CLOSINGS = {"harmony": "<|end|><|start|>assistant"}
 """Ends of reasoning in formats that do not have closing markers."""
 
 
-def requested_budget(body: JsonObject, default: int | None) -> int | None:
+def find_requested_budget(body: JsonObject, default: int | None) -> int | None:
     """Return the maximum number of tokens of reasoning in the answer to a chat request; None if it is unlimited.
 
     ``default``: the user's budget, of which an effort gets a share. A client can only lower it.
@@ -56,18 +56,18 @@ def requested_budget(body: JsonObject, default: int | None) -> int | None:
     return min(limits, default=None)
 
 
-def server_field(kind: str | None, budget: int) -> JsonObject:
+def build_server_field(kind: str | None, budget: int) -> JsonObject:
     """Return the field for a server that can limit reasoning; empty for others. vLLM has another name for it, which
     `adapter.server` uses."""
     return {BUDGET_FIELD: budget} if kind in ("llama.cpp", "vllm") else {}
 
 
-def without_budget(body: JsonObject) -> JsonObject:
+def remove_budget(body: JsonObject) -> JsonObject:
     """Return the request without the fields of a reasoning budget."""
     return {key: value for key, value in body.items() if key not in _FIELDS}
 
 
-def closing_words(format: Format, text: str) -> str | None:
+def find_closing_words(format: Format, text: str) -> str | None:
     """Return the text that ends the reasoning at the end of ``text``; None if the format has none.
 
     ``text``: the end of the prompt, and the model's text.

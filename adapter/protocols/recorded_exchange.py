@@ -98,7 +98,7 @@ class RecordedExchange(BaseModel):
     """Number of prompt tokens that the server reported; None if it did not report any."""
     written_tokens: int | None = None
 
-    def turn(self, format: Format | None = None, policy: str | None = None) -> Turn:
+    def parse_turn(self, format: Format | None = None, policy: str | None = None) -> Turn:
         """Parse the text again. ``format`` and ``policy`` replace the recorded settings."""
         tools = ToolSet(self.tools)
         return parse(

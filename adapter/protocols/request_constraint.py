@@ -34,7 +34,7 @@ class Enforcement:
 
 def build_enforcement(request: ToolRequest, options: TranslationOptions) -> Enforcement:
     allowed = request.allowed
-    constraint = _constraint(request.body, options, request.must_call) if allowed else "off"
+    constraint = _choose_constraint(request.body, options, request.must_call) if allowed else "off"
     settings = options.constraints
     reply = add_reply_tool(request.described)[1] if settings.mode == "prefer" and settings.enforce else None
     may_reply = reply is not None and constraint == "prefer"
@@ -57,7 +57,9 @@ def build_enforcement(request: ToolRequest, options: TranslationOptions) -> Enfo
     return Enforcement(constraint, choices, fields, reply, may_reply)
 
 
-def lazy_constraint_fields(request: ToolRequest, options: TranslationOptions, enforcement: Enforcement) -> JsonObject:
+def build_lazy_constraint_fields(
+    request: ToolRequest, options: TranslationOptions, enforcement: Enforcement
+) -> JsonObject:
     """Return the request fields for a constraint that applies only after the model begins a call."""
     if options.constraints.enforce is not None:
         with suppress(UsageError):  # too large, or without an allowed value: the call is not constrained
@@ -67,7 +69,7 @@ def lazy_constraint_fields(request: ToolRequest, options: TranslationOptions, en
     return {}
 
 
-def _constraint(body: JsonObject, options: TranslationOptions, must_call: bool) -> Constraint:
+def _choose_constraint(body: JsonObject, options: TranslationOptions, must_call: bool) -> Constraint:
     """Return the constraint mode of a request. If the client constrains the answer, the mode is "off"."""
     if options.constraints.mode == "off" or body.keys() & CONSTRAINTS:
         return "off"

@@ -33,12 +33,12 @@ def read_body(content: bytes) -> JsonObject:
 def check_size(body: JsonObject) -> None:
     """Raise RequestError if a request contains more text than any model accepts."""
     # Encoded without references, no text is shorter. This is ten times faster than counting.
-    if len(marshal.dumps(body, 2)) > MAX_TEXT and (size := _characters(body)) > MAX_TEXT:
+    if len(marshal.dumps(body, 2)) > MAX_TEXT and (size := _count_characters(body)) > MAX_TEXT:
         message = f"the request has {size:,} characters of text; the maximum is {MAX_TEXT:,}"
         raise RequestError(f"{message}. Shorten its messages or tools", "messages")
 
 
-def _characters(value: Json) -> int:
+def _count_characters(value: Json) -> int:
     """Return the total length of the strings in ``value``, not counting data URLs."""
     size, pending = 0, [value]
     while pending:

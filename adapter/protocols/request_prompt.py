@@ -7,20 +7,20 @@ from functools import lru_cache
 
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.format import Format
-from adapter.prompting.system_prompt import new_prompt_session, system_prompt
+from adapter.prompting.system_prompt import create_prompt_session, system_prompt
 from adapter.protocols.conversation_cache import Conversation, hash_messages
-from adapter.protocols.openai_chat_fields import passthrough_fields
+from adapter.protocols.openai_chat_fields import select_passthrough_fields
 from adapter.protocols.openai_errors import RequestError, require_type
-from adapter.protocols.plain_messages import plain_messages
+from adapter.protocols.plain_messages import render_plain_messages
 from adapter.protocols.request_constraint import Enforcement
-from adapter.protocols.template_messages import template_messages, template_tool_definitions
-from adapter.protocols.template_prompt import NOT_OWN, TemplatePrompt, template_prompt_for, with_template_marks
+from adapter.protocols.template_messages import prepare_template_messages, prepare_tool_definitions
+from adapter.protocols.template_prompt import NOT_OWN, TemplatePrompt, find_template_prompt, with_template_marks
 from adapter.protocols.tool_definitions import CACHE_SIZE
 from adapter.protocols.tool_request import ToolRequest
 from adapter.protocols.translation_options import CLIENTS_TOOLS, TranslationOptions
 from adapter.tools.tool import ToolSet
 
-SESSION = new_prompt_session()
+SESSION = create_prompt_session()
 """The prompt session of all requests. It is shared because the prompt of a conversation must always begin with the same
 text."""
 
@@ -43,18 +43,22 @@ def build_prompt(request: ToolRequest, options: TranslationOptions, enforcement:
     # Describe all tools even if only some may be called now: an unchanged prompt prefix is cached.
     shown = ToolSet([*request.described.values(), enforcement.reply]) if enforcement.reply else request.described
     # The request itself must directly precede the answer if values are taken from it.
-    instruction = "" if options.constraints.choices is not None else _instruction(request)
+    instruction = "" if options.constraints.choices is not None else _describe_choice(request)
     template = options.prompt.own if options.prompt.may_be_own else None
-    own = template_prompt_for(request.body, template) if template is not None else None
+    own = find_template_prompt(request.body, template) if template is not None else None
     if own is not None:
         prompted = _build_template_prompt(request, options, enforcement, own, shown, instruction)
     elif options.prompt.mode == "own":
         raise RequestError(NOT_OWN, "tools")
     else:
-        system = _prompt(shown, request.format, options.style_used, options.prompt.prompts) if request.allowed else ""
+        system = (
+            _render_prompt(shown, request.format, options.style_used, options.prompt.prompts) if request.allowed else ""
+        )
         conversation, shortened = _fit(request, options, system)
-        plain = plain_messages(conversation, request.format, system, instruction, request.described, options.memory)
-        body = {**options.fields, **passthrough_fields(request.body), "messages": plain.messages}
+        plain = render_plain_messages(
+            conversation, request.format, system, instruction, request.described, options.memory
+        )
+        body = {**options.fields, **select_passthrough_fields(request.body), "messages": plain.messages}
         prompted = PromptedRequest(body, plain.messages, plain.digest, plain.beginning, None, shortened)
     if request.allowed and request.format.stop_sequences:
         prompted.body["stop"] = _merge_stops(request.body.get("stop"), request.format.stop_sequences)
@@ -72,11 +76,11 @@ def _build_template_prompt(
     # Add an instruction that is not part of the template only if the call is not enforced anyway.
     is_free = not request.must_call and not request.is_restricted
     closing = "" if is_free or (enforcement.fields and enforcement.constraint == "required") else instruction
-    plain = passthrough_fields(request.body)
+    plain = select_passthrough_fields(request.body)
     if request.allowed:
-        plain["tools"] = template_tool_definitions(request.body.get("tools"), shown, request.format)
+        plain["tools"] = prepare_tool_definitions(request.body.get("tools"), shown, request.format)
     conversation, shortened = _fit(request, options, plain.get("tools"))
-    rendered = template_messages(
+    rendered = prepare_template_messages(
         conversation, own.traits, request.format, request.described, closing=closing, memory=options.memory
     )
     if "llama.cpp" in (own.transport, own.server):
@@ -88,13 +92,13 @@ def _build_template_prompt(
 
 def _fit(request: ToolRequest, options: TranslationOptions, rest: Json) -> tuple[Conversation, str]:
     """Return the conversation within its budget, and its cuts. ``rest``: the rest of the prompt."""
-    fitted = options.budgets_for(request.body).fit(request.messages, rest)
+    fitted = options.get_budgets(request.body).fit(request.messages, rest)
     if not fitted.cuts:
         return Conversation(request.messages, request.encoded), ""
     return Conversation.shorten(request.messages, fitted.messages, fitted.indices), fitted.summary
 
 
-def _instruction(request: ToolRequest) -> str:
+def _describe_choice(request: ToolRequest) -> str:
     """Describe which tools must or may be called, as text at the end of the prompt. The rest of the prompt stays
     unchanged."""
     which = " or ".join(request.allowed) if request.is_restricted else "one of the tools"
@@ -112,6 +116,6 @@ def _merge_stops(stop: Json, formats: tuple[str, ...]) -> list[str]:
 
 
 @lru_cache(CACHE_SIZE)
-def _prompt(tools: ToolSet, format: Format, style: str, prompts: str | None) -> str:
+def _render_prompt(tools: ToolSet, format: Format, style: str, prompts: str | None) -> str:
     """Build the text prompt. Equal arguments always give equal prompts, so that the server can use its cache."""
     return system_prompt(CLIENTS_TOOLS, format, style, tools=tools, prompts=prompts, session=SESSION).strip()

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from adapter.core.events import JsonObject, ToolCall
-from adapter.protocols.openai_errors import error_type
+from adapter.protocols.openai_errors import get_error_type
 from adapter.protocols.usage import Usage
 
 MAX_NAME = 200
@@ -81,7 +81,7 @@ class RequestStats:
 
     def fail(self, error: JsonObject) -> None:
         """Record the type of an error in OpenAI's format."""
-        self.error = error_type(error)[:MAX_NAME]
+        self.error = get_error_type(error)[:MAX_NAME]
 
 
 def with_usage(body: JsonObject) -> JsonObject:

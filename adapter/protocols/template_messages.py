@@ -29,7 +29,7 @@ from adapter.protocols.conversation_cache import (
     ReadTemplateMessages,
     encode_messages,
 )
-from adapter.protocols.plain_messages import calls_of, read_messages, split_texts, with_system, with_texts
+from adapter.protocols.plain_messages import parse_calls, read_messages, split_texts, with_system, with_texts
 from adapter.protocols.tool_definitions import CACHE_SIZE, MAX_CACHED_CHARACTERS, NO_REFERENCES
 from adapter.protocols.verbatim_calls import Call, VerbatimCallCache
 from adapter.tools.tool import Tool, ToolSet
@@ -49,7 +49,7 @@ class TemplateMessages:
     """`hash_beginning` of the client's messages."""
 
 
-def template_messages(
+def prepare_template_messages(
     conversation: Conversation,
     traits: TemplateCapabilities,
     format: Format,
@@ -76,21 +76,21 @@ def template_messages(
     converted = [*state.messages]
     if closing:
         converted.append({"role": "user", "content": closing})
-    converted = list(_in_call_order(converted, state.order))
+    converted = list(_sort_by_call_order(converted, state.order))
     if not traits.parallel_calls:
-        converted = list(_one_by_one(converted, traits))
+        converted = list(_split_parallel_calls(converted, traits))
     converted = list(with_system(converted, traits.system))
     if not traits.users:
-        converted = list(_alternating(converted))
+        converted = list(_merge_consecutive(converted))
     if traits.between is not None:
         converted = list(_with_answers(converted, traits.between))
     return TemplateMessages(converted, state.written, conversation.hash_before(-1, state.beginning))
 
 
-def template_tool_definitions(definitions_json: Json, shown: ToolSet, format: Format) -> list[Json]:
+def prepare_tool_definitions(definitions_json: Json, shown: ToolSet, format: Format) -> list[Json]:
     """Escape the client's definitions of the tools in ``shown``, and add definitions of the tools that the client did
     not define."""
-    functions = ((each["function"]["name"], each) for each in map(_as_function, definitions_json or ()))
+    functions = ((each["function"]["name"], each) for each in map(_to_function, definitions_json or ()))
     definitions = {name: each for name, each in functions if name in shown}
     definitions |= {name: tool.to_openai() for name, tool in shown.items() if name not in definitions}
 
@@ -107,7 +107,7 @@ def _escape_definitions(encoded: bytes, shown: ToolSet, format: Format) -> list[
     return [_escape_definition(definition, escape) for definition in json.loads(json.dumps(marshal.loads(encoded)))]
 
 
-def _as_function(definition: JsonObject) -> JsonObject:
+def _to_function(definition: JsonObject) -> JsonObject:
     """Return the definition in OpenAI's nested format, which templates expect."""
     if isinstance(definition.get("function"), dict):
         return definition
@@ -134,15 +134,15 @@ class _MessageReader:
     _closed_format: Format = field(init=False)
 
     def __post_init__(self) -> None:
-        self._closed_format = _closed_by(self.format, self.traits.closers)
+        self._closed_format = _get_closed_format(self.format, self.traits.closers)
 
     def read(self, conversation: Conversation, start: int, beginning: Blake2b) -> Iterator[JsonObject]:
         for index, (path, message, content) in enumerate(read_messages(conversation.messages, start), start):
             role = message["role"]
             if role == "assistant":
-                yield self._answer(message, content, index, path, conversation.hash_before(index, beginning))
+                yield self._prepare_answer(message, content, index, path, conversation.hash_before(index, beginning))
             elif role in ("tool", "function"):
-                yield self._result(message, content)
+                yield self._prepare_result(message, content)
             else:
                 fields = {key: value for key, value in message.items() if key == "name"}
                 if role == "user":
@@ -150,8 +150,8 @@ class _MessageReader:
                 yield {**fields, "role": "system" if role == "developer" else role, "content": content}
             beginning.update(encode_messages([message]))
 
-    def _answer(self, message: JsonObject, content: Content, index: int, path: str, before: str) -> JsonObject:
-        calls = calls_of(message["tool_calls"], f"{path}.tool_calls") if message.get("tool_calls") else []
+    def _prepare_answer(self, message: JsonObject, content: Content, index: int, path: str, before: str) -> JsonObject:
+        calls = parse_calls(message["tool_calls"], f"{path}.tool_calls") if message.get("tool_calls") else []
         answer: JsonObject = {"role": "assistant", "content": content or (self.traits.empty_content if calls else "")}
         reasoning = message.get("reasoning_content") or message.get("reasoning")
         if isinstance(reasoning, str) and reasoning:
@@ -162,17 +162,21 @@ class _MessageReader:
         if self.traits.as_text and isinstance(content, str):
             verbatim = self.verbatim.get(index) or self.memory.recall(self.format.name, before, content, calls)
             if verbatim is not None:
-                return {**answer, "content": self._placeholder(verbatim)}
+                return {**answer, "content": self._create_placeholder(verbatim)}
         if self.traits.only_text:
             pairs = [(name, map_strings(self._escape_again, arguments)) for _, name, arguments in calls]
             return {**answer, "content": concat_content(content, self.format.encode_calls(pairs), "\n")}
         answer["tool_calls"] = [
-            {"id": call_id, "type": "function", "function": {"name": name, "arguments": self._arguments(arguments)}}
+            {
+                "id": call_id,
+                "type": "function",
+                "function": {"name": name, "arguments": self._prepare_arguments(arguments)},
+            }
             for call_id, (_, name, arguments) in zip(ids, calls, strict=True)
         ]
         return answer
 
-    def _placeholder(self, verbatim: str) -> str:
+    def _create_placeholder(self, verbatim: str) -> str:
         """Return an unguessable placeholder for ``verbatim``. Neither the messages nor the model can contain it."""
         word = f"answer-{len(self.state.written)}-{token_hex(10)}"
         self.state.written[word] = verbatim
@@ -192,11 +196,11 @@ class _MessageReader:
         self.state.order[template_id] = number
         return template_id
 
-    def _arguments(self, arguments: JsonObject) -> Json:
+    def _prepare_arguments(self, arguments: JsonObject) -> Json:
         escaped = map_strings(self._escape_again, arguments)
         return escaped if self.traits.arguments == "object" else json.dumps(escaped, ensure_ascii=False)
 
-    def _result(self, message: JsonObject, content: Content) -> JsonObject:
+    def _prepare_result(self, message: JsonObject, content: Content) -> JsonObject:
         client_id = str(message.get("tool_call_id") or "")
         text, other_parts = split_texts(content)
         escaped = self._escape(text)
@@ -222,13 +226,13 @@ class _MessageReader:
 
 
 @lru_cache(maxsize=64)
-def _closed_by(format: Format, closers: tuple[str, ...]) -> Format:
+def _get_closed_format(format: Format, closers: tuple[str, ...]) -> Format:
     """Return a format for `escape_control_tokens`, in which results end as in the template."""
     end = "".join(closers)
     return replace(format, encode_result=lambda _name, content, _id: content + end)
 
 
-def _in_call_order(messages: Sequence[JsonObject], order: Mapping[str, int]) -> Iterator[JsonObject]:
+def _sort_by_call_order(messages: Sequence[JsonObject], order: Mapping[str, int]) -> Iterator[JsonObject]:
     """Sort consecutive results in the order of their calls, because some templates match them by position."""
     for is_result, group in groupby(messages, key=lambda message: message["role"] == "tool"):
         if is_result:
@@ -237,7 +241,7 @@ def _in_call_order(messages: Sequence[JsonObject], order: Mapping[str, int]) -> 
             yield from group
 
 
-def _one_by_one(messages: Sequence[JsonObject], traits: TemplateCapabilities) -> Iterator[JsonObject]:
+def _split_parallel_calls(messages: Sequence[JsonObject], traits: TemplateCapabilities) -> Iterator[JsonObject]:
     """Split parallel calls into messages with one call each, and put each result after its call."""
     pending: list[JsonObject] = []
     for message in (*messages, {"role": ""}):
@@ -259,7 +263,7 @@ def _one_by_one(messages: Sequence[JsonObject], traits: TemplateCapabilities) ->
             yield message
 
 
-def _alternating(messages: Sequence[JsonObject]) -> Iterator[JsonObject]:
+def _merge_consecutive(messages: Sequence[JsonObject]) -> Iterator[JsonObject]:
     """Merge consecutive user messages, and consecutive assistant messages."""
     before: JsonObject | None = None
     for message in messages:

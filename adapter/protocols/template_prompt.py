@@ -1,6 +1,6 @@
 """Send a request with a prompt that the model's chat template renders, in steps without I/O.
 
-``own_prompt`` in a translated request selects one of these transports::
+``discover_own_prompt`` in a translated request selects one of these transports::
 
     llama.cpp   /apply-template with the tools, then /completion          (recorded from b11549)
     ollama      /api/chat with _debug_render_only, then /api/generate raw (seen in 0.32 and 0.33)
@@ -22,7 +22,12 @@ from adapter.parsing.marker_tables import REASONING
 from adapter.prompting.template_capabilities import TemplateCapabilities
 from adapter.protocols import llama_cpp, ollama
 from adapter.protocols.continuation import CONTINUED, with_final_message
-from adapter.protocols.llama_cpp import completion_request, has_lazy_grammar, template_request, without_grammar
+from adapter.protocols.llama_cpp import (
+    build_completion_request,
+    build_template_request,
+    has_lazy_grammar,
+    remove_grammar,
+)
 
 Transport: TypeAlias = Literal["llama.cpp", "vllm", "ollama", "template"]
 
@@ -53,7 +58,7 @@ NOT_OWN = (
 )
 
 
-def template_prompt_for(body: JsonObject, own: TemplatePrompt) -> TemplatePrompt | None:
+def find_template_prompt(body: JsonObject, own: TemplatePrompt) -> TemplatePrompt | None:
     """Return ``own``, or None if the request needs a feature that only the chat endpoint supports."""
     if own.transport == "vllm":
         return own
@@ -98,7 +103,7 @@ def with_template_marks(body: JsonObject, own: TemplatePrompt, written: Mapping[
     return {**body, MARKS: {"way": own.transport, "written": dict(written), "bos": own.bos, "server": own.server}}
 
 
-def transport_of(body: JsonObject) -> Transport | None:
+def find_transport(body: JsonObject) -> Transport | None:
     """Return the transport of a request with a template prompt; None for other requests."""
     marks = body.get(MARKS)
     return marks["way"] if isinstance(marks, dict) else None
@@ -106,10 +111,10 @@ def transport_of(body: JsonObject) -> Transport | None:
 
 def streams_lines(body: JsonObject) -> bool:
     """Return whether the answer is streamed as JSON lines, as by Ollama."""
-    return transport_of(body) == "ollama" or body.get(MARKS, {}).get("server") == "ollama" or ollama.EXTRA in body
+    return find_transport(body) == "ollama" or body.get(MARKS, {}).get("server") == "ollama" or ollama.EXTRA in body
 
 
-def prompt_steps(path: str, body: JsonObject) -> Steps:
+def iter_prompt_steps(path: str, body: JsonObject) -> Steps:
     """Yield the steps that build the prompt, and return the final request.
 
     ``path``: the path of the original request; that of the final request may differ. Raises TemplatePromptError if the
@@ -117,41 +122,41 @@ def prompt_steps(path: str, body: JsonObject) -> Steps:
     """
     continued = str(body.get(CONTINUED) or "")
     body = {key: value for key, value in body.items() if key != CONTINUED}
-    match transport_of(body):
+    match find_transport(body):
         case "llama.cpp" | "ollama" | "template" as way:
-            rest, marks = _without_marks(body)
+            rest, marks = _remove_marks(body)
             if way == "llama.cpp":
-                prompt = _prompt_in((yield HttpPost("/apply-template", template_request(rest))), "prompt")
+                prompt = _get_prompt((yield HttpPost("/apply-template", build_template_request(rest))), "prompt")
             elif way == "ollama":
                 answer = yield HttpPost("/api/chat", ollama.render_request(rest))
                 info = answer.get("_debug_info") if isinstance(answer, dict) else None
-                prompt = _prompt_in(info if isinstance(info, dict) else answer, "rendered_template")
+                prompt = _get_prompt(info if isinstance(info, dict) else answer, "rendered_template")
             else:
                 variables = rest.get("chat_template_kwargs") or {}
                 prompt = str((yield RenderTemplate(rest["messages"], rest.get("tools") or (), variables)))
             server = marks["server"] if way == "template" else way
-            return _completion(rest, _finish_prompt(prompt, marks, rest) + continued, server)
+            return _build_completion(rest, _finish_prompt(prompt, marks, rest) + continued, server)
         case "vllm":
-            rest, _ = _without_marks(body)
+            rest, _ = _remove_marks(body)
             rest = with_final_message(rest, continued, is_vllm=True) if continued else rest
             return HttpPost(path, rest | {"tool_choice": "none", "skip_special_tokens": False})
     if ollama.EXTRA in body:
         return HttpPost("/api/chat", ollama.native_request(body))
     if has_lazy_grammar(body) or continued:
-        answer = yield HttpPost("/apply-template", template_request(body))
+        answer = yield HttpPost("/apply-template", build_template_request(body))
         prompt_text = answer.get("prompt") if isinstance(answer, dict) else None
         if isinstance(prompt_text, str):
-            return HttpPost("/completion", completion_request(body, prompt_text + continued))
-        body = without_grammar(body)
+            return HttpPost("/completion", build_completion_request(body, prompt_text + continued))
+        body = remove_grammar(body)
     return HttpPost(path, body)
 
 
-def _without_marks(body: JsonObject) -> tuple[JsonObject, JsonObject]:
+def _remove_marks(body: JsonObject) -> tuple[JsonObject, JsonObject]:
     marks: JsonObject = body[MARKS]
     return {key: value for key, value in body.items() if key != MARKS}, marks
 
 
-def _prompt_in(answer: Json, key: str) -> str:
+def _get_prompt(answer: Json, key: str) -> str:
     prompt = answer.get(key) if isinstance(answer, dict) else None
     if isinstance(prompt, str):
         return prompt
@@ -190,10 +195,10 @@ _CHAT_ONLY = frozenset(
 )  # fmt: skip
 
 
-def _completion(body: JsonObject, prompt: str, server: str) -> HttpPost:
+def _build_completion(body: JsonObject, prompt: str, server: str) -> HttpPost:
     """Return the text completion request for a kind of server."""
     if server == "llama.cpp":
-        return HttpPost("/completion", completion_request(body, prompt))
+        return HttpPost("/completion", build_completion_request(body, prompt))
     if server == "ollama":
         return HttpPost("/api/generate", ollama.generate_request(body, prompt))
     limit = body.get("max_completion_tokens") or body.get("max_tokens")
@@ -204,17 +209,17 @@ def _completion(body: JsonObject, prompt: str, server: str) -> HttpPost:
     return HttpPost("/v1/completions", request)
 
 
-def as_chat(answer: Json) -> Json:
+def convert_to_chat(answer: Json) -> Json:
     """Convert a text completion or an answer of Ollama, or an event of its stream, to the chat format. Return other
     values unchanged."""
     if not isinstance(answer, dict):
         return answer
     if "done" in answer:
-        return ollama.as_chat(answer)
+        return ollama.to_chat(answer)
     match answer:
         case {"choices": [{"text": str(text), **choice}]}:
             message = {"role": "assistant", "content": text}
             converted = {"index": choice.get("index") or 0, "delta": message, "message": message}
             return {**answer, "choices": [{**converted, "finish_reason": choice.get("finish_reason")}]}
         case _:
-            return llama_cpp.as_chat(answer)
+            return llama_cpp.convert_to_chat(answer)

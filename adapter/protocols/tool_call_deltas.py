@@ -48,8 +48,8 @@ class ToolCallDeltas:
         deltas: list[JsonObject] = []
         if event.id != self._open:
             self._open, self._unescaper = event.id, StreamingUnescaper()
-            deltas.append(self._header(event.id, event.name, ""))
-        return [*deltas, _arguments(len(self._ids) - 1, self._unescaper.feed(event.arguments))]
+            deltas.append(self._build_header(event.id, event.name, ""))
+        return [*deltas, _build_arguments(len(self._ids) - 1, self._unescaper.feed(event.arguments))]
 
     def add_call(self, call_id: str, name: str, arguments: JsonObject) -> list[JsonObject]:
         """Return the deltas for a complete call; an empty list if its fragments were already sent."""
@@ -57,7 +57,7 @@ class ToolCallDeltas:
         if call_id == self._open:
             self._open = None
             return []
-        return [self._header(call_id, name, json.dumps(arguments, ensure_ascii=False))]
+        return [self._build_header(call_id, name, json.dumps(arguments, ensure_ascii=False))]
 
     def take_native(self, calls: Json, *, streams: bool) -> list[JsonObject]:
         """Take calls, or fragments of calls, that the server parsed; return the deltas for those that are complete.
@@ -73,7 +73,7 @@ class ToolCallDeltas:
             arguments = function.get("arguments")
             text = arguments or "" if isinstance(arguments, str | None) else json.dumps(arguments, ensure_ascii=False)
             if index in self._native:
-                deltas.append(_arguments(self._native[index], text))
+                deltas.append(_build_arguments(self._native[index], text))
             elif index in self._held:
                 self._held[index].arguments.append(text)
             else:
@@ -89,7 +89,7 @@ class ToolCallDeltas:
         for index, call in self._held.items():
             self._native[index] = len(self._ids)
             call_id = call.id or f"call_{self._turn[:23]}{len(self._ids)}"
-            deltas.append(self._header(call_id, call.name, "".join(call.arguments)))
+            deltas.append(self._build_header(call_id, call.name, "".join(call.arguments)))
         self._held.clear()
         return deltas
 
@@ -103,10 +103,10 @@ class ToolCallDeltas:
                 return call.name
         return None
 
-    def _header(self, call_id: str, name: str, arguments: str) -> JsonObject:
+    def _build_header(self, call_id: str, name: str, arguments: str) -> JsonObject:
         self._ids.append(call_id)
-        return self._kinds.call(len(self._ids) - 1, call_id, name, arguments)
+        return self._kinds.build_call(len(self._ids) - 1, call_id, name, arguments)
 
 
-def _arguments(index: int, text: str) -> JsonObject:
+def _build_arguments(index: int, text: str) -> JsonObject:
     return {"tool_calls": [{"index": index, "function": {"arguments": text}}]}

@@ -13,8 +13,8 @@ from typing import Any
 
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
-from adapter.protocols.openai_errors import RequestError, objects_in, require_type
-from adapter.tools.coercion import schema_types
+from adapter.protocols.openai_errors import RequestError, require_objects, require_type
+from adapter.tools.coercion import list_types
 from adapter.tools.schema_refs import SCHEMA, SCHEMAS, SCHEMAS_BY_NAME, dereference, follow_ref, merge_all_of
 from adapter.tools.tool import Tool, ToolSet
 
@@ -32,7 +32,7 @@ NO_REFERENCES = 2
 
 def parse_tool_set(definitions: Json) -> ToolSet:
     """Return the tools of a request. Raises RequestError that names the path of an invalid definition."""
-    tools = objects_in(definitions, "tools")
+    tools = require_objects(definitions, "tools")
     if len(tools) > MAX_TOOLS:
         raise RequestError(f"'tools' has {len(tools):,} tools; the maximum is {MAX_TOOLS:,}. Send fewer", "tools")
     encoded = marshal.dumps(tools, NO_REFERENCES)  # a quarter of the time of JSON
@@ -43,15 +43,15 @@ def parse_tool_set(definitions: Json) -> ToolSet:
 @lru_cache(CACHE_SIZE)
 def _check_tools(encoded: bytes) -> ToolSet:
     definitions = json.loads(json.dumps(marshal.loads(encoded)))
-    return ToolSet(_tool(each, f"tools[{index}]") for index, each in enumerate(definitions))
+    return ToolSet(_parse_tool(each, f"tools[{index}]") for index, each in enumerate(definitions))
 
 
-def _tool(definition: JsonObject, path: str) -> Tool:
+def _parse_tool(definition: JsonObject, path: str) -> Tool:
     inner = definition.get("function", definition)
     if isinstance(inner, dict):
         for key in ("parameters", "input_schema", "inputSchema"):
             if inner.get(key) is not None:
-                schema = checked_schema(require_type(dict, inner[key], f"{path}.{key}"), f"{path}.{key}")
+                schema = check_schema(require_type(dict, inner[key], f"{path}.{key}"), f"{path}.{key}")
                 inner[key] = with_types(schema)
         require_type(str, inner.get("description"), f"{path}.description")
     require_type(dict, definition.get("annotations"), f"{path}.annotations")
@@ -68,31 +68,31 @@ def with_types(schema: JsonObject) -> JsonObject:
         schema = {**merge_all_of({}, [follow_ref(schema, schema)]), **named}
     properties = dereference(schema).get("properties") or {} if named else {}
     for name, each in (schema.get("properties") or {}).items():
-        types = sorted(schema_types(properties.get(name)))
+        types = sorted(list_types(properties.get(name)))
         if "type" not in each and types:
             each["type"] = types if len(types) > 1 else types[0]
     return schema
 
 
-def checked_schema(schema: JsonObject, path: str) -> JsonObject:
+def check_schema(schema: JsonObject, path: str) -> JsonObject:
     """Return a normalized copy of ``schema``. Raises RequestError if its structure is invalid."""
     checked = {key: value for key, value in schema.items() if value is not None or key == "const"}
     for key in SCHEMAS_BY_NAME:
         if key in checked:
             named = require_type(dict, checked[key], f"{path}.{key}")
-            checked[key] = {name: _schema(each, f"{path}.{key}.{name}") for name, each in named.items()}
+            checked[key] = {name: _check_subschema(each, f"{path}.{key}.{name}") for name, each in named.items()}
     for key in SCHEMAS:
         if key in checked:
             checked[key] = [
-                _schema(each, f"{path}.{key}") for each in require_type(list, checked[key], f"{path}.{key}")
+                _check_subschema(each, f"{path}.{key}") for each in require_type(list, checked[key], f"{path}.{key}")
             ]
     for key in SCHEMA:
         if key in checked and not isinstance(checked[key], bool):
             value: Any = checked[key]
             if isinstance(value, list):  # tuples, before prefixItems
-                checked[key] = [_schema(each, f"{path}.{key}") for each in value]
+                checked[key] = [_check_subschema(each, f"{path}.{key}") for each in value]
             else:
-                checked[key] = checked_schema(require_type(dict, value, f"{path}.{key}"), f"{path}.{key}")
+                checked[key] = check_schema(require_type(dict, value, f"{path}.{key}"), f"{path}.{key}")
     if isinstance(checked.get("required"), bool):  # the flag of a single property in schemas before 2013
         del checked["required"]
     for key in ("required", "type"):
@@ -106,7 +106,7 @@ def checked_schema(schema: JsonObject, path: str) -> JsonObject:
     return checked
 
 
-def _schema(value: Json, path: str) -> JsonObject:
+def _check_subschema(value: Json, path: str) -> JsonObject:
     """Check a subschema. Booleans become an empty schema, because ``false``, which allows nothing, is too rare for a
     special case."""
-    return {} if isinstance(value, bool) else checked_schema(require_type(dict, value, path), path)
+    return {} if isinstance(value, bool) else check_schema(require_type(dict, value, path), path)

@@ -13,7 +13,7 @@ from adapter.prompting.escaping import with_control_tokens
 from adapter.prompting.tool_shortlist import ToolShortlist, UserRequest, shortlist_tools
 from adapter.protocols.conversation_cache import encode_messages
 from adapter.protocols.openai_errors import RequestError
-from adapter.protocols.plain_messages import content_of, split_texts
+from adapter.protocols.plain_messages import parse_content, split_texts
 from adapter.protocols.tool_definitions import parse_tool_set
 from adapter.protocols.tool_types import ToolTypes
 from adapter.protocols.translation_options import TranslationOptions
@@ -71,15 +71,15 @@ def parse_tool_request(
 ) -> ToolRequest:
     """Parse a chat request. ``encoded``: the messages by `encode_messages`, if they are known."""
     described = parse_tool_set(body.get("tools"))
-    allowed, must_call = _choice(body.get("tool_choice"), described)
+    allowed, must_call = _parse_choice(body.get("tool_choice"), described)
     format = with_control_tokens(
-        get_format(request_format(body, options) or DEFAULT_FORMAT), options.prompt.control_tokens
+        get_format(choose_request_format(body, options) or DEFAULT_FORMAT), options.prompt.control_tokens
     )
     encoded = encoded or encode_messages(body.get("messages"))
     return ToolRequest(body, kinds, described, allowed, must_call, format, encoded=encoded)
 
 
-def request_format(body: JsonObject, options: TranslationOptions) -> str | None:
+def choose_request_format(body: JsonObject, options: TranslationOptions) -> str | None:
     """Return the format that the user selected, the format detected from the template, or a guess from the model
     name."""
     model = str(body.get("model") or "")[:MAX_MODEL]
@@ -94,31 +94,31 @@ def apply_shortlist(tool_request: ToolRequest, options: TranslationOptions) -> T
     """Reduce the described tools to a shortlist if there are more than the maximum."""
     if not tool_request.allowed or tool_request.is_restricted:
         return tool_request
-    shortlist = shortlist_of(tool_request.body, tool_request.described, options.prompt.max_tools)
+    shortlist = build_shortlist(tool_request.body, tool_request.described, options.prompt.max_tools)
     if shortlist is None:
         return tool_request
     return replace(tool_request, described=shortlist.shown, allowed=shortlist.all, shortlist=shortlist)
 
 
-def shortlist_of(body: JsonObject, tools: ToolSet, limit: int | None) -> ToolShortlist | None:
+def build_shortlist(body: JsonObject, tools: ToolSet, limit: int | None) -> ToolShortlist | None:
     """Select tools by the user's messages and the earlier calls. Return None if no selection is needed."""
     if limit is None or len(tools) <= limit:
         return None
-    return shortlist_tools(tools, list(_user_requests(body.get("messages"))), limit)
+    return shortlist_tools(tools, list(_list_user_requests(body.get("messages"))), limit)
 
 
-def _user_requests(messages: Json) -> Iterator[UserRequest]:
+def _list_user_requests(messages: Json) -> Iterator[UserRequest]:
     used: set[str] = set()
     for message in messages if isinstance(messages, list) else ():
         match message:
             case {"role": "user", "content": content}:
-                yield UserRequest(split_texts(content_of(content, "messages"))[0], frozenset(used))
+                yield UserRequest(split_texts(parse_content(content, "messages"))[0], frozenset(used))
             case {"tool_calls": list(calls)}:
                 functions = [call["function"] for call in calls if isinstance(call, dict) and "function" in call]
                 used |= {str(each.get("name")) for each in functions if isinstance(each, dict)}
 
 
-def _choice(choice: Json, tools: ToolSet) -> tuple[ToolSet, bool]:
+def _parse_choice(choice: Json, tools: ToolSet) -> tuple[ToolSet, bool]:
     """Return the tools that may be called, and whether the model must call a tool."""
     match choice:
         case None | "auto":
@@ -126,11 +126,11 @@ def _choice(choice: Json, tools: ToolSet) -> tuple[ToolSet, bool]:
         case "none":
             return ToolSet(), False
         case "required":
-            return _some(tools, list(tools)), True
+            return _select_some(tools, list(tools)), True
         case {"type": "function", "function": {"name": str(name)}} | {"type": "function", "name": str(name)}:
-            return _some(tools, [name]), True
+            return _select_some(tools, [name]), True
         case {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": list(tool_list)}}:
-            return _some(tools, list(parse_tool_set(tool_list))), mode == "required"
+            return _select_some(tools, list(parse_tool_set(tool_list))), mode == "required"
         case _:
             raise RequestError(
                 f"tool_choice must be 'auto', 'none', 'required' or "
@@ -139,7 +139,7 @@ def _choice(choice: Json, tools: ToolSet) -> tuple[ToolSet, bool]:
             )
 
 
-def _some(tools: ToolSet, names: list[str]) -> ToolSet:
+def _select_some(tools: ToolSet, names: list[str]) -> ToolSet:
     if not names:
         raise RequestError("tool_choice requires a call, but 'tools' is empty", "tool_choice")
     for name in names:

@@ -13,7 +13,7 @@ import json
 from dataclasses import dataclass
 
 from adapter.core.events import Json, JsonObject
-from adapter.protocols.openai_errors import RequestError, objects_in, require_type
+from adapter.protocols.openai_errors import RequestError, require_objects, require_type
 
 INPUT = "input"
 
@@ -28,7 +28,7 @@ class ToolTypes:
     custom: frozenset[str] = frozenset()
     is_legacy: bool = False
 
-    def call(self, index: int, call_id: str, name: str, arguments: str) -> JsonObject:
+    def build_call(self, index: int, call_id: str, name: str, arguments: str) -> JsonObject:
         """Return the delta for a call. ``arguments``: JSON text."""
         if self.is_legacy:
             return {"function_call": {"name": name, "arguments": arguments}}
@@ -36,7 +36,7 @@ class ToolTypes:
         if name in self.custom:
             return {
                 "tool_calls": [
-                    {**call, "type": "custom", "custom": {"name": name, INPUT: text_argument(arguments, INPUT)}}
+                    {**call, "type": "custom", "custom": {"name": name, INPUT: get_text_argument(arguments, INPUT)}}
                 ]
             }
         return {"tool_calls": [{**call, "function": {"name": name, "arguments": arguments}}]}
@@ -45,35 +45,35 @@ class ToolTypes:
 FUNCTIONS = ToolTypes()
 
 
-def tools_as_functions(body: JsonObject) -> tuple[JsonObject, ToolTypes]:
+def convert_tools_to_functions(body: JsonObject) -> tuple[JsonObject, ToolTypes]:
     """Convert all tools and calls of a request to functions, and return the request and the original types.
 
     Raises RequestError.
     """
     is_legacy = bool(body.get("functions")) and not body.get("tools")
-    custom = frozenset(_custom_names(body.get("tools")))
+    custom = frozenset(_list_custom_names(body.get("tools")))
     if not is_legacy and not custom and not _has_other_calls(body.get("messages")):
         return body, FUNCTIONS
     request = {key: value for key, value in body.items() if key not in ("functions", "function_call")}
     if is_legacy:
-        functions = objects_in(body["functions"], "functions")
+        functions = require_objects(body["functions"], "functions")
         request["tools"] = [{"type": "function", "function": each} for each in functions]
-        request["tool_choice"] = _legacy_choice(body.get("function_call"))
+        request["tool_choice"] = _convert_legacy_choice(body.get("function_call"))
         request["parallel_tool_calls"] = False
     elif custom:
-        request["tools"] = [_as_function(each) for each in request["tools"]]
+        request["tools"] = [_convert_to_function(each) for each in request["tools"]]
         match body.get("tool_choice"):
             case {"type": "custom", "custom": {"name": name}}:
                 request["tool_choice"] = {"type": "function", "function": {"name": name}}
             case {"type": "allowed_tools", "allowed_tools": {"tools": list(tools)} as allowed}:
-                converted = [_as_function(each) if isinstance(each, dict) else each for each in tools]
+                converted = [_convert_to_function(each) if isinstance(each, dict) else each for each in tools]
                 request["tool_choice"] = {"type": "allowed_tools", "allowed_tools": {**allowed, "tools": converted}}
     if isinstance(body.get("messages"), list):
-        request["messages"] = _current_messages(body["messages"])
+        request["messages"] = _convert_legacy_messages(body["messages"])
     return request, ToolTypes(custom, is_legacy)
 
 
-def _custom_names(tools: Json) -> list[str]:
+def _list_custom_names(tools: Json) -> list[str]:
     definitions = tools if isinstance(tools, list) else []
     custom = [each.get("custom") for each in definitions if isinstance(each, dict) and each.get("type") == "custom"]
     return [require_type(str, each.get("name"), "tools.custom.name") for each in custom if isinstance(each, dict)]
@@ -91,16 +91,16 @@ def _has_other_calls(messages: Json) -> bool:
     return False
 
 
-def _as_function(tool: JsonObject) -> JsonObject:
+def _convert_to_function(tool: JsonObject) -> JsonObject:
     about = tool.get("custom")
     if tool.get("type") != "custom" or not isinstance(about, dict):
         return tool
     description = require_type(str, about.get("description"), "tools.custom.description")
-    function = text_function(about.get("name"), description, INPUT, describe_text(about.get("format")))
+    function = build_text_function(about.get("name"), description, INPUT, describe_text(about.get("format")))
     return {"type": "function", "function": function}
 
 
-def text_function(name: Json, description: str, parameter: str, text_description: str) -> JsonObject:
+def build_text_function(name: Json, description: str, parameter: str, text_description: str) -> JsonObject:
     """Return a function with one string parameter."""
     properties = {parameter: {"type": "string", "description": text_description}}
     parameters = {"type": "object", "properties": properties, "required": [parameter]}
@@ -120,7 +120,7 @@ def describe_text(format: Json) -> str:
     return "The text itself."
 
 
-def _legacy_choice(choice: Json) -> Json:
+def _convert_legacy_choice(choice: Json) -> Json:
     match choice:
         case None | "auto" | "none":
             return choice
@@ -129,7 +129,7 @@ def _legacy_choice(choice: Json) -> Json:
     raise RequestError(f'function_call must be "auto", "none" or {{"name": ...}}, got {str(choice)[:80]!r}')
 
 
-def _current_messages(messages: list[Json]) -> list[Json]:
+def _convert_legacy_messages(messages: list[Json]) -> list[Json]:
     """Convert legacy function calls and results, and custom calls, to tool calls and results.
 
     A legacy result has no id, so it is matched to the last call of its function.
@@ -145,13 +145,13 @@ def _current_messages(messages: list[Json]) -> list[Json]:
                 name = str(message.get("name"))
                 converted.append({**message, "role": "tool", "tool_call_id": last.get(name, f"call_{name}")})
             case {"tool_calls": list(calls)}:
-                converted.append({**message, "tool_calls": [_as_function_call(each) for each in calls]})
+                converted.append({**message, "tool_calls": [_convert_to_function_call(each) for each in calls]})
             case _:
                 converted.append(message)
     return converted
 
 
-def _as_function_call(call: Json) -> Json:
+def _convert_to_function_call(call: Json) -> Json:
     about = call.get("custom") if isinstance(call, dict) else None
     if not isinstance(about, dict):
         return call
@@ -159,7 +159,7 @@ def _as_function_call(call: Json) -> Json:
     return {"id": call.get("id"), "type": "function", "function": {"name": about.get("name"), "arguments": arguments}}
 
 
-def text_argument(arguments: str, name: str) -> str:
+def get_text_argument(arguments: str, name: str) -> str:
     """Return the string argument ``name`` of a call; if it is missing, return all arguments as JSON."""
     text = read_object(arguments).get(name)
     return text if isinstance(text, str) else arguments

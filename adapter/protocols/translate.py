@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from adapter.conversation.guardrails.call_history import UNREAD, CallHistory, call_key, read_history
+from adapter.conversation.guardrails.call_history import UNREAD, CallHistory, build_call_key, read_history
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.formats import DEFAULT_FORMAT, get_format
 from adapter.parsing.formats.hermes import encode_calls
@@ -18,14 +18,14 @@ from adapter.protocols.guarded_exchange import EXTENSION, ResponseGuard
 from adapter.protocols.llama_cpp import has_lazy_grammar
 from adapter.protocols.media_parts import adapt_media
 from adapter.protocols.openai_errors import RequestError, require_type
-from adapter.protocols.plain_messages import has_misplaced_system, last_calls, last_request
-from adapter.protocols.reasoning_budget import requested_budget, server_field, without_budget
-from adapter.protocols.request_constraint import Enforcement, build_enforcement, lazy_constraint_fields
+from adapter.protocols.plain_messages import find_last_request, has_misplaced_system, list_last_calls
+from adapter.protocols.reasoning_budget import build_server_field, find_requested_budget, remove_budget
+from adapter.protocols.request_constraint import Enforcement, build_enforcement, build_lazy_constraint_fields
 from adapter.protocols.request_limits import MAX_TEXT, check_size
 from adapter.protocols.request_prompt import build_prompt
 from adapter.protocols.template_prompt import TemplatePrompt
-from adapter.protocols.tool_request import ToolRequest, apply_shortlist, parse_tool_request, request_format
-from adapter.protocols.tool_types import FUNCTIONS, tools_as_functions
+from adapter.protocols.tool_request import ToolRequest, apply_shortlist, choose_request_format, parse_tool_request
+from adapter.protocols.tool_types import FUNCTIONS, convert_tools_to_functions
 from adapter.protocols.translated_request import ClientSettings, FollowUp, ParserSettings, TranslatedRequest
 from adapter.protocols.translation_options import CONSTRAINTS, TranslationOptions
 from adapter.tools.tool import ToolSet
@@ -60,19 +60,19 @@ def needs_reading(body: JsonObject, options: TranslationOptions, *, splits: bool
     ``splits``: the server separates reasoning from the text. If it does not, answers of known model families are
     parsed. Answers of gpt-oss are always parsed, because some servers leave its channel tokens in the text.
     """
-    format = request_format(body, options)
+    format = choose_request_format(body, options)
     return format == "harmony" or (format is not None and not splits)
 
 
-def passthrough_request(body: JsonObject, options: TranslationOptions) -> TranslatedRequest:
+def build_passthrough_request(body: JsonObject, options: TranslationOptions) -> TranslatedRequest:
     """Return an untranslated request whose answer is parsed. Raises RequestError for an invalid request."""
     request = ToolRequest(
-        body, FUNCTIONS, ToolSet(), ToolSet(), False, get_format(request_format(body, options) or DEFAULT_FORMAT)
+        body, FUNCTIONS, ToolSet(), ToolSet(), False, get_format(choose_request_format(body, options) or DEFAULT_FORMAT)
     )
-    translated = _as_request(_with_reasoning_budget(request, options), options)
+    translated = _build_unchanged_request(_with_reasoning_budget(request, options), options)
     generation_prompt = options.prompt.generation_prompt
     parsing = replace(translated.parsing, format=request.format.name, generation_prompt=generation_prompt)
-    body, shortened = options.budgets_for(body).fit_body(translated.body)
+    body, shortened = options.get_budgets(body).fit_body(translated.body)
     turn = hash_messages(encode_messages(request.messages))
     return replace(translated, body=body, turn=turn, parsing=parsing, shortened=shortened)
 
@@ -89,9 +89,9 @@ def translate_chat_request(
         check_size(body)
     require_type(bool, body.get("stream"), "stream")
     messages = adapt_media(body.get("messages"), options.unsupported_media)
-    functions, kinds = tools_as_functions({**body, "messages": messages})
+    functions, kinds = convert_tools_to_functions({**body, "messages": messages})
     encoded = encoded if functions["messages"] is body.get("messages") else b""
-    options = options.for_model(str(body.get("model") or ""))
+    options = options.with_model_setup(str(body.get("model") or ""))
     if kinds is not FUNCTIONS:
         options = replace(options, native=False, stream_arguments=False)
     return _translate(_with_reasoning_budget(parse_tool_request(functions, kinds, options, encoded), options), options)
@@ -99,9 +99,9 @@ def translate_chat_request(
 
 def _translate(request: ToolRequest, options: TranslationOptions) -> TranslatedRequest:
     if options.native:
-        return _native(request, options)
+        return _build_native_request(request, options)
     if options.assists is not None and request.allowed and options.may_assist(request.body):
-        return _assisted(request, options, options.assists)
+        return _build_assisted_request(request, options, options.assists)
     as_text = partial(_translate, request, options.with_prompt(own=None))
     request = apply_shortlist(request, options)
     enforcement = build_enforcement(request, options)
@@ -109,8 +109,8 @@ def _translate(request: ToolRequest, options: TranslationOptions) -> TranslatedR
     body = prompted.body | enforcement.fields
     waits_for_calls = enforcement.constraint == "arguments" and options.constraints.waits_for_calls
     if waits_for_calls and (prompted.own or all(isinstance(each["content"], str) for each in prompted.messages)):
-        body |= lazy_constraint_fields(request, options, enforcement)
-    translated = _as_request(request, options)
+        body |= build_lazy_constraint_fields(request, options, enforcement)
+    translated = _build_unchanged_request(request, options)
     return replace(
         translated,
         body=body,
@@ -120,7 +120,7 @@ def _translate(request: ToolRequest, options: TranslationOptions) -> TranslatedR
         parsing=replace(
             translated.parsing,
             policy=APPROVED.name if enforcement.fields else options.policy,  # enforced calls may have no markers
-            generation_prompt=_generation_prompt(body, options, prompted.own),
+            generation_prompt=_find_generation_prompt(body, options, prompted.own),
             reply=enforcement.reply if enforcement.may_reply else None,
             format=request.format.name,
             control_tokens=options.prompt.control_tokens,
@@ -137,16 +137,16 @@ _PREFILLS: dict[str, Prefill] = {"llama.cpp": "completion", "vllm": "final_messa
 def _with_reasoning_budget(request: ToolRequest, options: TranslationOptions) -> ToolRequest:
     """Return the request with its budget, and with the model server's field for it. A budget of 0 turns reasoning
     off."""
-    budget = requested_budget(request.body, options.budgets_for(request.body).reasoning)
+    budget = find_requested_budget(request.body, options.get_budgets(request.body).reasoning)
     if budget is None:
         return request
-    body = without_budget(request.body) | server_field(options.kind, budget)
+    body = remove_budget(request.body) | build_server_field(options.kind, budget)
     if budget == 0:
         body["chat_template_kwargs"] = {"enable_thinking": False, **(body.get("chat_template_kwargs") or {})}
     return replace(request, body=body, reasoning_budget=budget)
 
 
-def _generation_prompt(body: JsonObject, options: TranslationOptions, own: TemplatePrompt | None) -> str | None:
+def _find_generation_prompt(body: JsonObject, options: TranslationOptions, own: TemplatePrompt | None) -> str | None:
     if body.keys() & CONSTRAINTS and not has_lazy_grammar(body):
         return ""
     if options.prompt.generation_prompt is not None or own is None or own.transport == "vllm":
@@ -156,12 +156,12 @@ def _generation_prompt(body: JsonObject, options: TranslationOptions, own: Templ
 
 def _follow_up(request: ToolRequest, options: TranslationOptions, enforcement: Enforcement) -> FollowUp:
     return FollowUp(
-        guard=_response_guard(request, options, enforcement),
+        guard=_build_response_guard(request, options, enforcement),
         constraint=enforcement.constraint if request.is_single_choice else "off",
         enforce=options.constraints.enforce,
         choices=enforcement.choices,
         previous_calls=(
-            frozenset(call_key(*call) for call in last_calls(request.messages))
+            frozenset(build_call_key(*call) for call in list_last_calls(request.messages))
             if request.is_single_choice
             else frozenset()
         ),
@@ -169,7 +169,7 @@ def _follow_up(request: ToolRequest, options: TranslationOptions, enforcement: E
     )
 
 
-def _response_guard(
+def _build_response_guard(
     request: ToolRequest, options: TranslationOptions, enforcement: Enforcement
 ) -> ResponseGuard | None:
     enforces = options.constraints.enforce is not None
@@ -181,11 +181,11 @@ def _response_guard(
         is_enforced=enforces and enforcement.constraint in ("prefer", "required"),
         may_enforce=enforces and options.constraints.mode != "off" and not request.body.keys() & CONSTRAINTS,
         requires_valid_calls=enforces and enforcement.constraint == "arguments",
-        past=_history(request, options),
+        past=_read_history(request, options),
     )
 
 
-def _history(request: ToolRequest, options: TranslationOptions) -> CallHistory | None:
+def _read_history(request: ToolRequest, options: TranslationOptions) -> CallHistory | None:
     """Return the history of a conversation. Only what follows its last request is read."""
     if not (request.allowed and request.encoded and options.retry_policy.on):
         return None
@@ -196,7 +196,7 @@ def _history(request: ToolRequest, options: TranslationOptions) -> CallHistory |
     return read.history
 
 
-def _as_request(request: ToolRequest, options: TranslationOptions) -> TranslatedRequest:
+def _build_unchanged_request(request: ToolRequest, options: TranslationOptions) -> TranslatedRequest:
     """Return the unchanged request, with the client's settings for its answer."""
     body = request.body
     stream_options = body.get("stream_options")
@@ -208,7 +208,7 @@ def _as_request(request: ToolRequest, options: TranslationOptions) -> Translated
             stream=body.get("stream") is True,
             wants_usage=isinstance(stream_options, dict) and stream_options.get("include_usage") is True,
             parallel=request.is_parallel,
-            answers=_answers(body),
+            answers=_count_answers(body),
             kinds=request.kinds,
         ),
         parsing=ParserSettings(
@@ -221,17 +221,17 @@ def _as_request(request: ToolRequest, options: TranslationOptions) -> Translated
     )
 
 
-def _native(request: ToolRequest, options: TranslationOptions) -> TranslatedRequest:
+def _build_native_request(request: ToolRequest, options: TranslationOptions) -> TranslatedRequest:
     """Return the unchanged request for a server that describes the tools and parses the calls."""
     guard = options.retry_policy.make_guard(
         request.body,
         request.allowed,
         request.described,
         encode_calls,
-        past=_history(request, options),
+        past=_read_history(request, options),
     )
-    as_request = _as_request(request, options)
-    body, shortened = options.budgets_for(request.body).fit_body(as_request.body)
+    as_request = _build_unchanged_request(request, options)
+    body, shortened = options.get_budgets(request.body).fit_body(as_request.body)
     return replace(
         as_request,
         body=body,
@@ -243,23 +243,27 @@ def _native(request: ToolRequest, options: TranslationOptions) -> TranslatedRequ
     )
 
 
-def _assisted(request: ToolRequest, options: TranslationOptions, settings: AssistSettings) -> TranslatedRequest:
+def _build_assisted_request(
+    request: ToolRequest, options: TranslationOptions, settings: AssistSettings
+) -> TranslatedRequest:
     """Build the request for a model that is too small to choose a tool.
 
     It must call the best match for the user's message, or reply in words if no tool matches. After the call, it must
     make the further calls that the message asks for.
     """
     options = replace(options, assists=None)
-    user_text, has_result = last_request(request.messages)
+    user_text, has_result = find_last_request(request.messages)
     assist = Assist()
     if request.must_call or not has_result:
         assist = plan_assist(user_text, request.allowed, settings, must_call=request.must_call)
     if not assist.tools:
         return _translate(replace(request, allowed=ToolSet(), must_call=False), options)
-    return _as_planned(request, options, assist, user_text)
+    return _build_planned_request(request, options, assist, user_text)
 
 
-def _as_planned(request: ToolRequest, options: TranslationOptions, assist: Assist, user_text: str) -> TranslatedRequest:
+def _build_planned_request(
+    request: ToolRequest, options: TranslationOptions, assist: Assist, user_text: str
+) -> TranslatedRequest:
     constrained = replace(
         options.with_prompt(style="small").with_constraints(mode="required", choices=assist.choices),
         fields={"temperature": 0, **options.fields},
@@ -272,19 +276,19 @@ def _as_planned(request: ToolRequest, options: TranslationOptions, assist: Assis
         return _translate(replace(request, allowed=ToolSet(request.allowed[name] for name in assist.tools)), options)
     if options.constraints.enforce is None or not (request.is_single_choice and request.is_parallel):
         return planned
-    next_call = partial(_next_call, request, options, user_text)
+    next_call = partial(_build_next_call, request, options, user_text)
     return replace(planned, follow_up=replace(planned.follow_up, next_call=next_call))
 
 
-def _next_call(
+def _build_next_call(
     request: ToolRequest, options: TranslationOptions, user_text: str, calls: Sequence[tuple[str, JsonObject]]
 ) -> TranslatedRequest | None:
     """Return the request for the call that follows ``calls`` in the same answer; None if there is none."""
     assist = plan_next_call(user_text, request.allowed, calls)
-    return _as_planned(request, options, assist, user_text) if assist.tools else None
+    return _build_planned_request(request, options, assist, user_text) if assist.tools else None
 
 
-def _answers(body: JsonObject) -> int:
+def _count_answers(body: JsonObject) -> int:
     number = body.get("n")
     if number is None:
         return 1

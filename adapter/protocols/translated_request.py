@@ -13,20 +13,20 @@ from adapter.grammars.reply_tool import ReplyParser, add_reply_tool
 from adapter.parsing.formats import DEFAULT_FORMAT, get_format, resolve_format
 from adapter.parsing.parse_policy import APPROVED
 from adapter.parsing.parser import Parser
-from adapter.protocols.budgets import shortened_header
+from adapter.protocols.budgets import build_shortened_header
 from adapter.protocols.continuation import LIMITS, Prefill, continue_text, with_shorter_limit
 from adapter.protocols.guarded_exchange import with_retry_message
-from adapter.protocols.llama_cpp import without_grammar
+from adapter.protocols.llama_cpp import remove_grammar
 from adapter.protocols.reasoning_budget import (
     BUDGET_FIELD,
     BYTES_PER_TOKEN,
     REASONING_HEADER,
     SERVER_MARGIN,
-    closing_words,
+    find_closing_words,
 )
 from adapter.protocols.recorded_exchange import Observation, RecordedExchange
 from adapter.protocols.request_stats import RequestStats
-from adapter.protocols.template_prompt import transport_of
+from adapter.protocols.template_prompt import find_transport
 from adapter.protocols.tool_types import FUNCTIONS, ToolTypes
 from adapter.protocols.verbatim_calls import VerbatimCallCache
 from adapter.tools.tool import Tool, ToolSet
@@ -97,7 +97,7 @@ class FollowUp:
     enforce: ConstraintBuilder | None = None
     choices: Choices = field(default_factory=dict)
     previous_calls: frozenset[str] = frozenset()
-    """Keys (see `call_key`) of the calls whose results are at the end of the conversation."""
+    """Keys (see `build_call_key`) of the calls whose results are at the end of the conversation."""
     shortlist: ToolShortlist | None = None
     """The tools that are described to the model; None if all are."""
     next_call: NextCall | None = None
@@ -144,14 +144,14 @@ class TranslatedRequest:
     def headers(self) -> dict[str, str]:
         """The response headers about the budgets."""
         budget = {} if self.reasoning_budget is None else {REASONING_HEADER: f"budget={self.reasoning_budget}"}
-        return shortened_header(self.shortened) | budget
+        return build_shortened_header(self.shortened) | budget
 
     @property
     def reasoning_limit(self) -> float | None:
         """The number of tokens of reasoning after which it is closed here: more than the model server's own limit."""
         if self.reasoning_budget is None:
             return None
-        has_server_limit = BUDGET_FIELD in self.body and transport_of(self.body) in (None, "vllm")
+        has_server_limit = BUDGET_FIELD in self.body and find_transport(self.body) in (None, "vllm")
         return self.reasoning_budget * (SERVER_MARGIN if has_server_limit else 1)
 
     def with_closed_reasoning(self, raw: str, reasoning: str) -> TranslatedRequest | None:
@@ -161,7 +161,7 @@ class TranslatedRequest:
         """
         format = get_format(self.parsing.format)
         begun = f"{next(iter(format.reasoning), '')}\n{reasoning}" if reasoning else raw
-        closing = closing_words(format, (self.parsing.generation_prompt or "") + begun)
+        closing = find_closing_words(format, (self.parsing.generation_prompt or "") + begun)
         if closing is None or self.is_continuation or self.is_native or self.client.answers > 1:
             return None
         body = with_shorter_limit(self.body, len(begun) // BYTES_PER_TOKEN)
@@ -219,7 +219,7 @@ class TranslatedRequest:
         enforced = self._with_enforced_call(tools) if tools and guard and guard.may_enforce else None
         return (enforced or replace(self, turn=f"{self.turn}+"))._with_exchange(written_text, retry.message)
 
-    def without_tools(self) -> TranslatedRequest | None:
+    def remove_tools(self) -> TranslatedRequest | None:
         """Return the follow-up request after a constrained model only repeated calls.
 
         It forces a reply in words. Return None if that cannot be enforced.
@@ -240,7 +240,7 @@ class TranslatedRequest:
             return None
         return replace(
             self,
-            body=without_grammar(self.body) | fields,
+            body=remove_grammar(self.body) | fields,
             turn=f"{self.turn}+",  # so that its call ids differ
             parsing=replace(self.parsing, policy=APPROVED.name, generation_prompt=""),
             follow_up=replace(follow_up, constraint="required"),

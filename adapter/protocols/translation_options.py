@@ -154,7 +154,7 @@ class TranslationOptions:
         is_plain = not body.keys() & CONSTRAINTS and body.get("n") in (None, 1)
         return is_unset and is_plain and constraints.ground is None and constraints.enforce is not None
 
-    def for_model(self, model: str) -> TranslationOptions:
+    def with_model_setup(self, model: str) -> TranslationOptions:
         """Fill unset settings from the known setup of ``model``."""
         setup = self.setups.get(model) or (self.setup_of(model) if self.setup_of else None)
         if setup is None:
@@ -169,7 +169,7 @@ class TranslationOptions:
             budgets=Budgets(reasoning=setup.reasoning_budget).override(self.budgets),
         )
 
-    def budgets_for(self, body: JsonObject) -> Budgets:
+    def get_budgets(self, body: JsonObject) -> Budgets:
         """Return the budgets for a request."""
         return self.budgets.override(self.model_budgets.get(str(body.get("model") or "")))
 

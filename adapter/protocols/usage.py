@@ -37,33 +37,33 @@ class Usage:
 def parse_usage(chunk: JsonObject) -> Usage | None:
     """Return the token usage in a stream event or a completion; None if the usage is missing."""
     usage, timings = (
-        object_or_empty(chunk.get("usage")),
-        object_or_empty(chunk.get("timings")),
+        get_object(chunk.get("usage")),
+        get_object(chunk.get("timings")),
     )  # llama.cpp always sends timings
     evaluated, cached = _count(timings.get("prompt_n")), _count(timings.get("cache_n"))
     prompt, written = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
     if prompt is None and evaluated is None:
         return None
-    reused = _count(object_or_empty(usage.get("prompt_tokens_details")).get("cached_tokens"))
+    reused = _count(get_object(usage.get("prompt_tokens_details")).get("cached_tokens"))
     return Usage(
         (evaluated or 0) + (cached or 0) if prompt is None else prompt,
         (_count(timings.get("predicted_n")) if written is None else written) or 0,
         cached if reused is None else reused,
-        _count(object_or_empty(usage.get("completion_tokens_details")).get("reasoning_tokens")),
+        _count(get_object(usage.get("completion_tokens_details")).get("reasoning_tokens")),
     )
 
 
-def cached_tokens(usage: JsonObject) -> int:
+def count_cached_tokens(usage: JsonObject) -> int:
     """Return the number of prompt tokens from the server's cache in a usage in OpenAI's format; 0 if unknown."""
-    return _count(object_or_empty(usage.get("prompt_tokens_details")).get("cached_tokens")) or 0
+    return _count(get_object(usage.get("prompt_tokens_details")).get("cached_tokens")) or 0
 
 
-def reasoning_tokens(usage: JsonObject) -> int:
+def count_reasoning_tokens(usage: JsonObject) -> int:
     """Return the number of reasoning tokens in a usage in OpenAI's format; 0 if unknown."""
-    return _count(object_or_empty(usage.get("completion_tokens_details")).get("reasoning_tokens")) or 0
+    return _count(get_object(usage.get("completion_tokens_details")).get("reasoning_tokens")) or 0
 
 
-def object_or_empty(value: Json) -> JsonObject:
+def get_object(value: Json) -> JsonObject:
     """Return ``value`` if it is an object, otherwise an empty object."""
     return value if isinstance(value, dict) else {}
 

@@ -33,7 +33,7 @@ class VerbatimCallCache:
         self.template_messages = ConversationCache[ReadTemplateMessages]()
         self.histories = ConversationCache[ReadMessages]()
 
-    def new_bytes(self, encoded: bytes) -> int | None:
+    def count_new_bytes(self, encoded: bytes) -> int | None:
         """Return the size of the ``encoded`` messages that follow those of an earlier request; None if they do not
         begin with such."""
         found = self.histories.find(encoded)
@@ -41,15 +41,15 @@ class VerbatimCallCache:
 
     def remember(self, format: str, before: str, content: str, calls: Sequence[Call], text: str) -> None:
         """Store ``text``, which the model wrote, for the ``content`` and ``calls`` that the client got."""
-        key = _key(format, before, content, calls)
+        key = _build_key(format, before, content, calls)
         self._texts.store(key, text, len(key))
 
     def recall(self, format: str, before: str, content: str, calls: Sequence[Call]) -> str | None:
         """Return the text that the model wrote for an answer; None if it is not cached."""
-        return self._texts.find(_key(format, before, content, calls))
+        return self._texts.find(_build_key(format, before, content, calls))
 
 
-def _key(format: str, before: str, content: str, calls: Sequence[Call]) -> str:
+def _build_key(format: str, before: str, content: str, calls: Sequence[Call]) -> str:
     """Return the cache key of an answer. It has no call ids, because Ollama's clients drop them."""
     bare = [[name, arguments] for _, name, arguments in calls]
     return json.dumps([format, before, content.strip(), bare], sort_keys=True)

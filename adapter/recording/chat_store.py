@@ -38,7 +38,7 @@ class ChatStore:
 
     def list_chats(self) -> list[SavedChat]:
         """Return the saved chats, starting with the most recently used."""
-        chats = [self._read(path) for path in self._files()]
+        chats = [self._read(path) for path in self._list_files()]
         return [chat for chat in chats if chat is not None]
 
     def find(self, id: str | None) -> SavedChat:
@@ -60,7 +60,7 @@ class ChatStore:
 
     def begin(self) -> OpenChat:
         """Create and open a chat file. If there are too many chats, delete the oldest."""
-        for path in self._files()[MAX_CHATS - 1 :]:
+        for path in self._list_files()[MAX_CHATS - 1 :]:
             path.unlink(missing_ok=True)
         name, number = time.strftime("%Y%m%d-%H%M%S"), 1
         while True:
@@ -70,7 +70,7 @@ class ChatStore:
             except FileExistsError:
                 number += 1
 
-    def _files(self) -> list[Path]:
+    def _list_files(self) -> list[Path]:
         found = [path for path in self._folder.glob("*.jsonl") if path.is_file() and not path.is_symlink()]
         return sorted(found, key=lambda path: (path.stat().st_mtime, path.name), reverse=True)
 
@@ -102,7 +102,7 @@ class OpenChat:
             self._file.close()
             raise UsageError(f"chat {self.id} is open in another program; end it there, or start a new one")
 
-    def transcript(self) -> Transcript:
+    def read_transcript(self) -> Transcript:
         """Return the chat so far. If a crash truncated the last line, remove that line. Raises UsageError for an
         invalid file."""
         text = self.path.read_text(encoding="utf-8", errors="replace")
@@ -111,7 +111,7 @@ class OpenChat:
             os.truncate(self.path, len(whole.encode()))
         return Transcript.from_text(whole, self.id)
 
-    def writer(self, fails: Callable[[str], object]) -> Callable[[str], None]:
+    def create_writer(self, fails: Callable[[str], object]) -> Callable[[str], None]:
         """Return a function that writes a line immediately.
 
         If writing fails, ``fails`` is called once with the reason, and later lines are dropped.

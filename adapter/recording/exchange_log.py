@@ -20,7 +20,7 @@ from adapter.protocols.openai_chat_response import StreamedCompletion
 from adapter.protocols.openai_choice import ABANDONED, INCOMPLETE
 from adapter.protocols.recorded_exchange import Observation, RecordedCall, RecordedExchange
 from adapter.protocols.translated_request import ClientSettings, ParserSettings, TranslatedRequest
-from adapter.tools.schema_errors import allowed_arguments
+from adapter.tools.schema_errors import select_allowed_arguments
 from adapter.tools.tool import ToolSet
 
 SYNC_CHARACTERS = 32_000
@@ -63,7 +63,7 @@ class ExchangeLog:
         began = datetime.now(UTC) - timedelta(seconds=exchange.duration_s or 0.0)
         time = began.isoformat(timespec="milliseconds")
         try:
-            self._append(exchange_line(exchange.model_copy(update={"time": time}), self._secrets))
+            self._append(encode_exchange(exchange.model_copy(update={"time": time}), self._secrets))
         except OSError as error:
             import logging
 
@@ -76,7 +76,7 @@ class ExchangeLog:
                 file.write(text)
 
 
-def exchange_line(exchange: RecordedExchange, secrets: Redactor) -> str:
+def encode_exchange(exchange: RecordedExchange, secrets: Redactor) -> str:
     """Return the line for an exchange, with its line ending. Credentials are redacted."""
     return json.dumps(secrets.redact(exchange.model_dump(mode="json"))) + "\n"
 
@@ -114,7 +114,7 @@ def reparse(exchange: RecordedExchange) -> tuple[Turn, str]:
     turn = Turn.from_events(events)
     is_whole = sum(len(event.raw) for event in turn.events) == len(exchange.text)
     if not is_whole or exchange.has_reply or exchange.asked_again:
-        turn = exchange.turn()
+        turn = exchange.parse_turn()
     return turn, _compare_calls(exchange, calls)
 
 
@@ -153,17 +153,17 @@ def _reparse_exchange(exchange: RecordedExchange) -> tuple[tuple[RecordedCall, .
 
 def _compare_calls(exchange: RecordedExchange, today: tuple[RecordedCall, ...]) -> str:
     recorded, tools = exchange.calls, ToolSet(exchange.tools)
-    if exchange.asked_again or recorded in (today, tuple(_without_forbidden(call, tools) for call in today)):
+    if exchange.asked_again or recorded in (today, tuple(_remove_forbidden(call, tools) for call in today)):
         return ""
     if exchange.dropped and len(today) == len(recorded) + len(exchange.dropped):
         return ""
     return f"recorded {_format_calls(exchange.calls)}, now {_format_calls(today)}"
 
 
-def _without_forbidden(call: RecordedCall, tools: ToolSet) -> RecordedCall:
+def _remove_forbidden(call: RecordedCall, tools: ToolSet) -> RecordedCall:
     """Return the call as a client gets it if guardrails are on."""
     tool = tools.match(call.name)
-    arguments = allowed_arguments(tool, call.arguments).arguments if tool else call.arguments
+    arguments = select_allowed_arguments(tool, call.arguments).arguments if tool else call.arguments
     return RecordedCall(name=call.name, arguments=arguments)
 
 

@@ -44,9 +44,9 @@ class Table(NamedTuple):
     best: int | None = None
 
 
-def page_asset(name: str) -> str:
+def load_page_asset(name: str) -> str:
     """Return the text of a file in ``prompts/pages``."""
-    return (package_data.data_folder("prompts") / "pages" / name).read_text(encoding="utf-8")
+    return (package_data.find_data_folder("prompts") / "pages" / name).read_text(encoding="utf-8")
 
 
 def render_page(name: str, *, connects: bool = False, runs_python: bool = False, **values: object) -> str:
@@ -56,16 +56,16 @@ def render_page(name: str, *, connects: bool = False, runs_python: bool = False,
     requests to the page's own server. ``runs_python``: whether it may also load Pyodide, a WebAssembly program, from
     there.
     """
-    source = page_asset(name)
+    source = load_page_asset(name)
     style = values.get("style") or source.partition("<style>")[2].partition("</style>")[0]
     allowed = [f"style-src '{_hash(str(style))}'"]
     programs = " 'self' 'wasm-unsafe-eval'" if runs_python else ""
     allowed += [f"script-src '{_hash(str(values['script']))}'{programs}"] if "script" in values else []
     allowed += ["connect-src 'self'"] if connects else []
-    policy = "; ".join(["default-src 'none'", *allowed, "base-uri 'none'", _form_action(source)])
+    policy = "; ".join(["default-src 'none'", *allowed, "base-uri 'none'", _build_form_action(source)])
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_show_hidden,
-        loader=FunctionLoader(page_asset),
+        loader=FunctionLoader(load_page_asset),
     )  # fmt: skip
     return environment.from_string(source).render(policy=policy, connects=connects, **values)
 
@@ -75,7 +75,7 @@ def _show_hidden(value: object) -> object:
     return escape_for_display(value, keep="\n\t") if type(value) is str else value
 
 
-def _form_action(source: str) -> str:
+def _build_form_action(source: str) -> str:
     """Return the policy for forms. They may be sent to the page's own server if the page contains a form."""
     return "form-action 'self'" if '<form method="' in source else "form-action 'none'"
 

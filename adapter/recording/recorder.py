@@ -11,7 +11,7 @@ from pathlib import Path
 from adapter.agent.agent import Agent
 from adapter.agent.response_reader import AgentEvent
 from adapter.backends.stream_chunks import Chunk
-from adapter.conversation.guardrails.required_steps import as_json
+from adapter.conversation.guardrails.required_steps import to_json
 from adapter.conversation.message_rendering import Message
 from adapter.conversation.session import AskModel, Finished, RunTools
 from adapter.core.errors import ToolError, UsageError
@@ -33,7 +33,9 @@ MAX_BYTES = 1_000_000
 """Maximum total size of a recorded workspace, in bytes. To record work in a larger one, use a smaller copy."""
 
 
-def snapshot(root: Path, clean: Callable[[bytes], bytes] = bytes, blank: Path | None = None) -> dict[str, StoredFile]:
+def take_snapshot(
+    root: Path, clean: Callable[[bytes], bytes] = bytes, blank: Path | None = None
+) -> dict[str, StoredFile]:
     """Return the files in ``root`` and its subfolders by relative path, without links and `.git`.
 
     ``clean``: redacts the content of a file. ``blank``: a file that is stored as an empty file. Raises UsageError if
@@ -41,7 +43,7 @@ def snapshot(root: Path, clean: Callable[[bytes], bytes] = bytes, blank: Path | 
     """
     files: dict[str, StoredFile] = {}
     size = 0
-    for path in _files(root):
+    for path in _list_files(root):
         content = b"" if path == blank else path.read_bytes()
         size += len(content)
         if len(files) >= MAX_FILES or size > MAX_BYTES:
@@ -82,18 +84,18 @@ def resolve_in_root(root: Path, name: str) -> Path:
     return path
 
 
-def workspace_hash(root: Path, clean: Callable[[bytes], bytes] = bytes, blank: Path | None = None) -> str:
+def hash_workspace(root: Path, clean: Callable[[bytes], bytes] = bytes, blank: Path | None = None) -> str:
     """Return a hash of the names and redacted contents of all files in ``root`` and its subfolders. ``blank``: a file
     that counts as empty."""
     digest = hashlib.sha256()
-    for path in _files(root):
+    for path in _list_files(root):
         name = path.relative_to(root).as_posix()
         content = b"" if path == blank else clean(path.read_bytes())
         digest.update(f"{name}\0{hashlib.sha256(content).hexdigest()}\n".encode("utf-8", "surrogateescape"))
     return f"sha256:{digest.hexdigest()}"
 
 
-def _files(root: Path) -> Iterable[Path]:
+def _list_files(root: Path) -> Iterable[Path]:
     found = (path for path in root.rglob("*") if path.is_file() and not path.is_symlink())
     return sorted(path for path in found if ".git" not in path.relative_to(root).parts)
 
@@ -164,11 +166,11 @@ class SessionRecorder:
         workspace = agent.workspace
         custom_tools = list_custom_tools(workspace)
         self._tools, self._own = workspace.known_tools, frozenset(tool.name for tool in custom_tools)
-        self._files = {} if self._is_chat else snapshot(self._root, self._clean, self._file)
+        self._files = {} if self._is_chat else take_snapshot(self._root, self._clean, self._file)
         self._records_files = not self._is_chat and any(
             _needs_file_record(tool, self._own) for tool in workspace.tools.values()
         )
-        self._recorder.header(
+        self._recorder.write_header(
             Header(
                 task=task,
                 system=agent.system,
@@ -194,15 +196,15 @@ class SessionRecorder:
                 guardrails=tuple(sorted(agent.guardrails.on)),
                 retries=agent.guardrails.retries,
                 max_calls=agent.limits.calls,
-                steps=as_json(agent.guardrails.steps),
+                steps=to_json(agent.guardrails.steps),
                 files=self._files,
                 workspace=self._hash(),
             )
         )
 
-    def user_message(self, message: str) -> None:
+    def record_user_message(self, message: str) -> None:
         """Record a user message after the first one. Call this before the agent gets the message."""
-        self._recorder.user_message(message)
+        self._recorder.write_user_message(message)
 
     def note(self, text: str) -> None:
         """Record a note for the model. The note is part of the next message."""
@@ -215,7 +217,7 @@ class SessionRecorder:
             decision = ask_approver(ask, approval)
             with self._write_lock:
                 self._approvals.tools.append(approval.tool)
-                self._recorder.approval(approval.tool, decision)
+                self._recorder.write_approval(approval.tool, decision)
             return decision
 
         return ask_and_record
@@ -224,23 +226,23 @@ class SessionRecorder:
         """Record a call inside a batch or code. The host of the session reports it as an event."""
         if isinstance(event, NestedCall):
             with self._write_lock:
-                changed, asked = self._changed(), self._approvals.pop()
+                changed, asked = self._list_changes(), self._approvals.pop()
                 tool = self._tools.match(event.result.name)
                 # Other changes may come from another call in the batch, which makes them again in a replay.
                 is_own_change = tool is not None and not event.result.denied and _needs_file_record(tool, self._own)
                 if is_external_tool(tool, self._own) or (tool is not None and tool.effect == "execute"):
-                    self._recorder.nested_call(
+                    self._recorder.write_nested_call(
                         event.arguments, event.result, changed if is_own_change else ({}, ""), asked
                     )
 
-    def _changed(self) -> Changed:
+    def _list_changes(self) -> Changed:
         """Return the files that changed since this method was last called, and the reason if changes could not be
         recorded."""
         if not self._records_files:
             return {}, ""
         before = self._files
         try:
-            self._files = snapshot(self._root, self._clean, self._file)
+            self._files = take_snapshot(self._root, self._clean, self._file)
         except (UsageError, OSError) as error:
             return {}, f"the call's file changes could not be recorded: {error}"
         now = self._files
@@ -250,27 +252,27 @@ class SessionRecorder:
     def __call__(self, event: AgentEvent) -> None:
         match event:
             case AskModel():
-                self._recorder.request(event, self._count_unchanged(event) if self._is_chat else 0)
+                self._recorder.write_request(event, self._count_unchanged(event) if self._is_chat else 0)
             case Chunk():
-                self._recorder.chunk(event.text, event.reasoning, event.finish_reason, event.usage)
+                self._recorder.write_chunk(event.text, event.reasoning, event.finish_reason, event.usage)
             case Turn():
-                self._recorder.turn(event)
+                self._recorder.write_turn(event)
             case RunTools():
-                self._changed()
+                self._list_changes()
             case ToolResult():
-                changed = self._changed()
+                changed = self._list_changes()
                 tool = self._tools.match(event.name)
                 # Changes that appear while a tool only reads come from a command in the background.
                 is_kept = tool is not None and (_needs_file_record(tool, self._own) or tool.effect == "read")
                 self._approvals.pop()
-                self._recorder.result(event, changed if is_kept else ({}, ""))
+                self._recorder.write_result(event, changed if is_kept else ({}, ""))
             case Finished():
-                self._recorder.end(event, self._hash())
+                self._recorder.write_end(event, self._hash())
             case _:
                 pass
 
     def _hash(self) -> str:
-        return "" if self._is_chat else workspace_hash(self._root, self._clean, self._file)
+        return "" if self._is_chat else hash_workspace(self._root, self._clean, self._file)
 
     def _count_unchanged(self, query: AskModel) -> int:
         """Count the leading messages that are the same as in the previous request."""

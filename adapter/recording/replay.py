@@ -21,8 +21,8 @@ from adapter.recording.replay_workspace import (
     RecordedResults,
     ReplayChat,
     ReplayWorkspace,
-    dialect_of,
-    host_of,
+    build_dialect,
+    build_host,
 )
 from adapter.recording.transcript import (
     NestedCallLine,
@@ -30,7 +30,7 @@ from adapter.recording.transcript import (
     Transcript,
     TranscriptWriter,
 )
-from adapter.recording.transcript_diff import first_difference
+from adapter.recording.transcript_diff import find_first_difference
 from adapter.tools.operations.permissions import PermissionRule
 
 
@@ -56,7 +56,7 @@ def replay(
         )
     rerun = rerun_session(transcript, commands)
     counts = [sum(line.kind == kind for line in rerun.lines) for kind in ("request", "call", "result")]
-    difference = first_difference(transcript, rerun)
+    difference = find_first_difference(transcript, rerun)
     if difference:
         missing = [line.unrecorded for line in transcript.lines if isinstance(line, ResultLine | NestedCallLine)]
         difference = "; ".join([difference, *filter(None, missing)])
@@ -81,13 +81,13 @@ def rerun_session(transcript: Transcript, commands: CommandReplayPolicy | None =
         recording = SessionRecorder(recorder, root)
         workspace = ReplayWorkspace(
             root,
-            dialect_of(header),
+            build_dialect(header),
             header.approve,
             record.decide,
             header.known or header.tools,
             state=state,
             rules=[PermissionRule.from_text(text) for text in header.rules],
-            host=host_of(header, Path(folder), recording),
+            host=build_host(header, Path(folder), recording),
             edits=header.edits,
             encoding=header.encoding,
             sandbox="none" if commands is None else "require",

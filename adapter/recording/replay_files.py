@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from adapter.core.arguments import reason
+from adapter.core.arguments import explain_read_error
 from adapter.core.errors import UsageError
 from adapter.protocols.recorded_exchange import RecordedExchange, holds_exchanges, read_exchanges
 from adapter.recording.replay_result import ReplayResult
@@ -33,7 +33,7 @@ def replay_file(path: Path, commands: CommandReplayPolicy | None = None) -> Repl
 
         return replay(Transcript.from_text(text, path.name), path.stem, commands)
     except (UsageError, OSError, UnicodeDecodeError) as error:
-        return ReplayResult(path.stem, 0, 0, 0, f"cannot be replayed: {reason(error)}", is_unreadable=True)
+        return ReplayResult(path.stem, 0, 0, 0, f"cannot be replayed: {explain_read_error(error)}", is_unreadable=True)
 
 
 def replay_exchanges(exchanges: Sequence[RecordedExchange], name: str) -> ReplayResult:
@@ -46,7 +46,7 @@ def replay_exchanges(exchanges: Sequence[RecordedExchange], name: str) -> Replay
     return ReplayResult(name, len(exchanges), sum(len(each.calls) for each in exchanges), 0, next(differences, ""))
 
 
-def transcripts_in(paths: Sequence[Path]) -> list[Path]:
+def find_transcripts(paths: Sequence[Path]) -> list[Path]:
     """Return the files among ``paths``, and all ``*.jsonl`` files in the folders among them. Raises UsageError if there
     are no files."""
     found: list[Path] = []
@@ -54,7 +54,7 @@ def transcripts_in(paths: Sequence[Path]) -> list[Path]:
         try:
             is_folder, is_file = path.is_dir(), path.is_file()
         except OSError as error:  # a name that is too long for a file
-            raise UsageError(f"cannot read the transcript {path}: {reason(error)}") from error
+            raise UsageError(f"cannot read the transcript {path}: {explain_read_error(error)}") from error
         if is_folder:
             found += sorted(path.rglob("*.jsonl"))
         elif is_file:

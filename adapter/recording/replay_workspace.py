@@ -56,7 +56,7 @@ from adapter.workspace.approval_flow import ApprovalFlow, make_policy
 from adapter.workspace.capabilities.host import Host, WebAccess
 from adapter.workspace.changes.plan import Plan
 from adapter.workspace.sandbox.deadline import Deadline
-from adapter.workspace.tool_results import error_result
+from adapter.workspace.tool_results import build_error_result
 from adapter.workspace.workspace import READ_ONLY
 
 PROGRAM_OPERATIONS = RunCommand | StartCommand | ReadCommandOutput | KillCommand | RunProgram
@@ -144,17 +144,17 @@ class RecordedResults:
             if line is not None:
                 self._decisions.remove(line)
             decision = ApprovalDecision(False) if line is None else line.decision
-            self._recorder.approval(line.tool if line is not None else tool, decision)
+            self._recorder.write_approval(line.tool if line is not None else tool, decision)
             return decision
 
-    def next_result(self) -> tuple[int, ResultLine | None]:
+    def take_next_result(self) -> tuple[int, ResultLine | None]:
         """Return the number of approval requests before the next recorded result, and the result."""
         return next(self._pair_results, (0, None))
 
     def replay_result(self, questions: int, line: ResultLine) -> ToolResult:
         for _ in range(questions):
             self._decide(lambda _line: True, "")
-        return self._as_result(line)
+        return self._to_result(line)
 
     def replay_nested_result(self, tool: Tool, arguments: JsonObject, tools: ToolSet) -> ToolResult:
         """Return the recorded result of an equal call inside a batch or code. Raises ToolError if there is none."""
@@ -166,9 +166,9 @@ class RecordedResults:
             self._inner.remove(line)
             for name in line.asked:
                 self._decide(lambda one, name=name: one.tool == name, name)  # type: ignore[misc]
-            return self._as_result(line)
+            return self._to_result(line)
 
-    def _as_result(self, line: ResultLine | NestedCallLine) -> ToolResult:
+    def _to_result(self, line: ResultLine | NestedCallLine) -> ToolResult:
         self.apply_changes(line)
         error = None if line.ok else line.content.removeprefix("tool_error: ")
         return ToolResult(line.name, line.ok, line.content, error, user_message=line.user_message)
@@ -203,27 +203,27 @@ class ReplayWorkspace(Workspace):
         self._allowed = READ_ONLY if header.read_only else None
         self._approvals.parent_path = header.above
         self._policy.granted.update(header.granted)
-        self.tools = self._available_tools()
+        self.tools = self._select_available_tools()
 
     def run_calls(self, turn: HasCalls, atomic: bool = False) -> list[ToolResult]:
         if atomic:
             raise UsageError("a replay cannot run calls atomically")
         results = []
         for call in turn.calls:
-            questions, line = self.record.next_result()
-            if self._recorded_tool(call.name, call.arguments) is None:
+            questions, line = self.record.take_next_result()
+            if self._find_recorded_tool(call.name, call.arguments) is None:
                 result = self.run(call.name, call.arguments)
                 if line is not None:
                     self.record.apply_changes(line)
             elif line is not None:
                 result = self.record.replay_result(questions, line)
             else:
-                result = error_result(call.name, ToolError(_explain_unrecorded(call.name)))
+                result = build_error_result(call.name, ToolError(_explain_unrecorded(call.name)))
             results.append(replace(result, call_id=call.id))
         return results
 
     def run_within(self, name: str, arguments: Mapping[str, Json] | str, clock: Deadline | None) -> ToolResult:
-        tool = self._recorded_tool(name, arguments)
+        tool = self._find_recorded_tool(name, arguments)
         if tool is None:
             return super().run_within(name, arguments, clock)
         try:
@@ -231,13 +231,13 @@ class ReplayWorkspace(Workspace):
         except ToolError as error:
             return ToolResult(name, ok=False, content=f"tool_error: {error}", error=str(error))
 
-    def _recorded_tool(self, name: str, arguments: Mapping[str, Json] | str) -> Tool | None:
+    def _find_recorded_tool(self, name: str, arguments: Mapping[str, Json] | str) -> Tool | None:
         """Return the tool of a call if its result is taken from the recording; otherwise None."""
         tool, operation = self.tools.match(name), None
         try:
-            invocation = self._resolved_call(name, arguments)
+            invocation = self._resolve_call(name, arguments)
             tool = tool or invocation.tool
-            operation = invocation.validated and invocation.validated.operation()
+            operation = invocation.validated and invocation.validated.to_operation()
         except ToolError:
             pass
         is_recorded = is_external_tool(tool, self.own) or (
@@ -258,9 +258,9 @@ class ReplayWorkspace(Workspace):
         self.programs.require(approval, None)
 
 
-def dialect_of(header: Header) -> Dialect:
+def build_dialect(header: Header) -> Dialect:
     """Build the recorded tool set from the dialect's tools and the recorded definitions of custom tools."""
-    own = tuple(_own_tool(tool) for tool in header.own_tools)
+    own = tuple(_build_own_tool(tool) for tool in header.own_tools)
     names = {tool.name for tool in own}
     try:
         dialect = get_dialect(header.dialect)
@@ -273,7 +273,7 @@ def dialect_of(header: Header) -> Dialect:
     return replace(dialect, classes=classes, defined=(*kept, *own))
 
 
-def _own_tool(recorded: UserTool) -> Tool:
+def _build_own_tool(recorded: UserTool) -> Tool:
     def function(**_arguments: Json) -> str:
         raise ToolError(_explain_unrecorded(recorded.name))
 
@@ -282,9 +282,9 @@ def _own_tool(recorded: UserTool) -> Tool:
     return replace(built, aliases=recorded.aliases, argument_aliases=recorded.argument_aliases)
 
 
-def host_of(header: Header, folder: Path, recording: SessionRecorder) -> Host:
+def build_host(header: Header, folder: Path, recording: SessionRecorder) -> Host:
     """Build a host with the same capabilities as in the recorded session. No capability is ever called."""
-    tools = dialect_of(header).tools
+    tools = build_dialect(header).tools
     capabilities = {tools[name].needs for name in header.tools if name in tools} if header.known else None
 
     def has(capability: Capability) -> bool:

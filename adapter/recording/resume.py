@@ -91,11 +91,11 @@ def _build_response(
     invalid = tuple(InvalidToolCall(line.raw, line.error) for line in lines if isinstance(line, InvalidLine))
     if not (calls or invalid) and (not is_last or not turn.content.strip()):
         return None
-    results = {line.call_id: _result(line) for line in lines if isinstance(line, ResultLine)}
+    results = {line.call_id: _build_result(line) for line in lines if isinstance(line, ResultLine)}
     if not is_last:
         results = {call.id: ToolResult(call.name, False, REFUSED, call_id=call.id) for call in calls} | results
     return Turn(turn.content, reasoning + turn.reasoning, calls, invalid, ()), tuple(results.values())
 
 
-def _result(line: ResultLine) -> ToolResult:
+def _build_result(line: ResultLine) -> ToolResult:
     return ToolResult(line.name, line.ok, line.content, call_id=line.call_id, user_message=line.user_message)

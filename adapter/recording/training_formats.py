@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 from adapter.core.events import Json, JsonObject
-from adapter.core.text.lines import common_prefix_length
+from adapter.core.text.lines import count_common_prefix
 from adapter.recording.training_samples import TrainingSample
 
 Render: TypeAlias = Callable[[Sequence[JsonObject], Sequence[Json], bool], str]
@@ -76,7 +76,7 @@ def to_templated_text(sample: TrainingSample, render: Render) -> JsonObject:
     start = len(with_prompt)
     if not text.startswith(with_prompt):  # e.g. the prompt opens the reasoning, but the response has none
         other = render([*before, {"role": "assistant", "content": _PLACEHOLDER}], tools, False)
-        start = min(common_prefix_length(with_prompt, text), common_prefix_length(text, other))
+        start = min(count_common_prefix(with_prompt, text), count_common_prefix(text, other))
     if start < len(without_prompt.rstrip()):
         raise UnrepresentableSample("a template that renders earlier messages differently once there is a response")
     end = len(text.rstrip())

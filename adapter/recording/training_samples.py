@@ -18,7 +18,7 @@ from adapter.parsing.parse_policy import APPROVED
 from adapter.parsing.parser import parse
 from adapter.protocols.openai_choice import ABANDONED, INCOMPLETE
 from adapter.protocols.recorded_exchange import RecordedExchange
-from adapter.recording.replay_workspace import dialect_of
+from adapter.recording.replay_workspace import build_dialect
 from adapter.recording.transcript import (
     ApprovalLine,
     ChunkLine,
@@ -104,12 +104,12 @@ def parse_filters(names: str) -> tuple[str, ...]:
     return found
 
 
-def failing_filter(sample: TrainingSample, filters: Iterable[str]) -> str:
+def find_failing_filter(sample: TrainingSample, filters: Iterable[str]) -> str:
     """Return the name of the first filter that rejects a sample; "" if all filters accept it."""
     return next((name for name in filters if not FILTERS[name](sample)), "")
 
 
-def samples_of_exchanges(exchanges: Iterable[RecordedExchange]) -> Iterator[TrainingSample | str]:
+def list_exchange_samples(exchanges: Iterable[RecordedExchange]) -> Iterator[TrainingSample | str]:
     """Yield a sample for each exchange, or the reason why there is no sample."""
     for exchange in exchanges:
         messages = exchange.sent.get("messages")
@@ -119,18 +119,18 @@ def samples_of_exchanges(exchanges: Iterable[RecordedExchange]) -> Iterator[Trai
         yield TrainingSample(
             tuple(map(_to_openai, messages)),
             exchange.tools,
-            exchange.turn(),
+            exchange.parse_turn(),
             exchange.reasoning,
             exchange.finish_reason,
             exchange.asked_again,
         )
 
 
-def samples_of_transcript(transcript: Transcript) -> Iterator[TrainingSample | str]:
+def list_transcript_samples(transcript: Transcript) -> Iterator[TrainingSample | str]:
     """Yield a sample for each response, or the reason why there is no sample."""
     header = transcript.header
     try:
-        offered = dialect_of(header).tools
+        offered = build_dialect(header).tools
     except UsageError as error:
         yield f"unknown tools: {error}"
         return

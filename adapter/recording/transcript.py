@@ -316,24 +316,24 @@ class TranscriptWriter:
         self._began = 0.0
         self._buffered: list[ChunkLine] = []
 
-    def header(self, header: Header) -> None:
+    def write_header(self, header: Header) -> None:
         if self._clock is not None:
             self._began = self._clock()
             time = datetime.fromtimestamp(self._began, UTC).isoformat(timespec="milliseconds")
             header = header.model_copy(update={"time": time})
-        self._line(header)
+        self._write_line(header)
 
-    def request(self, query: AskModel, kept: int = 0) -> None:
+    def write_request(self, query: AskModel, kept: int = 0) -> None:
         messages = tuple(dict(message) for message in query.messages[kept:])
-        self._line(RequestLine(number=query.number, messages=messages, kept=kept, at_s=self._at_s()))
+        self._write_line(RequestLine(number=query.number, messages=messages, kept=kept, at_s=self._measure_time_s()))
 
-    def user_message(self, text: str) -> None:
-        self._line(UserMessageLine(text=text))
+    def write_user_message(self, text: str) -> None:
+        self._write_line(UserMessageLine(text=text))
 
     def note(self, text: str) -> None:
-        self._line(NoteLine(text=text))
+        self._write_line(NoteLine(text=text))
 
-    def chunk(self, text: str, reasoning: str, finish_reason: str | None, usage: Usage | None = None) -> None:
+    def write_chunk(self, text: str, reasoning: str, finish_reason: str | None, usage: Usage | None = None) -> None:
         self._buffered.append(
             ChunkLine(
                 text=text,
@@ -341,22 +341,22 @@ class TranscriptWriter:
                 finish_reason=finish_reason,
                 prompt_tokens=usage.prompt if usage else None,
                 written_tokens=usage.written if usage else None,
-                at_s=self._at_s(),
+                at_s=self._measure_time_s(),
             )
         )
         self._release(is_end=False)
 
-    def _at_s(self) -> float | None:
+    def _measure_time_s(self) -> float | None:
         return None if self._clock is None else round(self._clock() - self._began, 3)
 
-    def turn(self, turn: Turn) -> None:
+    def write_turn(self, turn: Turn) -> None:
         for call in turn.calls:
-            self._line(CallLine(id=call.id, name=call.name, arguments=call.arguments, fixes=call.fixes))
+            self._write_line(CallLine(id=call.id, name=call.name, arguments=call.arguments, fixes=call.fixes))
         for invalid in turn.invalid:
-            self._line(InvalidLine(raw=invalid.raw, error=invalid.error))
+            self._write_line(InvalidLine(raw=invalid.raw, error=invalid.error))
 
-    def approval(self, tool: str, decision: ApprovalDecision) -> None:
-        self._line(
+    def write_approval(self, tool: str, decision: ApprovalDecision) -> None:
+        self._write_line(
             ApprovalLine(
                 tool=tool,
                 granted=decision.allowed,
@@ -366,14 +366,18 @@ class TranscriptWriter:
             )
         )
 
-    def result(self, result: ToolResult, changed: Changed = ({}, "")) -> None:
-        self._line(ResultLine(call_id=result.call_id, **_result_fields(result, changed)))
+    def write_result(self, result: ToolResult, changed: Changed = ({}, "")) -> None:
+        self._write_line(ResultLine(call_id=result.call_id, **_build_result_fields(result, changed)))
 
-    def nested_call(self, arguments: JsonObject, result: ToolResult, changed: Changed, asked: Sequence[str]) -> None:
-        self._line(NestedCallLine(arguments=arguments, asked=tuple(asked), **_result_fields(result, changed)))
+    def write_nested_call(
+        self, arguments: JsonObject, result: ToolResult, changed: Changed, asked: Sequence[str]
+    ) -> None:
+        self._write_line(
+            NestedCallLine(arguments=arguments, asked=tuple(asked), **_build_result_fields(result, changed))
+        )
 
-    def end(self, done: Finished, workspace_hash: str) -> None:
-        self._line(EndLine(reason=done.reason, content=done.content, workspace=workspace_hash))
+    def write_end(self, done: Finished, workspace_hash: str) -> None:
+        self._write_line(EndLine(reason=done.reason, content=done.content, workspace=workspace_hash))
 
     def _release(self, *, is_end: bool) -> None:
         """Write the buffered chunks whose redaction cannot depend on later text. ``is_end``: whether the text has
@@ -382,19 +386,19 @@ class TranscriptWriter:
         count = len(self._buffered)
         if self.secrets is not None:
             if not is_end:
-                count = max(self.secrets.safe_prefix(texts) & self.secrets.safe_prefix(reasonings), default=0)
+                count = max(self.secrets.find_safe_prefix(texts) & self.secrets.find_safe_prefix(reasonings), default=0)
             texts, reasonings = self.secrets.redact_pieces(texts), self.secrets.redact_pieces(reasonings)
         for line, text, reasoning in zip(self._buffered[:count], texts, reasonings, strict=False):
             self._write(dump_line(line.model_copy(update={"text": text, "reasoning": reasoning})))
         self._buffered = self._buffered[count:]
 
-    def _line(self, line: Header | Line) -> None:
+    def _write_line(self, line: Header | Line) -> None:
         self._release(is_end=True)
         row = line.model_dump(mode="json")
         self._write(_dump_row(self.secrets.redact(row) if self.secrets else row))
 
 
-def _result_fields(result: ToolResult, changed: Changed) -> dict[str, Json]:
+def _build_result_fields(result: ToolResult, changed: Changed) -> dict[str, Json]:
     files, unrecorded = changed
     note = {"name": result.name, "ok": result.ok, "content": result.content, "user_message": result.user_message}
     return {**note, "changed": files, "unrecorded": unrecorded}

@@ -14,8 +14,8 @@ from collections.abc import Collection
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from adapter.protocols.openai_errors import RequestError, error_body
-from adapter.server.error_formats import error_format_for
+from adapter.protocols.openai_errors import RequestError, build_error_body
+from adapter.server.error_formats import find_error_format
 from adapter.server.streaming_responses import send_json, send_start
 
 ONCE = (
@@ -65,7 +65,7 @@ class AccessControl:
                 return
             self._check_key(scope["path"], headers)
         except RequestError as error:
-            await send_json(send, error.status, error_format_for(scope["path"])(error_body(error), error.status))
+            await send_json(send, error.status, find_error_format(scope["path"])(build_error_body(error), error.status))
             return
         await self._app(scope, receive, send)
 
@@ -101,11 +101,11 @@ class AccessControl:
             return
         if self._form and (path == self._form or path.startswith(f"{self._form}/")):
             return
-        if not hmac.compare_digest(key_of(headers).encode("utf-8"), self._api_key.encode("utf-8")):
+        if not hmac.compare_digest(find_key(headers).encode("utf-8"), self._api_key.encode("utf-8")):
             raise RequestError("the API key is wrong or missing: send the key passed as --api-key", status=401)
 
 
-def key_of(headers: Headers) -> str:
+def find_key(headers: Headers) -> str:
     """Return the API key in the headers; "" if they contain none."""
     bearer = headers.get("authorization", "").removeprefix("Bearer ")
     return next((headers[name] for name in _KEYS if headers.get(name)), bearer)

@@ -24,7 +24,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp
 
-from adapter.backends.endpoint_discovery import get_json, is_loopback_host, without_password
+from adapter.backends.endpoint_discovery import get_json, is_loopback_host, remove_password
 from adapter.backends.template_files import TemplateWorker
 from adapter.core.callbacks import require_sync
 from adapter.core.errors import TransportError, UsageError
@@ -32,18 +32,18 @@ from adapter.core.text.redaction import Redactor
 from adapter.prompting.chat_template import ChatTemplate
 from adapter.protocols.conversation_cache import encode_messages
 from adapter.protocols.exchange import OpenAIWriter
-from adapter.protocols.openai_errors import error_object
-from adapter.protocols.translate import needs_translation, passthrough_request, translate_chat_request
+from adapter.protocols.openai_errors import build_error_object
+from adapter.protocols.translate import build_passthrough_request, needs_translation, translate_chat_request
 from adapter.protocols.translation_options import TranslationOptions
 from adapter.server import routes_anthropic, routes_conversations, routes_models, routes_ollama, routes_responses
 from adapter.server.access_control import AccessControl
 from adapter.server.concurrency_limit import MAX_STREAMS, MAX_WAITING, ConcurrencyLimit
-from adapter.server.error_formats import error_format_for
+from adapter.server.error_formats import find_error_format
 from adapter.server.error_responses import ErrorResponses
 from adapter.server.graceful_shutdown import DRAIN_S, GracefulShutdown
 from adapter.server.model_server import ModelServer
 from adapter.server.passthrough import PassthroughResponse
-from adapter.server.passthrough_rules import check_passing, without_keys
+from adapter.server.passthrough_rules import check_passing, remove_keys
 from adapter.server.request_body import TranslatingEndpoint, read_content, read_json_body
 from adapter.server.response_store import ResponseStore
 from adapter.server.streaming_responses import CHAT, keep_unchanged, respond
@@ -152,10 +152,10 @@ def serve(settings: ServerSettings) -> None:
     own = f"http://{host}:{listener.getsockname()[1]}/v1"
     if settings.log_json:
         use_json_logs()
-    log_message(f"serving {own}, from {without_password(settings.upstream)}")
+    log_message(f"serving {own}, from {remove_password(settings.upstream)}")
     if get_json(f"{settings.upstream}/models", timeout_s=UPSTREAM_CHECK_S) is None:
         log_message(
-            f"warning: no HTTP server answers at {without_password(settings.upstream)}, so requests will fail. "
+            f"warning: no HTTP server answers at {remove_password(settings.upstream)}, so requests will fail. "
             "Start the model server, or choose another --upstream"
         )
     if settings.api_key is None and not is_loopback_host(settings.host):
@@ -163,16 +163,16 @@ def serve(settings: ServerSettings) -> None:
         log_message(f"this address is reachable from other machines; clients need this API key: {settings.api_key}")
     if settings.view:
         settings = replace(settings, view_key=settings.view_key or secrets.token_urlsafe(16))
-        log_message(f"live view: {own.removesuffix('/v1')}{_view_of(settings)}")
+        log_message(f"live view: {own.removesuffix('/v1')}{_build_view_path(settings)}")
     with listener:
         if settings.workers > 1:
             _serve_with_workers(settings, listener)
         else:
             signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn raises it again after the shutdown
-            uvicorn.Server(uvicorn_config(settings)).run(sockets=[listener])
+            uvicorn.Server(build_uvicorn_config(settings)).run(sockets=[listener])
 
 
-def _view_of(settings: ServerSettings) -> str:
+def _build_view_path(settings: ServerSettings) -> str:
     """Return the path of the live view. It includes the key unless clients have an API key, which is also valid
     there."""
     return "/view/" if settings.api_key else f"/view/?key={settings.view_key}"
@@ -188,16 +188,16 @@ def _serve_with_workers(settings: ServerSettings, listener: socket.socket) -> No
         os.environ.setdefault("MALLOC_ARENA_MAX", "1")  # as `adapter.cli` does for its own process
         if settings.metrics:
             os.environ[WORKERS_DIR] = folder
-        Multiprocess(uvicorn_config(settings), sockets=[listener]).run()
+        Multiprocess(build_uvicorn_config(settings), sockets=[listener]).run()
 
 
-def uvicorn_config(settings: ServerSettings) -> uvicorn.Config:
+def build_uvicorn_config(settings: ServerSettings) -> uvicorn.Config:
     from uvicorn.config import LOGGING_CONFIG
 
     from adapter.server.http_protocol import BoundedConfig
 
     return BoundedConfig(
-        partial(_worker, settings),
+        partial(_create_worker, settings),
         factory=True,
         workers=settings.workers,
         stall_s=settings.stall_s,
@@ -209,7 +209,7 @@ def uvicorn_config(settings: ServerSettings) -> uvicorn.Config:
     )
 
 
-def _worker(settings: ServerSettings) -> ASGIApp:
+def _create_worker(settings: ServerSettings) -> ASGIApp:
     """Configure a worker process, and build its application."""
     sys.setswitchinterval(SWITCH_S)
     gc.freeze()  # collecting garbage among all loaded modules would stop all requests and free nothing
@@ -254,7 +254,7 @@ def create_app(settings: ServerSettings, *observers: RequestObserver) -> ASGIApp
     drain: GracefulShutdown
 
     @asynccontextmanager
-    async def life(_: ASGIApp) -> AsyncIterator[None]:
+    async def manage_lifespan(_: ASGIApp) -> AsyncIterator[None]:
         drain.install()
         await upstream.open()
         startup_log = asyncio.create_task(asyncio.to_thread(upstream.log_prompt_mode))
@@ -266,24 +266,24 @@ def create_app(settings: ServerSettings, *observers: RequestObserver) -> ASGIApp
         if viewing:
             viewing.live.close()
 
-    chat = TranslatingEndpoint(upstream.work, partial(_chat, upstream, settings.keep_alive_s))
+    chat = TranslatingEndpoint(upstream.work, partial(_answer_chat, upstream, settings.keep_alive_s))
     pass_on = partial(_pass, upstream, settings.pass_admin)
     router = Router(
         routes=[
             Route(CHAT, chat, methods=["POST"]),
             Route("/chat/completions", chat, methods=["POST"]),
-            *routes_anthropic.routes(upstream, settings.keep_alive_s),
-            *routes_responses.routes(upstream, settings.keep_alive_s),
-            *routes_conversations.routes(upstream),
-            *routes_ollama.routes(upstream, settings.keep_alive_s),
-            *routes_models.routes(upstream, pass_on),
-            Route("/health", partial(_health, upstream)),
-            Route("/ready", partial(_ready, upstream, lambda: drain.has_begun)),
-            *([Route("/metrics", partial(_metrics, metrics))] if metrics else []),
-            *(viewing.routes() if viewing else []),
+            *routes_anthropic.list_routes(upstream, settings.keep_alive_s),
+            *routes_responses.list_routes(upstream, settings.keep_alive_s),
+            *routes_conversations.list_routes(upstream),
+            *routes_ollama.list_routes(upstream, settings.keep_alive_s),
+            *routes_models.list_routes(upstream, pass_on),
+            Route("/health", partial(_answer_health, upstream)),
+            Route("/ready", partial(_answer_ready, upstream, lambda: drain.has_begun)),
+            *([Route("/metrics", partial(_answer_metrics, metrics))] if metrics else []),
+            *(viewing.list_routes() if viewing else []),
             Route("/{path:path}", pass_on, methods=_METHODS),
         ],
-        lifespan=life,
+        lifespan=manage_lifespan,
     )
     form = viewing.path if viewing else ""
     guarded = AccessControl(
@@ -307,23 +307,23 @@ def _make_live_view(settings: ServerSettings, is_stopping: Callable[[], bool]) -
 
     key = settings.api_key or settings.view_key or secrets.token_urlsafe(16)
     live = LiveExchanges(Redactor(os.environ, [settings.api_key, settings.view_key]))
-    return LiveView(live, without_password(settings.upstream), key, is_stopping)
+    return LiveView(live, remove_password(settings.upstream), key, is_stopping)
 
 
 _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"]
 
 
-async def _chat(upstream: ModelServer, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
+async def _answer_chat(upstream: ModelServer, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
     content, body = await read_json_body(http, upstream.work)
-    if needs_translation(body) or upstream.options.budgets_for(body).reasoning is not None:
-        options = await upstream.options_for(body)
+    if needs_translation(body) or upstream.options.get_budgets(body).reasoning is not None:
+        options = await upstream.find_options(body)
         encoded = encode_messages(body.get("messages"))
-        new_bytes = options.memory.new_bytes(encoded)  # the rest of a conversation was translated before
+        new_bytes = options.memory.count_new_bytes(encoded)  # the rest of a conversation was translated before
         translate = partial(translate_chat_request, body, options, len(content), encoded)
         request = await upstream.work.run(len(content) if new_bytes is None else new_bytes, translate)
     elif await upstream.leaves_markup(body):
         options = await upstream.with_budgets(upstream.options)
-        request = await upstream.work.run(len(content), partial(passthrough_request, body, options))
+        request = await upstream.work.run(len(content), partial(build_passthrough_request, body, options))
     else:
         writer = OpenAIWriter() if body.get("stream") is True else None
         content, shortened = await upstream.fit(content, body)
@@ -334,37 +334,37 @@ async def _chat(upstream: ModelServer, keep_alive_s: float, http: HttpRequest) -
 
 
 async def _pass(upstream: ModelServer, admin: bool, http: HttpRequest) -> ASGIApp:
-    query = without_keys(http.url.query)
+    query = remove_keys(http.url.query)
     path = http.scope["raw_path"].decode("latin-1") + (f"?{query}" if query else "")
     check_passing(http.method, http.scope["path"], admin=admin)
     content = await read_content(http)
-    as_error = error_format_for(http.scope["path"])
+    as_error = find_error_format(http.scope["path"])
     return PassthroughResponse(upstream, http.method, path, content, http.headers, as_error)
 
 
-async def _health(upstream: ModelServer, _: HttpRequest) -> JSONResponse:
+async def _answer_health(upstream: ModelServer, _: HttpRequest) -> JSONResponse:
     """Return 200, which shows that this process is alive."""
     return JSONResponse(
         {"status": "ok", "upstream": upstream.endpoint.display_url, "left_out": dict(upstream.dropped.counts)}
     )
 
 
-async def _metrics(metrics: Metrics, _: HttpRequest) -> Response:
-    return Response(await asyncio.to_thread(metrics.text), media_type=metrics.content_type)
+async def _answer_metrics(metrics: Metrics, _: HttpRequest) -> Response:
+    return Response(await asyncio.to_thread(metrics.render_text), media_type=metrics.content_type)
 
 
-async def _ready(upstream: ModelServer, is_draining: Callable[[], bool], _: HttpRequest) -> JSONResponse:
+async def _answer_ready(upstream: ModelServer, is_draining: Callable[[], bool], _: HttpRequest) -> JSONResponse:
     """Return 200 if the model server answers and no shutdown has begun."""
     if is_draining():
         return JSONResponse(
-            {"status": "draining", **error_object("this server is shutting down", "overloaded_error")}, 503
+            {"status": "draining", **build_error_object("this server is shutting down", "overloaded_error")}, 503
         )
     try:
         response = await upstream.send("GET", "/v1/models", b"", {})
     except TransportError as error:
-        return JSONResponse({"status": "no model server", **error_object(str(error), "upstream_error")}, 503)
+        return JSONResponse({"status": "no model server", **build_error_object(str(error), "upstream_error")}, 503)
     response.close()
     if response.status != 200:
         message = f"the model server returned {response.status}"
-        return JSONResponse({"status": "not ready", **error_object(message, "upstream_error")}, 503)
+        return JSONResponse({"status": "not ready", **build_error_object(message, "upstream_error")}, 503)
     return JSONResponse({"status": "ready", "upstream": upstream.endpoint.display_url})

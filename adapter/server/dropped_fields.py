@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from adapter.protocols.dropped_fields import HEADER, as_header, header_safe
+from adapter.protocols.dropped_fields import HEADER, sanitize_for_header, to_header
 from adapter.server.telemetry.logs import log_message
-from adapter.server.telemetry.request_info import current_request
+from adapter.server.telemetry.request_info import get_current_request
 
 MAX_NAMES = 1_000
 """Maximum number of field names that are counted, because clients can send any name."""
@@ -25,10 +25,10 @@ class DroppedFields:
         """Add a header to the response that lists the dropped fields. ``answer``: sends the response."""
         if not dropped:
             return answer
-        current_request().dropped += dropped
-        for name in dict.fromkeys(map(header_safe, dropped)):
+        get_current_request().dropped += dropped
+        for name in dict.fromkeys(map(sanitize_for_header, dropped)):
             self._count(f"{route}: {name}")
-        named = (HEADER.encode("ascii"), as_header(dropped).encode("ascii"))
+        named = (HEADER.encode("ascii"), to_header(dropped).encode("ascii"))
 
         async def app(scope: Scope, receive: Receive, send: Send) -> None:
             async def send_with_header(message: Message) -> None:

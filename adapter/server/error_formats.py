@@ -6,8 +6,8 @@ from adapter.protocols import anthropic_response, ollama
 from adapter.server.streaming_responses import AsError, keep_unchanged
 
 
-def error_format_for(path: str) -> AsError:
+def find_error_format(path: str) -> AsError:
     """Return the function that converts an OpenAI error and its status to the format of the API at ``path``."""
     if path.startswith("/api/"):
-        return ollama.as_error
-    return anthropic_response.as_error if path.startswith("/v1/messages") else keep_unchanged
+        return ollama.to_error
+    return anthropic_response.to_error if path.startswith("/v1/messages") else keep_unchanged

@@ -8,12 +8,12 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from adapter.core.events import JsonObject
-from adapter.protocols.openai_errors import RequestError, error_body, error_object
+from adapter.protocols.openai_errors import RequestError, build_error_body, build_error_object
 from adapter.server.concurrency_limit import RETRY_AFTER_S, QueueFullError
-from adapter.server.error_formats import error_format_for
+from adapter.server.error_formats import find_error_format
 from adapter.server.passthrough_rules import METHOD_NOT_ALLOWED
 from adapter.server.response_store import StoreError
-from adapter.server.telemetry.request_info import current_request
+from adapter.server.telemetry.request_info import get_current_request
 from adapter.server.upstream_connection import UpstreamError
 
 STORE_RETRY_AFTER_S = 1
@@ -32,20 +32,24 @@ class ErrorResponses:
         try:
             await self._app(scope, receive, send)
         except (RequestError, UpstreamError, QueueFullError, StoreError) as error:
-            if current_request().status:  # the response has begun
+            if get_current_request().status:  # the response has begun
                 raise
             status, content, headers = _describe(error)
-            await JSONResponse(error_format_for(scope["path"])(content, status), status, headers)(scope, receive, send)
+            await JSONResponse(find_error_format(scope["path"])(content, status), status, headers)(scope, receive, send)
 
 
 def _describe(error: _Failure) -> tuple[int, JsonObject, dict[str, str]]:
     """Return the status, the error in OpenAI's format, and the headers."""
     match error:
         case RequestError():
-            return error.status, error_body(error), {"Allow": "POST"} if error.status == METHOD_NOT_ALLOWED else {}
+            return (
+                error.status,
+                build_error_body(error),
+                {"Allow": "POST"} if error.status == METHOD_NOT_ALLOWED else {},
+            )
         case UpstreamError():
-            return error.status, error_object(str(error), "upstream_error"), {}
+            return error.status, build_error_object(str(error), "upstream_error"), {}
         case QueueFullError():
-            return 503, error_object(str(error), "overloaded_error"), {"Retry-After": str(RETRY_AFTER_S)}
+            return 503, build_error_object(str(error), "overloaded_error"), {"Retry-After": str(RETRY_AFTER_S)}
         case StoreError():
-            return 503, error_object(str(error), "overloaded_error"), {"Retry-After": str(STORE_RETRY_AFTER_S)}
+            return 503, build_error_object(str(error), "overloaded_error"), {"Retry-After": str(STORE_RETRY_AFTER_S)}

@@ -15,9 +15,9 @@ from types import FrameType
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from adapter.protocols.openai_errors import error_object
+from adapter.protocols.openai_errors import build_error_object
 from adapter.server.concurrency_limit import RETRY_AFTER_S
-from adapter.server.error_formats import error_format_for
+from adapter.server.error_formats import find_error_format
 from adapter.server.streaming_responses import send_json
 
 DRAIN_S = 25.0
@@ -92,8 +92,8 @@ class GracefulShutdown:
         if scope["type"] != "http" or scope["path"] in OPEN:
             await self._app(scope, receive, send)
         elif self.has_begun:
-            error = error_object("this server is shutting down; please retry", "overloaded_error")
-            error = error_format_for(scope["path"])(error, 503)
+            error = build_error_object("this server is shutting down; please retry", "overloaded_error")
+            error = find_error_format(scope["path"])(error, 503)
             await send_json(send, 503, error, {"retry-after": str(RETRY_AFTER_S), "connection": "close"})
         else:
             task = asyncio.current_task()

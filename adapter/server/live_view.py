@@ -21,13 +21,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from adapter.core.errors import UsageError
 from adapter.core.events import JsonObject
 from adapter.parsing.formats import is_format_file
-from adapter.protocols.openai_errors import RequestError, error_body
+from adapter.protocols.openai_errors import RequestError, build_error_body
 from adapter.protocols.sse import PING, encode_json
 from adapter.recording.html import render_page
 from adapter.recording.view.live_feed import LiveExchanges
-from adapter.recording.view.page import linked_live_page, live_page
+from adapter.recording.view.page import render_linked_live_page, render_live_page
 from adapter.recording.view.page_data import ReparseOptions
-from adapter.server.access_control import key_of
+from adapter.server.access_control import find_key
 from adapter.server.request_body import read_content
 from adapter.server.streaming_responses import cancel_on_disconnect, send_start
 
@@ -60,12 +60,12 @@ class LiveView:
 
     def __init__(self, live: LiveExchanges, name: str, key: str, is_stopping: Callable[[], bool]) -> None:
         self.live, self._key, self._is_stopping = live, key.encode(), is_stopping
-        self._name, self._html = name, live_page(name)
+        self._name, self._html = name, render_live_page(name)
         self._cookie = secrets.token_urlsafe(32).encode()
         self._viewers = 0
         self._detail_lock = asyncio.Lock()
 
-    def routes(self) -> list[Route]:
+    def list_routes(self) -> list[Route]:
         return [
             Route(self.path, self._redirect),
             Route(f"{self.path}/{{path:path}}", self._answer, methods=["GET", "POST"]),
@@ -85,25 +85,31 @@ class LiveView:
                 )
             match http.method, path.split("/"):
                 case "GET", ["rows"]:
-                    return _json(await asyncio.to_thread(self.live.changes, self._since(http)))
+                    return _build_json_response(
+                        await asyncio.to_thread(self.live.list_changes, self._get_version(http))
+                    )
                 case "GET", ["found"]:
                     words = http.query_params.get("words", "")
-                    return _json({"numbers": await asyncio.to_thread(self.live.search, words)})
+                    return _build_json_response({"numbers": await asyncio.to_thread(self.live.search, words)})
                 case "GET", ["plain"]:
                     words = http.query_params.get("words", "")
-                    rows = await asyncio.to_thread(self.live.rows, words)
-                    return _html(await asyncio.to_thread(linked_live_page, self._name, rows, words))
+                    rows = await asyncio.to_thread(self.live.list_rows, words)
+                    return _build_html_response(
+                        await asyncio.to_thread(render_linked_live_page, self._name, rows, words)
+                    )
                 case "GET", ["plain", number] if number.isdecimal() and len(number) < 16:
                     exchange = await self._find_exchange(int(number), {})
-                    return _html(await asyncio.to_thread(linked_live_page, self._name, exchange=exchange))
+                    return _build_html_response(
+                        await asyncio.to_thread(render_linked_live_page, self._name, exchange=exchange)
+                    )
                 case "GET", ["events"]:
-                    return await self._events(http)
+                    return await self._stream_events(http)
                 case "GET", ["exchanges", number] if number.isdecimal() and len(number) < 16:
-                    return _json(await self._find_exchange(int(number), http.query_params))
+                    return _build_json_response(await self._find_exchange(int(number), http.query_params))
                 case _:
                     raise RequestError(f"{path[:80]!r} not found", status=404)
         except RequestError as error:
-            return _json(error_body(error), error.status)
+            return _build_json_response(build_error_body(error), error.status)
 
     # ------------------------------------------------------------ the key
 
@@ -114,7 +120,7 @@ class LiveView:
         if "key" in http.query_params:
             return self._log_in(http, http.query_params["key"])
         if self._is_authorized(http):
-            return _html(self._html)
+            return _build_html_response(self._html)
         form = render_page("key.html", is_wrong="wrong" in http.query_params)
         return HTMLResponse(form, 401, _FORM)
 
@@ -122,12 +128,14 @@ class LiveView:
         if not hmac.compare_digest(key.encode("utf-8", "replace"), self._key):
             return RedirectResponse("./?wrong", 303, _SAFE)
         answer = RedirectResponse("./", 303, _SAFE)
-        answer.set_cookie(_cookie_name(http), self._cookie.decode(), path=self.path, httponly=True, samesite="strict")
+        answer.set_cookie(
+            _build_cookie_name(http), self._cookie.decode(), path=self.path, httponly=True, samesite="strict"
+        )
         return answer
 
     def _is_authorized(self, http: HttpRequest) -> bool:
-        cookie = http.cookies.get(_cookie_name(http), "").encode("utf-8", "replace")
-        key = key_of(http.headers).encode("utf-8", "replace")
+        cookie = http.cookies.get(_build_cookie_name(http), "").encode("utf-8", "replace")
+        key = find_key(http.headers).encode("utf-8", "replace")
         return hmac.compare_digest(cookie, self._cookie) or hmac.compare_digest(key, self._key)
 
     # ------------------------------------------------------------ its data
@@ -140,16 +148,16 @@ class LiveView:
         except UsageError as error:
             raise RequestError(str(error)) from error
         async with self._detail_lock:  # one at a time, as parsing may take long
-            detail = partial(self.live.detail, number, reparse, answer_only="answer" in query)
+            detail = partial(self.live.build_detail, number, reparse, answer_only="answer" in query)
             details = await asyncio.to_thread(detail)
         if details is None:
             raise RequestError(f"exchange {number} not found: it expired or never existed", status=404)
         return details
 
-    async def _events(self, http: HttpRequest) -> ASGIApp:
+    async def _stream_events(self, http: HttpRequest) -> ASGIApp:
         if self._viewers >= MAX_VIEWERS:
             raise RequestError(f"{MAX_VIEWERS} pages of this view are already open, the maximum; close one", status=503)
-        since = self._since(http)
+        since = self._get_version(http)
 
         async def app(_scope: Scope, receive: Receive, send: Send) -> None:
             self._viewers += 1
@@ -178,7 +186,7 @@ class LiveView:
         silent_s = 0.0
         while not self._is_stopping():
             if version != self.live.version:
-                changes = await asyncio.to_thread(self.live.changes, version)
+                changes = await asyncio.to_thread(self.live.list_changes, version)
                 version = changes["version"]
                 event = f"id: {self.live.epoch}.{version}\ndata: ".encode() + encode_json(changes) + b"\n\n"
                 await send({"type": "http.response.body", "body": event, "more_body": True})
@@ -192,14 +200,14 @@ class LiveView:
             silent_s += TICK_S
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    def _since(self, http: HttpRequest) -> int:
+    def _get_version(self, http: HttpRequest) -> int:
         """Return the version that the page already has; 0 if it is from an earlier run of the server."""
         epoch, _, version = (http.headers.get("last-event-id") or http.query_params.get("since", "")).partition(".")
         is_ours = epoch == self.live.epoch and version.isdecimal() and len(version) < 16
         return int(version) if is_ours else 0
 
 
-def _cookie_name(http: HttpRequest) -> str:
+def _build_cookie_name(http: HttpRequest) -> str:
     """Return the name of the cookie. It contains the port, because browsers share cookies between all ports of a
     host."""
     return f"adapter_view_{(http.scope.get('server') or ('', 0))[1]}"
@@ -217,9 +225,9 @@ async def _read_form_key(http: HttpRequest) -> str:
     return fields.get("key", [""])[0]
 
 
-def _json(value: JsonObject, status: int = 200) -> Response:
+def _build_json_response(value: JsonObject, status: int = 200) -> Response:
     return Response(encode_json(value), status, _SAFE, "application/json")
 
 
-def _html(text: str) -> Response:
+def _build_html_response(text: str) -> Response:
     return HTMLResponse(text, headers=_SAFE)

@@ -9,11 +9,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
-from adapter.backends.chat_client import constraint_fields
+from adapter.backends.chat_client import build_constraint_fields
 from adapter.backends.context_size import ContextSize, query_context_size
 from adapter.backends.control_token_discovery import discover_control_tokens
-from adapter.backends.endpoint_discovery import Endpoint, Kind, detect_server_kind, first_model, get_json
-from adapter.backends.profiles import setup_lookup
+from adapter.backends.endpoint_discovery import Endpoint, Kind, detect_server_kind, find_first_model, get_json
+from adapter.backends.profiles import build_setup_lookup
 from adapter.backends.prompt_discovery import PromptDiscoverer, PromptDiscovery
 from adapter.backends.small_model_check import SmallModelCheck
 from adapter.backends.template_detection import detect_format
@@ -26,10 +26,10 @@ from adapter.prompting.intent.assist import AssistSettings
 from adapter.protocols.budgets import AUTO
 from adapter.protocols.media_parts import AUDIO, IMAGE
 from adapter.protocols.model_descriptions import ModelDescription, describe_models
-from adapter.protocols.openai_errors import error_text, relay_error
-from adapter.protocols.reasoning_budget import BUDGET_FIELD, VLLM_FIELD, without_budget
+from adapter.protocols.openai_errors import get_error_text, relay_error
+from adapter.protocols.reasoning_budget import BUDGET_FIELD, VLLM_FIELD, remove_budget
 from adapter.protocols.sse import encode_json, read_json_or_none
-from adapter.protocols.template_prompt import TemplatePromptError, transport_of
+from adapter.protocols.template_prompt import TemplatePromptError, find_transport
 from adapter.protocols.translate import needs_reading
 from adapter.protocols.translation_options import TranslationOptions
 from adapter.protocols.upstream_failures import refuses_tools
@@ -72,7 +72,7 @@ class ServerInfo:
 class ModelServer(UpstreamConnection):
     """A model server and the settings for its models.
 
-    ``options``: the user's options. ``profile``: see `setup_lookup`. ``limit``: limits requests that use a model.
+    ``options``: the user's options. ``profile``: see `build_setup_lookup`. ``limit``: limits requests that use a model.
     ``store``: stores responses, by default in memory. Other parameters: see `UpstreamConnection`.
     """
 
@@ -112,30 +112,30 @@ class ModelServer(UpstreamConnection):
         self.work.close()
         self.store.close()
 
-    async def options_for(self, body: Json) -> TranslationOptions:
+    async def find_options(self, body: Json) -> TranslationOptions:
         """Return the options for a request: the user's options, completed by the settings detected for the model."""
-        info = await self.server_info()
+        info = await self.find_server_info()
         options = await self.with_budgets(info.options)
         model = body.get("model") if isinstance(body, dict) else None
         if options.prompt.may_be_own and info.kind is not None:
             name = str(model or "")
             cached = self._prompt_cache.get(name)
             discovery, small = await asyncio.to_thread(self._discover, name) if cached is None else cached
-            detected = self._preferred_format(discovery.recognized)
+            detected = self._choose_preferred_format(discovery.recognized)
             recognized = (detected.certain if detected is not None else None) or options.prompt.recognized
             template = options.prompt.template or discovery.template
             options = replace(
                 options.with_prompt(own=discovery.own, template=template, recognized=recognized), assists=small
             )
         if model in self._toolless:
-            options = replace(options.for_model(str(model)), native=False, setup_of=None)
+            options = replace(options.with_model_setup(str(model)), native=False, setup_of=None)
         prompt_settings = options.prompt
         if (
             prompt_settings.generation_prompt is None
             and prompt_settings.template is not None
             and info.kind == "llama.cpp"
         ):
-            prompt = await self._generation_prompt(body)
+            prompt = await self._find_generation_prompt(body)
             # request raw text: otherwise llama.cpp may split off reasoning by its own rules
             options = replace(options.with_prompt(generation_prompt=prompt), fields={"reasoning_format": "none"})
         return options
@@ -144,12 +144,12 @@ class ModelServer(UpstreamConnection):
         """Return the options with the server's context size, if it is the budget."""
         if options.budgets.context != AUTO:
             return options
-        info = await self.server_info()
+        info = await self.find_server_info()
         return replace(options, budgets=options.budgets.with_context_size(info.context_tokens))
 
     async def fit(self, content: bytes, body: JsonObject) -> tuple[bytes, str]:
         """Fit a request that is passed on into its budget. Return its content, and the cuts as a header's value."""
-        budgets = (await self.with_budgets(self.options)).budgets_for(body)
+        budgets = (await self.with_budgets(self.options)).get_budgets(body)
         if budgets.context is None:
             return content, ""
         fitted, shortened = await self.work.run(len(content), partial(budgets.fit_body, body))
@@ -160,7 +160,7 @@ class ModelServer(UpstreamConnection):
         if BUDGET_FIELD not in body or self._server_info is None or self._server_info.kind != "vllm":
             return body
         renamed = {} if self._rejects_budget else {VLLM_FIELD: body[BUDGET_FIELD]}
-        return {**without_budget(body), **renamed}
+        return {**remove_budget(body), **renamed}
 
     def rejects_budget(self, status: int, content: bytes) -> bool:
         """Return whether vLLM rejected a reasoning budget for the first time, as it has no ``--reasoning-parser``."""
@@ -174,7 +174,7 @@ class ModelServer(UpstreamConnection):
         """Return whether the answer to an untranslated request must be parsed; see `needs_reading`."""
         if not needs_reading(body, self.options, splits=False):
             return False
-        splits = (await self.server_info()).kind in ("llama.cpp", "ollama")
+        splits = (await self.find_server_info()).kind in ("llama.cpp", "ollama")
         return needs_reading(body, self.options, splits=splits)
 
     def _discover(self, model: str) -> tuple[PromptDiscovery, AssistSettings | None]:
@@ -182,15 +182,15 @@ class ModelServer(UpstreamConnection):
         discovery = self._own.discover(model)
         of_model = f" of {model}" if model and self._own.endpoint.kind == "ollama" else ""
         self._log_once(f"prompt{of_model}: {discovery.explanation}")
-        self._log_format(self._preferred_format(discovery.recognized), of_model)
-        small = self._assists_for(self._own.endpoint, model, discovery)
+        self._log_format(self._choose_preferred_format(discovery.recognized), of_model)
+        small = self._find_assist(self._own.endpoint, model, discovery)
         if discovery.is_final:
             if len(self._prompt_cache) >= MAX_PROMPTS:
                 self._prompt_cache.clear()
             self._prompt_cache[model] = (discovery, small)
         return discovery, small
 
-    def _preferred_format(self, detected: DetectedFormat | None) -> DetectedFormat | None:
+    def _choose_preferred_format(self, detected: DetectedFormat | None) -> DetectedFormat | None:
         return detected.from_template() if detected is not None and self.options.prompt.from_template else detected
 
     def _log_format(self, detected: DetectedFormat | None, of_model: str = "") -> None:
@@ -198,13 +198,13 @@ class ModelServer(UpstreamConnection):
         if detected is not None and (detected.by == "template" or self.options.prompt.from_template):
             self._log_once(f"format{of_model}: {detected}")
 
-    def _assists_for(self, endpoint: Endpoint, model: str, discovery: PromptDiscovery) -> AssistSettings | None:
+    def _find_assist(self, endpoint: Endpoint, model: str, discovery: PromptDiscovery) -> AssistSettings | None:
         if discovery.own is not None or self.options.constraints.mode is not None:
             return None
         check = self._model_check = self._model_check or SmallModelCheck(endpoint, self.options.guide)
-        small = check.assists_for(model)
+        small = check.find_assist(model)
         if small is not None:
-            self._log_once(check.explanation(model if endpoint.kind == "ollama" else ""))
+            self._log_once(check.explain(model if endpoint.kind == "ollama" else ""))
         return small
 
     def log_prompt_mode(self) -> None:
@@ -215,9 +215,9 @@ class ModelServer(UpstreamConnection):
         kind = detect_server_kind(self.endpoint.base_url)
         if kind is not None and (kind != "ollama" or self._template is not None):
             endpoint = Endpoint(self.endpoint.base_url, kind)
-            discovery = PromptDiscoverer(endpoint, self._template).discover(first_model(endpoint))
+            discovery = PromptDiscoverer(endpoint, self._template).discover(find_first_model(endpoint))
             self._log_once(f"prompt: {discovery.explanation}")
-            self._assists_for(endpoint, "", discovery)
+            self._find_assist(endpoint, "", discovery)
 
     def _log_once(self, note: str) -> None:
         if note not in self._logged:
@@ -229,7 +229,7 @@ class ModelServer(UpstreamConnection):
     def log_prompt_fallback(self, error: TemplatePromptError, body: JsonObject) -> None:
         """Log that a request is sent as plain text because its template prompt failed."""
         self._log_once(
-            f"the template prompt ({transport_of(body)}) was rejected, so the request was sent as text: {error}"
+            f"the template prompt ({find_transport(body)}) was rejected, so the request was sent as text: {error}"
         )
 
     def refuses_tools(self, status: int, content: bytes, model: Json) -> bool:
@@ -246,7 +246,7 @@ class ModelServer(UpstreamConnection):
             log_message(f"the model server does not support tools for {model}: they are now described in the prompt")
         return True
 
-    async def _generation_prompt(self, body: Json) -> str | None:
+    async def _find_generation_prompt(self, body: Json) -> str | None:
         """Return the end of the prompt that llama.cpp renders; None if unavailable. It is cached for each reasoning
         setting."""
         settings = {key: body[key] for key in _SHAPES_PROMPT if key in body} if isinstance(body, dict) else {}
@@ -257,30 +257,30 @@ class ModelServer(UpstreamConnection):
             self._prompts[content] = None
             with suppress(TransportError, ValueError):
                 response = await self.send("POST", "/apply-template", content, {"Content-Type": "application/json"})
-                answer = load_json(await self.body_of(response))
+                answer = load_json(await self.read_body(response))
                 if isinstance(answer, dict) and isinstance(prompt := answer.get("prompt"), str):
                     self._prompts[content] = prompt.rpartition(_QUESTION)[2]
         return self._prompts[content]
 
-    async def server_info(self) -> ServerInfo:
+    async def find_server_info(self) -> ServerInfo:
         """Return the kind of server and the settings for its model. They are detected again after they expire."""
         async with self._detecting:
             now = asyncio.get_running_loop().time()
             if self._server_info is None or now > self._expires_at:
                 self._server_info = await asyncio.to_thread(self._detect, self._server_info)
                 self._prompts.clear()
-                self._expires_at = now + self._lifetime_s(self._server_info)
+                self._expires_at = now + self._choose_lifetime_s(self._server_info)
             return self._server_info
 
-    async def models(self) -> list[ModelDescription]:
+    async def list_models(self) -> list[ModelDescription]:
         """Describe the server's models. Raises UpstreamError if it does not list them."""
-        info = await self.server_info()
+        info = await self.find_server_info()
         response = await self.send("GET", "/v1/models", b"", {"Accept-Encoding": "identity"})
-        status, content = response.status, await self.body_of(response)
+        status, content = response.status, await self.read_body(response)
         response.close()
         answer = read_json_or_none(content)
         if status != 200 or not isinstance(answer, dict):
-            raise UpstreamError(error_text(relay_error(status, content)), status if status >= 400 else 502)
+            raise UpstreamError(get_error_text(relay_error(status, content)), status if status >= 400 else 502)
         endpoint = Endpoint(self.endpoint.base_url, info.kind or "openai")
         size = await asyncio.to_thread(query_context_size, endpoint)
         template = info.options.prompt.template or ""
@@ -293,7 +293,7 @@ class ModelServer(UpstreamConnection):
         options, props, size = self.options, None, ContextSize()
         options = replace(options, kind=kind)
         if kind is not None:
-            options = options.with_constraints(enforce=partial(constraint_fields, kind))
+            options = options.with_constraints(enforce=partial(build_constraint_fields, kind))
         options = options.with_constraints(waits_for_calls=kind == "llama.cpp")
         if kind == "llama.cpp":
             answer = get_json(f"{self.endpoint.root}/props")
@@ -303,7 +303,7 @@ class ModelServer(UpstreamConnection):
             options = _with_props(options, props)
             prompt = options.prompt
             if prompt.template is not None and prompt.format is None:
-                detected = self._preferred_format(detect_format(prompt.template, prompt.model))
+                detected = self._choose_preferred_format(detect_format(prompt.template, prompt.model))
                 options = options.with_prompt(recognized=detected.certain if detected is not None else None)
                 self._log_format(detected)
             if before is not None and before.options.prompt.template != prompt.template:
@@ -312,7 +312,7 @@ class ModelServer(UpstreamConnection):
                 self._model_check = None
         if kind is not None:
             endpoint = self._own.endpoint = Endpoint(self.endpoint.base_url, kind)
-            setup_of, notes = setup_lookup(self._profile, endpoint)
+            setup_of, notes = build_setup_lookup(self._profile, endpoint)
             tokens = discover_control_tokens(endpoint, self._template, props)
             options = replace(options.with_prompt(control_tokens=tokens), setup_of=setup_of)
             size = query_context_size(endpoint)
@@ -330,7 +330,7 @@ class ModelServer(UpstreamConnection):
                 log_message(note)
         self._setup_notes = notes
 
-    def _lifetime_s(self, info: ServerInfo) -> float:
+    def _choose_lifetime_s(self, info: ServerInfo) -> float:
         """Return how long ``info`` is valid, in seconds. While the server is not ready, that is 0, because its model is
         unknown."""
         if info.kind == "llama.cpp":

@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 import aiohttp
 from starlette.types import Send
 
-from adapter.protocols.budgets import shortened_header
+from adapter.protocols.budgets import build_shortened_header
 from adapter.protocols.exchange import AnswerWriter
 from adapter.protocols.openai_errors import relay_error
 from adapter.server.model_server import ModelServer
@@ -59,7 +59,7 @@ class PassthroughResponse(StreamingProxy):
         self._method, self._path, self._content = method, path, content
         passed = {name: value for name, value in headers.items() if name not in HOP_BY_HOP}
         self._request_headers = {name: value for name, value in passed.items() if not is_private(name)}
-        self._headers = shortened_header(shortened)
+        self._headers = build_shortened_header(shortened)
         self._is_work = method == "POST" and path.partition("?")[0].endswith(WORK)
         if upstream.has_key:
             self._request_headers["accept-encoding"] = "identity"  # the key cannot be redacted in a compressed body
@@ -89,7 +89,7 @@ class PassthroughResponse(StreamingProxy):
                 await self._pass_error(send, response.status, response)
                 return
             await self._begin_as(send, response)
-            remover = self._upstream.key_remover()
+            remover = self._upstream.create_key_redactor()
             end = b""
             while piece := await response.content.readany():
                 if self._request_info.is_observed and self._is_work:
@@ -103,7 +103,7 @@ class PassthroughResponse(StreamingProxy):
             response.close()
 
     async def _pass_error(self, send: Send, status: int, response: aiohttp.ClientResponse) -> None:
-        content = await self._upstream.body_of(response)
+        content = await self._upstream.read_body(response)
         self._instead = self._find_instead(status, content) if self._find_instead else None
         if self._instead is not None:
             return

@@ -55,6 +55,6 @@ def is_private(name: str) -> bool:
     return name.lower() == "origin" or _KEY.search(name) is not None
 
 
-def without_keys(query: str) -> str:
+def remove_keys(query: str) -> str:
     """Remove parameters with credentials from a query string."""
     return "&".join(part for part in query.split("&") if not is_private(part.partition("=")[0]))

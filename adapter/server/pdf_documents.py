@@ -21,7 +21,7 @@ from adapter.protocols.openai_errors import RequestError
 from adapter.protocols.request_limits import MAX_TEXT
 from adapter.server.request_body import read_json_body
 from adapter.server.work_queue import WorkQueue
-from adapter.workspace.files.media import pdf_text
+from adapter.workspace.files.media import read_pdf_text
 
 PDF = "application/pdf"
 _DATA_URL = f"data:{PDF};base64,"
@@ -53,14 +53,14 @@ class PdfReader:
             if len(found) > MAX_PDFS:
                 raise RequestError(f"a request can have up to {MAX_PDFS} PDFs, got {len(found)}")
             for part, title in found:
-                text = await self._text_of(_data_of(part), title or "the document")
+                text = await self._read_document_text(_get_data(part), title or "the document")
                 text_size += len(text)
                 if text_size > MAX_TEXT:
                     raise RequestError(f"the PDFs have more than {MAX_TEXT:,} characters of text; send fewer of them")
                 _replace(part, text)
         return size + text_size, body
 
-    async def _text_of(self, data: str, title: str) -> str:
+    async def _read_document_text(self, data: str, title: str) -> str:
         key = hashlib.sha256(data.encode()).hexdigest()
         text = self._texts.get(key)
         if text is None:
@@ -75,10 +75,10 @@ class PdfReader:
 
 
 def _find_pdfs(body: JsonObject) -> list[tuple[JsonObject, str]]:
-    return [(part, title) for part, title in _documents(body) if _data_of(part)]
+    return [(part, title) for part, title in _find_documents(body) if _get_data(part)]
 
 
-def _documents(value: Json) -> list[tuple[JsonObject, str]]:
+def _find_documents(value: Json) -> list[tuple[JsonObject, str]]:
     """Return each object that may hold a PDF, with the title of its document."""
     found: list[tuple[JsonObject, str]] = []
     waiting: list[tuple[Json, str]] = [(value, "")]
@@ -96,7 +96,7 @@ def _documents(value: Json) -> list[tuple[JsonObject, str]]:
     return found
 
 
-def _data_of(part: JsonObject) -> str:
+def _get_data(part: JsonObject) -> str:
     match part:
         case {"type": "input_file", "file_data": str(url)} if url.startswith(_DATA_URL):
             return url.removeprefix(_DATA_URL)
@@ -114,7 +114,7 @@ def _replace(part: JsonObject, text: str) -> None:
 
 def _read_text(data: str, title: str) -> str:
     try:
-        text, _ = pdf_text(base64.b64decode(data, validate=True), title)
+        text, _ = read_pdf_text(base64.b64decode(data, validate=True), title)
     except binascii.Error as error:
         raise RequestError(f"{title} is not encoded in base64: {error}") from error
     except ToolError as error:

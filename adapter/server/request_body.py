@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from adapter.core.events import JsonObject
 from adapter.protocols.openai_errors import RequestError
 from adapter.protocols.request_limits import read_body
-from adapter.server.telemetry.request_info import current_request
+from adapter.server.telemetry.request_info import get_current_request
 from adapter.server.work_queue import WorkQueue
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
@@ -53,14 +53,14 @@ async def read_content(http: HttpRequest) -> bytes:
     size = 0
     announced = http.headers.get("content-length", "0")
     if len(announced) > 12 or int(announced) > MAX_BODY_BYTES:  # llhttp has checked that it is digits
-        raise _too_large()
+        raise _build_too_large_error()
     try:
         async with asyncio.timeout(BODY_S):
             async for piece in http.stream():
                 pieces.append(piece)
                 size += len(piece)
                 if size > MAX_BODY_BYTES:
-                    raise _too_large()
+                    raise _build_too_large_error()
     except TimeoutError as error:
         message = f"the request body did not arrive within {BODY_S:g} seconds; received {size:,} bytes"
         raise RequestError(message, status=408) from error
@@ -69,7 +69,7 @@ async def read_content(http: HttpRequest) -> bytes:
     return b"".join(pieces)
 
 
-def _too_large() -> RequestError:
+def _build_too_large_error() -> RequestError:
     advice = "shorten the conversation, or send fewer images"
     return RequestError(f"the request body is larger than {MAX_BODY_BYTES} bytes: {advice}", status=413)
 
@@ -89,5 +89,5 @@ async def read_json_body(http: HttpRequest, work: WorkQueue) -> tuple[bytes, Jso
         raise RequestError(f"Content-Encoding is not supported, got {encoding[:80]!r}", status=415)
     content = await read_content(http)
     body = await work.run(0 if len(content) <= READ_BYTES else len(content), partial(read_body, content))
-    current_request().set_model(body)
+    get_current_request().set_model(body)
     return content, body

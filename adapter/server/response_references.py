@@ -7,8 +7,8 @@ from secrets import token_hex
 
 from adapter.core.events import Json, JsonObject
 from adapter.protocols import openai_responses_request
-from adapter.protocols.openai_errors import RequestError, objects_in, require_type
-from adapter.protocols.openai_responses_stream import ResponsesWriter, answer_head
+from adapter.protocols.openai_errors import RequestError, require_objects, require_type
+from adapter.protocols.openai_responses_stream import ResponsesWriter, build_answer_head
 from adapter.protocols.openai_responses_tools import ResponsesTools
 from adapter.protocols.sse import encode_json
 from adapter.server.response_store import ResponseStore
@@ -24,12 +24,14 @@ class ResponsesRequest:
     def __init__(self, body: JsonObject, store: ResponseStore, size: int) -> None:
         self._body, self._store, self.size = body, store, size
         self._stores_response = body.get("store") is not False and store.is_enabled
-        self._conversation = _conversation_id(body.get("conversation"))
-        self._input_items = _items(body.get("input")) if self._stores_response or references_stored_items(body) else []
+        self._conversation = _parse_conversation_id(body.get("conversation"))
+        self._input_items = (
+            _list_items(body.get("input")) if self._stores_response or references_stored_items(body) else []
+        )
         if references_stored_items(body):
             self._resolve_references()
         # unguessable, as the id is enough to read the response
-        self._head = answer_head(body, f"resp_{token_hex(16)}", int(time.time()), is_stored=self._stores_response)
+        self._head = build_answer_head(body, f"resp_{token_hex(16)}", int(time.time()), is_stored=self._stores_response)
         self._tools = ResponsesTools()
 
     def _resolve_references(self) -> None:
@@ -40,17 +42,19 @@ class ResponsesRequest:
             _resolve_item(item, f"input[{index}]", self._store) for index, item in enumerate(self._input_items)
         ]
         before = (
-            _history(str(previous), self._store) if previous else _conversation_items(self._conversation, self._store)
+            _load_history(str(previous), self._store)
+            if previous
+            else _load_conversation_items(self._conversation, self._store)
         )
         self._body = {**self._body, "input": [*before, *self._input_items]}
         self.size = len(encode_json(self._body))
 
     def to_chat_request(self, dropped: list[str]) -> JsonObject:
         """Return the chat completion request, and append the names of dropped fields to ``dropped``."""
-        self._tools = openai_responses_request.tools_of(self._body, dropped)
-        return openai_responses_request.as_openai(self._body, self._tools, dropped)
+        self._tools = openai_responses_request.parse_tools(self._body, dropped)
+        return openai_responses_request.convert_to_openai(self._body, self._tools, dropped)
 
-    def writer(self) -> ResponsesWriter:
+    def create_writer(self) -> ResponsesWriter:
         return ResponsesWriter(self._head, self._tools, self._keep, time.time)
 
     def _keep(self, response: JsonObject) -> None:
@@ -67,10 +71,10 @@ def references_stored_items(body: JsonObject) -> bool:
     )
 
 
-def _items(value: Json) -> list[JsonObject]:
+def _list_items(value: Json) -> list[JsonObject]:
     if isinstance(value, str):
         return [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": value}]}]
-    return objects_in(value, "input")
+    return require_objects(value, "input")
 
 
 def _is_reference(item: JsonObject) -> bool:
@@ -81,30 +85,30 @@ def _is_reference(item: JsonObject) -> bool:
 def _resolve_item(item: JsonObject, path: str, store: ResponseStore) -> JsonObject:
     if not _is_reference(item):
         return item
-    stored = store.item(str(item.get("id")))
+    stored = store.load_item(str(item.get("id")))
     if stored is None:
         raise RequestError(f"Item with id {_quote(item.get('id'))} not found: {_GONE}", path)
     return stored
 
 
-def _history(response_id: str, store: ResponseStore) -> list[JsonObject]:
-    items = store.history(response_id)
+def _load_history(response_id: str, store: ResponseStore) -> list[JsonObject]:
+    items = store.load_history(response_id)
     if items is None:
         message = f"Previous response with id {_quote(response_id)} not found: {_GONE}"
         raise RequestError(message, "previous_response_id", code="previous_response_not_found")
     return items
 
 
-def _conversation_id(value: Json) -> str | None:
+def _parse_conversation_id(value: Json) -> str | None:
     if isinstance(value, str) or not value:
         return value or None
     return str(require_type(dict, value, "conversation").get("id"))
 
 
-def _conversation_items(conversation: str | None, store: ResponseStore) -> list[JsonObject]:
+def _load_conversation_items(conversation: str | None, store: ResponseStore) -> list[JsonObject]:
     if conversation is None:
         return []
-    items = store.items(conversation)
+    items = store.load_items(conversation)
     if items is None:
         message = f"Conversation with id {_quote(conversation)} not found: {_GONE}"
         raise RequestError(message, "conversation", status=404)

@@ -106,7 +106,7 @@ class ResponseStore:
             self._tables.close()
 
     @contextmanager
-    def _transaction(self) -> Iterator[None]:
+    def _begin_transaction(self) -> Iterator[None]:
         if self._last is not None:
             self._last.result()
         try:
@@ -132,24 +132,24 @@ class ResponseStore:
         items = [(item, False) for item in map(_with_id, inputs)] + [(item, True) for item in response["output"]]
         with self._lock, self._tables:
             self._add(str(response["id"]), response.get("previous_response_id"), about, items)
-            if conversation is not None and self._about(conversation) is not None:
+            if conversation is not None and self._load_row(conversation) is not None:
                 self._add_items(conversation, items)
             self._evict()
 
-    def response(self, response_id: str) -> JsonObject | None:
-        with self._transaction():
-            about = self._about(response_id) if response_id.startswith("resp_") else None
-            return None if about is None else {**about, "output": self._items(response_id, outputs=True)}
+    def load_response(self, response_id: str) -> JsonObject | None:
+        with self._begin_transaction():
+            about = self._load_row(response_id) if response_id.startswith("resp_") else None
+            return None if about is None else {**about, "output": self._load_items(response_id, outputs=True)}
 
-    def input_items(self, response_id: str) -> list[JsonObject] | None:
+    def load_input_items(self, response_id: str) -> list[JsonObject] | None:
         """Return the input items that the request for a response added; None if the response is not stored."""
-        with self._transaction():
-            return None if self._about(response_id) is None else self._items(response_id, outputs=False)
+        with self._begin_transaction():
+            return None if self._load_row(response_id) is None else self._load_items(response_id, outputs=False)
 
-    def history(self, response_id: str) -> list[JsonObject] | None:
+    def load_history(self, response_id: str) -> list[JsonObject] | None:
         """Return the items of a response and of all responses before it; None if one of them is missing."""
         turns: list[list[JsonObject]] = []
-        with self._transaction():
+        with self._begin_transaction():
             holder: str | None = response_id
             seen = set()
             while holder is not None and holder not in seen:
@@ -157,15 +157,15 @@ class ResponseStore:
                 row = self._execute("SELECT previous FROM holders WHERE id = ?", (holder,)).fetchone()
                 if row is None:
                     return None
-                turns.append(self._items(holder))
+                turns.append(self._load_items(holder))
                 self._execute("UPDATE holders SET used = ? WHERE id = ?", (self._now(), holder))
                 holder = row[0]
         return [item for items in reversed(turns) for item in items]
 
-    def item(self, item_id: str) -> JsonObject | None:
+    def load_item(self, item_id: str) -> JsonObject | None:
         """Return the item with this id. Output items take precedence over input items."""
         query = "SELECT value FROM items WHERE id = ? ORDER BY is_output DESC, number DESC LIMIT 1"
-        with self._transaction():
+        with self._begin_transaction():
             row = self._execute(query, (item_id,)).fetchone()
         return None if row is None else json.loads(row[0])
 
@@ -173,73 +173,77 @@ class ResponseStore:
         """Delete a response or a conversation, and return whether it existed. ``kind``: ``resp_`` or ``conv_``."""
         if not holder.startswith(kind):
             return False
-        with self._transaction():
+        with self._begin_transaction():
             return self._execute("DELETE FROM holders WHERE id = ?", (holder,)).rowcount > 0
 
     def create_conversation(self, metadata: Json, items: Sequence[JsonObject]) -> JsonObject:
         conversation_id = f"conv_{token_hex(16)}"
         about = {"id": conversation_id, "object": "conversation", "created_at": int(self._now())}
         about["metadata"] = metadata or {}
-        with self._transaction():
+        with self._begin_transaction():
             self._add(conversation_id, None, about, [(_with_id(item), False) for item in items])
             self._evict()
         return about
 
-    def conversation(self, conversation_id: str) -> JsonObject | None:
-        with self._transaction():
-            return self._about(conversation_id) if conversation_id.startswith("conv_") else None
+    def load_conversation(self, conversation_id: str) -> JsonObject | None:
+        with self._begin_transaction():
+            return self._load_row(conversation_id) if conversation_id.startswith("conv_") else None
 
     def set_metadata(self, conversation_id: str, metadata: Json) -> JsonObject | None:
         """Replace the metadata of a conversation, and return the conversation; None if it is not stored."""
-        with self._transaction():
-            about = self._about(conversation_id)
+        with self._begin_transaction():
+            about = self._load_row(conversation_id)
             if about is None:
                 return None
             about["metadata"] = metadata or {}
-            self._execute("UPDATE holders SET about = ? WHERE id = ?", (self._text(about), conversation_id))
+            self._execute("UPDATE holders SET about = ? WHERE id = ?", (self._dump_text(about), conversation_id))
             return about
 
     def add_items(self, conversation_id: str, items: Sequence[JsonObject]) -> list[JsonObject] | None:
         """Append items to a conversation, and return them with their ids; None if the conversation is not stored."""
         with_ids = [_with_id(item) for item in items]
-        with self._transaction():
-            if self._about(conversation_id) is None:
+        with self._begin_transaction():
+            if self._load_row(conversation_id) is None:
                 return None
             self._add_items(conversation_id, [(item, False) for item in with_ids])
             self._evict()
         return with_ids
 
-    def items(self, conversation_id: str) -> list[JsonObject] | None:
-        with self._transaction():
-            return None if self._about(conversation_id) is None else self._items(conversation_id)
+    def load_items(self, conversation_id: str) -> list[JsonObject] | None:
+        with self._begin_transaction():
+            return None if self._load_row(conversation_id) is None else self._load_items(conversation_id)
 
     def delete_item(self, conversation_id: str, item_id: str) -> bool:
         """Delete an item of a conversation, and return whether the item existed."""
         query = "DELETE FROM items WHERE holder = ? AND id = ?"
-        with self._transaction():
+        with self._begin_transaction():
             return self._execute(query, (conversation_id, item_id)).rowcount > 0
 
     def _execute(self, query: str, values: Sequence[str | float | None] = ()) -> sqlite3.Cursor:
         """Execute a query. Lone surrogates in ids from clients are replaced by ``?``."""
-        return self._tables.execute(query, [_as_utf8(value) if isinstance(value, str) else value for value in values])
+        return self._tables.execute(
+            query, [_replace_surrogates(value) if isinstance(value, str) else value for value in values]
+        )
 
-    def _about(self, holder: str) -> JsonObject | None:
+    def _load_row(self, holder: str) -> JsonObject | None:
         row = self._execute("SELECT about FROM holders WHERE id = ?", (holder,)).fetchone()
         return None if row is None else json.loads(row[0])
 
-    def _items(self, holder: str, *, outputs: bool | None = None) -> list[JsonObject]:
+    def _load_items(self, holder: str, *, outputs: bool | None = None) -> list[JsonObject]:
         query = "SELECT value FROM items WHERE holder = ? AND is_output IN (?, ?) ORDER BY number"
         kinds = (0, 1) if outputs is None else (int(outputs),) * 2
         rows = self._execute(query, (holder, *kinds))
         return [json.loads(value) for (value,) in rows]
 
     def _add(self, holder: str, previous: Json, about: JsonObject, items: Sequence[tuple[JsonObject, bool]]) -> None:
-        row = (holder, previous or None, self._now(), 0, self._text(about))
+        row = (holder, previous or None, self._now(), 0, self._dump_text(about))
         self._execute("INSERT OR REPLACE INTO holders VALUES (?, ?, ?, ?, ?)", row)
         self._add_items(holder, items)
 
     def _add_items(self, holder: str, items: Sequence[tuple[JsonObject, bool]]) -> None:
-        rows = [(holder, _as_utf8(item["id"]), is_output, self._text(item)) for item, is_output in items]
+        rows = [
+            (holder, _replace_surrogates(item["id"]), is_output, self._dump_text(item)) for item, is_output in items
+        ]
         self._tables.executemany("INSERT INTO items (holder, id, is_output, value) VALUES (?, ?, ?, ?)", rows)
         size = sum(len(value) for *_, value in rows) + 1_000  # including the overhead of the tables
         self._grown_bytes += size
@@ -258,7 +262,7 @@ class ResponseStore:
             self._execute("DELETE FROM holders WHERE id = ?", (holder,))
             size -= freed
 
-    def _text(self, value: Mapping[str, Json]) -> str:
+    def _dump_text(self, value: Mapping[str, Json]) -> str:
         redacted = self._secrets.redact(dict(value)) if self._secrets is not None else value
         return json.dumps(redacted)
 
@@ -290,7 +294,7 @@ def _check_owner(tables: sqlite3.Connection) -> int:
     return int(version)
 
 
-def _as_utf8(text: str) -> str:
+def _replace_surrogates(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 

@@ -12,17 +12,17 @@ from starlette.types import ASGIApp
 
 from adapter.core.events import JsonObject
 from adapter.protocols import anthropic_request
-from adapter.protocols.anthropic_response import AnthropicWriter, as_error, thread_error
+from adapter.protocols.anthropic_response import AnthropicWriter, build_thread_error, to_error
 from adapter.protocols.translate import translate_chat_request
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.server.model_server import ModelServer
 from adapter.server.request_body import TranslatingEndpoint
 from adapter.server.streaming_responses import respond
-from adapter.server.token_counting import estimate_prompt_tokens, prompt_tokens
+from adapter.server.token_counting import count_prompt_tokens, estimate_prompt_tokens
 
 
-def routes(upstream: ModelServer, keep_alive_s: float) -> list[Route]:
-    messages = TranslatingEndpoint(upstream.work, partial(_messages, upstream, keep_alive_s))
+def list_routes(upstream: ModelServer, keep_alive_s: float) -> list[Route]:
+    messages = TranslatingEndpoint(upstream.work, partial(_answer_messages, upstream, keep_alive_s))
     count = TranslatingEndpoint(upstream.work, partial(_count, upstream))
     return [
         Route("/v1/messages", messages, methods=["POST"]),
@@ -30,28 +30,28 @@ def routes(upstream: ModelServer, keep_alive_s: float) -> list[Route]:
     ]
 
 
-async def _messages(upstream: ModelServer, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
+async def _answer_messages(upstream: ModelServer, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
     dropped: list[str] = []
     size, body = await upstream.pdfs.read_body(http, upstream.work)
     if body.get("thread"):
-        return JSONResponse(thread_error(), 400)
+        return JSONResponse(build_thread_error(), 400)
     request = await _translate(upstream, body, size, dropped)
     prompt_tokens_estimate = 0
     if request.client.stream:
-        if (await upstream.server_info()).kind == "llama.cpp":
+        if (await upstream.find_server_info()).kind == "llama.cpp":
             request = replace(
                 request, body={**request.body, "return_progress": True}
             )  # reports the prompt's length first
         else:
             prompt_tokens_estimate = await upstream.work.run(size, partial(estimate_prompt_tokens, request.body))
     writer = AnthropicWriter(str(body.get("model") or ""), f"msg_{request.turn[:24]}", prompt_tokens_estimate)
-    answer = respond(upstream, request, keep_alive_s, writer, as_error)
+    answer = respond(upstream, request, keep_alive_s, writer, to_error)
     return upstream.dropped.with_header(answer, "messages", dropped)
 
 
 async def _translate(upstream: ModelServer, body: JsonObject, size: int, dropped: list[str]) -> TranslatedRequest:
-    chat = await upstream.work.run(size, partial(anthropic_request.as_openai, body, dropped))
-    options = await upstream.options_for(chat)
+    chat = await upstream.work.run(size, partial(anthropic_request.convert_to_openai, body, dropped))
+    options = await upstream.find_options(chat)
     return await upstream.work.run(size, partial(translate_chat_request, chat, options))
 
 
@@ -59,5 +59,5 @@ async def _count(upstream: ModelServer, http: HttpRequest) -> ASGIApp:
     dropped: list[str] = []
     size, body = await upstream.pdfs.read_body(http, upstream.work)
     request = await _translate(upstream, body, size, dropped)
-    counted = await prompt_tokens(upstream, (await upstream.server_info()).kind, request)
+    counted = await count_prompt_tokens(upstream, (await upstream.find_server_info()).kind, request)
     return upstream.dropped.with_header(JSONResponse({"input_tokens": counted}), "messages", dropped)

@@ -13,8 +13,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from adapter.core.events import JsonObject
-from adapter.protocols.openai_errors import RequestError, objects_in, require_type
-from adapter.protocols.openai_responses_items import messages_of
+from adapter.protocols.openai_errors import RequestError, require_objects, require_type
+from adapter.protocols.openai_responses_items import convert_items
 from adapter.server.model_server import ModelServer
 from adapter.server.pagination import list_object, paginate
 from adapter.server.request_body import read_json_body
@@ -27,7 +27,7 @@ MAX_ITEMS = 20
 """Maximum number of items per request, as in OpenAI's API."""
 
 
-def routes(upstream: ModelServer) -> list[Route]:
+def list_routes(upstream: ModelServer) -> list[Route]:
     base = "/v1/conversations"
     actions: list[tuple[str, str, Action]] = [
         (base, "POST", _create),
@@ -53,15 +53,15 @@ async def _answer(action: Action, upstream: ModelServer, http: HttpRequest) -> A
 
 
 def _create(store: ResponseStore, _: HttpRequest, body: JsonObject) -> JSONResponse:
-    return JSONResponse(store.create_conversation(_metadata(body), _items(body)))
+    return JSONResponse(store.create_conversation(_check_metadata(body), _check_items(body)))
 
 
 def _read(store: ResponseStore, http: HttpRequest, _: JsonObject) -> JSONResponse:
-    return JSONResponse(_require(store.conversation(http.path_params["id"]), http))
+    return JSONResponse(_require(store.load_conversation(http.path_params["id"]), http))
 
 
 def _update(store: ResponseStore, http: HttpRequest, body: JsonObject) -> JSONResponse:
-    return JSONResponse(_require(store.set_metadata(http.path_params["id"], _metadata(body)), http))
+    return JSONResponse(_require(store.set_metadata(http.path_params["id"], _check_metadata(body)), http))
 
 
 def _delete(store: ResponseStore, http: HttpRequest, _: JsonObject) -> JSONResponse:
@@ -71,34 +71,34 @@ def _delete(store: ResponseStore, http: HttpRequest, _: JsonObject) -> JSONRespo
 
 
 def _add_items(store: ResponseStore, http: HttpRequest, body: JsonObject) -> JSONResponse:
-    return JSONResponse(list_object(_require(store.add_items(http.path_params["id"], _items(body)), http)))
+    return JSONResponse(list_object(_require(store.add_items(http.path_params["id"], _check_items(body)), http)))
 
 
 def _list_items(store: ResponseStore, http: HttpRequest, _: JsonObject) -> JSONResponse:
-    return paginate(_require(store.items(http.path_params["id"]), http), http)
+    return paginate(_require(store.load_items(http.path_params["id"]), http), http)
 
 
 def _get_item(store: ResponseStore, http: HttpRequest, _: JsonObject) -> JSONResponse:
-    items = _require(store.items(http.path_params["id"]), http)
+    items = _require(store.load_items(http.path_params["id"]), http)
     stored = next((item for item in items if item["id"] == http.path_params["item"]), None)
     return JSONResponse(_require(stored, http))
 
 
 def _delete_item(store: ResponseStore, http: HttpRequest, _: JsonObject) -> JSONResponse:
-    conversation = _require(store.conversation(http.path_params["id"]), http)
+    conversation = _require(store.load_conversation(http.path_params["id"]), http)
     _require(store.delete_item(conversation["id"], http.path_params["item"]) or None, http)
     return JSONResponse(conversation)
 
 
-def _metadata(body: JsonObject) -> JsonObject:
+def _check_metadata(body: JsonObject) -> JsonObject:
     return require_type(dict, body.get("metadata"), "metadata")
 
 
-def _items(body: JsonObject) -> list[JsonObject]:
-    items = objects_in(body.get("items"), "items")
+def _check_items(body: JsonObject) -> list[JsonObject]:
+    items = require_objects(body.get("items"), "items")
     if len(items) > MAX_ITEMS:
         raise RequestError(f"'items' has {len(items)} items; at most {MAX_ITEMS} can be added at a time", "items")
-    list(messages_of(items, []))
+    list(convert_items(items, []))
     return items
 
 

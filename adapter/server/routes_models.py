@@ -13,7 +13,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from adapter.protocols.model_descriptions import ModelDescription
-from adapter.protocols.openai_errors import error_object
+from adapter.protocols.openai_errors import build_error_object
 from adapter.server.model_server import ModelServer
 from adapter.server.upstream_connection import UpstreamError
 
@@ -22,35 +22,35 @@ PassOn: TypeAlias = Callable[[HttpRequest], Awaitable[ASGIApp]]
 LIST = "/api/v0/models"
 
 
-def routes(upstream: ModelServer, pass_on: PassOn) -> list[Route]:
+def list_routes(upstream: ModelServer, pass_on: PassOn) -> list[Route]:
     """Return the routes. ``pass_on``: answers requests for models that are not listed."""
     return [
-        Route("/v1/models/{id:path}", partial(_model, upstream, pass_on), methods=["GET"]),
-        Route(LIST, partial(_lm_studio, upstream, pass_on), methods=["GET"]),
-        Route(f"{LIST}/{{id:path}}", partial(_lm_studio, upstream, pass_on), methods=["GET"]),
+        Route("/v1/models/{id:path}", partial(_answer_model, upstream, pass_on), methods=["GET"]),
+        Route(LIST, partial(_answer_lm_studio, upstream, pass_on), methods=["GET"]),
+        Route(f"{LIST}/{{id:path}}", partial(_answer_lm_studio, upstream, pass_on), methods=["GET"]),
     ]
 
 
-async def _model(upstream: ModelServer, pass_on: PassOn, http: HttpRequest) -> ASGIApp:
+async def _answer_model(upstream: ModelServer, pass_on: PassOn, http: HttpRequest) -> ASGIApp:
     """Return the entry of one model in ``/v1/models``. Most model servers have no route for a single model."""
     model = await _find(upstream, http.path_params["id"])
     return await pass_on(http) if model is None else JSONResponse(model.to_openai())
 
 
-async def _lm_studio(upstream: ModelServer, pass_on: PassOn, http: HttpRequest) -> ASGIApp:
-    if (await upstream.server_info()).kind == "lmstudio":
+async def _answer_lm_studio(upstream: ModelServer, pass_on: PassOn, http: HttpRequest) -> ASGIApp:
+    if (await upstream.find_server_info()).kind == "lmstudio":
         return await pass_on(http)
     if "id" in http.path_params:
         model = await _find(upstream, http.path_params["id"])
         return await pass_on(http) if model is None else JSONResponse(model.to_lm_studio())
     try:
-        models = [each.to_lm_studio() for each in await upstream.models()]
+        models = [each.to_lm_studio() for each in await upstream.list_models()]
     except UpstreamError as error:
-        return JSONResponse(error_object(str(error), "upstream_error"), error.status)
+        return JSONResponse(build_error_object(str(error), "upstream_error"), error.status)
     return JSONResponse({"object": "list", "data": models})
 
 
 async def _find(upstream: ModelServer, name: str) -> ModelDescription | None:
     with suppress(UpstreamError):
-        return next((each for each in await upstream.models() if each.name == name), None)
+        return next((each for each in await upstream.list_models() if each.name == name), None)
     return None

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp
 
 from adapter.core.events import JsonObject
 from adapter.protocols import ollama
-from adapter.protocols.dropped_fields import unknown_fields
+from adapter.protocols.dropped_fields import list_unknown_fields
 from adapter.protocols.model_descriptions import ModelDescription
 from adapter.protocols.openai_errors import relay_error
 from adapter.protocols.sse import encode_json, read_json_or_none
@@ -37,56 +37,58 @@ VERSION = "0.12.6"
 """The Ollama version that this API reports. Some clients detect features by it."""
 
 
-def routes(upstream: ModelServer, keep_alive_s: float) -> list[Route]:
+def list_routes(upstream: ModelServer, keep_alive_s: float) -> list[Route]:
     return [
-        _translating(upstream, CHAT, partial(_chat, upstream, keep_alive_s)),
-        _translating(upstream, GENERATE, partial(_generate, upstream, keep_alive_s)),
-        _translating(upstream, "/api/embed", partial(_embed, upstream)),
-        _translating(upstream, "/api/embeddings", partial(_embed, upstream)),
-        _get_or_pass(upstream, "/api/version", _version),
-        _get_or_pass(upstream, "/api/ps", _loaded),
+        _build_translating_route(upstream, CHAT, partial(_answer_chat, upstream, keep_alive_s)),
+        _build_translating_route(upstream, GENERATE, partial(_generate, upstream, keep_alive_s)),
+        _build_translating_route(upstream, "/api/embed", partial(_embed, upstream)),
+        _build_translating_route(upstream, "/api/embeddings", partial(_embed, upstream)),
+        _get_or_pass(upstream, "/api/version", _answer_version),
+        _get_or_pass(upstream, "/api/ps", _answer_loaded),
         Route("/", _report_running, methods=["GET"]),
-        _get_or_pass(upstream, "/api/tags", _tags),
+        _get_or_pass(upstream, "/api/tags", _answer_tags),
         Route("/api/show", partial(_show, upstream), methods=["POST"]),
     ]
 
 
-def _translating(upstream: ModelServer, path: str, answer: Endpoint) -> Route:
+def _build_translating_route(upstream: ModelServer, path: str, answer: Endpoint) -> Route:
     return Route(path, TranslatingEndpoint(upstream.work, answer), methods=["POST"])
 
 
 async def _is_ollama(upstream: ModelServer) -> bool:
-    return (await upstream.server_info()).kind == "ollama"
+    return (await upstream.find_server_info()).kind == "ollama"
 
 
-def _writer(body: JsonObject, *, is_generating: bool = False) -> ollama.OllamaWriter:
+def _create_writer(body: JsonObject, *, is_generating: bool = False) -> ollama.OllamaWriter:
     began = time.monotonic_ns()
     created_at = datetime.now(UTC).isoformat().replace("+00:00", "Z")
     model = str(body.get("model") or "")
     return ollama.OllamaWriter(model, created_at, lambda: time.monotonic_ns() - began, is_generating=is_generating)
 
 
-async def _chat(upstream: ModelServer, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
+async def _answer_chat(upstream: ModelServer, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
     is_native = await _is_ollama(upstream)
     content, body = await read_json_body(http, upstream.work)
-    writer = _writer(body)
+    writer = _create_writer(body)
     pinging = writer if body.get("stream") is not False else None
     fitted, shortened = await upstream.fit(content, body) if is_native else (content, "")
     pass_on = partial(
-        PassthroughResponse, upstream, "POST", CHAT, fitted, http.headers, ollama.as_error, keep_alive_s, pinging,
+        PassthroughResponse, upstream, "POST", CHAT, fitted, http.headers, ollama.to_error, keep_alive_s, pinging,
         shortened=shortened,
     )  # fmt: skip
-    if is_native and not needs_translation(body) and upstream.options.budgets_for(body).reasoning is None:
+    if is_native and not needs_translation(body) and upstream.options.get_budgets(body).reasoning is None:
         return pass_on()
-    options = replace(await upstream.options_for(body), stream_arguments=False)
+    options = replace(await upstream.find_options(body), stream_arguments=False)
     if is_native:
         options = replace(options, fields={**options.fields, **ollama.extra_fields(body)})
     dropped: list[str] = []
-    chat = await upstream.work.run(len(content), partial(ollama.as_openai, body, None if is_native else dropped))
+    chat = await upstream.work.run(
+        len(content), partial(ollama.convert_to_openai, body, None if is_native else dropped)
+    )
     request = await upstream.work.run(len(content), partial(translate_chat_request, chat, options))
 
     def answer(request: TranslatedRequest) -> ProxiedResponse:
-        return respond(upstream, request, keep_alive_s, writer, ollama.as_error)
+        return respond(upstream, request, keep_alive_s, writer, ollama.to_error)
 
     def instead(status: int, content: bytes) -> ProxiedResponse | None:
         is_refused = request.as_text is not None and upstream.refuses_tools(status, content, body.get("model"))
@@ -101,19 +103,19 @@ async def _generate(upstream: ModelServer, keep_alive_s: float, http: HttpReques
     """Complete a prompt. If the model server is not Ollama, the prompt is sent as a chat."""
     is_native = await _is_ollama(upstream)
     content, body = await read_json_body(http, upstream.work)
-    writer = _writer(body, is_generating=True)
+    writer = _create_writer(body, is_generating=True)
     if is_native:
         pinging = writer if body.get("stream") is not False else None
         return PassthroughResponse(
-            upstream, "POST", GENERATE, content, http.headers, ollama.as_error, keep_alive_s, pinging
+            upstream, "POST", GENERATE, content, http.headers, ollama.to_error, keep_alive_s, pinging
         )
     if not body.get("prompt"):  # an empty prompt is a request to load the model, which is already loaded
-        return JSONResponse(writer.loaded())
+        return JSONResponse(writer.build_loaded_answer())
     dropped: list[str] = []
-    chat = ollama.as_openai(ollama.generation_as_chat(body), dropped)
-    options = await upstream.options_for(chat)
+    chat = ollama.convert_to_openai(ollama.convert_generation_to_chat(body), dropped)
+    options = await upstream.find_options(chat)
     request = await upstream.work.run(len(content), partial(translate_chat_request, chat, options))
-    answer = respond(upstream, request, keep_alive_s, writer, ollama.as_error)
+    answer = respond(upstream, request, keep_alive_s, writer, ollama.to_error)
     return upstream.dropped.with_header(answer, "generate", dropped)
 
 
@@ -122,16 +124,22 @@ async def _embed(upstream: ModelServer, http: HttpRequest) -> ASGIApp:
     is_native = await _is_ollama(upstream)
     content, body = await read_json_body(http, upstream.work)
     if is_native:
-        return PassthroughResponse(upstream, "POST", path, content, http.headers, ollama.as_error)
+        return PassthroughResponse(upstream, "POST", path, content, http.headers, ollama.to_error)
     began = time.monotonic_ns()
     async with upstream.limit.acquire():
-        status, answer = await _json(upstream, "POST", "/v1/embeddings", encode_json(ollama.embedding_request(body)))
+        status, answer = await _request_json(
+            upstream, "POST", "/v1/embeddings", encode_json(ollama.build_embedding_request(body))
+        )
     if status != 200:
-        return JSONResponse(ollama.as_error(answer), status)
+        return JSONResponse(ollama.to_error(answer), status)
     is_old = path == "/api/embeddings"
     elapsed_ns = time.monotonic_ns() - began
-    embeddings = ollama.embedding_answer(answer, str(body.get("model") or ""), is_old=is_old, elapsed_ns=elapsed_ns)
-    return upstream.dropped.with_header(JSONResponse(embeddings), "embed", unknown_fields(body, ollama.EMBED_FIELDS))
+    embeddings = ollama.build_embedding_answer(
+        answer, str(body.get("model") or ""), is_old=is_old, elapsed_ns=elapsed_ns
+    )
+    return upstream.dropped.with_header(
+        JSONResponse(embeddings), "embed", list_unknown_fields(body, ollama.EMBED_FIELDS)
+    )
 
 
 def _get_or_pass(upstream: ModelServer, path: str, answer: Callable[[ModelServer], Awaitable[ASGIApp]]) -> Route:
@@ -140,27 +148,27 @@ def _get_or_pass(upstream: ModelServer, path: str, answer: Callable[[ModelServer
 
     async def endpoint(http: HttpRequest) -> ASGIApp:
         if await _is_ollama(upstream):
-            return PassthroughResponse(upstream, "GET", path, b"", http.headers, ollama.as_error)
+            return PassthroughResponse(upstream, "GET", path, b"", http.headers, ollama.to_error)
         return await answer(upstream)
 
     return Route(path, endpoint)
 
 
-async def _version(_: ModelServer) -> ASGIApp:
+async def _answer_version(_: ModelServer) -> ASGIApp:
     return JSONResponse({"version": VERSION})
 
 
-async def _loaded(upstream: ModelServer) -> ASGIApp:
+async def _answer_loaded(upstream: ModelServer) -> ASGIApp:
     """List all models as loaded models."""
     return await _list_models(upstream, ModelDescription.to_loaded)
 
 
-async def _tags(upstream: ModelServer) -> ASGIApp:
+async def _answer_tags(upstream: ModelServer) -> ASGIApp:
     return await _list_models(upstream, ModelDescription.to_tag)
 
 
 async def _list_models(upstream: ModelServer, describe: Callable[[ModelDescription], JsonObject]) -> ASGIApp:
-    return JSONResponse({"models": [describe(each) for each in await upstream.models()]})
+    return JSONResponse({"models": [describe(each) for each in await upstream.list_models()]})
 
 
 async def _report_running(_: HttpRequest) -> ASGIApp:
@@ -173,13 +181,13 @@ async def _show(upstream: ModelServer, http: HttpRequest) -> ASGIApp:
     is_native = await _is_ollama(upstream)
     content, body = await read_json_body(http, upstream.work)
     if not is_native:
-        models = await upstream.models()
+        models = await upstream.list_models()
         name = str(body.get("model") or body.get("name") or "")
         known = (each for each in models if each.name in (name, name.removesuffix(":latest")))
         return JSONResponse(next(known, models[0] if models else ModelDescription(name)).to_show())
-    status, model = await _json(upstream, "POST", "/api/show", content)
+    status, model = await _request_json(upstream, "POST", "/api/show", content)
     if status != 200:
-        return JSONResponse(ollama.as_error(model), status)
+        return JSONResponse(ollama.to_error(model), status)
     capabilities = model.get("capabilities") or ["completion"]
     return JSONResponse({**model, "capabilities": list(dict.fromkeys([*capabilities, "tools"]))})
 
@@ -187,12 +195,12 @@ async def _show(upstream: ModelServer, http: HttpRequest) -> ASGIApp:
 _JSON = {"Accept-Encoding": "identity", "Content-Type": "application/json"}
 
 
-async def _json(upstream: ModelServer, method: str, path: str, content: bytes) -> tuple[int, JsonObject]:
+async def _request_json(upstream: ModelServer, method: str, path: str, content: bytes) -> tuple[int, JsonObject]:
     """Return the status and the JSON object that the model server sent, or an error in OpenAI's format."""
     try:
         response = await upstream.send(method, path, content, _JSON)
         try:
-            status, body = response.status, await upstream.body_of(response)
+            status, body = response.status, await upstream.read_body(response)
         finally:
             response.close()
     except UpstreamError as error:

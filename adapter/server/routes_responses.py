@@ -22,11 +22,11 @@ from adapter.server.response_references import ResponsesRequest, references_stor
 from adapter.server.response_store import ResponseStore
 from adapter.server.routes_conversations import require_stored, store_route
 from adapter.server.streaming_responses import respond
-from adapter.server.token_counting import prompt_tokens
+from adapter.server.token_counting import count_prompt_tokens
 
 
-def routes(upstream: ModelServer, keep_alive_s: float) -> list[Route]:
-    answer = TranslatingEndpoint(upstream.work, partial(_responses, upstream, keep_alive_s))
+def list_routes(upstream: ModelServer, keep_alive_s: float) -> list[Route]:
+    answer = TranslatingEndpoint(upstream.work, partial(_answer_responses, upstream, keep_alive_s))
     count = TranslatingEndpoint(upstream.work, partial(_count, upstream))
     stored = (
         ("", "GET", _get_response),
@@ -45,10 +45,10 @@ def routes(upstream: ModelServer, keep_alive_s: float) -> list[Route]:
     ]
 
 
-async def _responses(upstream: ModelServer, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
+async def _answer_responses(upstream: ModelServer, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
     dropped: list[str] = []
     response, request = await _translate(upstream, http, dropped)
-    answer = respond(upstream, request, keep_alive_s, response.writer())
+    answer = respond(upstream, request, keep_alive_s, response.create_writer())
     return upstream.dropped.with_header(answer, "responses", dropped)
 
 
@@ -59,14 +59,14 @@ async def _translate(
     build = partial(ResponsesRequest, body, upstream.store, size)
     response = await asyncio.to_thread(build) if references_stored_items(body) else build()
     chat = await upstream.work.run(response.size, partial(response.to_chat_request, dropped))
-    options = await upstream.options_for(chat)
+    options = await upstream.find_options(chat)
     return response, await upstream.work.run(response.size, partial(translate_chat_request, chat, options))
 
 
 async def _count(upstream: ModelServer, http: HttpRequest) -> ASGIApp:
     dropped: list[str] = []
     _, request = await _translate(upstream, http, dropped)
-    counted = await prompt_tokens(upstream, (await upstream.server_info()).kind, request)
+    counted = await count_prompt_tokens(upstream, (await upstream.find_server_info()).kind, request)
     answer = JSONResponse({"object": "response.input_tokens", "input_tokens": counted})
     return upstream.dropped.with_header(answer, "responses", dropped)
 
@@ -79,7 +79,7 @@ async def _refuse_compaction(_: HttpRequest) -> JSONResponse:
 def _get_response(store: ResponseStore, http: HttpRequest, _: JsonObject) -> JSONResponse:
     if http.query_params.get("stream") == "true":
         raise RequestError("stored responses cannot be streamed: omit 'stream'", "stream")
-    return JSONResponse(_require(store.response(http.path_params["id"]), http))
+    return JSONResponse(_require(store.load_response(http.path_params["id"]), http))
 
 
 def _delete_response(store: ResponseStore, http: HttpRequest, _: JsonObject) -> JSONResponse:
@@ -89,7 +89,7 @@ def _delete_response(store: ResponseStore, http: HttpRequest, _: JsonObject) -> 
 
 
 def _list_input_items(store: ResponseStore, http: HttpRequest, _: JsonObject) -> JSONResponse:
-    return paginate(_require(store.input_items(http.path_params["id"]), http), http)
+    return paginate(_require(store.load_input_items(http.path_params["id"]), http), http)
 
 
 def _require(value: object, http: HttpRequest) -> Any:

@@ -16,14 +16,14 @@ from starlette.types import Receive, Scope, Send
 from adapter.core.events import JsonObject
 from adapter.protocols.exchange import AnswerWriter, BufferedExchange, OpenAIWriter, StreamedExchange
 from adapter.protocols.guarded_exchange import guard_headers
-from adapter.protocols.openai_errors import error_object, error_text, relay_error
+from adapter.protocols.openai_errors import build_error_object, get_error_text, relay_error
 from adapter.protocols.request_stats import with_usage
 from adapter.protocols.sse import encode_json
 from adapter.protocols.template_prompt import TemplatePromptError
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.server.concurrency_limit import RETRY_AFTER_S, QueueFullError
 from adapter.server.model_server import ModelServer
-from adapter.server.telemetry.request_info import current_request
+from adapter.server.telemetry.request_info import get_current_request
 from adapter.server.upstream_connection import UpstreamError
 from adapter.server.work_queue import QUICK_BYTES
 
@@ -46,14 +46,14 @@ class ProxiedResponse:
 
     def __init__(self, upstream: ModelServer, as_error: AsError) -> None:
         self._upstream, self._as_error = upstream, as_error
-        self._request_info = current_request()
+        self._request_info = get_current_request()
         self._headers: dict[str, str] = {}
 
     async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await cancel_on_disconnect(receive, self.run(send))
         except asyncio.CancelledError:  # this server shuts down
-            await self.fail(send, 503, error_object(SHUT_DOWN, "overloaded_error"))
+            await self.fail(send, 503, build_error_object(SHUT_DOWN, "overloaded_error"))
         finally:
             self.on_disconnect()
 
@@ -65,9 +65,9 @@ class ProxiedResponse:
             async with self.acquire_slot():
                 await self.exchange(send)
         except QueueFullError as error:
-            await self.fail(send, 503, error_object(str(error), "overloaded_error"))
+            await self.fail(send, 503, build_error_object(str(error), "overloaded_error"))
         except UpstreamError as error:
-            await self.fail(send, error.status, error_object(str(error), "upstream_error"))
+            await self.fail(send, error.status, build_error_object(str(error), "upstream_error"))
 
     def acquire_slot(self) -> AbstractAsyncContextManager[None]:
         return self._upstream.limit.acquire()
@@ -82,7 +82,7 @@ class ProxiedResponse:
         """Return ``instead``, the request with a text prompt; if it is None, send the client the error."""
         if instead is None:
             message = f"the model's chat template rejects this conversation: {error}"
-            await self.fail(send, 400, error_object(message, "invalid_request_error"))
+            await self.fail(send, 400, build_error_object(message, "invalid_request_error"))
         else:
             self._upstream.log_prompt_fallback(error, body)
         return instead
@@ -90,7 +90,7 @@ class ProxiedResponse:
     async def fail(self, send: Send, status: int, error: JsonObject, retry_after: str | None = None) -> None:
         """Send an error to the client. ``retry_after``: value of the model server's ``Retry-After`` header."""
         self._request_info.record_error(error)
-        self.on_disconnect(f"{status}: {error_text(error)}")
+        self.on_disconnect(f"{status}: {get_error_text(error)}")
         when = retry_after or (str(RETRY_AFTER_S) if status == 503 else None)
         await send_json(send, status, self._as_error(error, status), {"retry-after": when} if when else {})
 
@@ -128,7 +128,7 @@ class StreamingProxy(ProxiedResponse):
                 self._listening_since = self._now()
                 await self.relay(send)
         except TimeoutError as error:
-            raise self._upstream.silence_error() from error
+            raise self._upstream.build_silence_error() from error
 
     async def relay(self, send: Send) -> None:
         """Do the work of `exchange`. It is cancelled if the model server is silent for too long."""
@@ -148,9 +148,9 @@ class StreamingProxy(ProxiedResponse):
         if not self._has_begun:
             await super().fail(send, status, error, retry_after)
         elif self._writer:  # without a writer, the missing end of the body reports the error
-            await self.write(send, self.as_event(self._writer, error), more=False)
+            await self.write(send, self.encode_error_event(self._writer, error), more=False)
 
-    def as_event(self, writer: AnswerWriter, error: JsonObject) -> bytes:
+    def encode_error_event(self, writer: AnswerWriter, error: JsonObject) -> bytes:
         return writer.write([error])
 
     async def _watch_silence(self, send: Send) -> None:
@@ -199,7 +199,7 @@ class _Translated(ProxiedResponse):
             except TemplatePromptError as error:
                 if await self._uses_previous(send):
                     return True
-                body = await self._fall_back_to_text(send, self._exchange.as_text(), body, error)
+                body = await self._fall_back_to_text(send, self._exchange.switch_to_text(), body, error)
                 if body is None:
                     return False
                 continue
@@ -207,7 +207,7 @@ class _Translated(ProxiedResponse):
                 if response.status == 200:
                     body = await self.take(send, response)
                     continue
-                content = await self._upstream.body_of(response)
+                content = await self._upstream.read_body(response)
             finally:
                 response.close()
             if self._upstream.rejects_budget(response.status, content):
@@ -215,7 +215,7 @@ class _Translated(ProxiedResponse):
             if await self._uses_previous(send):
                 return True
             is_refused = self._upstream.refuses_tools(response.status, content, body.get("model"))
-            body = self._exchange.as_text() if is_refused else None
+            body = self._exchange.switch_to_text() if is_refused else None
             if body is None:
                 when = response.headers.get("Retry-After")
                 status = response.status if response.status >= 400 else 502  # a 204 would hide the error
@@ -271,7 +271,7 @@ class TranslatedStream(_Translated, StreamingProxy):
         await self.write(send, answer)
 
     async def take(self, send: Send, response: aiohttp.ClientResponse) -> JsonObject | None:
-        streamed, remover = self._streamed, self._upstream.key_remover()
+        streamed, remover = self._streamed, self._upstream.create_key_redactor()
         out = b""
         while not streamed.is_done:
             if out:
@@ -292,14 +292,14 @@ class TranslatedStream(_Translated, StreamingProxy):
             if not out:  # otherwise it is written at once
                 self._listening_since = self._now()
         out += streamed.feed(rest) if (rest := remover.close()) else b""
-        body = streamed.next_body()
+        body = streamed.build_next_body()
         if body is None:
             self._unsent = out  # sent with the end of the stream: sending takes more time than the rest
         elif out:
             await self.write(send, out)
         return body
 
-    def as_event(self, _writer: AnswerWriter, error: JsonObject) -> bytes:
+    def encode_error_event(self, _writer: AnswerWriter, error: JsonObject) -> bytes:
         return self._streamed.fail(error)
 
 
@@ -321,7 +321,7 @@ class TranslatedResponse(_Translated):
         await self._answer(send, 200, answer)
 
     async def take(self, send: Send, response: aiohttp.ClientResponse) -> JsonObject | None:
-        content = await self._upstream.body_of(response)
+        content = await self._upstream.read_body(response)
         response.close()
         answer = await self._upstream.work.run(len(content), partial(self._completed.feed, content))
         if not isinstance(answer, tuple):
@@ -331,8 +331,8 @@ class TranslatedResponse(_Translated):
 
     async def _answer(self, send: Send, status: int, completion: JsonObject) -> None:
         if status != 200:
-            self.on_disconnect(error_text(completion))
-        answer = self._writer.answer(completion) if status == 200 else self._as_error(completion, status)
+            self.on_disconnect(get_error_text(completion))
+        answer = self._writer.build_answer(completion) if status == 200 else self._as_error(completion, status)
         await send_json(send, status, answer, self._headers | guard_headers(completion))
 
 

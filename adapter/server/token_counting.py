@@ -9,7 +9,7 @@ from adapter.backends.endpoint_discovery import Kind
 from adapter.conversation.token_estimate import estimate_tokens
 from adapter.core.errors import TransportError
 from adapter.core.events import Json, JsonObject
-from adapter.protocols.llama_cpp import template_request
+from adapter.protocols.llama_cpp import build_template_request
 from adapter.protocols.template_prompt import HttpPost, TemplatePromptError
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.server.streaming_responses import CHAT
@@ -18,21 +18,21 @@ from adapter.server.upstream_connection import UpstreamConnection
 _SHOWN = ("model", "messages", "tools", "chat_template_kwargs", "prompt")
 
 
-async def prompt_tokens(connection: UpstreamConnection, kind: Kind | None, request: TranslatedRequest) -> int:
+async def count_prompt_tokens(connection: UpstreamConnection, kind: Kind | None, request: TranslatedRequest) -> int:
     """Return the number of prompt tokens. It is exact for llama.cpp and vLLM, and an estimate for other servers."""
     try:
         last = await connection.prepare(CHAT, request.body)
     except TemplatePromptError:
         if request.as_text is not None:
-            return await prompt_tokens(connection, kind, request.as_text())
+            return await count_prompt_tokens(connection, kind, request.as_text())
         last = HttpPost(CHAT, request.body)
     counted = None
     try:
         if kind == "llama.cpp":
-            counted = await _by_llama_cpp(connection, last.body)
+            counted = await _count_by_llama_cpp(connection, last.body)
         elif kind == "vllm":
             fields = {key: last.body[key] for key in _SHOWN if key in last.body}
-            counted = _field(await connection.post_json(HttpPost("/tokenize", fields)), "count")
+            counted = _get_field(await connection.post_json(HttpPost("/tokenize", fields)), "count")
     except TransportError:
         pass  # the actual request will report the error
     return counted if isinstance(counted, int) else estimate_prompt_tokens(last.body)
@@ -41,7 +41,7 @@ async def prompt_tokens(connection: UpstreamConnection, kind: Kind | None, reque
 def estimate_prompt_tokens(body: JsonObject) -> int:
     """Estimate the number of prompt tokens from the first `SAMPLE` characters of a request."""
     messages = body.get("messages") or ()
-    texts = [_text(message.get("content")) for message in messages]
+    texts = [_get_text(message.get("content")) for message in messages]
     texts += [json.dumps(message["tool_calls"]) for message in messages if message.get("tool_calls")]
     texts += [json.dumps(body["tools"])] if body.get("tools") else []
     prompt = body.get("prompt")
@@ -58,24 +58,26 @@ _FRAME = 5
 """Number of tokens that a template adds to each message."""
 
 
-async def _by_llama_cpp(connection: UpstreamConnection, body: JsonObject) -> Json:
+async def _count_by_llama_cpp(connection: UpstreamConnection, body: JsonObject) -> Json:
     prompt = body.get("prompt")
     if prompt is None:
-        prompt = _field(await connection.post_json(HttpPost("/apply-template", template_request(body))), "prompt")
+        prompt = _get_field(
+            await connection.post_json(HttpPost("/apply-template", build_template_request(body))), "prompt"
+        )
     if not isinstance(prompt, str):
         return None
     answer = await connection.post_json(
         HttpPost("/tokenize", {"content": prompt, "add_special": True, "parse_special": True})
     )
-    tokens = _field(answer, "tokens")
+    tokens = _get_field(answer, "tokens")
     return len(tokens) if isinstance(tokens, list) else None
 
 
-def _field(answer: Json, name: str) -> Json:
+def _get_field(answer: Json, name: str) -> Json:
     return answer.get(name) if isinstance(answer, Mapping) else None
 
 
-def _text(content: Json) -> str:
+def _get_text(content: Json) -> str:
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else []

@@ -8,15 +8,15 @@ from collections.abc import Mapping
 import aiohttp
 import yarl
 
-from adapter.backends.endpoint_discovery import START_ONE, Endpoint, api_key_for
+from adapter.backends.endpoint_discovery import START_ONE, Endpoint, find_api_key
 from adapter.backends.template_files import TemplateWorker, run_render_step
 from adapter.core.errors import TransportError
 from adapter.core.events import Json, JsonObject
 from adapter.core.text.redaction import REDACTED
 from adapter.protocols.openai_chat_response import DIED
 from adapter.protocols.sse import encode_json, read_json_or_none
-from adapter.protocols.template_prompt import HttpPost, RenderTemplate, prompt_steps
-from adapter.server.telemetry.request_info import current_request
+from adapter.protocols.template_prompt import HttpPost, RenderTemplate, iter_prompt_steps
+from adapter.server.telemetry.request_info import get_current_request
 from adapter.server.upstream_retry import RETRY_S, retry_until_ready
 
 SILENCE_S = 600.0
@@ -33,7 +33,7 @@ MAX_ANSWER_BYTES = 32 * 1024 * 1024
 _JSON = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
 
 
-def _status_problem(status: int, *, is_work: bool) -> str:
+def _describe_status_problem(status: int, *, is_work: bool) -> str:
     """Return why an answer with this status is of no use to a client; "" if it is. ``is_work``: whether the request
     uses the model."""
     if status < 200:
@@ -95,7 +95,7 @@ class UpstreamConnection:
         self._retry_s = retry_s
         self._session: aiohttp.ClientSession | None = None
         self._decoding_session: aiohttp.ClientSession | None = None
-        key = self._key = api_key_for(self.endpoint)
+        key = self._key = find_api_key(self.endpoint)
         self._own_headers = {"Authorization": f"Bearer {key}"} if key else {}
 
     async def open(self) -> None:
@@ -117,7 +117,7 @@ class UpstreamConnection:
         if self._template is not None:
             self._template.close()
 
-    def url(self, path: str) -> str:
+    def build_url(self, path: str) -> str:
         """Return the model server's URL that corresponds to a path of this server."""
         return self.endpoint.base_url + path[3:] if path.startswith("/v1/") else self.endpoint.root + path
 
@@ -125,12 +125,12 @@ class UpstreamConnection:
     def has_key(self) -> bool:
         return self._key is not None
 
-    def without_key(self, content: bytes) -> bytes:
+    def remove_key(self, content: bytes) -> bytes:
         """Redact the API key in ``content``, because a server may repeat it in its answer."""
-        remover = self.key_remover()
+        remover = self.create_key_redactor()
         return remover.feed(content) + remover.close()
 
-    def key_remover(self) -> KeyRedactor:
+    def create_key_redactor(self) -> KeyRedactor:
         """Return a redactor for the API key in a streamed answer."""
         return KeyRedactor((self._key or "").encode())
 
@@ -148,7 +148,7 @@ class UpstreamConnection:
 
         Raises TemplatePromptError if the prompt cannot be built.
         """
-        steps = prompt_steps(path, body)
+        steps = iter_prompt_steps(path, body)
         try:
             step = next(steps)
             while True:
@@ -164,7 +164,7 @@ class UpstreamConnection:
         """Send a request, and return the JSON in the answer; None if the answer is not JSON."""
         response = await self.send("POST", post.path, encode_json(post.body), _JSON)
         try:
-            return read_json_or_none(await self.body_of(response))
+            return read_json_or_none(await self.read_body(response))
         finally:
             response.close()
 
@@ -184,29 +184,29 @@ class UpstreamConnection:
         retried while the server is starting, loading or busy, and redirects are errors.
         """
 
-        async def once() -> aiohttp.ClientResponse:
+        async def send_once() -> aiohttp.ClientResponse:
             try:
-                return await self._request(method, path, content, headers, has_own_timeout)
+                return await self._send_request(method, path, content, headers, has_own_timeout)
             except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
                 if isinstance(error, aiohttp.ClientConnectorError):
                     raise
                 # Servers close a connection after a while, or after its hundredth request (llama.cpp), in this moment.
-                return await self._request(method, path, content, headers, has_own_timeout)
+                return await self._send_request(method, path, content, headers, has_own_timeout)
 
         try:
-            response = await (retry_until_ready(once, self._retry_s) if retries else once())
-            if problem := _status_problem(response.status, is_work=retries):
+            response = await (retry_until_ready(send_once, self._retry_s) if retries else send_once())
+            if problem := _describe_status_problem(response.status, is_work=retries):
                 response.close()
                 raise UpstreamError(f"the model server at {self.endpoint.display_url} {problem}", 502)
             return response
         except (aiohttp.ClientError, OSError) as error:
-            raise self.connection_error(error, has_begun=False) from error
+            raise self.build_connection_error(error, has_begun=False) from error
 
-    def connection_error(self, error: Exception, *, has_begun: bool) -> UpstreamError:
+    def build_connection_error(self, error: Exception, *, has_begun: bool) -> UpstreamError:
         """Return the error for the client after the connection failed. ``has_begun``: part of the answer had
         arrived."""
         if isinstance(error, aiohttp.SocketTimeoutError):
-            return self.silence_error()
+            return self.build_silence_error()
         if has_begun:
             return UpstreamError(DIED, 502)
         reason = str(error) or type(error).__name__
@@ -217,12 +217,12 @@ class UpstreamConnection:
             return UpstreamError(f"{message}. Retry, or see its log.", 502)
         return UpstreamError(f"No server answers at {self.endpoint.display_url} ({reason}). {START_ONE}.", 502)
 
-    def silence_error(self) -> UpstreamError:
+    def build_silence_error(self) -> UpstreamError:
         advice = "Increase --patience, or send a shorter prompt."
         message = f"the model server at {self.endpoint.display_url} sent nothing for {self.patience_s:g} s"
         return UpstreamError(f"{message}. {advice}", 504)
 
-    async def body_of(self, response: aiohttp.ClientResponse) -> bytes:
+    async def read_body(self, response: aiohttp.ClientResponse) -> bytes:
         """Return the first `MAX_ANSWER_BYTES` of the body, with the API key redacted.
 
         Raises UpstreamError if the connection breaks.
@@ -233,10 +233,10 @@ class UpstreamConnection:
                 pieces.append(piece)
                 size += len(piece)
         except aiohttp.ClientError as error:
-            raise self.connection_error(error, has_begun=True) from error
-        return self.without_key(b"".join(pieces))
+            raise self.build_connection_error(error, has_begun=True) from error
+        return self.remove_key(b"".join(pieces))
 
-    async def _request(
+    async def _send_request(
         self, method: str, path: str, content: bytes, headers: Mapping[str, str], has_own_timeout: bool
     ) -> aiohttp.ClientResponse:
         # Passed-through answers keep their encoding. Some servers compress others although they must not.
@@ -244,9 +244,9 @@ class UpstreamConnection:
         assert session is not None
         return await session.request(
             method,
-            yarl.URL(self.url(path), encoded=True),
+            yarl.URL(self.build_url(path), encoded=True),
             data=content or None,
-            headers={**headers, **current_request().upstream_headers, **self._own_headers},
+            headers={**headers, **get_current_request().upstream_headers, **self._own_headers},
             allow_redirects=False,
             # aiohttp's timer for silence would restart with every chunk of a stream
             timeout=aiohttp.ClientTimeout(

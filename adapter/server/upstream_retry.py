@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 import aiohttp
 
-from adapter.server.telemetry.request_info import current_request
+from adapter.server.telemetry.request_info import get_current_request
 
 RETRY_S = 15.0
 """Maximum time, in seconds, to retry while a server reports that it is loading or busy. Clients also retry."""
@@ -47,6 +47,6 @@ async def retry_until_ready(
             if not is_busy or now() - began + pause_s > retry_s:
                 return response
             response.close()
-        current_request().retries += 1
+        get_current_request().retries += 1
         await asyncio.sleep(pause_s)
         max_pause_s = min(2 * max_pause_s, MAX_PAUSE_S)

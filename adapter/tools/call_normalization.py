@@ -50,7 +50,7 @@ def normalize_call(name: str, arguments: JsonObject, tools: ToolSet) -> tuple[st
     named: JsonObject = {}
     properties, given = tool.properties, _unwrap_arguments(arguments, tool, fixes)
     for key, value in (given if given.keys() <= properties.keys() else _rename_arguments(given, tool, fixes)).items():
-        value, more = coerce_to_schema(value, properties[key] if key in properties else tool.schema_of(key))
+        value, more = coerce_to_schema(value, properties[key] if key in properties else tool.find_schema(key))
         if more:
             fixes.update(dict.fromkeys(more))
         if isinstance(value, str) and value[1:2] == ":" and (path := _restore_backslashes(key, value)) != value:
@@ -71,7 +71,7 @@ def match_arguments(name: str, arguments: JsonObject, tools: ToolSet) -> Tool | 
     return fitting[0] if len(fitting) == 1 and fitting[0].effect != "delete" else None
 
 
-def tool_with_arguments(arguments: JsonObject, tools: ToolSet) -> Tool | None:
+def find_tool_with_arguments(arguments: JsonObject, tools: ToolSet) -> Tool | None:
     """Return the only tool that takes several arguments with exactly these names, for a message about a wrong name."""
     fitting = [tool for tool in tools.values() if {*tool.required} <= arguments.keys() <= tool.properties.keys()]
     return fitting[0] if len(fitting) == 1 and len(arguments) > 1 else None

@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from adapter.core.callbacks import result_error
+from adapter.core.callbacks import build_result_error
 from adapter.core.errors import FormatError, ToolError
 from adapter.core.events import Json, JsonObject, ToolCall
 from adapter.tools.argument_synonyms import normalize_key
 from adapter.tools.call_normalization import is_contradiction, match_parameter, normalize_call
 from adapter.tools.call_shapes import parse_arguments
-from adapter.tools.coercion import has_schema_type, schema_types
-from adapter.tools.example_calls import example_call
-from adapter.tools.schema_validation import bounded_validator, find_violations
+from adapter.tools.coercion import has_schema_type, list_types
+from adapter.tools.example_calls import build_example_call
+from adapter.tools.schema_validation import build_bounded_validator, find_violations
 from adapter.tools.tool import Tool, ToolSet, ValidatedCall
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def is_valid(call: ToolCall, tools: ToolSet) -> bool:
     tool = tools.match(call.name)
     if tool is None:
         return False
-    validator = validator_of(tool)
+    validator = find_validator(tool)
     try:
         return validator is None or not find_violations(validator, call.arguments)
     except RecursionError:
@@ -89,13 +89,13 @@ def is_valid(call: ToolCall, tools: ToolSet) -> bool:
         return True  # an invalid schema is ignored
 
 
-def validator_of(tool: Tool) -> Draft202012Validator | None:
+def find_validator(tool: Tool) -> Draft202012Validator | None:
     """Return a validator of the tool's parameters, or None if their schema is invalid."""
-    return _validator(json.dumps(tool.parameters))
+    return _build_validator(json.dumps(tool.parameters))
 
 
 @lru_cache(maxsize=256)
-def _validator(schema: str) -> Draft202012Validator | None:
+def _build_validator(schema: str) -> Draft202012Validator | None:
     """Return a validator, or None if ``schema`` is invalid. The result is cached, because checking a schema takes a
     hundred times as long as using it."""
     from jsonschema import Draft202012Validator, SchemaError
@@ -106,7 +106,7 @@ def _validator(schema: str) -> Draft202012Validator | None:
         Draft202012Validator.check_schema(parameters)
     except (SchemaError, Unresolvable, RecursionError, re.error):
         return None
-    return bounded_validator(parameters)
+    return build_bounded_validator(parameters)
 
 
 def _parse_arguments(arguments: Mapping[str, Json] | str, tool: Tool) -> JsonObject:
@@ -123,7 +123,7 @@ def _reject_conflicts(arguments: JsonObject, tool: Tool) -> None:
         if parameter is not None and is_contradiction(arguments.get(parameter), value):
             raise ToolError(
                 f"{tool.name}: {parameter!r} and {key!r} mean the same but differ "
-                f"({short_json(arguments[parameter])} and {short_json(value)}). Pass only {parameter!r}."
+                f"({shorten_json(arguments[parameter])} and {shorten_json(value)}). Pass only {parameter!r}."
             )
 
 
@@ -154,7 +154,7 @@ def _drop_nulls(arguments: JsonObject, tool: Tool) -> JsonObject:
     """Drop optional arguments that are null, or a word for null unless the argument may be text."""
 
     def is_absent(key: str, value: Json) -> bool:
-        types = schema_types(tool.properties.get(key, {}))
+        types = list_types(tool.properties.get(key, {}))
         if key in tool.required or "null" in types:
             return False
         is_word = isinstance(value, str) and "string" not in types and bool(types)
@@ -173,7 +173,9 @@ def _validate(tool: Tool, arguments: JsonObject, unknown: list[str]) -> Validate
         missing = [key for key in tool.required if key not in arguments]
         if missing:
             raise ToolError(
-                _describe_problems(tool, [f"{key!r} is missing ({_type(tool, key)})" for key in missing], unknown)
+                _describe_problems(
+                    tool, [f"{key!r} is missing ({_describe_type(tool, key)})" for key in missing], unknown
+                )
             )
         return None
     from pydantic import ValidationError
@@ -181,32 +183,32 @@ def _validate(tool: Tool, arguments: JsonObject, unknown: list[str]) -> Validate
     try:
         validated = tool.validate(arguments)
     except ValidationError as error:
-        raise ToolError(_describe_problems(tool, list(_field_errors(error, tool)), unknown)) from error
-    if not callable(getattr(validated, "operation", None)):
-        raise result_error(
+        raise ToolError(_describe_problems(tool, list(_list_field_errors(error, tool)), unknown)) from error
+    if not callable(getattr(validated, "to_operation", None)):
+        raise build_result_error(
             tool.validate, "Tool.validate", validated, "an object with operation(), render() and notes()"
         )
     return validated
 
 
-def _field_errors(error: ValidationError, tool: Tool) -> Iterator[str]:
+def _list_field_errors(error: ValidationError, tool: Tool) -> Iterator[str]:
     for detail in error.errors(include_url=False):
         path = ".".join(str(part) for part in detail["loc"])
         top = str(detail["loc"][0]) if detail["loc"] else ""
         if detail["type"] == "missing":
-            yield f"{path!r} is missing ({_type(tool, top)})" if top == path else f"{path!r} is missing"
+            yield f"{path!r} is missing ({_describe_type(tool, top)})" if top == path else f"{path!r} is missing"
         elif detail["type"] == "value_error":
             reason = str(detail["ctx"]["error"])
             yield f"{path!r}: {reason}" if path else reason
         else:
-            yield f"{path!r} is {short_json(detail['input'])}: {_describe_field(detail, tool, top == path)}"
+            yield f"{path!r} is {shorten_json(detail['input'])}: {_describe_field(detail, tool, top == path)}"
 
 
 def _describe_field(detail: ErrorDetails, tool: Tool, is_top: bool) -> str:
     """Describe the expected type if the value does not match it. Otherwise describe the violated rule."""
     key, value = str(detail["loc"][0]) if detail["loc"] else "", detail["input"]
     if is_top and not has_schema_type(value, tool.properties.get(key, {})):
-        return f"expected {_type(tool, key)}"
+        return f"expected {_describe_type(tool, key)}"
     rule: str = detail["msg"]
     return rule[:1].lower() + rule[1:]
 
@@ -216,7 +218,7 @@ def _describe_problems(tool: Tool, problems: list[str], unknown: list[str]) -> s
     return f"{tool.name}: {'; '.join(problems)}.{also} {_describe_example(tool)}"
 
 
-def _type(tool: Tool, key: str) -> str:
+def _describe_type(tool: Tool, key: str) -> str:
     return describe_expected(tool.properties.get(key, {}))
 
 
@@ -229,23 +231,23 @@ def describe_expected(schema: Json) -> str:
         return "one of " + ", ".join(json.dumps(value, ensure_ascii=False) for value in values[:MAX_CHOICES]) + more
     if "const" in schema:
         return json.dumps(schema["const"], ensure_ascii=False)
-    return " or ".join(sorted(schema_types(schema))) or "any value"
+    return " or ".join(sorted(list_types(schema))) or "any value"
 
 
 def _describe_example(tool: Tool) -> str:
     """Show the tool's own example only if its arguments are nested, because models copy the values of an example. The
     other example has the same arguments."""
-    own = example_call(tool)
+    own = build_example_call(tool)
     is_nested = any(isinstance(value, dict | list) for value in own.values())
     optional = {key: f"your {key}" for key in own if key not in tool.required}
-    shown = own if is_nested else example_call(replace(tool, example=None), optional)
+    shown = own if is_nested else build_example_call(replace(tool, example=None), optional)
     example = f"Example: {json.dumps(shown, ensure_ascii=False)}"
     return (
         example if tool.example is not None else f"Its arguments are: {', '.join(tool.properties) or 'none'}. {example}"
     )
 
 
-def short_json(value: Json) -> str:
+def shorten_json(value: Json) -> str:
     """Convert a value to JSON for a message, truncated to 60 characters."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 60 else text[:57] + "..."

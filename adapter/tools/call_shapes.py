@@ -64,17 +64,17 @@ def extract_calls(value: Json, arguments_key: str, known: Collection[str] = ()) 
     if isinstance(value, list):
         return [call for item in value for call in extract_calls(item, arguments_key, known)]
     if not isinstance(value, dict):
-        raise FormatError(f"expected a JSON object with a name and {arguments_key}, got {_short(value)}")
+        raise FormatError(f"expected a JSON object with a name and {arguments_key}, got {_shorten(value)}")
     if isinstance(value.get("tool_calls"), list):
         inner = extract_calls(value["tool_calls"], arguments_key, known)
         return [_with_fix(call, "tool-calls-list") for call in inner]
     for key in NESTING_KEYS:
         if isinstance(value.get(key), dict):
             return [_with_fix(call, "nested-function") for call in extract_calls(value[key], "arguments", known)]
-    return [_one_call(value, arguments_key, known)]
+    return [_parse_call(value, arguments_key, known)]
 
 
-def _one_call(value: JsonObject, arguments_key: str, known: Collection[str]) -> DecodedCall:
+def _parse_call(value: JsonObject, arguments_key: str, known: Collection[str]) -> DecodedCall:
     for name_key in NAME_KEYS:
         name = value.get(name_key)
         if isinstance(name, str) and name.strip():
@@ -85,18 +85,18 @@ def _one_call(value: JsonObject, arguments_key: str, known: Collection[str]) -> 
         keys = ", ".join(map(repr, value)) or "none"
         raise FormatError(f"the call has no name: expected 'name' and {arguments_key!r}, got the keys {keys}")
     fixes = [] if name_key == "name" else ["name-key"]
-    arguments, more = _arguments(value, name_key, arguments_key)
+    arguments, more = _parse_arguments(value, name_key, arguments_key)
     bare = name.strip()
     if '"' in bare and bare not in known:
         raise FormatError(
-            f"the call's name has a stray quotation mark: {_short(name)}; expected 'name' and {arguments_key!r}"
+            f"the call's name has a stray quotation mark: {_shorten(name)}; expected 'name' and {arguments_key!r}"
         )
     if bare != name:
         fixes.append("tool-name")
     return DecodedCall(bare, arguments, tuple(fixes + more))
 
 
-def _arguments(value: JsonObject, name_key: str, arguments_key: str) -> tuple[JsonObject, list[str]]:
+def _parse_arguments(value: JsonObject, name_key: str, arguments_key: str) -> tuple[JsonObject, list[str]]:
     key = arguments_key if arguments_key in value else next((key for key in ARGUMENT_KEYS if key in value), None)
     if key is None:
         flat = {name: item for name, item in value.items() if name != name_key and name not in ABOUT_KEYS}
@@ -123,7 +123,7 @@ def parse_arguments(value: Json) -> tuple[JsonObject, list[str]]:
             return {}, ["no-arguments"]
         decoded = decode_json(value, closed=False)
         if value[decoded.end :].strip():
-            raise FormatError(f"the arguments are a string, which must contain one JSON object, got {_short(value)}")
+            raise FormatError(f"the arguments are a string, which must contain one JSON object, got {_shorten(value)}")
         value = decoded.value
         fixes += ["string-arguments", *decoded.fixes]
     if value is None:
@@ -133,7 +133,7 @@ def parse_arguments(value: Json) -> tuple[JsonObject, list[str]]:
     if isinstance(value, list) and not value:
         return {}, [*fixes, "no-arguments"]
     if not isinstance(value, dict):
-        raise FormatError(f"the arguments must be a JSON object, got {_short(value)}")
+        raise FormatError(f"the arguments must be a JSON object, got {_shorten(value)}")
     return value, fixes
 
 
@@ -141,6 +141,6 @@ def _with_fix(call: DecodedCall, fix: str) -> DecodedCall:
     return DecodedCall(call.name, call.arguments, (fix, *call.fixes))
 
 
-def _short(value: Json) -> str:
+def _shorten(value: Json) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."

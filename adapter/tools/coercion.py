@@ -27,7 +27,7 @@ _INTEGER = re.compile(r"[+-]?\d{1,400}(?:\.0+)?")
 _BOOLEANS = {"true": True, "false": False}
 
 
-def schema_types(schema: Json) -> frozenset[str]:
+def list_types(schema: Json) -> frozenset[str]:
     """Return the JSON types that ``schema`` allows, or an empty set if it does not restrict the type. References in
     ``schema`` must have been resolved."""
     schema = expand_schema(schema)
@@ -35,31 +35,31 @@ def schema_types(schema: Json) -> frozenset[str]:
         return frozenset()
     types: frozenset[str] = frozenset()
     for found in (
-        _declared_types(schema),
-        _enum_types(schema),
-        _branch_types(schema, "anyOf"),
-        _branch_types(schema, "oneOf"),
+        _list_declared_types(schema),
+        _list_enum_types(schema),
+        _list_branch_types(schema, "anyOf"),
+        _list_branch_types(schema, "oneOf"),
     ):
         types = _intersect_types(types, found) if types and found else types or found
     implied = "object" if "properties" in schema else "array" if "items" in schema else None
     return types or (frozenset({implied}) if implied else types)
 
 
-def _declared_types(schema: Mapping[str, Json]) -> frozenset[str]:
+def _list_declared_types(schema: Mapping[str, Json]) -> frozenset[str]:
     declared = schema.get("type")
     names = declared if isinstance(declared, list) else [declared]
     return frozenset(name for name in names if isinstance(name, str))
 
 
-def _enum_types(schema: Mapping[str, Json]) -> frozenset[str]:
+def _list_enum_types(schema: Mapping[str, Json]) -> frozenset[str]:
     values = [schema["const"]] if "const" in schema else schema.get("enum")
-    return frozenset(map(type_name, values)) if isinstance(values, list) else frozenset()
+    return frozenset(map(get_type_name, values)) if isinstance(values, list) else frozenset()
 
 
-def _branch_types(schema: Mapping[str, Json], keyword: str) -> frozenset[str]:
+def _list_branch_types(schema: Mapping[str, Json], keyword: str) -> frozenset[str]:
     """Return the types that the branches allow, or an empty set if a branch allows any type."""
     branches = schema.get(keyword)
-    found = [schema_types(branch) for branch in branches if branch is not False] if isinstance(branches, list) else []
+    found = [list_types(branch) for branch in branches if branch is not False] if isinstance(branches, list) else []
     return frozenset().union(*found) if all(found) else frozenset()
 
 
@@ -74,7 +74,7 @@ def select_branch(schema: Json, name: str) -> Mapping[str, Json]:
     """Return the only branch of ``schema`` for values of type ``name``, or ``schema`` unless there is exactly one."""
     if not isinstance(schema, Mapping):
         return {}
-    branches = [each for key in ("anyOf", "oneOf") for each in schema.get(key) or () if name in schema_types(each)]
+    branches = [each for key in ("anyOf", "oneOf") for each in schema.get(key) or () if name in list_types(each)]
     return select_branch(branches[0], name) if len(branches) == 1 else schema
 
 
@@ -83,7 +83,7 @@ def has_schema_type(value: Json, schema: Json) -> bool:
     schema = expand_schema(schema)
     if not isinstance(schema, Mapping):
         return schema is not False
-    types = schema_types(schema)
+    types = list_types(schema)
     if types and not is_instance_of_types(value, types):
         return False
     if "const" in schema and not _is_same(value, schema["const"]):
@@ -96,11 +96,12 @@ def has_schema_type(value: Json, schema: Json) -> bool:
             return False
     if isinstance(value, list):
         return all(
-            has_schema_type(item, inner) for item, inner in zip(value, _item_schemas(schema, len(value)), strict=True)
+            has_schema_type(item, inner)
+            for item, inner in zip(value, _list_item_schemas(schema, len(value)), strict=True)
         )
     if isinstance(value, dict):
         has_all = all(name in value for name in schema.get("required") or ())
-        return has_all and all(has_schema_type(item, member_schema(schema, key)) for key, item in value.items())
+        return has_all and all(has_schema_type(item, find_member_schema(schema, key)) for key, item in value.items())
     return True
 
 
@@ -109,7 +110,7 @@ def _is_same(value: Json, other: Json) -> bool:
     return bool(value == other) and isinstance(value, bool) == isinstance(other, bool)
 
 
-def member_schema(schema: Mapping[str, Json], key: str) -> Json:
+def find_member_schema(schema: Mapping[str, Json], key: str) -> Json:
     """Return the schema of the member ``key``, whether it is named, matches a pattern or is an additional one."""
     properties, patterns = schema.get("properties"), schema.get("patternProperties")
     if isinstance(properties, Mapping) and key in properties:
@@ -124,7 +125,7 @@ def member_schema(schema: Mapping[str, Json], key: str) -> Json:
     return others if isinstance(others, Mapping) else {}
 
 
-def _item_schemas(schema: Mapping[str, Json], count: int) -> list[Json]:
+def _list_item_schemas(schema: Mapping[str, Json], count: int) -> list[Json]:
     first, rest = schema.get("prefixItems"), schema.get("items", {})
     if isinstance(rest, list):  # the older syntax for prefixItems
         first, rest = rest, {}
@@ -132,14 +133,14 @@ def _item_schemas(schema: Mapping[str, Json], count: int) -> list[Json]:
     return [*first, *[rest] * (count - len(first))]
 
 
-def type_name(value: Json) -> str:
+def get_type_name(value: Json) -> str:
     """Return the name of a value's JSON type: ``string``, ``integer``, ``array`` and so on."""
     return _TYPE_NAMES.get(type(value), "string")
 
 
 def is_instance_of_types(value: Json, types: frozenset[str]) -> bool:
     """Return whether ``value`` has one of the JSON Schema types; an integer is also a number."""
-    name = type_name(value)
+    name = get_type_name(value)
     return name in types or (name == "integer" and "number" in types)
 
 
@@ -152,7 +153,7 @@ def coerce_text(text: str, schema: Json) -> Json:
     """
     if not isinstance(schema, Mapping):
         return text
-    types, bare = schema_types(schema), text.strip()
+    types, bare = list_types(schema), text.strip()
     listed = schema.get("enum")
     if isinstance(listed, list) and bare not in listed:
         for value in listed:
@@ -202,19 +203,19 @@ def coerce_to_schema(value: Json, schema: Json) -> tuple[Json, tuple[str, ...]]:
         found = [(each, fixes) for each, fixes in found if has_schema_type(each, schema)]
         if found and all(_is_same(each, found[0][0]) for each, _ in found):
             return found[0]
-    converted, fix = coerce_to_types(value, schema_types(schema))
+    converted, fix = coerce_to_types(value, list_types(schema))
     fixes = dict.fromkeys([fix] if fix else [])
     if isinstance(converted, str) and (choice := _match_choice(converted, schema)) is not None:
         converted, fixes["choice-spelling"] = choice, None
     items: list[tuple[Json, tuple[str, ...]]] = []
     if isinstance(converted, list):
-        inner = _item_schemas(schema, len(converted))
+        inner = _list_item_schemas(schema, len(converted))
         items = [coerce_to_schema(item, each) for item, each in zip(converted, inner, strict=True)]
         converted = [item for item, _ in items] if any(more for _, more in items) else converted
         if converted == [value] and not _are_items(converted, schema):
             return value, ()
     elif isinstance(converted, dict):
-        items = [coerce_to_schema(item, member_schema(schema, key)) for key, item in converted.items()]
+        items = [coerce_to_schema(item, find_member_schema(schema, key)) for key, item in converted.items()]
         converted = dict(zip(converted, (item for item, _ in items), strict=True))
     return converted, tuple(dict.fromkeys([*fixes, *(name for _, more in items for name in more)]))
 
@@ -224,12 +225,12 @@ def _has_constants(value: Json, branch: Json) -> bool:
     properties = branch.get("properties") if isinstance(branch, Mapping) else None
     if not isinstance(value, dict) or not isinstance(properties, Mapping):
         return False
-    choices = {key: _constants(each) for key, each in properties.items()}
+    choices = {key: _list_constants(each) for key, each in properties.items()}
     constants = {key: listed for key, listed in choices.items() if listed}
     return bool(constants) and all(value.get(key) in listed for key, listed in constants.items() if key in value)
 
 
-def _constants(schema: Json) -> list[Json]:
+def _list_constants(schema: Json) -> list[Json]:
     if not isinstance(schema, Mapping):
         return []
     listed = [schema["const"]] if "const" in schema else schema.get("enum")
@@ -238,7 +239,7 @@ def _constants(schema: Json) -> list[Json]:
 
 def _are_items(items: list[Json], schema: Mapping[str, Json]) -> bool:
     """Return whether ``items`` have the types that ``schema`` allows in a list."""
-    types = map(schema_types, _item_schemas(schema, len(items)))
+    types = map(list_types, _list_item_schemas(schema, len(items)))
     return all(
         not admitted or is_instance_of_types(item, admitted) for item, admitted in zip(items, types, strict=True)
     )

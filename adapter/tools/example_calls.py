@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from operator import ge, gt, le, lt
 
 from adapter.core.events import Json, JsonObject
-from adapter.tools.coercion import has_schema_type, schema_types, select_branch
+from adapter.tools.coercion import has_schema_type, list_types, select_branch
 from adapter.tools.tool import Tool
 
 _BY_TYPE: Mapping[str, Json] = {"integer": 1, "number": 1.5, "boolean": True, "null": None}
@@ -27,7 +27,7 @@ MAX_BOUND = 1e15
 """Maximum absolute value of a number in an example. Up to this value, floats represent every integer."""
 
 
-def example_call(tool: Tool, given: Mapping[str, Json] | None = None) -> JsonObject:
+def build_example_call(tool: Tool, given: Mapping[str, Json] | None = None) -> JsonObject:
     """Return valid arguments for ``tool``: the required arguments, and those in ``given`` that are valid.
 
     A string that only the model can know becomes a placeholder with the parameter's name: ``"your path"``.
@@ -35,11 +35,11 @@ def example_call(tool: Tool, given: Mapping[str, Json] | None = None) -> JsonObj
     valid = {key: value for key, value in (given or {}).items() if key in tool.properties}
     valid = {key: value for key, value in valid.items() if has_schema_type(value, tool.properties[key])}
     example = tool.example if tool.example is not None and not valid else {}
-    required_values = {key: _value(key, tool.properties.get(key, {}), 0) for key in tool.required}
+    required_values = {key: _build_value(key, tool.properties.get(key, {}), 0) for key in tool.required}
     return {**required_values, **example, **valid}
 
 
-def _value(name: str, schema: Json, depth: int) -> Json:
+def _build_value(name: str, schema: Json, depth: int) -> Json:
     if not isinstance(schema, Mapping):
         return f"your {name}"
     for known in ("const", "default"):
@@ -48,7 +48,7 @@ def _value(name: str, schema: Json, depth: int) -> Json:
     for several in ("enum", "examples"):
         if isinstance(values := schema.get(several), list) and values:
             return values[0]
-    types = schema_types(schema)
+    types = list_types(schema)
     if "string" in types or not types:
         return _BY_FORMAT.get(str(schema.get("format")), f"your {name}")
     if "object" in types:
@@ -56,16 +56,18 @@ def _value(name: str, schema: Json, depth: int) -> Json:
         properties, required = inner.get("properties"), inner.get("required")
         if depth >= MAX_DEPTH or not isinstance(properties, Mapping) or not isinstance(required, list):
             return {}
-        return {key: _value(key, properties.get(key, {}), depth + 1) for key in required}
+        return {key: _build_value(key, properties.get(key, {}), depth + 1) for key in required}
     if "array" in types:
         inner = select_branch(schema, "array")
         items, least = inner.get("items"), inner.get("minItems")
         count = max(1, min(least, MAX_ITEMS)) if isinstance(least, int) else 1
-        return [] if items is None or depth >= MAX_DEPTH else [_value(name, items, depth + 1)] * count
-    return next((_within(_BY_TYPE[kind], schema) for kind in sorted(types - {"null"}) if kind in _BY_TYPE), None)
+        return [] if items is None or depth >= MAX_DEPTH else [_build_value(name, items, depth + 1)] * count
+    return next(
+        (_clamp_to_bounds(_BY_TYPE[kind], schema) for kind in sorted(types - {"null"}) if kind in _BY_TYPE), None
+    )
 
 
-def _within(default: Json, schema: Mapping[str, Json]) -> Json:
+def _clamp_to_bounds(default: Json, schema: Mapping[str, Json]) -> Json:
     """Return ``default`` if it is within the bounds of ``schema``. Otherwise return a number at, next to or between the
     bounds."""
     bounds: dict[str, float] = {key: schema[key] for key in _BOUNDS if type(schema.get(key)) in (int, float)}

@@ -31,7 +31,7 @@ from pydantic.fields import FieldInfo
 from adapter.core.arguments import check_types
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
-from adapter.tools.coercion import is_instance_of_types, schema_types
+from adapter.tools.coercion import is_instance_of_types, list_types
 from adapter.tools.operations import CallFunction, Effect, FunctionResult, Operation, Outcome
 from adapter.tools.schema_simplify import simplify_schema
 from adapter.tools.tool import Tool, ValidatedCall
@@ -46,14 +46,14 @@ class FunctionCall:
 
     call: CallFunction
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return self.call
 
     def render(self, outcome: Outcome) -> tuple[str, Json]:
         assert isinstance(outcome, FunctionResult)
         return outcome.text, outcome.data
 
-    def notes(self) -> tuple[str, ...]:
+    def list_notes(self) -> tuple[str, ...]:
         return ()
 
 
@@ -139,7 +139,7 @@ def _from_function(function: Function, name: str) -> Tool:
     docstring = parse(inspect.getdoc(function) or "")
     texts = {parameter.arg_name: parameter.description or "" for parameter in docstring.params}
     try:
-        hints = get_type_hints(_annotated_callable(function), include_extras=True)
+        hints = get_type_hints(_find_annotated_callable(function), include_extras=True)
         parameters = inspect.signature(function).parameters.values()
     except (NameError, TypeError, ValueError) as error:
         raise UsageError(
@@ -153,9 +153,9 @@ def _from_function(function: Function, name: str) -> Tool:
             raise UsageError(f"{name}: the parameter {parameter.name!r} needs a type annotation")
         fields[_FIELD_PREFIX + parameter.name] = (
             hints[parameter.name],
-            _field(parameter, texts.get(parameter.name, "")),
+            _build_field(parameter, texts.get(parameter.name, "")),
         )
-    config = ConfigDict(extra="forbid", arbitrary_types_allowed=False, alias_generator=_parameter_name)
+    config = ConfigDict(extra="forbid", arbitrary_types_allowed=False, alias_generator=_get_parameter_name)
     try:
         model = create_model(name, __config__=config, **fields)
         schema = simplify_schema(model)
@@ -166,7 +166,7 @@ def _from_function(function: Function, name: str) -> Tool:
     def validate(arguments: JsonObject) -> ValidatedCall:
         values = model.model_validate(arguments)
         return FunctionCall(
-            CallFunction(name, function, {_parameter_name(key): getattr(values, key) for key in fields})
+            CallFunction(name, function, {_get_parameter_name(key): getattr(values, key) for key in fields})
         )
 
     return Tool(name, description, schema, validate=validate, function=function)
@@ -176,19 +176,19 @@ _FIELD_PREFIX = "given_"
 """Prefix of field names, because a parameter may have a name that Pydantic reserves: ``model_config``, ``_any``."""
 
 
-def _parameter_name(field: str) -> str:
+def _get_parameter_name(field: str) -> str:
     return field.removeprefix(_FIELD_PREFIX)
 
 
-def _annotated_callable(function: Function) -> object:
+def _find_annotated_callable(function: Function) -> object:
     """Return the object that has the annotations of ``function``: the function itself, the target of a partial, or
     ``__call__``."""
     if isinstance(function, partial):
-        return _annotated_callable(function.func)
+        return _find_annotated_callable(function.func)
     return function if inspect.isroutine(function) or isinstance(function, type) else type(function).__call__
 
 
-def _field(parameter: inspect.Parameter, description: str) -> FieldInfo:
+def _build_field(parameter: inspect.Parameter, description: str) -> FieldInfo:
     default = ... if parameter.default is parameter.empty else parameter.default
     if isinstance(default, FieldInfo):
         return default
@@ -224,7 +224,7 @@ def _from_definition(defined: Tool, function: Function) -> Tool:
 
 def _find_problem(value: Json, schema: Mapping[str, Json]) -> str:
     """Describe how a value violates the schema's types or choices. Return "" if the value is valid."""
-    types = schema_types(schema)
+    types = list_types(schema)
     if types and not is_instance_of_types(value, types):
         return f"expected {' or '.join(sorted(types))}, got {value!r}"
     if "enum" in schema and value not in schema["enum"]:

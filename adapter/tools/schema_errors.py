@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.core.events import Json, JsonObject
-from adapter.tools.call_resolution import changes_meaning, describe_expected, short_json, validator_of
+from adapter.tools.call_resolution import changes_meaning, describe_expected, find_validator, shorten_json
 from adapter.tools.schema_validation import find_violations, may_match
 from adapter.tools.tool import Tool
 
@@ -22,24 +22,24 @@ CHECKED_KEYWORDS = frozenset({"required", "type", "enum", "const", "anyOf", "one
 """Keywords that are checked. Lengths, patterns and bounds, which many schemas state wrongly, are left to the tool."""
 
 
-def schema_errors(tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
+def find_schema_errors(tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
     """Return the problems with a call's arguments; an empty tuple if they are valid or the schema is invalid."""
-    errors = [error for error in _errors(tool, arguments) if error.validator in CHECKED_KEYWORDS]
+    errors = [error for error in _find_errors(tool, arguments) if error.validator in CHECKED_KEYWORDS]
     return tuple(dict.fromkeys(problem for error in errors for problem in _describe_error(error, tool)))[:MAX_PROBLEMS]
 
 
-def _errors(tool: Tool, arguments: JsonObject) -> list[ValidationError]:
+def _find_errors(tool: Tool, arguments: JsonObject) -> list[ValidationError]:
     """Return all violations of the schema, or an empty list if the schema is invalid."""
     from referencing.exceptions import Unresolvable
 
-    validator = validator_of(tool)
+    validator = find_validator(tool)
     try:
         return [] if validator is None else find_violations(validator, arguments)
     except (Unresolvable, RecursionError, ValueError):
         return []
 
 
-def missing_arguments(tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
+def find_missing_arguments(tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
     """Return the required parameters that have no argument and no default value."""
     properties = tool.properties
     return tuple(
@@ -61,7 +61,7 @@ class AllowedArguments:
     changes_meaning: bool = False
 
 
-def allowed_arguments(tool: Tool, arguments: JsonObject) -> AllowedArguments:
+def select_allowed_arguments(tool: Tool, arguments: JsonObject) -> AllowedArguments:
     """Remove the arguments that the schema forbids, including those in nested objects."""
     if arguments.keys() <= tool.properties.keys() and not any(
         isinstance(each, dict | list) for each in arguments.values()
@@ -70,14 +70,14 @@ def allowed_arguments(tool: Tool, arguments: JsonObject) -> AllowedArguments:
     copy: JsonObject = deepcopy(arguments)
     removed: list[tuple[str, Json]] = []
     is_misspelt = False
-    for error in _errors(tool, copy):
+    for error in _find_errors(tool, copy):
         if error.validator == "additionalProperties" and error.schema.get("additionalProperties") is False:
             names = _find_forbidden(error)
             removed += [(name, error.instance.pop(name)) for name in names]
             unused = (error.schema.get("properties") or {}).keys() - error.instance.keys()
-            is_misspelt = is_misspelt or any(_nearest(name, unused) for name in names)
+            is_misspelt = is_misspelt or any(_find_nearest(name, unused) for name in names)
     changes = any(changes_meaning(tool, *each) for each in removed)
-    is_safe = not (changes or is_misspelt or (removed and schema_errors(tool, copy)))
+    is_safe = not (changes or is_misspelt or (removed and find_schema_errors(tool, copy)))
     return AllowedArguments(copy, tuple(name for name, _ in removed), is_safe, changes)
 
 
@@ -96,7 +96,7 @@ def _describe_error(error: ValidationError, tool: Tool) -> Iterator[str]:
             for name in _find_forbidden(error):
                 yield f"there is no argument {name!r}{within}{_suggest_argument(name, known)}"
         case _:
-            yield f"{path or tool.name!r} is {short_json(error.instance)}: expected {describe_expected(error.schema)}"
+            yield f"{path or tool.name!r} is {shorten_json(error.instance)}: expected {describe_expected(error.schema)}"
 
 
 def _find_forbidden(error: ValidationError) -> list[str]:
@@ -107,11 +107,11 @@ def _find_forbidden(error: ValidationError) -> list[str]:
 
 
 def _suggest_argument(name: str, known: Mapping[str, Json]) -> str:
-    near = _nearest(name, known)
+    near = _find_nearest(name, known)
     return f" (did you mean {near!r}?)" if near else f"; there are: {', '.join(known) or 'none'}"
 
 
-def _nearest(name: str, known: Iterable[str]) -> str:
+def _find_nearest(name: str, known: Iterable[str]) -> str:
     from rapidfuzz import fuzz, process
 
     best = process.extractOne(name, list(known), scorer=fuzz.WRatio, score_cutoff=60)

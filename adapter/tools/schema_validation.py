@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from jsonschema import Draft202012Validator, ValidationError
 
 
-def bounded_validator(schema: JsonObject) -> Draft202012Validator:
+def build_bounded_validator(schema: JsonObject) -> Draft202012Validator:
     """Return a validator of the valid schema ``schema``. Use it with `find_violations`."""
     from referencing import Registry
 
     # Without a registry, jsonschema opens every URL that a schema refers to.
-    validator: Draft202012Validator = _validator_class()(schema, registry=Registry())
+    validator: Draft202012Validator = _build_validator_class()(schema, registry=Registry())
     return validator
 
 
@@ -47,14 +47,15 @@ _followed: ContextVar[Iterator[int]] = ContextVar("followed")
 
 
 @cache
-def _validator_class() -> Any:
+def _build_validator_class() -> Any:
     from jsonschema import Draft202012Validator, validators
 
     keywords = {
-        "pattern": _pattern, "patternProperties": _pattern_properties,
-        "additionalProperties": _additional_properties, "unevaluatedProperties": _ignore, "uniqueItems": _unique_items,
-        "$ref": _limited(Draft202012Validator.VALIDATORS["$ref"]),
-        "$dynamicRef": _limited(Draft202012Validator.VALIDATORS["$dynamicRef"]),
+        "pattern": _check_pattern, "patternProperties": _check_pattern_properties,
+        "additionalProperties": _check_additional_properties, "unevaluatedProperties": _ignore,
+        "uniqueItems": _check_unique_items,
+        "$ref": _limit_references(Draft202012Validator.VALIDATORS["$ref"]),
+        "$dynamicRef": _limit_references(Draft202012Validator.VALIDATORS["$dynamicRef"]),
     }  # fmt: skip
     return validators.extend(Draft202012Validator, keywords)
 
@@ -70,7 +71,7 @@ def _occurs(pattern: str, text: str) -> bool | None:
     return occurs(pattern, text)
 
 
-def _limited(follow: Callable[..., Iterator[ValidationError]]) -> Callable[..., Iterator[ValidationError]]:
+def _limit_references(follow: Callable[..., Iterator[ValidationError]]) -> Callable[..., Iterator[ValidationError]]:
     """Return a keyword that follows a reference like ``follow``, and counts it."""
 
     def follow_reference(*arguments: Any) -> Iterator[ValidationError]:
@@ -81,12 +82,12 @@ def _limited(follow: Callable[..., Iterator[ValidationError]]) -> Callable[..., 
     return follow_reference
 
 
-def _pattern(validator: Any, pattern: str, instance: Json, _: Json) -> Iterator[ValidationError]:
+def _check_pattern(validator: Any, pattern: str, instance: Json, _: Json) -> Iterator[ValidationError]:
     if validator.is_type(instance, "string"):
-        yield from _mismatch(pattern, str(instance), _occurs(pattern, str(instance)))
+        yield from _find_mismatch(pattern, str(instance), _occurs(pattern, str(instance)))
 
 
-def _mismatch(pattern: str, text: str, occurs: bool | None) -> Iterator[ValidationError]:
+def _find_mismatch(pattern: str, text: str, occurs: bool | None) -> Iterator[ValidationError]:
     from jsonschema import ValidationError
 
     if occurs is None:
@@ -95,16 +96,18 @@ def _mismatch(pattern: str, text: str, occurs: bool | None) -> Iterator[Validati
         yield ValidationError(f"{text!r} does not match {pattern!r}")
 
 
-def _pattern_properties(validator: Any, patterns: Mapping[str, Json], instance: Json, _: Json) -> Iterator[Any]:
+def _check_pattern_properties(validator: Any, patterns: Mapping[str, Json], instance: Json, _: Json) -> Iterator[Any]:
     for pattern, inner in patterns.items() if isinstance(instance, Mapping) else ():
         for name, value in instance.items():
             if occurs := _occurs(pattern, name):
                 yield from validator.descend(value, inner, path=name, schema_path=pattern)
             elif occurs is None:
-                yield from _mismatch(pattern, name, None)
+                yield from _find_mismatch(pattern, name, None)
 
 
-def _additional_properties(validator: Any, allowed: Json, instance: Json, schema: Mapping[str, Any]) -> Iterator[Any]:
+def _check_additional_properties(
+    validator: Any, allowed: Json, instance: Json, schema: Mapping[str, Any]
+) -> Iterator[Any]:
     from jsonschema import ValidationError
 
     if not isinstance(instance, Mapping):
@@ -120,7 +123,7 @@ def _additional_properties(validator: Any, allowed: Json, instance: Json, schema
         yield ValidationError(f"Additional properties are not allowed ({names} {verb} unexpected)")
 
 
-def _unique_items(_: Any, is_unique: Json, instance: Json, __: Json) -> Iterator[ValidationError]:
+def _check_unique_items(_: Any, is_unique: Json, instance: Json, __: Json) -> Iterator[ValidationError]:
     """Compare the items by their text, in linear time."""
     from jsonschema import ValidationError
 

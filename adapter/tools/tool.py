@@ -18,7 +18,7 @@ from adapter.core.callbacks import require_sync
 from adapter.core.errors import ToolError, UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.core.text.truncate import MAX_LINES
-from adapter.tools.coercion import member_schema
+from adapter.tools.coercion import find_member_schema
 from adapter.tools.schema_refs import dereference
 
 if TYPE_CHECKING:  # a parser needs tools, but not their operations
@@ -29,13 +29,13 @@ if TYPE_CHECKING:  # a parser needs tools, but not their operations
 class ValidatedCall(Protocol):
     """A validated call, which returns its operation and renders the result."""
 
-    def operation(self) -> Operation: ...
+    def to_operation(self) -> Operation: ...
 
     def render(self, outcome: Outcome, /) -> tuple[str, Json]:
         """Return the text for the model and, if documented, the result's fields as JSON."""
         ...
 
-    def notes(self) -> tuple[str, ...]:
+    def list_notes(self) -> tuple[str, ...]:
         """Return the assumptions made for missing or oversized arguments, as one sentence each."""
         ...
 
@@ -107,9 +107,9 @@ class Tool:
         properties: JsonObject = self.schema.get("properties") or {}
         return properties
 
-    def schema_of(self, key: str) -> Json:
+    def find_schema(self, key: str) -> Json:
         """Return the schema of the argument ``key``, which need not be a named parameter."""
-        return member_schema(self.schema, key)
+        return find_member_schema(self.schema, key)
 
     @property
     def required(self) -> tuple[str, ...]:
@@ -159,11 +159,11 @@ class Tool:
             name=inner["name"],
             description=inner.get("description") or "",
             parameters=dict(parameters) if parameters else {"type": "object", "properties": {}},
-            effect=_effect_by(definition.get("annotations") or {}),
+            effect=_find_effect(definition.get("annotations") or {}),
         )
 
 
-def _effect_by(hints: Mapping[str, Json]) -> Effect:
+def _find_effect(hints: Mapping[str, Json]) -> Effect:
     """Return the effect that MCP annotations declare.
 
     A tool without annotations counts as "read", because the client that defines it decides about permissions.
@@ -192,7 +192,7 @@ class ToolSet(Mapping[str, Tool]):
         self._spellings: dict[str, set[str]] = {}
         for tool in self._tools.values():
             for name in (tool.name, *tool.aliases):
-                self._spellings.setdefault(_spelling(name), set()).add(tool.name)
+                self._spellings.setdefault(_normalize_spelling(name), set()).add(tool.name)
 
     def __getitem__(self, name: str) -> Tool:
         return self._tools[name]
@@ -255,21 +255,23 @@ class ToolSet(Mapping[str, Tool]):
         bare = _INDEX.sub("", _SPECIAL_TOKEN.sub("", name).strip())
         locals = [bare[found.end() :] for found in _NAMESPACE_END.finditer(bare)][-MAX_NAMESPACES:]
         for candidate in (bare, *locals, _SUFFIX.sub("", locals[-1] if locals else bare)):
-            found = self._spellings.get(_spelling(candidate), set())
+            found = self._spellings.get(_normalize_spelling(candidate), set())
             if len(found) == 1:
                 return self._tools[next(iter(found))]
         return None
 
-    def nearest(self, name: str, count: int = 3) -> list[str]:
+    def find_nearest(self, name: str, count: int = 3) -> list[str]:
         """Return the tool names most similar to ``name``, for messages only."""
         from rapidfuzz import fuzz, process
 
-        similar = process.extract(name, list(self._tools), scorer=fuzz.WRatio, processor=_spelling, limit=count)
+        similar = process.extract(
+            name, list(self._tools), scorer=fuzz.WRatio, processor=_normalize_spelling, limit=count
+        )
         return [match for match, score, _ in similar if score >= 60]
 
     def explain_unknown(self, name: str) -> str:
         """Return a message for the model about the unknown ``name``, with the available and the most similar names."""
-        near = self.nearest(name)
+        near = self.find_nearest(name)
         hint = f" (did you mean {' or '.join(map(repr, near))}?)" if near else ""
         listed = list(self) if len(self) <= MAX_LISTED else [*near, *(each for each in self if each not in near)]
         more = f" and {len(self) - MAX_LISTED} more" if len(self) > MAX_LISTED else ""
@@ -284,5 +286,5 @@ _SUFFIX = re.compile(r"[_-]?tool$", re.IGNORECASE)
 _SEPARATORS = re.compile(r"[\s_\-.]+")
 
 
-def _spelling(name: str) -> str:
+def _normalize_spelling(name: str) -> str:
     return _SEPARATORS.sub("", name).lower()

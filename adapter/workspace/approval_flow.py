@@ -13,7 +13,7 @@ from rapidfuzz import fuzz, process
 from adapter.core.callbacks import require_sync
 from adapter.core.errors import DeniedError, ToolError, UsageError
 from adapter.core.text.display_escaping import escape_for_display
-from adapter.dialects.cross_toolset import tools_for_effect
+from adapter.dialects.cross_toolset import find_tools_for_effect
 from adapter.tools.operations import (
     Copy,
     DeleteMemory,
@@ -30,7 +30,7 @@ from adapter.tools.operations import (
     TaskFinished,
     ViewMemory,
     WriteMemory,
-    effect_of,
+    find_effect,
 )
 from adapter.tools.operations.permissions import (
     MODES,
@@ -58,7 +58,7 @@ MAX_LISTED = 5
 
 
 @contextmanager
-def cancellable_approvals(is_cancelled: Callable[[], bool]) -> Iterator[None]:
+def allow_cancelling_approvals(is_cancelled: Callable[[], bool]) -> Iterator[None]:
     """Refuse all approvals once ``is_cancelled`` returns True, for calls in this context and in contexts copied from
     it. If the user is being asked at that moment, the answer is ignored."""
     token = _CANCELLATION.set(is_cancelled)
@@ -113,29 +113,31 @@ class ApprovalFlow:
     def refuse_denied(self, tool: Tool, operation: Operation, tools: ToolSet) -> None:
         """Raise DeniedError if a rule forbids the operation. Call it before planning: planning errors quote files."""
         unplanned = Plan(tool.name, lambda: TaskFinished())
-        whole = self._approval(tool.name, operation, unplanned)
-        for approval in (whole, *self.required_approvals(tool.name, operation, unplanned, tools)):
-            if (rule := self.policy.denial(approval)) is not None:
-                raise DeniedError(_forbidden(f"the rule {str(rule)!r}", " ".join((tool.name, *approval.paths))))
+        whole = self._build_approval(tool.name, operation, unplanned)
+        for approval in (whole, *self.list_required_approvals(tool.name, operation, unplanned, tools)):
+            if (rule := self.policy.find_denial(approval)) is not None:
+                raise DeniedError(
+                    _describe_forbidden(f"the rule {str(rule)!r}", " ".join((tool.name, *approval.paths)))
+                )
 
-    def required_approvals(
+    def list_required_approvals(
         self, tool: str, operation: Operation, planned: Plan, tools: ToolSet
     ) -> list[ApprovalRequest]:
         """Return the approval requests of an operation. A patch of several files has one per edit and matching
         tool."""
         if not isinstance(operation, PatchFiles):
-            return [replace(self._approval(tool, operation, planned), draft=planned.draft)]
+            return [replace(self._build_approval(tool, operation, planned), draft=planned.draft)]
         requests = []
         for edit, diff in zip(operation.files, planned.diffs or ("",) * len(operation.files), strict=True):
-            part = Plan(_summary(edit), planned.commit, diff)
+            part = Plan(_describe_edit(edit), planned.commit, diff)
             is_own = tool == type(operation).__name__  # called by the program, see `Workspace.perform`
-            names = [tool] if is_own else [each.name for each in tools_for_effect(edit, tools, tool)]
-            requests += [self._approval(name, replace(operation, files=(edit,)), part) for name in names]
+            names = [tool] if is_own else [each.name for each in find_tools_for_effect(edit, tools, tool)]
+            requests += [self._build_approval(name, replace(operation, files=(edit,)), part) for name in names]
         return [replace(requests[0], draft=planned.draft)] if len(requests) == 1 else requests
 
-    def _approval(self, tool: str, operation: Operation, planned: Plan) -> ApprovalRequest:
-        effect = effect_of(operation)
-        paths = planned.paths or tuple(self._resolved_paths(operation))
+    def _build_approval(self, tool: str, operation: Operation, planned: Plan) -> ApprovalRequest:
+        effect = find_effect(operation)
+        paths = planned.paths or tuple(self._list_resolved_paths(operation))
         command, cwd = getattr(operation, "command", None), getattr(operation, "cwd", None)
         return ApprovalRequest(
             tool,
@@ -148,7 +150,7 @@ class ApprovalFlow:
             cwd="/".join((*self.parent_path, cwd if isinstance(cwd, str) else ".")),
             subject=planned.subject,
             is_git=effect in ("write", "delete") and self._is_git(operation, paths),
-            sandbox=describe_confinement.confinement_notice(operation, self.confinement),
+            sandbox=describe_confinement.build_confinement_notice(operation, self.confinement),
             state=planned.state,
         )
 
@@ -162,13 +164,13 @@ class ApprovalFlow:
                 return resolved.is_directory and holds_repository("/".join((top, *resolved.parts)))
         return False
 
-    def _resolved_paths(self, operation: Operation) -> Iterator[str]:
+    def _list_resolved_paths(self, operation: Operation) -> Iterator[str]:
         """Yield the paths that rules apply to: each path of the operation, and the path with its links resolved."""
         if isinstance(operation, ViewMemory | WriteMemory | DeleteMemory):
             return  # not in the workspace
-        if effect_of(operation) == "read" and not self.policy.rules:
+        if find_effect(operation) == "read" and not self.policy.rules:
             return
-        for path in _paths_in(operation):
+        for path in _list_paths(operation):
             places = []
             for follow in (False, True):
                 with self.root.locate(path, follow=follow, parents="imagine") as resolved:
@@ -190,18 +192,18 @@ class ApprovalFlow:
 
         Returns the approver's decision; None if the approver was not asked.
         """
-        verdict, rule = self.policy.verdict(approval)
+        verdict, rule = self.policy.decide(approval)
         if verdict == "deny":
             why = f"the rule {str(rule)!r}" if rule else f"the approve mode {self.policy.mode!r}"
-            raise DeniedError(_forbidden(why, approval.summary))
+            raise DeniedError(_describe_forbidden(why, approval.summary))
         if verdict == "allow" or (rule is None and self._is_trusted(approval)):
             return None
-        return self._answer(approval, clock)
+        return self._ask_approver(approval, clock)
 
     def _is_trusted(self, approval: ApprovalRequest) -> bool:
         return approval.effect == "skill" and self.trusted_skills.holds(approval.fingerprint.encode())
 
-    def _answer(self, approval: ApprovalRequest, clock: Deadline | None) -> ApprovalDecision | None:
+    def _ask_approver(self, approval: ApprovalRequest, clock: Deadline | None) -> ApprovalDecision | None:
         """Ask the approver while the caller's deadline is paused. Returns and raises like `require`."""
         if self.ask is None:
             raise DeniedError(
@@ -209,8 +211,8 @@ class ApprovalFlow:
                 f"Nothing was done; do not try it again. The user can allow it with an approve mode other "
                 f"than {self.policy.mode!r}: auto-edit allows edits, yolo everything"
             )
-        with self.approval_lock, clock.paused() if clock is not None else nullcontext():
-            if self.policy.verdict(approval)[0] == "allow":
+        with self.approval_lock, clock.pause() if clock is not None else nullcontext():
+            if self.policy.decide(approval)[0] == "allow":
                 return None  # another thread got the approval while this one waited for the lock
             _require_not_cancelled()
             decision = ask_approver(self.ask, approval)
@@ -226,7 +228,7 @@ class ApprovalFlow:
             raise DeniedError(f"the user did not approve{reason}: {approval.summary}. Nothing was done; {instead}")
         return decision
 
-    def without_hidden(self, outcome: Outcome, tool: str) -> Outcome:
+    def remove_hidden(self, outcome: Outcome, tool: str) -> Outcome:
         """Remove search results in files that the rules deny to the tool."""
 
         def is_shown(path: str) -> bool:
@@ -249,7 +251,7 @@ class ApprovalFlow:
                 return outcome
 
 
-def _paths_in(operation: Operation) -> Iterator[str]:
+def _list_paths(operation: Operation) -> Iterator[str]:
     """Yield the paths in the fields of an operation."""
     if isinstance(operation, PatchFiles):
         for edit in operation.files:
@@ -260,7 +262,7 @@ def _paths_in(operation: Operation) -> Iterator[str]:
             yield path
 
 
-def _summary(edit: FileEdit) -> str:
+def _describe_edit(edit: FileEdit) -> str:
     moved = f", move it to {escape_for_display(edit.moved_to)}" if edit.moved_to else ""
     return f"{edit.action} {escape_for_display(edit.path)}{moved}"
 
@@ -272,14 +274,14 @@ def require_unchanged(approved: Sequence[ApprovalRequest], current: Sequence[App
             continue
         was, became = (request.summary if request else "nothing" for request in (before, now))
         states = [request.state if request else {} for request in (before, now)]
-        changes = "; ".join(_state_changes(*states)) or ("" if was != became else "the content changed")
+        changes = "; ".join(_describe_state_changes(*states)) or ("" if was != became else "the content changed")
         raise ToolError(
             f"the state changed while approval was requested, so nothing was done. Approved: {was}. "
             f"Now: {became}{f' ({changes})' if changes else ''}. Check it, then make the call again for a new approval"
         )
 
 
-def _state_changes(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
+def _describe_state_changes(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
     """Yield descriptions of the first differences."""
     changed = sorted(name for name, _ in before.items() ^ now.items())
     names = list(dict.fromkeys(changed))
@@ -302,7 +304,7 @@ def apply_decision(planned: Plan, decision: ApprovalDecision | None) -> Plan:
     return planned.edited(content)
 
 
-def _forbidden(why: str, what: str) -> str:
+def _describe_forbidden(why: str, what: str) -> str:
     return f"{why} forbids it: {what}. Nothing was done; do not try it again"
 
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from adapter.core.errors import ToolError
 from adapter.core.events import Json, ToolCall, ToolResult
 from adapter.workspace.context import WorkspaceContext
-from adapter.workspace.paths.os_errors import os_errors_as_tool_errors
-from adapter.workspace.tool_results import error_result
+from adapter.workspace.paths.os_errors import convert_os_errors
+from adapter.workspace.tool_results import build_error_result
 
 
 class _CallFailed(ToolError):
@@ -31,7 +31,7 @@ def run_atomically(
     try:
         for call in calls:
             check(call)
-        with os_errors_as_tool_errors("no call was run"), context.history.batch():
+        with convert_os_errors("no call was run"), context.history.combine_changes():
             for call in calls:
                 result = run(call.name, call.arguments)
                 results.append(replace(result, call_id=call.id))
@@ -43,7 +43,7 @@ def run_atomically(
         reason = ToolError(
             f"no call of this answer took effect, because {error}{left}. Correct that call and send all calls again"
         )
-        answers = [replace(error_result(call.name, reason), call_id=call.id) for call in calls]
+        answers = [replace(build_error_result(call.name, reason), call_id=call.id) for call in calls]
         if isinstance(error, _CallFailed):
             answers[len(results) - 1] = results[-1]
         return answers

@@ -31,13 +31,15 @@ def select_tools(tools: ToolSet, names: Iterable[str]) -> ToolSet:
         check_types("Workspace", only=(name, str))
         tool = tools.match(name)
         if tool is None:
-            near = " or ".join(tools.nearest(name)) or ", ".join(tools)
+            near = " or ".join(tools.find_nearest(name)) or ", ".join(tools)
             raise UsageError(f"this dialect has no tool {name!r}; did you mean {near}?")
         chosen.append(tool)
     return ToolSet(chosen)
 
 
-def available_tools(whole: ToolSet, host: Host, skills: Sequence[Skill], allowed: frozenset[Effect] | None) -> ToolSet:
+def select_available_tools(
+    whole: ToolSet, host: Host, skills: Sequence[Skill], allowed: frozenset[Effect] | None
+) -> ToolSet:
     """Return the allowed tools that this host can run, with the host's choices added to their descriptions."""
     present = host.capabilities() | ({"skills"} if skills else set())
     return ToolSet(

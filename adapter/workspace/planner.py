@@ -33,13 +33,13 @@ from adapter.tools.operations import (
     Tree,
     WriteText,
 )
-from adapter.tools.operations.shell_words import programs_in
+from adapter.tools.operations.shell_words import list_programs
 from adapter.workspace.capabilities.planner import SessionCapabilities
 from adapter.workspace.capabilities.planner import plan as plan_host_operation
 from adapter.workspace.changes.plan import Plan
 from adapter.workspace.context import WorkspaceContext
 from adapter.workspace.files import edit_files, listing, move_copy_delete, read_file
-from adapter.workspace.files.editable_plan import editable_draft, replace_draft_text
+from adapter.workspace.files.editable_plan import build_editable_draft, replace_draft_text
 from adapter.workspace.sandbox import program_runner, shell
 from adapter.workspace.sandbox.command_files import identify_files, identify_programs
 from adapter.workspace.sandbox.deadline import Deadline
@@ -110,11 +110,11 @@ def _plan_reading(context: WorkspaceContext, operation: Reading) -> Plan:
 def _plan_change(context: WorkspaceContext, operation: Change) -> Plan:
     match operation:
         case WriteText():
-            return _file_plan(context, edit_files.plan_write(context, operation))
+            return _build_file_plan(context, edit_files.plan_write(context, operation))
         case PatchText():
-            return _file_plan(context, edit_files.plan_patch(context, operation))
+            return _build_file_plan(context, edit_files.plan_patch(context, operation))
         case PatchFiles():
-            return _file_plan(context, edit_files.plan_files(context, operation))
+            return _build_file_plan(context, edit_files.plan_files(context, operation))
         case MakeDirectory():
             return Plan(
                 f"make the directory {escape_for_display(operation.path)}",
@@ -156,19 +156,19 @@ def _plan_program(context: WorkspaceContext, operation: Program) -> Plan:
             return Plan(
                 summary,
                 lambda: program_runner.run_program(root, operation, argv, context.echo, context.confinement),
-                state=identify_files(root, ".", programs_in(tuple(argv)), context.confinement.search_path),
+                state=identify_files(root, ".", list_programs(tuple(argv)), context.confinement.search_path),
             )
         case _:
             assert_never(operation)
 
 
-def _file_plan(context: WorkspaceContext, change: edit_files.FileChange) -> Plan:
-    draft = editable_draft(change)
+def _build_file_plan(context: WorkspaceContext, change: edit_files.FileChange) -> Plan:
+    draft = build_editable_draft(change)
     return Plan(
         change.summary,
         lambda: change.commit(context),
         change.diff,
         diffs=change.diffs,
         draft=draft,
-        edited=None if draft is None else lambda text: _file_plan(context, replace_draft_text(change, text)),
+        edited=None if draft is None else lambda text: _build_file_plan(context, replace_draft_text(change, text)),
     )

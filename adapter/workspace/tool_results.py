@@ -29,24 +29,24 @@ CHANGED_BY_USER = "The user changed this before it was applied. What was done:"
 """Heading above the diff of a change that the user edited during approval."""
 
 
-def tool_result_for(invocation: ResolvedCall, call: ValidatedCall, outcome: Outcome, suffix: str = "") -> ToolResult:
+def build_tool_result(invocation: ResolvedCall, call: ValidatedCall, outcome: Outcome, suffix: str = "") -> ToolResult:
     """Build the result of a successful call, with ``suffix`` appended to its text."""
     text, data = _render_media(outcome) if isinstance(outcome, Media) else call.render(outcome)
-    notes = (*invocation.left_out, *call.notes(), *outcome.notes)
+    notes = (*invocation.left_out, *call.list_notes(), *outcome.notes)
     return ToolResult(
         name=invocation.tool.name,
         ok=True,
         content=with_notes(text + suffix, notes, max_lines=invocation.tool.max_lines),
         data=data,
-        diff=_diff(outcome),
+        diff=_render_diff(outcome),
         notes=(*invocation.notes, *notes),
-        user_message=_user_message(outcome),
-        images=_images(outcome),
+        user_message=_build_user_message(outcome),
+        images=_encode_images(outcome),
         ends=isinstance(outcome, TaskFinished),
     )
 
 
-def encodable_result(result: ToolResult) -> ToolResult:
+def make_encodable(result: ToolResult) -> ToolResult:
     """Replace lone surrogates with U+FFFD, so that the result can be encoded.
 
     They come from calls, file names and functions. Every result of a workspace passes through this function.
@@ -72,17 +72,17 @@ def encodable_result(result: ToolResult) -> ToolResult:
     return replace(result, notes=notes, **changes)
 
 
-def error_result(name: str, error: ToolError) -> ToolResult:
+def build_error_result(name: str, error: ToolError) -> ToolResult:
     denied = isinstance(error, DeniedError)
     return ToolResult(name, ok=False, content=truncate(f"tool_error: {error}"), error=str(error), denied=denied)
 
 
-def user_change_notice(planned: Plan) -> str:
+def describe_user_change(planned: Plan) -> str:
     """Return the text that informs the model of the user's edit, with the diff of the edited change."""
     return f"\n\n{CHANGED_BY_USER}\n{planned.diff}"
 
 
-def _diff(outcome: Outcome) -> str:
+def _render_diff(outcome: Outcome) -> str:
     if isinstance(outcome, BatchResults):
         return "".join(result.diff for result in outcome.results)
     return outcome.diff if isinstance(outcome, FileWritten | FilePatched | FilesPatched) else ""
@@ -91,24 +91,24 @@ def _diff(outcome: Outcome) -> str:
 def _render_media(media: Media) -> tuple[str, Json]:
     """Return a text that describes a media file, and the file as JSON data."""
     text = f"{media.path}: {describe_media(media.mime, len(media.data), media.data)}, attached."
-    return text, {"path": media.path, "kind": media.kind, "mime": media.mime, "data": _base64(media)}
+    return text, {"path": media.path, "kind": media.kind, "mime": media.mime, "data": _encode_base64(media)}
 
 
-def _base64(media: Media) -> str:
+def _encode_base64(media: Media) -> str:
     return b64encode(media.data).decode("ascii")
 
 
-def _images(outcome: Outcome) -> tuple[str, ...]:
+def _encode_images(outcome: Outcome) -> tuple[str, ...]:
     match outcome:
         case BatchResults(results=results):
             return tuple(image for result in results for image in result.images)
         case Media(kind="image", mime=mime):
-            return (f"data:{mime};base64,{_base64(outcome)}",)
+            return (f"data:{mime};base64,{_encode_base64(outcome)}",)
         case _:
             return ()
 
 
-def _user_message(outcome: Outcome) -> str:
+def _build_user_message(outcome: Outcome) -> str:
     if isinstance(outcome, BatchResults):
         return "\n\n".join(result.user_message for result in outcome.results if result.user_message)
     return outcome.text if isinstance(outcome, SkillLoaded) and outcome.delivery == "message" else ""

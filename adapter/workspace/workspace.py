@@ -11,7 +11,7 @@ from dataclasses import replace
 from types import NoneType
 
 from adapter.core.arguments import NONE, PATH, check_types, format_value
-from adapter.core.callbacks import require_result, require_sync, result_error, wrap_tool_observer
+from adapter.core.callbacks import build_result_error, require_result, require_sync, wrap_tool_observer
 from adapter.core.errors import FormatError, ToolError, UsageError
 from adapter.core.events import Json, JsonObject, ToolCall, ToolResult
 from adapter.core.turn import HasCalls
@@ -21,13 +21,13 @@ from adapter.tools.call_normalization import normalize_call
 from adapter.tools.call_resolution import ResolvedCall, resolve_call
 from adapter.tools.call_shapes import parse_arguments
 from adapter.tools.function_tools import tool as as_tool
-from adapter.tools.operations import Edits, Effect, Operation, Outcome, ReadText, effect_of
+from adapter.tools.operations import Edits, Effect, Operation, Outcome, ReadText, find_effect
 from adapter.tools.operations.capabilities import ABSENT
 from adapter.tools.operations.permissions import ApprovalRequest, Approver, PermissionRule
 from adapter.tools.tool import Tool, ToolSet, ValidatedCall
 from adapter.workspace.approval_flow import ApprovalFlow, apply_decision, make_policy, require_unchanged
 from adapter.workspace.atomic_batch import run_atomically
-from adapter.workspace.available_tools import available_tools, merge_tools, select_tools
+from adapter.workspace.available_tools import merge_tools, select_available_tools, select_tools
 from adapter.workspace.capabilities.host import Host
 from adapter.workspace.capabilities.planner import SessionCapabilities
 from adapter.workspace.changes.encoding_detection import parse_encoding
@@ -35,13 +35,13 @@ from adapter.workspace.changes.history import History, RecordedChange, UndoResul
 from adapter.workspace.changes.plan import Plan
 from adapter.workspace.context import WorkspaceContext
 from adapter.workspace.files.edit_strictness import resolve_edit_mode
-from adapter.workspace.paths.os_errors import memory_errors_as_tool_errors, os_errors_as_tool_errors
+from adapter.workspace.paths.os_errors import convert_memory_errors, convert_os_errors
 from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.planner import plan_operation
 from adapter.workspace.sandbox import describe_confinement
 from adapter.workspace.sandbox.deadline import Deadline, with_deadline
 from adapter.workspace.sandbox.sandbox import ActiveSandbox, Choice, SandboxSettings
-from adapter.workspace.tool_results import encodable_result, error_result, tool_result_for, user_change_notice
+from adapter.workspace.tool_results import build_error_result, build_tool_result, describe_user_change, make_encodable
 from adapter.workspace.trusted_content import TrustedContent
 
 READ_ONLY: frozenset[Effect] = frozenset({"read", "state", "network"})
@@ -100,7 +100,7 @@ class Workspace:
         self.host.require_sync()
         if ask is not None:
             require_sync(ask, "the approver")
-        own = [_as_tool(tool) for tool in tools]
+        own = [_to_tool(tool) for tool in tools]
         for tool in own:
             tool.require_sync()
         whole = merge_tools(self.dialect.tools, own)
@@ -113,7 +113,7 @@ class Workspace:
         self._state = None if state is None else os.fspath(state)
         self._echo = None if echo is None else wrap_tool_observer(echo, "echo")
         self._whole = whole if only is None else select_tools(whole, only)
-        self._context = self._new_context(WorkspaceRoot(root), ())
+        self._context = self._create_context(WorkspaceRoot(root), ())
         self._capabilities = SessionCapabilities(self.host, self._context.root, self)
         self._approvals = ApprovalFlow(
             self._policy,
@@ -123,7 +123,7 @@ class Workspace:
             self._capabilities.approval_lock,
             TrustedContent(self._context.history.store.home, "skills"),
         )
-        self.tools: ToolSet = self._available_tools()
+        self.tools: ToolSet = self._select_available_tools()
 
     @property
     def root(self) -> str:
@@ -144,7 +144,7 @@ class Workspace:
     def sandbox(self) -> str:
         """Describe the confinement of programs, custom functions and MCP tools. Empty if the session has no such
         tools."""
-        return describe_confinement.session_confinement_note(self.tools.values(), self._context.confinement)
+        return describe_confinement.build_session_confinement_note(self.tools.values(), self._context.confinement)
 
     @property
     def mode(self) -> str:
@@ -179,7 +179,7 @@ class Workspace:
         if self._approvals.ask is not None:
             approver = wrap(self._approvals.ask)
             if not callable(approver):
-                raise result_error(wrap, "wrap", approver, "an approver")
+                raise build_result_error(wrap, "wrap", approver, "an approver")
             require_sync(approver, "the approver")
             self._approvals.ask = approver
 
@@ -196,7 +196,7 @@ class Workspace:
     def tool_names(self, aliases: bool = False) -> list[str]:
         """Return the names of the offered tools. ``aliases``: also return their documented aliases."""
         own = [name for name in self.tools if name not in self.dialect.tools]
-        return [name for name in self.dialect.tool_names(aliases) if self.tools.match(name)] + own
+        return [name for name in self.dialect.list_tool_names(aliases) if self.tools.match(name)] + own
 
     def run(self, name: str, arguments: Mapping[str, Json] | str) -> ToolResult:
         """Run one call. A mistake of the model returns an error result and never raises an exception."""
@@ -206,13 +206,15 @@ class Workspace:
         """Run one call before the deadline ``clock``. No operation is started after it."""
         check_types("Workspace.run", name=(name, str), arguments=(arguments, Mapping, str))
         try:
-            with memory_errors_as_tool_errors(name):
-                return encodable_result(self._perform(self._resolved_call(name, arguments), clock))
+            with convert_memory_errors(name):
+                return make_encodable(self._perform(self._resolve_call(name, arguments), clock))
         except ToolError as error:
             result = replace(
-                error_result(name, error), data=self._failure(name, arguments, error), sandbox=error.sandbox
+                build_error_result(name, error),
+                data=self._describe_failure(name, arguments, error),
+                sandbox=error.sandbox,
             )
-            return encodable_result(result)
+            return make_encodable(result)
 
     def run_calls(self, turn: HasCalls, atomic: bool = False) -> list[ToolResult]:
         """Run the calls of ``turn`` and return one result per call, in order, with the call's id.
@@ -235,15 +237,15 @@ class Workspace:
         """
         check_types("Workspace.preview", name=(name, str), arguments=(arguments, Mapping, str))
         try:
-            with memory_errors_as_tool_errors(name):
-                _, planned, _ = self._plan(self._resolved_call(name, arguments), None)
+            with convert_memory_errors(name):
+                _, planned, _ = self._plan(self._resolve_call(name, arguments), None)
             return ToolResult(name, ok=True, content=planned.summary, diff=planned.diff)
         except ToolError as error:
-            return error_result(name, error)
+            return build_error_result(name, error)
 
     def changes(self) -> tuple[RecordedChange, ...]:
         """Return the changes that this session made and has not undone, newest first."""
-        return self._context.history.changes(self._context.history.session)
+        return self._context.history.list_undoable_changes(self._context.history.session)
 
     def undo(self) -> UndoResult:
         """Undo the newest change in ``changes()``.
@@ -252,45 +254,45 @@ class Workspace:
         approval, as in any edit. Raises ToolError, and changes nothing, if later edits overlap, if approval is refused
         or if there is nothing to undo.
         """
-        with os_errors_as_tool_errors("nothing was undone"):
+        with convert_os_errors("nothing was undone"):
             return self._context.history.undo(self._context.history.session, self._approvals.review_undo)
 
     def redo(self) -> UndoResult:
         """Reapply the change that ``undo()`` reverted last. Raises ToolError if another change was made since."""
-        with os_errors_as_tool_errors("nothing was redone"):
+        with convert_os_errors("nothing was redone"):
             return self._context.history.redo(self._context.history.session, self._approvals.review_undo)
 
     def perform(self, operation: Operation) -> Outcome:
         """Perform an operation for the calling program, after any approval it needs. Raises ToolError on failure."""
         kind = type(operation).__name__
-        with os_errors_as_tool_errors(f"{kind} was not done"), memory_errors_as_tool_errors(kind):
+        with convert_os_errors(f"{kind} was not done"), convert_memory_errors(kind):
             planned = plan_operation(self._context, operation, self._capabilities)
-            approvals = self._approvals.required_approvals(kind, operation, planned, self.tools)
+            approvals = self._approvals.list_required_approvals(kind, operation, planned, self.tools)
         decisions = [self._approvals.require(approval, None) for approval in approvals]
         if any(decisions):
             current = plan_operation(self._context, operation, self._capabilities)
-            require_unchanged(approvals, self._approvals.required_approvals(kind, operation, current, self.tools))
+            require_unchanged(approvals, self._approvals.list_required_approvals(kind, operation, current, self.tools))
         for decision in decisions:
             planned = apply_decision(planned, decision)
-        with os_errors_as_tool_errors(f"{kind} was not completed"), memory_errors_as_tool_errors(kind):
+        with convert_os_errors(f"{kind} was not completed"), convert_memory_errors(kind):
             return planned.commit()
 
-    def operation_of(self, name: str, arguments: JsonObject) -> Operation | None:
+    def find_operation(self, name: str, arguments: JsonObject) -> Operation | None:
         """Return the operation of a call; None if the call is invalid."""
         try:
-            validated = self._resolved_call(name, arguments).validated
+            validated = self._resolve_call(name, arguments).validated
         except ToolError:
             return None
-        return validated.operation() if validated is not None else None
+        return validated.to_operation() if validated is not None else None
 
     def read(self, operation: Operation) -> Outcome:
         """Perform a read-only operation for the calling program. Raises ToolError on failure."""
-        if effect_of(operation) != "read":
+        if find_effect(operation) != "read":
             raise UsageError(f"{type(operation).__name__} is not read-only: it needs a tool call and approval")
-        with os_errors_as_tool_errors("the read failed"), memory_errors_as_tool_errors(type(operation).__name__):
+        with convert_os_errors("the read failed"), convert_memory_errors(type(operation).__name__):
             return plan_operation(self._context, operation, self._capabilities).commit()
 
-    def subsession(self, *, host: Host, read_only: bool = False, cwd: str | None = None) -> Workspace:
+    def open_subsession(self, *, host: Host, read_only: bool = False, cwd: str | None = None) -> Workspace:
         """Open a session for a sub-agent. It shares rules, grants and locks, and has its own todo list.
 
         The caller closes it. ``host``: capabilities of the sub-agent. ``cwd``: its folder in this workspace. Raises
@@ -304,25 +306,25 @@ class Workspace:
         if cwd is not None:
             with root.open_directory(cwd) as (_, resolved):
                 root = WorkspaceRoot("/".join((self.root, *resolved.parts)))
-            if self._context.root.parts_of(root) != resolved.parts:
+            if self._context.root.find_parts(root) != resolved.parts:
                 root.close()
                 raise ToolError(f"{resolved.display_path} changed while it was being opened; try again")
             parent_path = (*parent_path, *resolved.parts)
-        other._context = other._new_context(root, parent_path, owner=self._context)
+        other._context = other._create_context(root, parent_path, owner=self._context)
         other._capabilities = SessionCapabilities(host, root, other)
         other._capabilities.share(self._capabilities)
         other._approvals = replace(
             self._approvals, root=root, confinement=other._context.confinement, parent_path=parent_path
         )
-        other.tools = other._available_tools()
+        other.tools = other._select_available_tools()
         return other
 
-    def _new_context(
+    def _create_context(
         self, root: WorkspaceRoot, parent_path: tuple[str, ...], owner: WorkspaceContext | None = None
     ) -> WorkspaceContext:
         shared = owner if owner is not None and owner.root is root else None
         history = shared.history if shared is not None else History(root, self._state)
-        confinement = shared.confinement if shared is not None else self._confinement(root, parent_path)
+        confinement = shared.confinement if shared is not None else self._create_confinement(root, parent_path)
         return WorkspaceContext(
             root,
             history,
@@ -333,31 +335,31 @@ class Workspace:
             edits=self.edits,
         )
 
-    def _confinement(self, root: WorkspaceRoot, parent_path: tuple[str, ...]) -> ActiveSandbox:
+    def _create_confinement(self, root: WorkspaceRoot, parent_path: tuple[str, ...]) -> ActiveSandbox:
         """Build the sandbox for commands in ``root``, including the path rules that a sandbox can enforce."""
 
-        def path_filter(effects: tuple[Effect, ...]) -> Callable[[str], bool] | None:
+        def build_path_filter(effects: tuple[Effect, ...]) -> Callable[[str], bool] | None:
             names = frozenset(tool.name for tool in self._whole.values() if tool.effect in effects)
-            is_denied = self._policy.denied_paths(names)
+            is_denied = self._policy.build_denied_path_test(names)
             return is_denied and (lambda path: is_denied("/".join((*parent_path, path))))
 
         return ActiveSandbox(
             self._sandbox,
             root.path,
-            hidden=path_filter(("read",)),
-            frozen=path_filter(("write", "delete")),
+            hidden=build_path_filter(("read",)),
+            frozen=build_path_filter(("write", "delete")),
             own=root.hidden,
             session=root.path.removesuffix("".join(f"/{part}" for part in parent_path)) or "/",
         )
 
-    def _available_tools(self) -> ToolSet:
-        return available_tools(self._whole, self.host, self._capabilities.skills, self._allowed)
+    def _select_available_tools(self) -> ToolSet:
+        return select_available_tools(self._whole, self.host, self._capabilities.skills, self._allowed)
 
-    def _resolved_call(self, name: str, arguments: Mapping[str, Json] | str) -> ResolvedCall:
+    def _resolve_call(self, name: str, arguments: Mapping[str, Json] | str) -> ResolvedCall:
         """Resolve a call of a tool of any dialect. Raises ToolError if it is invalid or its tool is not offered."""
         patch = extract_apply_patch(arguments)
         if patch is not None:
-            call = self._resolved_call("apply_patch", {"patches": patch})
+            call = self._resolve_call("apply_patch", {"patches": patch})
             return replace(call, notes=(*call.notes, f"{name} was not run: the patch in its command was applied"))
         self._check_present(name)
         if self.tools.match(name) is None and self.dialect.tools.match(name) is None:
@@ -366,7 +368,7 @@ class Workspace:
                 return translated
         return resolve_call(name, arguments, self.tools)
 
-    def _failure(self, name: str, arguments: Mapping[str, Json] | str, error: ToolError) -> Json:
+    def _describe_failure(self, name: str, arguments: Mapping[str, Json] | str, error: ToolError) -> Json:
         tool = self._whole.match(name)
         if tool is None or tool.failure is None:
             return None
@@ -398,8 +400,8 @@ class Workspace:
 
     def _check_undoable(self, call: ToolCall) -> None:
         """Raise ToolError if the call cannot be part of an atomic batch."""
-        invocation = self._resolved_call(call.name, call.arguments)
-        if invocation.validated is not None and effect_of(invocation.validated.operation()) == "execute":
+        invocation = self._resolve_call(call.name, call.arguments)
+        if invocation.validated is not None and find_effect(invocation.validated.to_operation()) == "execute":
             raise ToolError(f"{call.name} cannot be undone; send it alone, after the changes")
 
     def _plan(
@@ -409,18 +411,18 @@ class Workspace:
         tool, call = invocation.tool, invocation.validated
         if call is None:
             raise ToolError(f"{tool.name} can only be run by the client that defined it")
-        operation = with_deadline(call.operation(), clock)
+        operation = with_deadline(call.to_operation(), clock)
         if isinstance(operation, ReadText) and clock is None:  # code that calls a tool sees no images
             operation = replace(operation, media=self.host.media)
         # The effect of the operation decides, not the one that its tool declares.
-        effect = effect_of(operation)
+        effect = find_effect(operation)
         self._check_allowed(tool, effect)
-        with os_errors_as_tool_errors(f"{tool.name} was not done"):
+        with convert_os_errors(f"{tool.name} was not done"):
             self._approvals.refuse_denied(tool, operation, self.tools)
             planned = plan_operation(self._context, operation, self._capabilities, clock)
             value = invocation.arguments.get(tool.label)
             label = value if isinstance(value, str) else ""
-            approvals = self._approvals.required_approvals(tool.name, operation, planned, self.tools)
+            approvals = self._approvals.list_required_approvals(tool.name, operation, planned, self.tools)
             return call, planned, [replace(approval, label=label) for approval in approvals]
 
     def _perform(self, invocation: ResolvedCall, clock: Deadline | None) -> ToolResult:
@@ -434,25 +436,25 @@ class Workspace:
                 require_unchanged(approvals, self._plan(invocation, clock)[2])
             for decision in decisions:
                 planned = apply_decision(planned, decision)
-            suffix = "" if planned is proposed else user_change_notice(planned)
+            suffix = "" if planned is proposed else describe_user_change(planned)
             if clock is not None and clock.remaining <= 0:
                 raise ToolError(f"the time limit was reached; {name} was not run")
-            outcome = self._approvals.without_hidden(self._commit(name, planned, approvals[-1]), name)
-        sandbox = describe_confinement.confinement_result_note(
+            outcome = self._approvals.remove_hidden(self._commit(name, planned, approvals[-1]), name)
+        sandbox = describe_confinement.build_confinement_result_note(
             approvals[-1].operation, outcome, self._context.confinement
         )
-        return replace(tool_result_for(invocation, call, outcome, suffix), sandbox=sandbox)
+        return replace(build_tool_result(invocation, call, outcome, suffix), sandbox=sandbox)
 
     def _commit(self, name: str, planned: Plan, approval: ApprovalRequest) -> Outcome:
         try:
-            with os_errors_as_tool_errors(f"{name} was not completed"):
+            with convert_os_errors(f"{name} was not completed"):
                 return planned.commit()
         except ToolError as error:
             error.sandbox = approval.sandbox
             raise
 
 
-def _as_tool(tool: Tool | Callable[..., object] | None) -> Tool:
+def _to_tool(tool: Tool | Callable[..., object] | None) -> Tool:
     if tool is None:
         raise UsageError("Workspace: tools must be functions or Tools, got None")
     return tool if isinstance(tool, Tool) else as_tool(tool)
@@ -460,4 +462,4 @@ def _as_tool(tool: Tool | Callable[..., object] | None) -> Tool:
 
 def _may_write(invocation: ResolvedCall) -> bool:
     call = invocation.validated
-    return call is not None and effect_of(call.operation()) in ("write", "delete")
+    return call is not None and find_effect(call.to_operation()) in ("write", "delete")

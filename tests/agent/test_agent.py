@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from adapter.agent.agent import Agent
-from adapter.backends.chat_client import ChatClient, constraint_fields
+from adapter.backends.chat_client import ChatClient, build_constraint_fields
 from adapter.backends.endpoint_discovery import find_endpoint
 from adapter.conversation.session import Finished, SessionLimits
 from adapter.core.errors import TransportError, UsageError
@@ -211,7 +211,7 @@ def test_constraint_arguments_sends_a_lazy_grammar(llama_cpp, root):
 def test_real_llama_cpp_accepts_the_lazy_grammar(random_engine, root):
     """Its random model never begins a call, so it writes text."""
     with ChatClient(random_engine.endpoint) as chat, Workspace(root) as workspace:
-        waiting = constraint_fields("llama.cpp", workspace.tools, waits=True)
+        waiting = build_constraint_fields("llama.cpp", workspace.tools, waits=True)
         assert waiting["grammar_lazy"]
         chunks = [*chat.stream([{"role": "user", "content": "hi"}], max_tokens=9, seed=1, extra=waiting | ONLY_ASCII)]
     assert "".join(chunk.text for chunk in chunks)

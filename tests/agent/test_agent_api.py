@@ -120,7 +120,7 @@ def test_unreachable_server_raises_on_connect(root):
 
 def test_async_agent_behaves_like_agent(server, root, monkeypatch):
     """With the same requests, events and results, without blocking the event loop."""
-    monkeypatch.setattr("adapter.agent.base_agent.new_prompt_session", lambda: "same")
+    monkeypatch.setattr("adapter.agent.base_agent.create_prompt_session", lambda: "same")
     answers = [in_pieces(EDIT), in_pieces("Done."), in_pieces(BACK), in_pieces("Undone.")]
     seen: dict[str, list[object]] = {"sync": [], "async": []}
     server.on(CHAT, *answers, *answers)

@@ -322,4 +322,4 @@ def test_workspace_rejects_async_functions(root):
 def test_plain_capability_is_not_wrapped():
     """Only async methods are replaced."""
     host = Host(search="embedded")
-    assert AsyncCallbacks().host(host) is host
+    assert AsyncCallbacks().wrap_host(host) is host

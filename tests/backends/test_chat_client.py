@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import pytest
 
-from adapter.backends.chat_client import ChatClient, Chunk, Usage, constraint_fields
+from adapter.backends.chat_client import ChatClient, Chunk, Usage, build_constraint_fields
 from adapter.backends.endpoint_discovery import Endpoint
 from adapter.core.errors import TransportError
 from adapter.tools.tool import ToolSet
@@ -270,7 +270,7 @@ TOOLS = ToolSet([{"name": "now", "parameters": {"type": "object", "properties": 
     [("llama.cpp", "grammar"), ("textgen", "grammar_string"), ("ollama", "response_format"), ("openai", None)],
 )
 def test_constraint_fields_fit_the_kind_of_server(kind, field):
-    assert list(constraint_fields(kind, TOOLS)) == ([field] if field else [])
+    assert list(build_constraint_fields(kind, TOOLS)) == ([field] if field else [])
 
 
 def test_importing_chat_client_does_not_import_the_sdk():

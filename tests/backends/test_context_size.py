@@ -77,8 +77,8 @@ def test_serve_reports_a_small_context(small_ollama, capsys):
 
     async def ask() -> None:
         upstream = ModelServer(f"{small_ollama.url}/v1", TranslationOptions())
-        await upstream.server_info()
-        await upstream.server_info()
+        await upstream.find_server_info()
+        await upstream.find_server_info()
 
     asyncio.run(ask())
     assert capsys.readouterr().err.count("Ollama limits the context of its model to 4,096 tokens") == 1

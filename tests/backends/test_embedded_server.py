@@ -14,9 +14,9 @@ import pytest
 from adapter.backends.builtin_model import (
     SMOLLM2,
     BuiltinModel,
-    cache_directory,
     download_builtin_model,
     find_builtin_model,
+    find_cache_directory,
 )
 from adapter.backends.chat_client import ChatClient
 from adapter.backends.embedded_server import EmbeddedServer, is_gguf
@@ -128,7 +128,7 @@ def packaged(tmp_path, monkeypatch) -> BuiltinModel:
 
 
 def leftovers() -> list[str]:
-    return sorted(path.name for path in cache_directory().iterdir())
+    return sorted(path.name for path in find_cache_directory().iterdir())
 
 
 def test_download_keeps_only_the_weights(packaged, monkeypatch):

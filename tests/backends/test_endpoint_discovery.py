@@ -10,11 +10,11 @@ import pytest
 from adapter.backends.endpoint_discovery import (
     MAX_MODELS,
     Endpoint,
-    api_key_for,
-    api_url,
+    build_api_url,
+    find_api_key,
     find_endpoint,
     is_loopback_host,
-    ollama_url,
+    parse_ollama_host,
     sees_images,
 )
 from adapter.backends.prompt_discovery import PromptDiscoverer
@@ -41,7 +41,7 @@ PROPS = as_json(200, {"default_generation_settings": {"n_ctx": 4096}}, server="l
     ],
 )
 def test_api_url_normalizes_urls(written, meant):
-    assert api_url(written) == meant
+    assert build_api_url(written) == meant
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_api_url_normalizes_urls(written, meant):
 )
 def test_api_url_rejects_invalid_urls(written):
     with pytest.raises(UsageError, match=r"invalid server URL .*; expected a URL like http"):
-        api_url(written)
+        build_api_url(written)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_api_url_rejects_invalid_urls(written):
     ],
 )
 def test_ollama_host_is_parsed_like_ollama(value, url):
-    assert ollama_url(value) == url
+    assert parse_ollama_host(value) == url
 
 
 @pytest.mark.parametrize(
@@ -160,18 +160,18 @@ def test_unreachable_url_error_names_the_environment_variable(free_port):
 def test_sees_images_is_read_from_the_server(scripted, kind, path, body, sees):
     """Each kind of server has its own field; a missing one gives None."""
     scripted.on(path, as_json(200, body))
-    assert sees_images(Endpoint(api_url(scripted.url), kind), "m") is sees
+    assert sees_images(Endpoint(build_api_url(scripted.url), kind), "m") is sees
     if kind == "ollama":
         assert scripted.bodies(path) == [{"model": "m"}]
 
 
 def test_caches_of_model_names_are_bounded(scripted):
     """Clients can invent any number of names."""
-    endpoint = Endpoint(api_url(scripted.url), "ollama")
+    endpoint = Endpoint(build_api_url(scripted.url), "ollama")
     prompts, guides = PromptDiscoverer(replace(endpoint, kind="openai")), SmallModelCheck(endpoint, "auto")
     for number in range(MAX_MODELS + 10):
         assert prompts.discover(f"made up {number}").own is None
-        assert guides.assists_for(f"made up {number}") is None
+        assert guides.find_assist(f"made up {number}") is None
     assert len(prompts._found) == len(guides._known) == 10
 
 
@@ -187,7 +187,7 @@ def test_caches_of_model_names_are_bounded(scripted):
 def test_servers_on_this_machine_never_get_the_key(monkeypatch, host, is_local):
     """In every spelling, such as the 0.0.0.0 that vLLM prints."""
     monkeypatch.setenv("OPENAI_API_KEY", "key")
-    assert api_key_for(Endpoint(f"http://{host}:8000/v1")) == (None if is_local else "key")
+    assert find_api_key(Endpoint(f"http://{host}:8000/v1")) == (None if is_local else "key")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 
 from adapter.backends import profiles
 from adapter.backends.endpoint_discovery import Endpoint
-from adapter.backends.profiles import Model, Profile, ProfileScore, ProfileSetup, active_profile, setup_lookup
+from adapter.backends.profiles import (
+    Model,
+    Profile,
+    ProfileScore,
+    ProfileSetup,
+    build_setup_lookup,
+    find_active_profile,
+)
 from adapter.core.errors import UsageError
 from tests.scripted_server import MODELS, as_json
 
@@ -29,7 +36,7 @@ def _own_config(tmp_path, monkeypatch):
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), st.floats(0, 1e6), st.booleans())
 def test_saved_profile_loads_unchanged(tmp_path_factory, name, seconds, native):
     """Any name is safe in TOML and as a file's name."""
-    path = tmp_path_factory.mktemp("p") / profiles.path_of(name).name
+    path = tmp_path_factory.mktemp("p") / profiles.build_path(name).name
     profile = Profile(
         model=Model(name=name), use=ProfileSetup(native=native), after=ProfileScore(tasks=1, seconds=seconds)
     )
@@ -39,33 +46,33 @@ def test_saved_profile_loads_unchanged(tmp_path_factory, name, seconds, native):
 
 def test_active_profile_of_the_model_is_reported():
     """`auto` selects it, `none` does not, and other models have no profile."""
-    profiles.save(PROFILE, profiles.path_of(MODEL.name))
-    profile, (told,) = active_profile("auto", MODEL)
+    profiles.save(PROFILE, profiles.build_path(MODEL.name))
+    profile, (told,) = find_active_profile("auto", MODEL)
     assert profile == PROFILE
     assert told == "profile of qwen3:4b: hermes, compact, off (12 of 16 right, the server alone 3)"
-    assert active_profile("none", MODEL) == (None, [])
-    assert active_profile("auto", Model(name="other", server="ollama")) == (None, [])
-    assert active_profile("auto", MODEL.model_copy(update={"server": "vllm"})) == (None, [])
+    assert find_active_profile("none", MODEL) == (None, [])
+    assert find_active_profile("auto", Model(name="other", server="ollama")) == (None, [])
+    assert find_active_profile("auto", MODEL.model_copy(update={"server": "vllm"})) == (None, [])
 
 
 @pytest.mark.parametrize(("field", "said"), [("digest", "model has changed"), ("template", "template has changed")])
 def test_profile_of_a_changed_model_is_used_only_by_name(field, said):
     """A note gives the reason in both cases."""
-    profiles.save(PROFILE, profiles.path_of(MODEL.name))
+    profiles.save(PROFILE, profiles.build_path(MODEL.name))
     changed = MODEL.model_copy(update={field: "new"})
-    profile, (told,) = active_profile("auto", changed)
+    profile, (told,) = find_active_profile("auto", changed)
     assert profile is None
     assert said in told
     assert "adapter probe" in told
-    profile, notes = active_profile("qwen3:4b", changed)
+    profile, notes = find_active_profile("qwen3:4b", changed)
     assert profile == PROFILE
     assert said in notes[1]
 
 
 def test_profile_of_another_version_is_used_with_a_note():
     """It is most likely still right."""
-    profiles.save(PROFILE.model_copy(update={"version": "0.0.1"}), profiles.path_of(MODEL.name))
-    profile, notes = active_profile("auto", MODEL)
+    profiles.save(PROFILE.model_copy(update={"version": "0.0.1"}), profiles.build_path(MODEL.name))
+    profile, notes = find_active_profile("auto", MODEL)
     assert profile is not None
     assert "made by version 0.0.1" in notes[1]
 
@@ -80,32 +87,32 @@ def test_profile_of_another_version_is_used_with_a_note():
 )
 def test_invalid_profile_is_skipped_with_a_note(text, said):
     """Automatic selection skips it with a note; selection by name raises."""
-    path = profiles.path_of("x")
+    path = profiles.build_path("x")
     path.parent.mkdir(parents=True)
     path.write_text(text, encoding="utf-8")
-    profile, (told,) = active_profile("auto", Model(name="x"))
+    profile, (told,) = find_active_profile("auto", Model(name="x"))
     assert profile is None
     assert said in told
     with pytest.raises(UsageError, match=r"profile|TOML"):
-        active_profile("x", Model(name="x"))
+        find_active_profile("x", Model(name="x"))
 
 
 def test_unknown_profile_error_lists_existing_ones():
-    profiles.save(PROFILE, profiles.path_of(MODEL.name))
+    profiles.save(PROFILE, profiles.build_path(MODEL.name))
     with pytest.raises(UsageError, match=r"unknown profile 'qwen9'; existing profiles: qwen3_4b"):
-        active_profile("qwen9", MODEL)
+        find_active_profile("qwen9", MODEL)
 
 
 def test_setup_lookup_selects_by_model(scripted):
     """Ollama serves several models; llama.cpp serves one, under any name."""
-    profiles.save(PROFILE.model_copy(update={"model": Model(name="a", server="ollama")}), profiles.path_of("a"))
+    profiles.save(PROFILE.model_copy(update={"model": Model(name="a", server="ollama")}), profiles.build_path("a"))
     scripted.on(MODELS, as_json(200, {"data": [{"id": "a"}, {"id": "b"}]}))
-    setup_of, (told,) = setup_lookup("auto", Endpoint(f"{scripted.url}/v1", "ollama"))
+    setup_of, (told,) = build_setup_lookup("auto", Endpoint(f"{scripted.url}/v1", "ollama"))
     assert setup_of is not None
     assert (setup_of("a"), setup_of("b")) == (PROFILE.setup, None)
     assert told.startswith("profile of a: ")
-    profiles.save(PROFILE.model_copy(update={"model": Model(name="a", server="llama.cpp")}), profiles.path_of("a"))
-    setup_of, _ = setup_lookup("auto", Endpoint(f"{scripted.url}/v1", "llama.cpp"))
+    profiles.save(PROFILE.model_copy(update={"model": Model(name="a", server="llama.cpp")}), profiles.build_path("a"))
+    setup_of, _ = build_setup_lookup("auto", Endpoint(f"{scripted.url}/v1", "llama.cpp"))
     assert setup_of is not None
     assert setup_of("gpt-4o") == PROFILE.setup
 
@@ -121,8 +128,8 @@ def test_model_details_are_read_from_the_server(scripted):
     )
     scripted.on("/api/show", as_json(200, {"template": "{{ t }}"}))
     scripted.on("/api/tags", as_json(200, {"models": [{"name": "y:latest", "digest": "0123456789abcdef99"}]}))
-    llama = profiles.model_of(Endpoint(f"{scripted.url}/v1", "llama.cpp"), "x")
-    ollama = profiles.model_of(Endpoint(f"{scripted.url}/v1", "ollama"), "y")
+    llama = profiles.query_model(Endpoint(f"{scripted.url}/v1", "llama.cpp"), "x")
+    ollama = profiles.query_model(Endpoint(f"{scripted.url}/v1", "ollama"), "y")
     assert (llama.file, ollama.digest) == ("x.gguf", "0123456789abcdef")
     assert llama.template == ollama.template != ""
     assert profiles.takes_tools(Endpoint(f"{scripted.url}/v1", "llama.cpp")) is False

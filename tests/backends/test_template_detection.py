@@ -11,7 +11,7 @@ from adapter.backends import template_detection
 from adapter.backends.template_detection import detect_format, examine_template
 from adapter.backends.template_files import TemplateWorker
 from adapter.core.errors import UsageError
-from adapter.grammars.call_layout import call_prefix, key_value_call_layout
+from adapter.grammars.call_layout import find_call_prefix, find_key_value_call_layout
 from adapter.grammars.gbnf import build_gbnf
 from adapter.parsing.formats import get_format
 from adapter.prompting.chat_template import ChatTemplate
@@ -90,8 +90,8 @@ def test_derive_rejects_other_types():
 def test_grammar_uses_the_derived_format():
     """As for any format, it is built from the encoded calls."""
     format = adapter.derive(SOURCE)
-    assert call_prefix(format.name) == "<do>"
-    pairs = key_value_call_layout(format.name)
+    assert find_call_prefix(format.name) == "<do>"
+    pairs = find_key_value_call_layout(format.name)
     assert pairs is not None
     assert (pairs.first, pairs.following, pairs.last) == ("\n<k>", "</v>\n<k>", "</v>\n</do>")
     grammar = build_gbnf(ToolSet([TOOL]), format=format.name)

@@ -13,7 +13,7 @@ import pytest
 import typer
 
 from adapter.cli.app import make_app
-from adapter.cli.completion import CHOICES, words_to_complete
+from adapter.cli.completion import CHOICES, split_words_to_complete
 from adapter.parsing.formats import FORMATS
 
 SCRIPT = Path(sys.executable).with_name("adapter")
@@ -90,10 +90,10 @@ def test_only_the_command_in_the_line_is_imported(tmp_path):
 
 def test_the_line_is_read_only_for_a_shell_that_completes():
     words = {"COMP_WORDS": "adapter\nparse\n"}
-    assert words_to_complete(words) == []
-    assert words_to_complete(words | {"_ADAPTER_COMPLETE": "complete_bash"}) == ["adapter", "parse"]
+    assert split_words_to_complete(words) == []
+    assert split_words_to_complete(words | {"_ADAPTER_COMPLETE": "complete_bash"}) == ["adapter", "parse"]
     zsh = {"_TOOLCALL_ADAPTER_COMPLETE": "complete_zsh", "_TYPER_COMPLETE_ARGS": "toolcall-adapter run --"}
-    assert words_to_complete(zsh) == ["toolcall-adapter", "run", "--"]
+    assert split_words_to_complete(zsh) == ["toolcall-adapter", "run", "--"]
 
 
 def options(command: Any) -> list[Any]:

@@ -106,7 +106,7 @@ def test_documented_configurations_are_valid(home, workspace):
         (home / "config.toml").write_text(block)
         config = read_config(workspace)
         assert config.search is not None
-        config.search.provider()
+        config.search.build_provider()
     assert config.search is not None
     assert config.search.most == 50
 

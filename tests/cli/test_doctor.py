@@ -11,7 +11,7 @@ from adapter.cli.doctor_checks import run_checks
 from adapter.workspace.paths import openat2
 from adapter.workspace.paths.directory_calls import DescriptorCalls, calls
 from adapter.workspace.sandbox import landlock
-from adapter.workspace.sandbox.sandbox import SandboxSettings, why_unavailable
+from adapter.workspace.sandbox.sandbox import SandboxSettings, find_unavailable_reason
 from tests.command_line import adapter
 from tests.scripted_server import ScriptedServer
 
@@ -39,7 +39,7 @@ def test_doctor_tries_each_sandbox():
     """The levels are tested, and `none` is reported as a problem."""
     rows = {finding.name: finding for finding in run_checks(".", SandboxSettings())}
     for level in ("bwrap", "landlock"):
-        assert rows[level].ok == (why_unavailable(level) is None)
+        assert rows[level].ok == (find_unavailable_reason(level) is None)
     assert not rows["bwrap"].ok or rows["bwrap"].text == f"works, {rows['bwrap'].data['path']}"
     assert rows["landlock"].data["abi"] == landlock.abi()
     assert rows["openat2"].ok == openat2.is_available()
@@ -53,7 +53,7 @@ def test_doctor_gives_advice_for_everything_missing(without_sandbox, monkeypatch
     """Without bubblewrap, Landlock, extras, weights and a state folder."""
     monkeypatch.setattr(doctor, "_is_installed", lambda _: False)
     monkeypatch.setattr(doctor, "is_available", lambda: False)
-    monkeypatch.setattr(doctor, "state_home", lambda: "/proc/nowhere")
+    monkeypatch.setattr(doctor, "find_state_home", lambda: "/proc/nowhere")
     rows = {finding.name: finding for finding in run_checks(str(tmp_path), SandboxSettings())}
     assert "apt install bubblewrap" in rows["bwrap"].advice
     assert "Linux 5.13" in rows["landlock"].advice
@@ -75,7 +75,7 @@ def test_doctor_checks_every_user_extra():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     offered = set(project["optional-dependencies"])
     assert offered - {"dev", "bench", "browser", "clients", "docs", "one-file", "release"} == set(doctor.EXTRAS)
-    assert all(doctor._REQUIREMENT.match(line) for line in doctor._requirements() if "extra ==" in line)
+    assert all(doctor._REQUIREMENT.match(line) for line in doctor._list_requirements() if "extra ==" in line)
 
 
 def test_doctor_finds_servers_by_port(monkeypatch, scripted: ScriptedServer):
@@ -88,6 +88,6 @@ def test_doctor_finds_servers_by_port(monkeypatch, scripted: ScriptedServer):
 
 def test_doctor_require_fails_without_a_sandbox():
     done = run("--sandbox", "require")
-    there = why_unavailable("bwrap") is None or why_unavailable("landlock") is None
+    there = find_unavailable_reason("bwrap") is None or find_unavailable_reason("landlock") is None
     assert done.returncode == (0 if there else 2)
     assert run("--sandbox", "sometimes").returncode == 2

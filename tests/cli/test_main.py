@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from adapter.tools.operations.permissions import MODES
-from adapter.workspace.sandbox.sandbox import why_unavailable
+from adapter.workspace.sandbox.sandbox import find_unavailable_reason
 from tests.command_line import adapter
 from tests.scripted_server import CHAT, MODELS, as_json, as_stream, delta
 
@@ -344,7 +344,7 @@ def test_run_reports_the_sandbox(model, tmp_path):
     asked = len(model.bodies())
     model.on(CHAT, answer(call), answer("Then not."))
     done = adapter(*words, "--sandbox", "require", "--approve", "yolo")
-    if why_unavailable("bwrap") is None or why_unavailable("landlock") is None:
+    if find_unavailable_reason("bwrap") is None or find_unavailable_reason("landlock") is None:
         assert done.returncode == 0, done.stderr
         assert "hunter2" not in done.stderr + done.stdout
     else:

@@ -15,14 +15,14 @@ import pytest
 from adapter.backends.profiles import Model
 from adapter.core.events import TextDelta
 from adapter.core.text.redaction import Redactor
-from adapter.evaluation.probe.report_page import page as page_of_probe
+from adapter.evaluation.probe.report_page import render_probe_report as page_of_probe
 from adapter.evaluation.trace_view import view_runs
 from adapter.recording.transcript import Transcript
 from adapter.recording.view.live_feed import LiveExchanges
-from adapter.recording.view.page import page
-from adapter.recording.view.page_data import PageData, ReparseOptions, view_exchanges, view_transcript
+from adapter.recording.view.page import render_view_page
+from adapter.recording.view.page_data import PageData, ReparseOptions, build_exchanges_view, build_transcript_view
 from adapter.recording.view.page_server import PageServer
-from adapter.recording.view.playground import playground_page
+from adapter.recording.view.playground import render_playground_page
 from adapter.recording.view.playground_reader import read_for_page
 from tests.browser import prefer
 from tests.clients.environments import Client
@@ -70,12 +70,12 @@ def file(tmp_path: Path, text: str) -> Iterator[str]:
 
 def recording() -> PageData:
     told = (exchange(DRAFTED + CALL, said="Read <¤|im_end|> a.py"), exchange(BARE), exchange("<tool_call>{", calls=()))
-    return view_exchanges(told, "said.jsonl", ReparseOptions.from_names(None, "lenient"))
+    return build_exchanges_view(told, "said.jsonl", ReparseOptions.from_names(None, "lenient"))
 
 
 def transcript() -> PageData:
     text = (TRANSCRIPTS / "by-hand-six-turns.jsonl").read_text(encoding="utf-8")
-    return view_transcript(Transcript.from_text(text), "run.jsonl")
+    return build_transcript_view(Transcript.from_text(text), "run.jsonl")
 
 
 @contextmanager
@@ -92,16 +92,16 @@ def live(key: str) -> Iterator[str]:
 
 @contextmanager
 def playground() -> Iterator[str]:
-    with PageServer(playground_page(), read_for_page) as server:
+    with PageServer(render_playground_page(), read_for_page) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server.address
         server.shutdown()
 
 
 PAGES: dict[str, Callable[[Path], AbstractContextManager[str]]] = {
-    "a recording": lambda folder: file(folder, page(recording().data)),
-    "a transcript": lambda folder: file(folder, page(transcript().data)),
-    "nothing": lambda folder: file(folder, page(view_runs("", "none.jsonl").data)),
+    "a recording": lambda folder: file(folder, render_view_page(recording().data)),
+    "a transcript": lambda folder: file(folder, render_view_page(transcript().data)),
+    "nothing": lambda folder: file(folder, render_view_page(view_runs("", "none.jsonl").data)),
     "a probe": lambda folder: file(folder, page_of_probe(Model(name="m", base_url="u"), None, tried(clever))),
     "the playground": lambda _: playground(),
     "live": lambda _: live("?key=k"),

@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.conversation.context_window import HistoryEntry, trim_to_context, usable_tokens
+from adapter.conversation.context_window import HistoryEntry, compute_usable_tokens, trim_to_context
 from adapter.conversation.session import AskModel, RunTools, Session, SessionLimits
 from adapter.core.events import ToolResult
 from adapter.parsing.formats import get_format
@@ -45,7 +45,7 @@ def tokens(query: AskModel) -> int:
 def test_long_conversation_stays_within_the_context():
     """Every query fits; the roles still take turns; the system prompt and the last result are whole."""
     for query in conversation(40, 4_000):
-        assert tokens(query) <= usable_tokens(4_000)
+        assert tokens(query) <= compute_usable_tokens(4_000)
         assert [message["role"] for message in query.messages[:2]] == ["system", "user"]
         assert all(one["role"] != other["role"] for one, other in pairwise(query.messages))
         assert query.messages[0]["content"] == "system"
@@ -107,20 +107,22 @@ def test_structured_messages_are_shortened():
         then = session.on_tool_results([ToolResult("read_file", True, LINES, call_id=each.id) for each in step.calls])
         assert isinstance(then, AskModel)
         query = then
-        assert tokens(query) <= usable_tokens(4_000)
+        assert tokens(query) <= compute_usable_tokens(4_000)
         called = [each["id"] for message in query.messages for each in message.get("tool_calls") or ()]
         assert called == [message["tool_call_id"] for message in query.messages if message["role"] == "tool"]
 
 
 def test_token_count_of_the_server_corrects_the_estimate():
     """A server that counts twice as many tokens as we do has half as many messages."""
-    assert all(2 * tokens(query) <= usable_tokens(4_000) + 200 for query in conversation(30, 4_000, share=2.0)[1:])
+    assert all(
+        2 * tokens(query) <= compute_usable_tokens(4_000) + 200 for query in conversation(30, 4_000, share=2.0)[1:]
+    )
 
 
 def test_single_large_result_is_shortened():
     """Also the last one; its start and end are kept."""
     query = conversation(1, 2_000, content=f"first\n{LINES * 20}\nlast")[-1]
-    assert tokens(query) <= usable_tokens(2_000)
+    assert tokens(query) <= compute_usable_tokens(2_000)
     shown = str(query.messages[-1]["content"])
     assert shown.startswith("<tool_response>\nfirst\n")
     assert "\nlast\n</tool_response>" in shown

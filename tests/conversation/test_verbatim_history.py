@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.conversation.verbatim_history import verbatim_text
+from adapter.conversation.verbatim_history import build_verbatim_text
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.parser import Parser, parse
 
@@ -50,14 +50,14 @@ KIMI = (
 )
 def test_answer_is_shown_verbatim(text, shown):
     """Without reasoning, end tokens and text after its turn; nothing is corrected."""
-    assert verbatim_text(parse(text).events) == shown
+    assert build_verbatim_text(parse(text).events) == shown
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_encoded_calls_are_shown_byte_for_byte(name):
     """Two encoded calls survive a round trip, except for the end token."""
     text = FORMATS[name].encode_calls([("read_file", {"path": "a.py"}), ("list_directory", {"path": "."})])
-    assert verbatim_text(parse(text, format=name, generation_prompt="").events) == text.removesuffix("<|eot|>")
+    assert build_verbatim_text(parse(text, format=name, generation_prompt="").events) == text.removesuffix("<|eot|>")
 
 
 @given(st.lists(st.sampled_from(["a", " ", "\n", "<think>", "</think>", CALL, "<tool_call>", "{", "<|im_end|>"])))
@@ -65,4 +65,4 @@ def test_verbatim_text_is_independent_of_chunks(pieces):
     """The result is the same for any chunks."""
     parser = Parser()
     events = [event for piece in pieces for event in parser.feed(piece)] + parser.close("stop")
-    assert verbatim_text(events) == verbatim_text(parse("".join(pieces), finish_reason="stop").events)
+    assert build_verbatim_text(events) == build_verbatim_text(parse("".join(pieces), finish_reason="stop").events)

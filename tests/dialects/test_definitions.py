@@ -50,8 +50,8 @@ def test_all_documented_tools_are_there_in_order(dialect):
     C287, C292, C294, C297, C300, C302, C304, C306.
     """
     found = get_dialect(dialect)
-    assert found.tool_names() == list(DOCUMENTED[dialect])
-    further = [name for name in found.tool_names(aliases=True) if name not in DOCUMENTED[dialect]]
+    assert found.list_tool_names() == list(DOCUMENTED[dialect])
+    further = [name for name in found.list_tool_names(aliases=True) if name not in DOCUMENTED[dialect]]
     assert further == SECOND_NAMES.get(dialect, [])
 
 
@@ -93,7 +93,7 @@ def test_examples_are_valid_and_complete(dialect, name):
     assert tool.example is not None
     assert set(tool.required) <= set(tool.example) <= set(tool.properties)
     assert tool.validate is not None
-    tool.validate(tool.example).operation()
+    tool.validate(tool.example).to_operation()
 
 
 @every_dialect

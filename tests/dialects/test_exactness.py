@@ -136,7 +136,7 @@ def test_a_part_of_a_session_keeps_the_choice(tmp_path):
     (tmp_path / "f").write_text("    x = 1\n    y = 2\n")
     with (
         Workspace(tmp_path, approve="yolo", edits="exact") as workspace,
-        workspace.subsession(host=workspace.host) as part,
+        workspace.open_subsession(host=workspace.host) as part,
     ):
         result = part.run("apply_edit", {"path": "f", "old_text": "x = 1\ny = 2", "new_text": "x = 2\ny = 2"})
     assert not result.ok

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from adapter.dialects import dialect_names, get_dialect
+from adapter.dialects import get_dialect, list_dialect_names
 from adapter.dialects.lazy_definitions import FIELDS, load_tools
 
 FILE = Path(__file__).parent.parent.parent / "adapter" / "dialects" / "definitions.json"
-KEPT = [name for name in dialect_names() if name != "promptly"]
+KEPT = [name for name in list_dialect_names() if name != "promptly"]
 """Promptly's tools are the user's files."""
 
 

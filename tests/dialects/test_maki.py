@@ -96,7 +96,7 @@ def test_times_are_seconds(call, tmp_path):
     for name, arguments in calls.items():
         validate = TOOLS[name].validate
         assert validate is not None
-        assert validate({**arguments, "timeout": 7}).operation().timeout_s == 7.0  # type: ignore[union-attr]
+        assert validate({**arguments, "timeout": 7}).to_operation().timeout_s == 7.0  # type: ignore[union-attr]
         assert "-1 is negative" in call(name, **arguments, timeout=-1).content
 
 
@@ -576,7 +576,7 @@ def test_a_task_without_a_description_gets_one(directory, task):
     validate = TOOLS["task"].validate
     assert validate is not None
     for given, label in [({}, "Find the parser of the"), ({"description": "Parser"}, "Parser")]:
-        operation = validate({"prompt": "Find the parser of the settings file", **given}).operation()
+        operation = validate({"prompt": "Find the parser of the settings file", **given}).to_operation()
         assert operation.description == label  # type: ignore[union-attr]
 
 

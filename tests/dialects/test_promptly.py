@@ -7,7 +7,7 @@ import pytest
 
 from adapter.core.errors import ToolError, UsageError
 from adapter.dialects import get_dialect
-from adapter.dialects.promptly import BUILT_IN, DIALECT, default_entries, make_dialect
+from adapter.dialects.promptly import BUILT_IN, DIALECT, load_default_entries, make_dialect
 from adapter.dialects.promptly.builtin_tools import RipGrepIncludingHidden
 from adapter.dialects.promptly.tool_entry import ShellTool, parse_entries, parse_entry
 from adapter.parsing.parser import parse
@@ -44,7 +44,7 @@ ANY: dict[str, dict[str, str]] = {name: {} for name in "abcd"}
 
 def arguments(template, values, **fields):
     """Return the arguments as text, with paths in angle brackets."""
-    operation = entry(template, ANY, **fields).call(values).operation()
+    operation = entry(template, ANY, **fields).validate_call(values).to_operation()
     assert isinstance(operation, RunProgram)
     return [
         "".join(f"<{piece.path}>" if isinstance(piece, PathValue) else piece for piece in word)
@@ -89,7 +89,7 @@ def test_a_default_is_a_value():
     """A default in the prompt is the value that the program gets."""
     shell_tool = entry([["-n", "{{n}}"]], {"n": {"type": "integer", "default": 5}})
     for values, expected in [({}, "5"), ({"n": 7}, "7")]:
-        operation = shell_tool.call(values).operation()
+        operation = shell_tool.validate_call(values).to_operation()
         assert isinstance(operation, RunProgram)
         assert "".join(map(str, operation.arguments[1])) == expected
 
@@ -261,7 +261,7 @@ def test_all_forms_of_a_file_are_read():
 def test_no_reference_of_a_schema_is_fetched():
     """A remote reference accepts anything, as in all schemas."""
     shell_tool = entry([["{{a}}"]], {"a": {"$ref": "http://127.0.0.1:9/schema"}})
-    assert shell_tool.call({"a": "x"}).values == {"a": "x"}
+    assert shell_tool.validate_call({"a": "x"}).values == {"a": "x"}
 
 
 # ------------------------------------------------------------------------ choosing
@@ -454,17 +454,17 @@ def test_searches_skip_ignored_and_excluded_files(tmp_path):
 
 def test_the_shipped_entries_are_right():
     """They are parsed like other files, and no value is in a place where an option would be accepted."""
-    names = [shell_tool.name for shell_tool in default_entries()]
+    names = [shell_tool.name for shell_tool in load_default_entries()]
     assert "ShowFileTree" in names
     assert "RipGrepIncludingHidden" not in DIALECT.tools
-    assert "RipGrepIncludingHidden" in make_dialect(default_entries(), ["RipGrep"]).tools
+    assert "RipGrepIncludingHidden" in make_dialect(load_default_entries(), ["RipGrep"]).tools
 
 
 def test_the_dialect_is_there_by_name_and_described():
     """In the registry, in prompts and in the parser."""
     dialect = get_dialect("promptly")
     assert dialect is DIALECT
-    assert dialect.tool_names() == list(dialect.tools)
+    assert dialect.list_tool_names() == list(dialect.tools)
     prompt = system_prompt(make_dialect([entry([["{{a}}"]], {"a": {"type": "integer"}}, name="Mine")], ["Mine"]))
     assert "Mine(a?: integer)" in prompt
     (call,) = parse('<tool_call>{"name": "line_count", "arguments": {"path": "x"}}</tool_call>', dialect.tools).calls
@@ -473,6 +473,6 @@ def test_the_dialect_is_there_by_name_and_described():
 
 def test_an_entry_is_a_plain_definition():
     """C132, C133, C139: a model sees the entry's own name, description and parameters."""
-    tool = ShellTool.model_validate(SHOW_FILE_TREE).tool()
+    tool = ShellTool.model_validate(SHOW_FILE_TREE).build_tool()
     assert (tool.name, tool.description) == ("ShowFileTree", "Visual directory tree listing")
     assert tool.parameters == SHOW_FILE_TREE["parameters"]

@@ -398,9 +398,9 @@ def test_bash_counts_in_milliseconds(run, workspace):
     assert stopped.data["exitCode"] is None
     assert "timed out" in stopped.content
     assert "begun" in stopped.content
-    assert workspace.operation_of("Bash", {"command": "x"}).timeout_s == 60
-    assert workspace.operation_of("Bash", {"command": "x", "timeout": 1500}).timeout_s == 1.5
-    assert workspace.operation_of("Bash", {"command": "x", "timeout": 10**9}).timeout_s == 600
+    assert workspace.find_operation("Bash", {"command": "x"}).timeout_s == 60
+    assert workspace.find_operation("Bash", {"command": "x", "timeout": 1500}).timeout_s == 1.5
+    assert workspace.find_operation("Bash", {"command": "x", "timeout": 10**9}).timeout_s == 600
     assert run("Bash", command="true", timeout=10**9).notes == ("the timeout was reduced to 600000 ms, the maximum",)
     assert "must be positive" in str(workspace.run("Bash", {"command": "true", "timeout": 0}).error)
 

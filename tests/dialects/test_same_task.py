@@ -19,7 +19,7 @@ from adapter.cli.run_settings import RunSettings
 from adapter.cli.task_runner import run_task
 from adapter.core.events import JsonObject, ToolResult
 from adapter.dialects import Dialect
-from adapter.dialects.promptly import default_entries, make_dialect
+from adapter.dialects.promptly import load_default_entries, make_dialect
 from adapter.dialects.promptly.tool_entry import parse_entry
 from adapter.workspace import Workspace
 from tests.agent.test_subagents import Script
@@ -102,7 +102,9 @@ RUN_SCRIPT = {
 
 
 def dialect_of(name: str) -> str | Dialect:
-    return make_dialect([parse_entry(RUN_SCRIPT, "tools.json"), *default_entries()]) if name == "promptly" else name
+    return (
+        make_dialect([parse_entry(RUN_SCRIPT, "tools.json"), *load_default_entries()]) if name == "promptly" else name
+    )
 
 
 def in_root(arguments: JsonObject, root: str) -> JsonObject:

@@ -15,11 +15,11 @@ from adapter.core.errors import UsageError
 from adapter.dialects.promptly.tool_files import (
     ToolSelection,
     add_tool,
+    find_target_file,
     find_tools,
     install_defaults,
     load_dialect,
     remove_tool,
-    target_file,
 )
 from adapter.prompting.system_prompt import system_prompt
 from adapter.workspace import Workspace
@@ -137,10 +137,10 @@ def test_a_broken_file_is_named(places, text):
 
 def test_the_target_is_the_local_file_if_there_is_one(places):
     """Otherwise the user's. A file named explicitly comes first."""
-    assert target_file(None) == Path.home() / ".config/promptly/tools.json"
+    assert find_target_file(None) == Path.home() / ".config/promptly/tools.json"
     places("local")
-    assert target_file(None) == Path("tools.json")
-    assert target_file(Path("other.json")) == Path("other.json")
+    assert find_target_file(None) == Path("tools.json")
+    assert find_target_file(Path("other.json")) == Path("other.json")
 
 
 def test_adding_and_removing_keep_the_rest(places):

@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from adapter.core.errors import EditError
-from adapter.core.text.diffs import unified_diff
+from adapter.core.text.diffs import render_unified_diff
 from adapter.core.text.lines import split_lines
 from adapter.editing import patch_text
 from adapter.tools.operations import Patch, PatchText
@@ -127,7 +127,7 @@ def test_the_diff_is_that_of_the_whole_texts(edits, cuts, end):
     with suppress(EditError):
         result = patch_text(text, patches)
         assert "".join(_applied(text, result.diff)) == result.text
-        assert len(result.diff) <= len(unified_diff(text, result.text)) * 2
+        assert len(result.diff) <= len(render_unified_diff(text, result.text)) * 2
 
 
 def _applied(text, diff):

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from adapter import EditError, patch_text
-from adapter.core.text.diffs import unified_diff
+from adapter.core.text.diffs import render_unified_diff
 from adapter.editing.notations.registry import is_known_notation
 
 KINDS = (
@@ -36,7 +36,7 @@ def test_our_own_diff_gives_the_text_it_was_made_for(before, after, end, cut_bef
     """With every line end and with or without one at the end of the file."""
     before = before.removesuffix("\n") if cut_before else before
     after = after.removesuffix("\n") if cut_after else after
-    diff = unified_diff(before, after, "f")
+    diff = render_unified_diff(before, after, "f")
     if is_known_notation(diff) and ("\n" in before or end == "\n"):  # one line has no line end to copy
         got = becomes(before.replace("\n", end), diff)
         assert got in (after.replace("\n", end), None)
@@ -49,7 +49,7 @@ def test_diff_with_numbers_and_context_is_never_rejected(before, after):
     lines = [
         line for line in (before + after).split("\n") if line[:1] in ("\\", "@") or line.startswith(("--- ", "```"))
     ]
-    diff = unified_diff(before, after, "f")
+    diff = render_unified_diff(before, after, "f")
     if before and diff and not lines:
         assert becomes(before, diff) == after
 

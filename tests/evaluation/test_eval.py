@@ -17,8 +17,8 @@ from adapter.cli.eval_runner import run_eval
 from adapter.cli.eval_settings import EvalSettings
 from adapter.core.errors import TransportError, UsageError
 from adapter.core.version import __version__
-from adapter.evaluation.metrics import aggregate_runs, discordant_pairs, wilson_interval
-from adapter.evaluation.report_page import page
+from adapter.evaluation.metrics import aggregate_runs, compute_wilson_interval, count_discordant_pairs
+from adapter.evaluation.report_page import render_eval_report
 from adapter.evaluation.run_log import RunLog
 from adapter.evaluation.runner import EvalRun
 from adapter.evaluation.suite_loader import load_built_in, load_suite
@@ -231,7 +231,7 @@ def test_hostile_text_is_escaped(tmp_path, monkeypatch, capsys):
     ])  # fmt: skip
     for html in (
         (tmp_path / "eval-m.html").read_text(),
-        page(HOSTILE, HOSTILE, {"seed": 1}, SCENARIOS, [run], [HOSTILE], HOSTILE),
+        render_eval_report(HOSTILE, HOSTILE, {"seed": 1}, SCENARIOS, [run], [HOSTILE], HOSTILE),
     ):
         assert "<script" not in html
         assert "<img" not in html
@@ -288,14 +288,14 @@ def test_intervals_and_discordant_pairs():
     for (successes, tries), bounds in {
         (81, 263): (0.2553, 0.3662), (0, 20): (0.0, 0.1611), (15, 148): (0.0624, 0.1605), (0, 0): (0.0, 1.0),
     }.items():  # fmt: skip
-        assert wilson_interval(successes, tries) == pytest.approx(bounds, abs=5e-5)
+        assert compute_wilson_interval(successes, tries) == pytest.approx(bounds, abs=5e-5)
     runs = [
         EvalRun("s", "k", way, number, "" if done else "no", turns=2)
         for way, dones in {"a": (1, 1, 0, 0), "b": (1, 0, 1, 1), "c": (1,)}.items()
         for number, done in enumerate(dones)
     ]
-    assert discordant_pairs(runs, "a", "b") == (1, 2)
-    assert discordant_pairs(runs, "a", "c") == (0, 0)
+    assert count_discordant_pairs(runs, "a", "b") == (1, 2)
+    assert count_discordant_pairs(runs, "a", "c") == (0, 0)
     assert (aggregate_runs(runs).done, aggregate_runs(runs).runs, aggregate_runs(runs).turns) == (6, 9, 2.0)
     assert aggregate_runs([]).share == 0.0
 

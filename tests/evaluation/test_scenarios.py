@@ -8,7 +8,15 @@ from collections import Counter
 import pytest
 
 from adapter.core.errors import UsageError
-from adapter.evaluation.scenario import KINDS, ExecutedCall, ExpectedCall, NextStep, missing_fact, next_step, perform
+from adapter.evaluation.scenario import (
+    KINDS,
+    ExecutedCall,
+    ExpectedCall,
+    NextStep,
+    find_next_step,
+    missing_fact,
+    perform,
+)
 from adapter.evaluation.suite_loader import load_built_in, load_suite, select_scenarios
 from adapter.evaluation.toml_scenarios import parse_scenarios
 
@@ -24,7 +32,7 @@ def played(scenario, spoil=None, until=99):
     """Follow the oracle for ``until`` calls in a new world. ``spoil(number, call)``: another call in its place."""
     world, made = scenario.world(), list[ExecutedCall]()
     for _ in range(30):
-        step = next_step(scenario, made)
+        step = find_next_step(scenario, made)
         if isinstance(step, str) or len(made) >= until:
             break
         for call in step.calls:
@@ -97,15 +105,15 @@ def test_invalid_calls_are_refused_with_a_message(scenario):
 
 def test_next_step_is_found_in_any_conversation():
     (scenario,) = select_scenarios(SCENARIOS, [], ["stock, then reserve"], easy=False)
-    first = next_step(scenario, [])
+    first = find_next_step(scenario, [])
     assert isinstance(first, NextStep)
     assert [call.arguments["store"] for call in first.calls] == ["Umeå", "Luleå", "Kiruna"]
     made = [ExecutedCall(call.name, call.arguments, "1") for call in first.calls]
-    rest = next_step(scenario, [ExecutedCall("reserve", {}, "error"), made[1]])
+    rest = find_next_step(scenario, [ExecutedCall("reserve", {}, "error"), made[1]])
     assert isinstance(rest, NextStep)
     assert (rest.number, [call.arguments["store"] for call in rest.calls]) == (0, ["Umeå", "Kiruna"])
     (paper,) = select_scenarios(SCENARIOS, [], ["the machine that stopped"], easy=False)
-    lost = next_step(paper, [ExecutedCall("journal", {"day": "Monday"}, "[shortened]")])
+    lost = find_next_step(paper, [ExecutedCall("journal", {"day": "Monday"}, "[shortened]")])
     assert isinstance(lost, NextStep)
     assert lost.calls == (ExpectedCall("journal", {"day": "Monday"}),)
 

@@ -11,7 +11,7 @@ import openai
 import pytest
 
 from adapter import wrap
-from adapter.backends.chat_client import constraint_fields
+from adapter.backends.chat_client import build_constraint_fields
 from adapter.backends.embedded_server import EmbeddedServer
 from adapter.conversation.guardrails.engine import Retry
 from adapter.parsing.formats.hermes import encode_call
@@ -45,7 +45,7 @@ CALLED = [
 
 
 def enforce(tools: ToolSet, choices: Any = None, **options: Any) -> dict[str, Any]:
-    return constraint_fields("llama.cpp", tools, choices, **options)
+    return build_constraint_fields("llama.cpp", tools, choices, **options)
 
 
 def request(constraint: Any, messages: list[Any] = ASK, **fields: Any) -> TranslatedRequest:
@@ -77,7 +77,7 @@ def streamed(answered: TranslatedRequest, *texts: str) -> dict[str, Any]:
             if not answer.awaits_more:
                 chunks += answer.feed({"choices": [{"index": 0, "delta": {"content": text[start : start + 3]}}]})
         chunks += answer.feed({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
-        if answer.next_request() is None:
+        if answer.begin_next_request() is None:
             break
     chunks += answer.close()
     deltas = [chunk["choices"][0]["delta"] for chunk in chunks]
@@ -309,11 +309,14 @@ def test_lazy_grammar_applies_to_every_start_of_a_call(name, stream, tmp_path):
 def test_lazy_grammar_has_no_other_triggers():
     """The names of tools are taken as they are, and a format of pairs waits for its own opening only."""
     odd = ToolSet([Tool("a.b(c)", parameters={"properties": {"x": {"type": "integer"}}})])
-    (_, pattern) = constraint_fields("llama.cpp", odd, waits=True)["grammar_triggers"]
+    (_, pattern) = build_constraint_fields("llama.cpp", odd, waits=True)["grammar_triggers"]
     assert re.search(pattern["value"], '{"name": "a.b(c)"')
     for text in ('{"name": "aXb(c)"', 'see {"name": "a.b(c)"', '{"title": "a.b(c)"'):
         assert not re.search(pattern["value"], text)
     assert (
-        len(constraint_fields("llama.cpp", ToolSet([COUNT]), format="qwen3_coder", waits=True)["grammar_triggers"]) == 1
+        len(
+            build_constraint_fields("llama.cpp", ToolSet([COUNT]), format="qwen3_coder", waits=True)["grammar_triggers"]
+        )
+        == 1
     )
-    assert constraint_fields("vllm", odd, waits=True) == {}
+    assert build_constraint_fields("vllm", odd, waits=True) == {}

@@ -17,7 +17,12 @@ from adapter.backends.chat_client import ChatClient
 from adapter.backends.embedded_server import EmbeddedServer
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
-from adapter.grammars.call_layout import _find_json_layout, call_prefix, json_call_layout, key_value_call_layout
+from adapter.grammars.call_layout import (
+    _find_json_layout,
+    find_call_prefix,
+    find_json_call_layout,
+    find_key_value_call_layout,
+)
 from adapter.grammars.gbnf import MAX_GRAMMAR, build_gbnf, build_json_schema, with_prefix
 from adapter.grammars.key_value_rules import KeyValueGrammarBuilder
 from adapter.grammars.reply_tool import REPLY
@@ -384,13 +389,13 @@ def test_keys_survive_the_sorting_of_ollama():
         assert call["properties"]["name"]["const"] in ("read_file", "reply")
 
 
-FRAMED = [name for name in FORMATS if json_call_layout(name) != json_call_layout("hermes")]
+FRAMED = [name for name in FORMATS if find_json_call_layout(name) != find_json_call_layout("hermes")]
 
 
 @pytest.mark.parametrize("name", FRAMED)
 def test_call_in_a_format_layout_is_parsed_by_that_format(name):
     """The layout is derived from the encoder's output and gives a call again."""
-    frame = json_call_layout(name)
+    frame = find_json_call_layout(name)
     text = f'{frame.head}read_file{frame.middle}{{"path"{frame.colon}"a.py"}}{frame.tail}'
     for format in (name, None):
         (call,) = parse(text, ToolSet([READ]), format, policy="lenient").calls
@@ -406,7 +411,7 @@ def test_grammar_of_a_format_admits_its_calls(random_engine, name):
     assert "path" in call.arguments
 
 
-IN_PAIRS = [name for name in FORMATS if key_value_call_layout(name)]
+IN_PAIRS = [name for name in FORMATS if find_key_value_call_layout(name)]
 ALL_KINDS = tool_of(
     {
         "properties": {
@@ -431,7 +436,7 @@ def test_key_value_formats_are_detected():
     asked_for = {"qwen3_coder", "glm45", "glm47", "minimax_m2", "deepseek_v32", "seed_oss", "step3", "kimi_k3"}
     assert asked_for <= {*IN_PAIRS}
     assert sum(_find_json_layout(name) is not None for name in FORMATS) + len(IN_PAIRS) > 3 * len(FORMATS) // 4
-    assert call_prefix("qwen3_coder") == call_prefix("glm45") == "<tool_call>"
+    assert find_call_prefix("qwen3_coder") == find_call_prefix("glm45") == "<tool_call>"
 
 
 @pytest.mark.parametrize("name", IN_PAIRS)
@@ -452,7 +457,7 @@ def test_unrepresentable_values_fall_back_to_json(random_engine):
     tool = parameter({"enum": ["</parameter>"]})
     grammar = build_gbnf(ToolSet([tool]), format="minimax_m2")
     assert call_in(sample(random_engine, grammar))["arguments"] == {"p": "</parameter>"}
-    opening = call_prefix("minimax_m2") or ""
+    opening = find_call_prefix("minimax_m2") or ""
     assert not with_prefix(grammar, opening)
     assert with_prefix(build_gbnf(ToolSet([READ]), format="minimax_m2"), opening)
 
@@ -484,7 +489,7 @@ TEXT_PIECES = ["<", "</", "para", "meter", ">", "<parameter", "</PARAMETER>", "<
 @given(st.lists(st.sampled_from(TEXT_PIECES), max_size=8).map("".join))
 def test_key_value_text_never_contains_a_marker(text):
     """All other text can be written, unless a tag begins where another one did."""
-    pairs = key_value_call_layout("qwen3_coder")
+    pairs = find_key_value_call_layout("qwen3_coder")
     assert pairs
     piece = KeyValueGrammarBuilder(pairs).bodies["unit"].replace('"<"+', "<+").replace(" ", "")
     is_writable = re.fullmatch(f"(?:{piece})*", text) is not None

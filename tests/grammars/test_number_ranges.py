@@ -8,7 +8,7 @@ from decimal import Decimal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.grammars.number_ranges import MAX_NUMBER, PLACES, decimal_range_rule, integer_range_rule, open_range_rule
+from adapter.grammars.number_ranges import MAX_NUMBER, PLACES, build_decimal_range, build_integer_range, open_range_rule
 
 
 def admits(grammar: str, text: str) -> bool:
@@ -24,7 +24,7 @@ NUMBERS = st.integers(-MAX_NUMBER, MAX_NUMBER) | st.integers(-1100, 1100)
 @given(bounds=st.tuples(NUMBERS, NUMBERS).map(sorted), others=st.lists(NUMBERS))
 def test_the_integers_between_two_bounds_and_no_others(bounds, others):
     lowest, highest = bounds
-    grammar = integer_range_rule(lowest, highest)
+    grammar = build_integer_range(lowest, highest)
     for number in {lowest, highest, lowest - 1, highest + 1, 0, -lowest, *others}:
         assert admits(grammar, str(number)) == (lowest <= number <= highest), number
 
@@ -35,7 +35,7 @@ DECIMALS = st.builds(lambda number, places: Decimal(number).scaleb(-places), NUM
 @given(bounds=st.tuples(DECIMALS, DECIMALS).map(sorted), others=st.lists(DECIMALS))
 def test_the_decimals_between_two_bounds_and_no_others(bounds, others):
     lowest, highest = bounds
-    grammar, step = decimal_range_rule(lowest, highest), Decimal(1).scaleb(-PLACES)
+    grammar, step = build_decimal_range(lowest, highest), Decimal(1).scaleb(-PLACES)
     for number in {lowest, highest, lowest - step, highest + step, *others}:
         text = f"{number:f}"
         text = text.rstrip("0").rstrip(".") if "." in text else text
@@ -49,9 +49,9 @@ def test_small_and_large_numbers_may_have_an_exponent_within_bounds(bounds, digi
     lowest, highest = bounds
     mantissa = f"{digits // 10}.{digits % 10}"
     for text in (f"{mantissa}e-{exponent}", f"-{mantissa}e-{exponent}"):
-        if admits(decimal_range_rule(lowest, highest), text):
+        if admits(build_decimal_range(lowest, highest), text):
             assert lowest <= Decimal(text) <= highest
-        assert admits(decimal_range_rule(min(lowest, -highest, Decimal(-1)), max(-lowest, highest, Decimal(1))), text)
+        assert admits(build_decimal_range(min(lowest, -highest, Decimal(-1)), max(-lowest, highest, Decimal(1))), text)
     for text in (f"{mantissa}e{exponent}", f"-{mantissa}e+{exponent}"):
         for low, high in ((lowest, None), (None, highest), (None, None)):
             if any(admits(way, text) for way in open_range_rule(low, high)):

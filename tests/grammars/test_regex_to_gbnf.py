@@ -8,7 +8,7 @@ import re
 import pytest
 
 from adapter.grammars.gbnf import build_gbnf
-from adapter.grammars.regex_to_gbnf import string_rule_for_pattern
+from adapter.grammars.regex_to_gbnf import build_string_rule
 from adapter.parsing.parser import parse
 from adapter.tools.tool import ToolSet
 from benchmarks.valid_calls import PATTERNS
@@ -23,7 +23,7 @@ MORE = (
 @pytest.mark.parametrize("pattern", [*PATTERNS, *MORE])
 def test_grammar_output_matches_the_pattern(random_engine, pattern):
     tool = parameter({"type": "string", "pattern": pattern})
-    assert string_rule_for_pattern(pattern, 0, 20) is not None
+    assert build_string_rule(pattern, 0, 20) is not None
     for seed in range(3):
         assert re.search(pattern, arguments_of(random_engine, tool, seed)["p"])
 
@@ -49,7 +49,7 @@ def test_grammar_output_matches_the_pattern(random_engine, pattern):
     ],
 )
 def test_unsupported_pattern_leaves_the_string_unconstrained(random_engine, pattern):
-    assert string_rule_for_pattern(pattern) is None
+    assert build_string_rule(pattern) is None
     tool = parameter({"type": "string", "pattern": pattern, "maxLength": 9})
     assert json.loads(sample(random_engine, build_gbnf(ToolSet([tool])))[12:-13])["arguments"]["p"] is not None
 
@@ -67,11 +67,11 @@ def test_length_limits_apply_with_a_pattern(random_engine, pattern, shortest, lo
 
 
 def test_pattern_incompatible_with_length_is_ignored():
-    assert string_rule_for_pattern(r"^\d{8}$", 0, 7) is None
-    assert string_rule_for_pattern(r"^\d{8}$", 9, None) is None
+    assert build_string_rule(r"^\d{8}$", 0, 7) is None
+    assert build_string_rule(r"^\d{8}$", 9, None) is None
 
 
-BARE = [pattern for pattern in (*PATTERNS, *MORE) if string_rule_for_pattern(pattern, 0, 20, is_bare=True) is not None]
+BARE = [pattern for pattern in (*PATTERNS, *MORE) if build_string_rule(pattern, 0, 20, is_bare=True) is not None]
 
 
 @pytest.mark.parametrize("pattern", [*BARE, r"^a\t?$", "^(<|b)$"])
@@ -86,4 +86,4 @@ def test_verbatim_text_matches_the_pattern(random_engine, pattern):
 def test_few_patterns_cannot_be_written_bare():
     """Only those for nothing but line ends or tabs."""
     assert {*PATTERNS, *MORE} - {*BARE} <= {r"^[\s]$", r"^[^\S]$", ""}
-    assert string_rule_for_pattern("^<$", is_bare=True) is None
+    assert build_string_rule("^<$", is_bare=True) is None

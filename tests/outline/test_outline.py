@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from adapter.core.errors import ToolError
 from adapter.outline import extractor, syntax
-from adapter.outline.extractor import outline
+from adapter.outline.extractor import extract_outline
 from adapter.outline.formatter import format_outline
 from adapter.outline.import_paths import expand, merge
-from adapter.outline.languages import LANGUAGES, extensions_of, language_of
+from adapter.outline.languages import LANGUAGES, find_extensions, find_language
 from adapter.outline.syntax import MissingGrammar
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.txt"))
@@ -41,9 +41,9 @@ SWIFT = """class A {
 
 
 def shown(text, name):
-    language = language_of(name, text)
+    language = find_language(name, text)
     assert language is not None
-    return format_outline(outline(text, name, language))
+    return format_outline(extract_outline(text, name, language))
 
 
 def all_items(items):
@@ -61,7 +61,7 @@ def test_outline_of_each_language_equals_its_case(case):
 
 def test_every_language_has_a_case():
     """C185: adding a language is a table and a case."""
-    covered = [language_of(case.stem) for case in CASES]
+    covered = [find_language(case.stem) for case in CASES]
     assert [language.name for language in LANGUAGES if language not in covered] == []
     assert len({language.grammar for language in LANGUAGES}) >= 16
 
@@ -79,7 +79,7 @@ def test_no_function_of_a_real_file_is_missed(name):
             if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
                 yield from declared(child)
 
-    found = outline(text, name, LANGUAGES[1])
+    found = extract_outline(text, name, LANGUAGES[1])
     names = {(each.text, each.line) for item in all_items(found.items) for each in item.names}
     assert set(declared(ast.parse(text))) - names == set()
     assert len(format_outline(found)) < 0.4 * len(text)
@@ -157,9 +157,9 @@ def test_deep_nesting_in_a_signature_is_handled():
 )
 def test_functions_in_unusual_places_are_found(code, name, wanted):
     """After macros, in the return value of a module, in a rescue."""
-    language = language_of(name, code)
+    language = find_language(name, code)
     assert language is not None
-    found = outline(code, name, language)
+    found = extract_outline(code, name, language)
     names = {each.text for item in all_items(found.items) for each in item.names}
     texts = " ".join(item.text for item in all_items(found.items))
     assert [each for each in wanted if each not in names and f"({each})" not in texts] == []
@@ -182,7 +182,7 @@ def test_comments_in_signatures_are_omitted():
 )
 def test_header_is_cpp_only_because_of_its_code(code, language):
     """A word of prose at the start of a line decides nothing."""
-    assert [each.name for each in LANGUAGES if each is language_of("a.h", code)] == [language]
+    assert [each.name for each in LANGUAGES if each is find_language("a.h", code)] == [language]
 
 
 def test_long_values_and_signatures_are_cut():
@@ -208,16 +208,16 @@ def test_slow_parsing_is_aborted(monkeypatch):
     """Some grammars are slow for text that is not code."""
     monkeypatch.setattr(extractor, "PARSE_SECONDS", -1.0)
     with pytest.raises(ToolError, match="read the file instead"):
-        outline("x = 1\n" * 5_000, "a.py", LANGUAGES[1])
+        extract_outline("x = 1\n" * 5_000, "a.py", LANGUAGES[1])
 
 
 def test_missing_grammar_error_names_the_package(monkeypatch):
     """The message has the install command and an alternative."""
     monkeypatch.setitem(sys.modules, "tree_sitter_python", None)
-    syntax._parser.cache_clear()
+    syntax._load_parser.cache_clear()
     with pytest.raises(MissingGrammar, match=r"toolcall-adapter\[index\].*read the file instead"):
-        outline("x = 1", "a.py", LANGUAGES[1])
-    syntax._parser.cache_clear()
+        extract_outline("x = 1", "a.py", LANGUAGES[1])
+    syntax._load_parser.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -232,22 +232,22 @@ def test_missing_grammar_error_names_the_package(monkeypatch):
 )
 def test_language_depends_on_name_and_text(name, text, language):
     """If an extension is ambiguous, the text decides."""
-    found = language_of(name, text)
+    found = find_language(name, text)
     assert found is not None
     assert found.name == language
 
 
 def test_other_files_have_no_language():
     """Neither an unknown extension nor none."""
-    assert language_of("a.txt") is None
-    assert language_of("py") is None
-    assert language_of("dir.py/Makefile") is None
+    assert find_language("a.txt") is None
+    assert find_language("py") is None
+    assert find_language("dir.py/Makefile") is None
 
 
 @pytest.mark.parametrize("given_type", ["Python", "py", ".py", "*.py", "PYTHON"])
 def test_file_types_may_be_names_or_extensions(given_type):
     """However a model spells it."""
-    assert "py" in extensions_of(given_type)
+    assert "py" in find_extensions(given_type)
 
 
 def test_imports_are_expanded_and_merged():
@@ -262,6 +262,6 @@ def test_imports_are_expanded_and_merged():
 @pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.name)
 @given(text=st.text(alphabet="{}()[]<>:;,.=\"'#@*/ \n\r\tadefclstrun_é\x00", max_size=80))
 def test_no_text_makes_an_outline_fail(language, text):
-    found = outline(text, "f", language)
+    found = extract_outline(text, "f", language)
     assert all(1 <= item.start_line <= item.end_line for item in all_items(found.items))
     format_outline(found)

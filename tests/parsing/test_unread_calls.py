@@ -3,7 +3,7 @@
 import pytest
 
 from adapter import parse
-from adapter.dialects import tools_for_parsing
+from adapter.dialects import load_tools_for_parsing
 from adapter.parsing.unread_calls import SEARCHED
 
 TOOLS = [
@@ -92,7 +92,7 @@ def test_without_tools_json_with_a_name_and_arguments_is_found():
 
 
 def test_an_alias_is_a_name():
-    assert reasons("Now cat(path='x') it.", tools_for_parsing("blade")) == {"cat(path='x')": "in-text"}
+    assert reasons("Now cat(path='x') it.", load_tools_for_parsing("blade")) == {"cat(path='x')": "in-text"}
 
 
 def test_an_answer_with_a_call_is_not_searched():

@@ -10,7 +10,7 @@ from unittest.mock import ANY
 import pytest
 
 from adapter.backends.template_files import TemplateWorker
-from adapter.prompting.chat_template import ChatTemplate, ChatTemplateError, answer, render_chat_template
+from adapter.prompting.chat_template import ChatTemplate, ChatTemplateError, answer_request, render_chat_template
 
 HELLO = [{"role": "user", "content": "Hello"}]
 
@@ -125,6 +125,6 @@ def test_template_process_has_no_access_to_our_environment(monkeypatch):
 def test_template_program_answers_line_by_line():
     """The program's protocol."""
     asked = '{"source": "{{ messages[0].content }}", "tokens": {}, "messages": [{"content": "a\\nb"}], "tools": [], '
-    said = json.loads(answer(asked + '"variables": {}, "add_generation_prompt": true}'))
+    said = json.loads(answer_request(asked + '"variables": {}, "add_generation_prompt": true}'))
     assert said == {"prompt": "a\nb", "spent_s": ANY}
     assert said["spent_s"] > 0

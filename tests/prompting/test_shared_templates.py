@@ -10,7 +10,7 @@ from adapter.backends.prompt_discovery import probe_capabilities
 from adapter.parsing.formats import get_format, guess_format
 from adapter.prompting.chat_template import ChatTemplate, ChatTemplateError, render_chat_template
 from adapter.protocols.conversation_cache import Conversation
-from adapter.protocols.template_messages import template_messages, template_tool_definitions
+from adapter.protocols.template_messages import prepare_template_messages, prepare_tool_definitions
 from adapter.protocols.tool_definitions import parse_tool_set
 from benchmarks.conversations import CONVERSATIONS, MANY, TOKENS, WEATHER, must_show
 
@@ -37,8 +37,8 @@ def prompt_of(source, messages, tools):
         pytest.skip("no place for tools")
     format = get_format(guess_format(None, source) or "hermes")
     known = parse_tool_set(tools)
-    told = template_messages(Conversation(messages), traits, format, known)
-    return filled(source, told.messages, template_tool_definitions(tools, known, format))
+    told = prepare_template_messages(Conversation(messages), traits, format, known)
+    return filled(source, told.messages, prepare_tool_definitions(tools, known, format))
 
 
 @each_template

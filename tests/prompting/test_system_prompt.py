@@ -8,16 +8,16 @@ import pytest
 
 from adapter.conversation.token_estimate import estimate_tokens
 from adapter.core.errors import UsageError
-from adapter.dialects import Dialect, dialect_names, get_dialect
+from adapter.dialects import Dialect, get_dialect, list_dialect_names
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.parser import parse
-from adapter.prompting.system_prompt import new_prompt_session, system_prompt
-from adapter.tools.coercion import type_name
+from adapter.prompting.system_prompt import create_prompt_session, system_prompt
+from adapter.tools.coercion import get_type_name
 from adapter.tools.tool import Tool
 from tests.each import each
 
 TOOLS = get_dialect("blade").tools
-DIALECTS = dialect_names()
+DIALECTS = list_dialect_names()
 COUNTED = [
     ("The quick brown fox jumps over the lazy dog, and nobody was surprised by that.", 17),
     ('{"name": "read_file_range", "arguments": {"path": "src/main.rs", "start_line": 10, "end_line": 120}}', 36),
@@ -99,7 +99,7 @@ def explanations(properties, above=""):
         yield from explanations((inner or {}).get("properties") or {}, f"{above}{name}.")
 
 
-@pytest.mark.parametrize("name", dialect_names())
+@pytest.mark.parametrize("name", list_dialect_names())
 def test_compact_prompt_contains_everything_a_call_needs(name):
     """C108: units of time, where lines begin, largest values, what must be unique, allowed values: in the tool's line,
     or above all of them."""
@@ -120,7 +120,7 @@ def test_needed_words_are_found():
     assert {"milliseconds", '"classes"', '"in_progress"', "10", "4"} <= set(found["proxyai"])
 
 
-@pytest.mark.parametrize("name", dialect_names())
+@pytest.mark.parametrize("name", list_dialect_names())
 def test_compact_signature_is_faithful(name):
     """Each argument has its type, its required mark and its default."""
     tools = get_dialect(name).tools
@@ -164,7 +164,7 @@ BLADE_LINES = [
 ]
 
 
-@pytest.mark.parametrize("name", dialect_names())
+@pytest.mark.parametrize("name", list_dialect_names())
 def test_args_prompt_has_one_line_per_tool(name):
     """C224: `- name: purpose. Args: {json with types}`, including nested arguments."""
     tools = get_dialect(name).tools
@@ -208,7 +208,7 @@ class Signature:
             name, optional = self.take(r"(\w+)(\??)").groups()
             kind = self.type() if self.take(": ") else None
             default = self.value() if self.take(" = ") else None
-            plain = "string" if default is None else type_name(default)
+            plain = "string" if default is None else get_type_name(default)
             found[name] = (kind or plain, not optional and default is None, default)
         return found
 
@@ -317,7 +317,7 @@ def test_client_tool_definitions_are_escaped(style):
 
 def test_session_example_has_unique_values():
     """Its path exists in no workspace and differs each time."""
-    sessions = {new_prompt_session() for _ in range(20)}
+    sessions = {create_prompt_session() for _ in range(20)}
     assert len(sessions) > 15
     for session in list(sessions)[:3]:
         prompt = system_prompt("blade", "hermes", session=session)

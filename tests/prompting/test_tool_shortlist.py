@@ -102,7 +102,7 @@ def test_search_is_answered_within_the_exchange():
         )
         stream = StreamedExchange(asked, 0)
         sent = stream.feed(stream_of(f"I search.\n{FIND}"))
-        body = stream.next_body()
+        body = stream.build_next_body()
         assert body is not None
         assert '"name": "archive_ticket"' in body["messages"][-1]["content"]
         assert body["messages"][0] == asked.body["messages"][0]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.conversation.guardrails.call_history import CallHistory, call_history_of
+from adapter.conversation.guardrails.call_history import CallHistory, read_call_history
 from adapter.protocols.conversation_cache import (
     MAX_CONVERSATIONS,
     NOTHING,
@@ -48,7 +48,7 @@ def translated(body: dict[str, Any], memory: VerbatimCallCache) -> tuple[str, st
     assert translate_chat_request(body, TranslationOptions()).body == request.body
     assert request.follow_up.guard is not None
     past = request.follow_up.guard.past
-    assert past == call_history_of(body["messages"], request.tools)
+    assert past == read_call_history(body["messages"], request.tools)
     return json.dumps(request.body), request.turn, past
 
 
@@ -84,9 +84,9 @@ def test_a_further_turn_of_a_long_conversation_takes_few_steps():
 def test_size_of_new_messages_is_known():
     memory = VerbatimCallCache()
     first, further = (encode_messages(conversation(turns)["messages"]) for turns in (20, 21))
-    assert memory.new_bytes(first) is None
+    assert memory.count_new_bytes(first) is None
     translated(conversation(20), memory)
-    assert (memory.new_bytes(first), memory.new_bytes(further)) == (0, len(further) - len(first))
+    assert (memory.count_new_bytes(first), memory.count_new_bytes(further)) == (0, len(further) - len(first))
 
 
 def test_the_error_for_a_later_message_names_its_index():

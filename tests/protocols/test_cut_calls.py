@@ -14,7 +14,7 @@ from adapter.protocols.exchange import AnswerWriter, OpenAIWriter, StreamedExcha
 from adapter.protocols.guarded_exchange import RetryPolicy, guard_headers
 from adapter.protocols.ollama import OllamaWriter
 from adapter.protocols.openai_chat_response import BufferedCompletion, StreamedCompletion
-from adapter.protocols.openai_responses_stream import ResponsesWriter, answer_head
+from adapter.protocols.openai_responses_stream import ResponsesWriter, build_answer_head
 from adapter.protocols.sse import encode_event
 from adapter.protocols.translate import translate_chat_request
 from adapter.protocols.translated_request import TranslatedRequest
@@ -102,7 +102,7 @@ WRITERS: dict[str, Callable[[], AnswerWriter]] = {
     "chat": OpenAIWriter,
     "messages": lambda: AnthropicWriter("m", "msg_1"),
     "ollama": lambda: OllamaWriter("m", "now"),
-    "responses": lambda: ResponsesWriter(answer_head({}, "resp_1", 0)),
+    "responses": lambda: ResponsesWriter(build_answer_head({}, "resp_1", 0)),
 }
 
 
@@ -118,7 +118,7 @@ def test_native_calls_reach_the_client(api, reason, is_native):
     events = [*(with_reason(each, reason) for each in UNASKED), delta(finish_reason="tool_calls")]
     sent = b"".join(exchange.feed(encode_event(each)) for each in events) + exchange.close()
     text = sent.decode()
-    assert exchange.next_body() is None
+    assert exchange.build_next_body() is None
     assert "a.py" in text.replace('\\"', '"')
     assert "b.py" in text
     assert {
@@ -162,7 +162,7 @@ def continued(text: str, *rest: str, buffered: bool = False, reason: str = "leng
             continue
         for each in (*map(delta, written), delta(finish_reason=end)):
             chunks += answer.feed(each)
-        if (follow_up := answer.next_request()) is None:
+        if (follow_up := answer.begin_next_request()) is None:
             break
         requests.append(follow_up)
     if isinstance(answer, BufferedCompletion):
@@ -238,7 +238,7 @@ def test_sent_arguments_are_not_continued():
     answer = StreamedCompletion(translate_chat_request({"model": "m", "messages": ASK, "tools": TOOLS}, options))
     for each in (*map(delta, CALL[:58]), delta(finish_reason="length")):
         answer.feed(each)
-    assert answer.next_request() is None
+    assert answer.begin_next_request() is None
 
 
 CUT_NATIVE = [native(0, '{"path": "a.py"}', "read_file"), native(1, '{"pa', "read_file")]

@@ -10,8 +10,8 @@ from adapter.parsing.formats import get_format
 from adapter.protocols.budgets import Budgets
 from adapter.protocols.continuation import CONTINUED
 from adapter.protocols.exchange import StreamedExchange
-from adapter.protocols.reasoning_budget import ReasoningWatch, closing_words, ends_in_loop, requested_budget
-from adapter.protocols.template_prompt import prompt_steps
+from adapter.protocols.reasoning_budget import ReasoningWatch, ends_in_loop, find_closing_words, find_requested_budget
+from adapter.protocols.template_prompt import iter_prompt_steps
 from adapter.protocols.translate import translate_chat_request
 from adapter.protocols.translation_options import TranslationOptions
 from tests.scripted_server import as_stream, delta
@@ -50,12 +50,12 @@ def feed(exchange: StreamedExchange, *texts: str, field: str = "content") -> str
     ],
 )
 def test_a_client_lowers_the_budget_in_any_way(body, expected):
-    assert requested_budget(body, 800) == expected
+    assert find_requested_budget(body, 800) == expected
 
 
 def test_without_a_budget_only_the_clients_number_counts():
-    assert requested_budget({"reasoning_effort": "low"}, None) is None
-    assert requested_budget({"reasoning_budget_tokens": 9}, None) == 9
+    assert find_requested_budget({"reasoning_effort": "low"}, None) is None
+    assert find_requested_budget({"reasoning_budget_tokens": 9}, None) == 9
 
 
 @pytest.mark.parametrize("size", [1, 7, 400])
@@ -84,7 +84,7 @@ def test_a_list_of_similar_steps_is_not_a_loop():
     ],
 )
 def test_each_family_closes_in_its_own_words(format, begun, end):
-    assert str(closing_words(get_format(format), begun)).endswith(end)
+    assert str(find_closing_words(get_format(format), begun)).endswith(end)
 
 
 @pytest.mark.parametrize("field", ["content", "reasoning_content"])
@@ -94,7 +94,7 @@ def test_reasoning_over_the_budget_is_closed_and_the_call_follows(field):
     opening = ["<think>\n"] if field == "content" else []
     written = feed(exchange, *opening, *[WORDS] * 9, field=field)
     assert exchange.is_done
-    body = exchange.next_body()
+    body = exchange.build_next_body()
     assert body is not None
     *_, last = body["messages"]
     assert last["role"] == "assistant"
@@ -104,7 +104,7 @@ def test_reasoning_over_the_budget_is_closed_and_the_call_follows(field):
     written += feed(exchange, "I look.", *CALL)
     written += exchange.feed(as_stream(delta(finish_reason="stop")).body).decode()
     written += exchange.close().decode()
-    assert exchange.next_body() is None
+    assert exchange.build_next_body() is None
     assert '"content":"I look."' in written
     assert '"name":"read_file"' in written
     assert '"reasoning":"budget"' in written
@@ -115,13 +115,13 @@ def test_reasoning_over_the_budget_is_closed_and_the_call_follows(field):
 def test_a_loop_is_closed_without_a_budget():
     exchange = begin(None)
     feed(exchange, "<think>\n", *["Wait, let me check. "] * 500)
-    assert exchange.next_body() is not None
+    assert exchange.build_next_body() is not None
 
 
 def test_reasoning_within_the_budget_is_left_alone():
     exchange = begin(2_000)
     written = feed(exchange, "<think>\n", *[WORDS] * 9, "</think>", *CALL)
-    assert exchange.next_body() is None
+    assert exchange.build_next_body() is None
     assert '"name":"read_file"' in written
 
 
@@ -129,9 +129,9 @@ def test_it_is_closed_once():
     """A model that continues to reason is not stopped again."""
     exchange = begin(5)
     feed(exchange, "<think>\n", *[WORDS] * 9)
-    assert exchange.next_body() is not None
+    assert exchange.build_next_body() is not None
     feed(exchange, "<think>\n", *[WORDS] * 9, "</think>", *CALL)
-    assert exchange.next_body() is None
+    assert exchange.build_next_body() is None
 
 
 def test_llama_cpp_gets_its_own_field_and_time_to_obey():
@@ -140,9 +140,9 @@ def test_llama_cpp_gets_its_own_field_and_time_to_obey():
     feed(exchange, "<think>\n", WORDS * 4)
     assert not exchange.is_done
     feed(exchange, WORDS * 4)
-    body = exchange.next_body()
+    body = exchange.build_next_body()
     assert body is not None
-    steps = prompt_steps("/v1/chat/completions", body)
+    steps = iter_prompt_steps("/v1/chat/completions", body)
     assert next(steps).path == "/apply-template"  # type: ignore[union-attr]
     with pytest.raises(StopIteration) as stop:
         steps.send({"prompt": "user: x\nassistant: "})

@@ -40,7 +40,7 @@ def streamed(asked: TranslatedRequest, *answers: str) -> tuple[str, list[tuple[s
     exchange, waiting, bodies, sent = StreamedExchange(asked, 0), list(answers), [], b""
     while True:
         sent += exchange.feed(stream_of(waiting.pop(0)))
-        if (body := exchange.next_body()) is None:
+        if (body := exchange.build_next_body()) is None:
             break
         bodies.append(body)
     assert not waiting
@@ -232,7 +232,7 @@ def test_rejected_retry_returns_first_answer(exchanged):
         return
     stream = StreamedExchange(request(), 0)
     sent = stream.feed(stream_of(f"I look.\n{NAMELESS}"))
-    assert stream.next_body() is not None
+    assert stream.build_next_body() is not None
     gave = stream.give_up()
     assert gave is not None
     content, calls, _ = read(sent + gave + stream.close())
@@ -462,7 +462,7 @@ def test_reasoning_of_a_retry_is_shown_if_it_is_new(split, again, shown):
 
     exchange = StreamedExchange(request(), 0, AnthropicWriter("m", "id"))
     sent = exchange.feed(thinking("Where is a.py?", "I will read it now."))
-    assert exchange.next_body() is not None
+    assert exchange.build_next_body() is not None
     sent += exchange.feed(thinking(again, CALL)) + exchange.close()
     starts = [event["content_block"]["type"] for event in events(sent) if event["type"] == "content_block_start"]
     assert starts == ["thinking", "text", *(["thinking"] if shown else []), "tool_use"]

@@ -11,7 +11,7 @@ from adapter.prompting.escaping import unescape_control_tokens
 from adapter.prompting.template_capabilities import TemplateCapabilities
 from adapter.protocols.conversation_cache import Conversation, encode_messages, hash_beginning
 from adapter.protocols.openai_errors import RequestError
-from adapter.protocols.template_messages import template_messages, template_tool_definitions
+from adapter.protocols.template_messages import prepare_template_messages, prepare_tool_definitions
 from adapter.protocols.verbatim_calls import VerbatimCallCache
 from adapter.tools.tool import ToolSet
 from tests.template_server import CHATML
@@ -49,7 +49,7 @@ def result(path, content="text"):
 
 def told(messages, traits=None, encoded=b"", **more):
     conversation = Conversation(messages, encoded)
-    return template_messages(conversation, traits or TemplateCapabilities(), FORMAT, TOOLS, **more).messages
+    return prepare_template_messages(conversation, traits or TemplateCapabilities(), FORMAT, TOOLS, **more).messages
 
 
 def roles(messages):
@@ -163,7 +163,9 @@ def test_verbatim_text_is_inserted():
     before = hash_beginning(encode_messages([ASKED])).hexdigest()
     memory.remember("hermes", before, "", [("call_a", "read_file", {"path": "a"})], written)
     talk = [ASKED, called("a", content=""), result("a")]
-    shown = template_messages(Conversation(talk), TemplateCapabilities(as_text=True), FORMAT, TOOLS, memory=memory)
+    shown = prepare_template_messages(
+        Conversation(talk), TemplateCapabilities(as_text=True), FORMAT, TOOLS, memory=memory
+    )
     assert shown.written == {shown.messages[1]["content"]: written}
     assert "tool_calls" in told(talk, memory=memory)[1]
 
@@ -215,7 +217,7 @@ def test_texts_are_escaped(acting):
     def prompt(messages, description):
         definition = {"type": "function", "function": {**TOOL["function"], "description": description}}
         return render_chat_template(
-            ChatTemplate(CHATML), told(messages), template_tool_definitions([definition], TOOLS, FORMAT)
+            ChatTemplate(CHATML), told(messages), prepare_tool_definitions([definition], TOOLS, FORMAT)
         )
 
     marked = prompt(talk, acting)
@@ -236,7 +238,7 @@ def test_definitions_are_unchanged():
     """Order and unknown fields are kept; flat definitions become nested, as templates expect."""
     odd = {"type": "function", "function": {"parameters": {}, "strict": True, "name": "b"}}
     flat = {"type": "function", "name": "c", "parameters": {"type": "object", "properties": {}}}
-    shown = template_tool_definitions([odd, flat], ToolSet([odd, flat, TOOL]), FORMAT)
+    shown = prepare_tool_definitions([odd, flat], ToolSet([odd, flat, TOOL]), FORMAT)
     assert json.dumps(shown[0]) == json.dumps(odd)
     assert [each["function"]["name"] for each in shown] == ["b", "c", "read_file"]
 

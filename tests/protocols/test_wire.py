@@ -20,9 +20,9 @@ from adapter.protocols.anthropic_response import AnthropicWriter
 from adapter.protocols.exchange import BufferedExchange, StreamedExchange
 from adapter.protocols.guarded_exchange import RetryPolicy
 from adapter.protocols.native_calls import NativeCalls
-from adapter.protocols.ollama import as_openai, extra_fields, native_request
+from adapter.protocols.ollama import convert_to_openai, extra_fields, native_request
 from adapter.protocols.openai_chat_response import BufferedCompletion, StreamedCompletion
-from adapter.protocols.openai_errors import RequestError, error_body, relay_error
+from adapter.protocols.openai_errors import RequestError, build_error_body, relay_error
 from adapter.protocols.sse import EventReader, LineReader, encode_event
 from adapter.protocols.translate import needs_translation, translate_chat_request
 from adapter.protocols.translated_request import TranslatedRequest
@@ -260,7 +260,7 @@ def test_fragments_of_a_native_call_are_joined_in_linear_time():
     calls, start = NativeCalls(), time.process_time()
     for _ in range(250_000):
         calls.add([{"index": 0, "function": {"name": "read_file", "arguments": "xxxxxxxx"}}])
-    assert len(calls.events(ToolSet(), "turn")) == 1
+    assert len(calls.build_events(ToolSet(), "turn")) == 1
     assert time.process_time() - start < 10
 
 
@@ -430,13 +430,13 @@ def test_image_url_is_named_for_ollama():
 @pytest.mark.parametrize(("start", "mime"), [("iVBORw0KGgo=", "png"), ("/9j/4AAQ", "jpeg"), ("UklGRg==", "webp")])
 def test_ollama_image_type_is_detected(start, mime):
     """From the first bytes, as Ollama's API has no media type."""
-    made = as_openai({"messages": [{"role": "user", "content": "See", "images": [start]}]})
+    made = convert_to_openai({"messages": [{"role": "user", "content": "See", "images": [start]}]})
     assert made["messages"][0]["content"][1]["image_url"]["url"] == f"data:image/{mime};base64,{start}"
 
 
 def test_invalid_images_are_rejected():
     with pytest.raises(RequestError, match="images"):
-        as_openai({"messages": [{"role": "user", "images": [{"url": "x"}]}]})
+        convert_to_openai({"messages": [{"role": "user", "images": [{"url": "x"}]}]})
 
 
 RULES = [
@@ -582,8 +582,8 @@ FIELDS = st.fixed_dictionaries(
 
 READERS: dict[str, Callable[[Any], Any]] = {
     "openai": dict,
-    "anthropic": anthropic_request.as_openai,
-    "ollama": ollama.as_openai,
+    "anthropic": anthropic_request.convert_to_openai,
+    "ollama": ollama.convert_to_openai,
 }
 
 
@@ -598,7 +598,7 @@ def test_any_request_is_accepted_or_rejected(body, dialect):
     try:
         translate_chat_request(READERS[dialect](body), TranslationOptions())
     except RequestError as error:
-        error_body(error)
+        build_error_body(error)
 
 
 @given(
@@ -615,9 +615,9 @@ def test_any_upstream_answer_is_converted_or_rejected(chunks, stream, dialect):
             status, completion_ = answer
             assert status in (200, 502)
             if status == 200 and dialect == "anthropic":
-                AnthropicWriter("m", "msg").answer(completion_)
+                AnthropicWriter("m", "msg").build_answer(completion_)
             elif status == 200 and dialect == "ollama":
-                ollama.OllamaWriter("m", "now").answer(completion_)
+                ollama.OllamaWriter("m", "now").build_answer(completion_)
         return
     writer: Any = {
         "openai": None,
@@ -651,7 +651,7 @@ def test_referenced_type_is_copied():
 def test_ollama_durations_prefer_server_timings(timings):
     """llama.cpp's, in nanoseconds; implausible values are ignored."""
     completed = {**completion("Hi."), "timings": timings}
-    answer = ollama.OllamaWriter("m", "now", lambda: 9).answer(completed)
+    answer = ollama.OllamaWriter("m", "now", lambda: 9).build_answer(completed)
     told = (answer["total_duration"], answer["prompt_eval_duration"], answer["eval_duration"])
     assert told == ((9, 2_500_000, 4_000_000) if isinstance(timings, dict) and "predicted_ms" in timings else (9, 0, 9))
 

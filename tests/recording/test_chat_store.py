@@ -33,7 +33,7 @@ def fails(reason):
 
 def begun(talks, *lines):
     with talks.begin() as talk:
-        write = talk.writer(fails)
+        write = talk.create_writer(fails)
         for line in (HEADER, *lines):
             write(dump_line(line))
     return talk
@@ -76,9 +76,9 @@ def test_one_program_writes_and_a_crash_costs_the_line_that_it_cut(tmp_path):
     with OpenChat(talk.path) as opened:
         with pytest.raises(UsageError, match="open in another program"):
             OpenChat(talk.path)
-        assert [line.kind for line in opened.transcript().lines] == ["said"]
-        opened.writer(fails)(dump_line(UserMessageLine(text="more")))
-        assert len(opened.transcript().lines) == 2
+        assert [line.kind for line in opened.read_transcript().lines] == ["said"]
+        opened.create_writer(fails)(dump_line(UserMessageLine(text="more")))
+        assert len(opened.read_transcript().lines) == 2
 
 
 def test_a_full_disk_is_reported_once(tmp_path):
@@ -86,7 +86,7 @@ def test_a_full_disk_is_reported_once(tmp_path):
     said: list[str] = []
     with OpenChat(tmp_path / "x.jsonl", os.O_CREAT) as talk:
         os.dup2(os.open("/dev/full", os.O_WRONLY), talk._file.fileno())
-        write = talk.writer(said.append)
+        write = talk.create_writer(said.append)
         write("one\n")
         write("two\n")
     assert said == ["the rest of this chat is not saved: No space left on device"]

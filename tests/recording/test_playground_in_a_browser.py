@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from adapter.recording.view.page_server import PageServer
-from adapter.recording.view.playground import playground_page
+from adapter.recording.view.playground import render_playground_page
 from adapter.recording.view.playground_reader import read_for_page
 from tests.browser import chromium
 from tests.recording.test_view_in_a_browser import WATCH, texts
@@ -28,7 +28,7 @@ def chrome(tmp_path_factory: pytest.TempPathFactory):
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    with PageServer(playground_page(), read_for_page) as server:
+    with PageServer(render_playground_page(), read_for_page) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server.address
         server.shutdown()

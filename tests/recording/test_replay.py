@@ -11,11 +11,11 @@ from adapter.agent.agent import Agent
 from adapter.agent.subagents import SubagentRunner
 from adapter.core import package_data
 from adapter.core.errors import ToolError, UsageError
-from adapter.dialects.promptly import default_entries, make_dialect
+from adapter.dialects.promptly import load_default_entries, make_dialect
 from adapter.dialects.promptly.tool_entry import parse_entry
-from adapter.recording.recorder import SessionRecorder, restore, snapshot, workspace_hash
+from adapter.recording.recorder import SessionRecorder, hash_workspace, restore, take_snapshot
 from adapter.recording.replay import replay, rerun_session, update_file
-from adapter.recording.replay_files import replay_file, transcripts_in
+from adapter.recording.replay_files import find_transcripts, replay_file
 from adapter.recording.replay_workspace import CommandReplayPolicy, ReplayWorkspace
 from adapter.recording.transcript import (
     EndLine,
@@ -32,11 +32,11 @@ from adapter.tools.operations.permissions import ApprovalDecision, PermissionRul
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host import Host, HostEvent
 from adapter.workspace.sandbox import sandbox
-from adapter.workspace.sandbox.sandbox import UnavailableReason, why_unavailable
+from adapter.workspace.sandbox.sandbox import UnavailableReason, find_unavailable_reason
 from tests.agent.test_subagents import Script
 from tests.model_text import call
 
-SHIPPED = sorted((package_data.data_folder("fixtures") / "transcripts").glob("*.jsonl"))
+SHIPPED = sorted((package_data.find_data_folder("fixtures") / "transcripts").glob("*.jsonl"))
 
 
 def test_there_are_shipped_transcripts():
@@ -159,10 +159,10 @@ def test_a_snapshot_restores_bytes_and_modes(tmp_path):
     (source / "a.bin").write_bytes(b"\xff\x00\r\n")
     (source / "sub" / "run.sh").write_bytes(b"#!/bin/sh\n")
     (source / "sub" / "run.sh").chmod(0o755)
-    restore(snapshot(source), target)
+    restore(take_snapshot(source), target)
     assert (target / "a.bin").read_bytes() == b"\xff\x00\r\n"
     assert (target / "sub" / "run.sh").stat().st_mode & 0o777 == 0o755
-    assert workspace_hash(source) == workspace_hash(target)
+    assert hash_workspace(source) == hash_workspace(target)
 
 
 def test_a_transcript_cannot_write_outside_its_workspace(tmp_path):
@@ -176,9 +176,9 @@ def test_a_transcript_cannot_write_outside_its_workspace(tmp_path):
 def test_folders_are_searched_and_nothing_found_is_an_error(tmp_path):
     """A folder means all transcripts below it; a wrong path must not pass as an empty one."""
     with pytest.raises(UsageError, match=r"transcript .* not found"):
-        transcripts_in([tmp_path / "nope"])
+        find_transcripts([tmp_path / "nope"])
     with pytest.raises(UsageError, match=r"no \*\.jsonl"):
-        transcripts_in([tmp_path])
+        find_transcripts([tmp_path])
 
 
 # ------------------------------------------------- what cannot be made again
@@ -348,7 +348,7 @@ def test_programs_of_the_users_come_from_the_record(root):
     parameters = {"type": "object", "properties": {"path": {"type": "string"}}}
     template = [["{(path)}"]]
     entry = {"name": "Touch", "executable": "touch", "argumentTemplate": template, "parameters": parameters}
-    dialect = make_dialect([parse_entry(entry, "tools.json"), *default_entries()])
+    dialect = make_dialect([parse_entry(entry, "tools.json"), *load_default_entries()])
     write = call("WriteToFile", file="b", content="x")
     transcript = recorded(root, dialect, call("Touch", file="new"), write)
     assert [each.name for each in transcript.header.own_tools] == ["Touch"]
@@ -475,7 +475,7 @@ def test_a_command_that_no_record_answers_is_not_run(root):
 
 
 needs_a_sandbox = pytest.mark.skipif(
-    why_unavailable("bwrap") is not None and why_unavailable("landlock") is not None,
+    find_unavailable_reason("bwrap") is not None and find_unavailable_reason("landlock") is not None,
     reason="commands run again in a sandbox alone",
 )
 
@@ -506,7 +506,7 @@ def test_commands_run_again_in_a_sandbox_or_not_at_all(root, monkeypatch):
     transcript = recorded(root, "blade", run_command("cat a.txt"))
     monkeypatch.setattr(
         sandbox,
-        "why_unavailable",
+        "find_unavailable_reason",
         lambda level, writable=(): None if level == "none" else UnavailableReason("not here", "none"),
     )
     with pytest.raises(UsageError, match="required but not available"):

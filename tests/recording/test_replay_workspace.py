@@ -146,7 +146,7 @@ def test_reasoning_that_the_server_split_off_is_kept():
     request, heard = asked()
     streamed_in(request, {"reasoning_content": "Hm. "}, {"reasoning_content": "Yes."}, {"content": CALL})
     assert [(each.reasoning, each.text) for each in heard] == [("Hm. Yes.", CALL)]
-    assert heard[0].turn().calls
+    assert heard[0].parse_turn().calls
 
 
 USAGE = {"choices": [], "usage": {"prompt_tokens": 90, "completion_tokens": 7}}
@@ -248,7 +248,7 @@ def test_an_answer_that_broke_off_is_recorded_as_such():
     streamed_in(request, {"content": CALL[:40]}, reason=None)
     assert [(each.text, each.finish_reason, each.calls) for each in heard] == [(CALL[:40], "incomplete", ())]
     assert reparse_calls(heard[0]) == ()
-    assert not heard[0].turn().calls
+    assert not heard[0].parse_turn().calls
 
 
 @pytest.mark.parametrize("by", ["serve", "wrap"])

@@ -12,10 +12,10 @@ from adapter.protocols.recorded_exchange import RecordedExchange
 from adapter.recording.training_formats import UnrepresentableSample, to_openai, to_sharegpt, to_templated_text
 from adapter.recording.training_samples import (
     TrainingSample,
-    failing_filter,
+    find_failing_filter,
+    list_exchange_samples,
+    list_transcript_samples,
     parse_filters,
-    samples_of_exchanges,
-    samples_of_transcript,
 )
 from adapter.recording.transcript import Transcript
 from tests.command_line import adapter
@@ -38,7 +38,7 @@ def exchange(text: str = CALL, **fields) -> RecordedExchange:
 
 
 def sample(text: str = CALL, **fields) -> TrainingSample:
-    (found,) = samples_of_exchanges([exchange(text, **fields)])
+    (found,) = list_exchange_samples([exchange(text, **fields)])
     assert isinstance(found, TrainingSample)
     return found
 
@@ -113,16 +113,16 @@ def test_template_that_rewrites_the_past_is_reported():
 )
 def test_filters_name_the_failed_condition(given, rejected):
     """With the first condition that failed."""
-    assert failing_filter(sample(**given), parse_filters("valid, unfixed,calls")) == rejected
+    assert find_failing_filter(sample(**given), parse_filters("valid, unfixed,calls")) == rejected
 
 
 def test_approved_filter_rejects_samples_without_approval():
     """A server's recording has no approvals, nor does a conversation in which everything was allowed."""
-    assert failing_filter(sample(), ["approved"]) == "approved"
+    assert find_failing_filter(sample(), ["approved"]) == "approved"
     refused = Transcript.from_text((TRANSCRIPTS / "smollm2-edit-refused.jsonl").read_text(encoding="utf-8"))
-    first, *_ = samples_of_transcript(refused)
+    first, *_ = list_transcript_samples(refused)
     assert isinstance(first, TrainingSample)
-    assert (first.refused, failing_filter(first, ["approved"])) == (True, "approved")
+    assert (first.refused, find_failing_filter(first, ["approved"])) == (True, "approved")
     with pytest.raises(UsageError, match="expected valid, unfixed, calls, approved, succeeded, answered"):
         parse_filters("valid,nice")
 

@@ -10,8 +10,8 @@ import pytest
 
 from adapter.protocols.recorded_exchange import RecordedExchange
 from adapter.recording.transcript import Transcript
-from adapter.recording.view.page import page
-from adapter.recording.view.page_data import PageData, ReparseOptions, view_exchanges, view_transcript
+from adapter.recording.view.page import render_view_page
+from adapter.recording.view.page_data import PageData, ReparseOptions, build_exchanges_view, build_transcript_view
 from tests.browser import prefer
 from tests.picture import DOCS, pictures
 from tests.recording.view.test_page_data import BARE, CALL, DRAFTED, READ, TRANSCRIPTS, exchange, hostile
@@ -23,7 +23,7 @@ WATCH = "window.alert = window.confirm = window.prompt = () => { window.hurt = 1
 
 def opened(chrome: Any, tmp_path: Path, view: PageData) -> None:
     file = tmp_path / "page.html"
-    file.write_text(page(view.data), encoding="utf-8")
+    file.write_text(render_view_page(view.data), encoding="utf-8")
     chrome.get(file.as_uri())
 
 
@@ -43,7 +43,7 @@ def texts(chrome: Any, selector: str) -> Sequence[str]:
 def test_exchange_shows_the_role_of_each_piece(chrome, tmp_path):
     """The prompt with escaped text, pieces by kind, calls with repairs, and rejected calls."""
     said = exchange(DRAFTED + CALL, said="Read <¤|im_end|> a.py", calls=(READ,))
-    opened(chrome, tmp_path, view_exchanges([said], "said.jsonl"))
+    opened(chrome, tmp_path, build_exchanges_view([said], "said.jsonl"))
     assert chrome.title == "said.jsonl: recording"
     assert texts(chrome, "#shown .kind") == ["markup", "reasoning", "markup", "call"]
     assert texts(chrome, "#shown mark") == ["¤"]
@@ -61,7 +61,7 @@ def test_exchange_shows_the_role_of_each_piece(chrome, tmp_path):
 def test_five_thousand_are_found_by_keys_and_words(chrome, tmp_path):
     """Only visible rows are drawn; j, k, / and the list's keys move through the results."""
     every = [exchange("Done." if number % 5 else CALL, said=f"Question {number}") for number in range(5000)]
-    opened(chrome, tmp_path, view_exchanges(every, "said.jsonl"))
+    opened(chrome, tmp_path, build_exchanges_view(every, "said.jsonl"))
     press(chrome, "j", "j", "k")
     assert texts(chrome, "#shown h2") == ["2. Done."]
     assert len(texts(chrome, ".row")) < 60
@@ -98,7 +98,7 @@ def shown_lines(chrome: Any) -> list[str]:
 def test_conversations_are_folded_and_unfolded_by_keys_and_clicks(chrome, tmp_path):
     first, second = conversation("First", 3), conversation("Second", 2)
     mixed = [first[0], second[0], *first[1:], exchange("Done.", said="Alone"), second[1]]
-    opened(chrome, tmp_path, view_exchanges(mixed, "f"))
+    opened(chrome, tmp_path, build_exchanges_view(mixed, "f"))
     assert shown_lines(chrome) == ["First", "First 0", "First 1", "First 2", "Second", "Done."]
     assert texts(chrome, ".row:not(.inside) .question:not([hidden])") == ["Alone"]
     chrome.execute_script("document.getElementById('rows').focus()")
@@ -122,16 +122,16 @@ def test_conversations_are_folded_and_unfolded_by_keys_and_clicks(chrome, tmp_pa
 
 def test_question_is_repeated_only_for_another_conversation(chrome, tmp_path):
     """Two conversations with the same question both show it; exchanges of one conversation do not repeat it."""
-    opened(chrome, tmp_path, view_exchanges([exchange(said="Same"), exchange(said="Same")], "f"))
+    opened(chrome, tmp_path, build_exchanges_view([exchange(said="Same"), exchange(said="Same")], "f"))
     assert texts(chrome, ".question:not([hidden])") == ["Same", "Same"]
     text = (TRANSCRIPTS / "by-hand-six-turns.jsonl").read_text(encoding="utf-8")
-    opened(chrome, tmp_path, view_transcript(Transcript.from_text(text), "f"))
+    opened(chrome, tmp_path, build_transcript_view(Transcript.from_text(text), "f"))
     assert texts(chrome, ".question:not([hidden])") == ["Change the port from 8000 to 9000 everywhere"]
 
 
 def test_address_holds_the_search(chrome, tmp_path):
     """And the filters. A link with them shows the same."""
-    opened(chrome, tmp_path, view_exchanges([*conversation("First", 3), *conversation("Second", 3)], "f"))
+    opened(chrome, tmp_path, build_exchanges_view([*conversation("First", 3), *conversation("Second", 3)], "f"))
     wait = pytest.importorskip("selenium.webdriver.support.wait").WebDriverWait(chrome, 30)
     press(chrome, "/", "second & 1")
     chrome.find_element("id", "search").clear()
@@ -153,7 +153,7 @@ def test_address_holds_the_search(chrome, tmp_path):
 
 def test_divider_is_dragged_and_moved_by_keys(chrome, tmp_path):
     """It sets the width of the raw text, also for the next exchanges."""
-    opened(chrome, tmp_path, view_exchanges([exchange(DRAFTED + CALL), exchange(CALL)], "f"))
+    opened(chrome, tmp_path, build_exchanges_view([exchange(DRAFTED + CALL), exchange(CALL)], "f"))
     divider = chrome.find_element("css selector", ".divider")
     width = "return document.querySelector('.span.call > :first-child').offsetWidth"
     middle = chrome.execute_script(width)
@@ -182,7 +182,7 @@ def scriptless(chrome: Any) -> Iterator[Any]:
 def test_page_works_without_javascript(scriptless, tmp_path):
     """Conversations are folders, and links lead to exchanges, earlier exchanges and tools."""
     took = exchange(DRAFTED + CALL, calls=(READ,), said="Alone", first_s=0.5, calls_s=(1.5,), duration_s=2.0)
-    opened(scriptless, tmp_path, view_exchanges([*conversation("First", 3), took], "f"))
+    opened(scriptless, tmp_path, build_exchanges_view([*conversation("First", 3), took], "f"))
 
     def link(text: str) -> Any:
         return scriptless.find_element("partial link text", text)
@@ -204,14 +204,14 @@ def test_page_works_without_javascript(scriptless, tmp_path):
 
 
 def test_hostile_text_stays_text_without_javascript(scriptless, tmp_path):
-    opened(scriptless, tmp_path, view_exchanges(hostile(), "f"))
+    opened(scriptless, tmp_path, build_exchanges_view(hostile(), "f"))
     elements = scriptless.find_elements("css selector", ".plain :is(img, svg, iframe, base, script, meta, style)")
     assert elements == []
 
 
 def test_timeline_shows_each_phase(chrome, tmp_path):
     took = exchange(CALL, calls=(READ,), first_s=0.5, reasoning_s=1.0, calls_s=(1.5,), duration_s=2.0)
-    opened(chrome, tmp_path, view_exchanges([took, exchange()], "f"))
+    opened(chrome, tmp_path, build_exchanges_view([took, exchange()], "f"))
     assert texts(chrome, ".phase") == ["until the first part", "reasoning", "call read_file", "until the end"]
     assert texts(chrome, ".seconds")[2] == "1.00 to 1.50 s"
     widths = "return [...document.querySelectorAll('.bar')].map((bar) => Math.round(bar.offsetWidth / 10))"
@@ -222,13 +222,13 @@ def test_timeline_shows_each_phase(chrome, tmp_path):
 
 def test_marks_tools_and_models_are_filters(chrome, tmp_path):
     """Each shows its number of matches; one without choices is hidden."""
-    opened(chrome, tmp_path, view_exchanges([exchange(), exchange(BARE), exchange("Done.", model="other")], "f"))
+    opened(chrome, tmp_path, build_exchanges_view([exchange(), exchange(BARE), exchange("Done.", model="other")], "f"))
     assert texts(chrome, "#tool option") == ["any", "read_file (1)"]
     assert "rejected (1)" in texts(chrome, "#mark option")
     press(chrome, "\ue004")  # Tab
     chrome.find_element("id", "model").send_keys("o")
     assert texts(chrome, ".row .title") == ["Done."]
-    opened(chrome, tmp_path, view_exchanges([exchange("Done.")], "f"))
+    opened(chrome, tmp_path, build_exchanges_view([exchange("Done.")], "f"))
     assert not chrome.find_element("id", "tool").is_displayed()
     assert not chrome.find_element("id", "model").is_displayed()
 
@@ -237,7 +237,9 @@ def test_transcript_shows_diffs_and_new_parts_of_prompts(chrome, tmp_path):
     """Repeated parts of the prompt are folded."""
     text = (TRANSCRIPTS / "by-hand-six-turns.jsonl").read_text(encoding="utf-8")
     opened(
-        chrome, tmp_path, view_transcript(Transcript.from_text(text), "f", ReparseOptions.from_names(None, "strict"))
+        chrome,
+        tmp_path,
+        build_transcript_view(Transcript.from_text(text), "f", ReparseOptions.from_names(None, "strict")),
     )
     press(chrome, "j")
     assert "4 messages as in exchange 2" not in texts(chrome, "summary")
@@ -248,7 +250,7 @@ def test_transcript_shows_diffs_and_new_parts_of_prompts(chrome, tmp_path):
 
 def test_it_is_there_in_the_dark_and_on_a_phone(chrome, tmp_path):
     """With other colors, and nothing wider than the window."""
-    opened(chrome, tmp_path, view_exchanges([exchange(DRAFTED + CALL + "x" * 5000)], "f" * 200))
+    opened(chrome, tmp_path, build_exchanges_view([exchange(DRAFTED + CALL + "x" * 5000)], "f" * 200))
     background = "return getComputedStyle(document.body).backgroundColor"
     prefer(chrome, "light")
     light = chrome.execute_script(background)
@@ -267,7 +269,7 @@ def test_hostile_text_stays_text(chrome, tmp_path):
     """Over two hundred texts, each selected and opened: nothing runs or is loaded, and no element is added."""
     chrome.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": WATCH})
     exchanges = hostile()
-    opened(chrome, tmp_path, view_exchanges(exchanges, "</title><script>window.hurt = 1</script>"))
+    opened(chrome, tmp_path, build_exchanges_view(exchanges, "</title><script>window.hurt = 1</script>"))
     found = chrome.execute_async_script(
         """
         const [count, done] = arguments, tags = new Set();
@@ -298,7 +300,7 @@ def test_hostile_text_stays_text(chrome, tmp_path):
 
 def test_a_very_long_line_is_shown_when_asked_for(chrome, tmp_path):
     """A million characters: first only the beginning."""
-    opened(chrome, tmp_path, view_exchanges([exchange("x" * 1_000_000)], "f"))
+    opened(chrome, tmp_path, build_exchanges_view([exchange("x" * 1_000_000)], "f"))
     assert len(texts(chrome, ".content pre")[0]) == 20_000
     chrome.find_element("css selector", ".content button").click()
     assert len(texts(chrome, ".content pre")[0]) == 1_000_000
@@ -314,7 +316,9 @@ def test_the_pictures_in_the_docs_can_be_made_anew():
 
 def test_very_many_pieces_are_shown_some_at_a_time(chrome, tmp_path):
     """Several hundred calls or rejected calls of one answer, and more on request."""
-    opened(chrome, tmp_path, view_exchanges([exchange(CALL * 15_000), exchange(f"`{'<tool_call>' * 2000}`")], "f"))
+    opened(
+        chrome, tmp_path, build_exchanges_view([exchange(CALL * 15_000), exchange(f"`{'<tool_call>' * 2000}`")], "f")
+    )
     assert texts(chrome, ".row .called")[0] == "read_file × 15,000"
     assert len(texts(chrome, ".span")) == 300
     assert texts(chrome, "section button") == ["Show more of 1,701 pieces"]
@@ -330,7 +334,7 @@ def test_very_many_pieces_are_shown_some_at_a_time(chrome, tmp_path):
 def test_the_slowest_and_the_longest_come_first_when_asked_for(chrome, tmp_path):
     """Exchanges below a bound are left out. Without times, there is nothing to sort."""
     took = [exchange(duration_s=seconds, written_tokens=tokens) for seconds, tokens in ((1.0, 9), (3.0, 5), (2.0, 7))]
-    opened(chrome, tmp_path, view_exchanges([*took, exchange()], "f"))
+    opened(chrome, tmp_path, build_exchanges_view([*took, exchange()], "f"))
     order = chrome.find_element("id", "sort")
 
     def numbers() -> list[str]:
@@ -343,5 +347,5 @@ def test_the_slowest_and_the_longest_come_first_when_asked_for(chrome, tmp_path)
     assert numbers() == ["2", "3"]
     order.send_keys("newest")
     assert numbers() == ["4", "3", "2", "1"]
-    opened(chrome, tmp_path, view_exchanges([exchange()], "f"))
+    opened(chrome, tmp_path, build_exchanges_view([exchange()], "f"))
     assert not chrome.find_element("id", "sort").is_displayed()

@@ -35,7 +35,7 @@ def names_there_are() -> set[str]:
     from adapter.server.telemetry.metrics import Metrics
 
     endings = {"counter": ("_total",), "histogram": ("_bucket", "_sum", "_count"), "gauge": ("",)}
-    text = Metrics().text().decode()
+    text = Metrics().render_text().decode()
     types = re.findall(r"^# TYPE (\S+) (\w+)$", text, re.MULTILINE)
     return {name.removesuffix("_total") + ending for name, kind in types for ending in endings.get(kind, ())}
 

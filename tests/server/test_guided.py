@@ -13,9 +13,9 @@ import pytest
 
 from adapter import wrap
 from adapter.agent.agent import Agent
-from adapter.backends.chat_client import ChatClient, constraint_fields
+from adapter.backends.chat_client import ChatClient, build_constraint_fields
 from adapter.backends.endpoint_discovery import Endpoint
-from adapter.backends.small_model_check import SMALL, SmallModelCheck, parameter_count
+from adapter.backends.small_model_check import SMALL, SmallModelCheck, query_parameter_count
 from adapter.prompting.intent.assist import AssistSettings
 from adapter.prompting.intent.bm25 import is_risky
 from adapter.protocols.translate import translate_chat_request
@@ -167,7 +167,7 @@ def test_user_settings_disable_assistance(scripted, chosen):
 def test_equal_requests_send_equal_bytes():
     """Also if the model is known to be large."""
     body = {"model": "m", "messages": [{"role": "user", "content": "Show a.py"}], "tools": TOOLS}
-    enforce = partial(constraint_fields, "llama.cpp")
+    enforce = partial(build_constraint_fields, "llama.cpp")
     plain = translate_chat_request(body, TranslationOptions(constraints=ConstraintSettings(enforce=enforce)))
     assert (
         translate_chat_request(
@@ -227,7 +227,8 @@ def test_wrap_and_agent_send_same_request(scripted, tmp_path):
     expected = translate_chat_request(
         {"messages": [{"role": "user", "content": "Show a.py"}], "tools": [read]},
         TranslationOptions(
-            constraints=ConstraintSettings(enforce=partial(constraint_fields, "llama.cpp")), assists=AssistSettings()
+            constraints=ConstraintSettings(enforce=partial(build_constraint_fields, "llama.cpp")),
+            assists=AssistSettings(),
         ),
     )
     assert body["messages"] == expected.body["messages"]
@@ -238,14 +239,14 @@ def test_model_size_is_read_from_server(scripted):
     """From llama.cpp and Ollama; missing or invalid sizes do not count as small."""
     ollama = as_json(200, {"model_info": {"general.parameter_count": 135_000_000}})
     scripted.on("/api/show", ollama, as_json(404, {"error": "no such model"}))
-    assert parameter_count(Endpoint(f"{scripted.url}/v1", "ollama"), "m") == 135_000_000
-    assert parameter_count(Endpoint(f"{scripted.url}/v1", "ollama"), "other") is None
+    assert query_parameter_count(Endpoint(f"{scripted.url}/v1", "ollama"), "m") == 135_000_000
+    assert query_parameter_count(Endpoint(f"{scripted.url}/v1", "ollama"), "other") is None
     scripted.on(MODELS, models(42), models(None), as_json(200, {"data": []}), as_json(200, {"data": [{"meta": 1}]}))
     endpoint = Endpoint(f"{scripted.url}/v1", "llama.cpp")
-    assert [parameter_count(endpoint, "") for _ in range(4)] == [42, None, None, None]
-    assert parameter_count(Endpoint(f"{scripted.url}/v1", "vllm"), "m") is None
-    assert SmallModelCheck(endpoint, "on").assists_for("") == AssistSettings()
-    assert SmallModelCheck(endpoint, "off").assists_for("") is None
+    assert [query_parameter_count(endpoint, "") for _ in range(4)] == [42, None, None, None]
+    assert query_parameter_count(Endpoint(f"{scripted.url}/v1", "vllm"), "m") is None
+    assert SmallModelCheck(endpoint, "on").find_assist("") == AssistSettings()
+    assert SmallModelCheck(endpoint, "off").find_assist("") is None
 
 
 def test_random_model_makes_expected_call(random_engine):

@@ -89,7 +89,7 @@ def page_of(live: LiveExchanges, port: int = 0) -> Iterator[str]:
 
     viewing = LiveView(live, "upstream", "k", lambda: server.should_exit)
     with socket.create_server(("127.0.0.1", port)) as listener:
-        server = uvicorn.Server(BoundedConfig(Router(routes=viewing.routes()), log_level="warning"))
+        server = uvicorn.Server(BoundedConfig(Router(routes=viewing.list_routes()), log_level="warning"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
@@ -458,7 +458,7 @@ def test_stalled_page_does_not_delay_drain():
                 stopping.set()
                 await asyncio.Event().wait()
 
-        await asyncio.wait_for(Router(viewing.routes())({**scope, "headers": headers}, receive, send), 60)
+        await asyncio.wait_for(Router(viewing.list_routes())({**scope, "headers": headers}, receive, send), 60)
         live.close()
         return sent
 

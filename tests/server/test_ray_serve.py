@@ -14,11 +14,11 @@ from adapter.core.errors import UsageError
 pytestmark = [pytest.mark.clients, pytest.mark.filterwarnings("default")]
 pytest.importorskip("ray.serve", reason="needs Ray: pip install 'ray[serve]'")
 
-from adapter.integrations.ray_serve import RayServeConfig, _choose_upstream, app, conversation_key  # noqa: E402
+from adapter.integrations.ray_serve import RayServeConfig, _choose_upstream, build_app, build_conversation_key  # noqa: E402
 
 
 def conversation(messages, headers=(), **body):
-    return conversation_key(dict(headers), json.dumps({"model": "m", "messages": messages, **body}).encode())
+    return build_conversation_key(dict(headers), json.dumps({"model": "m", "messages": messages, **body}).encode())
 
 
 def test_conversation_key_is_stable_while_it_grows():
@@ -35,7 +35,7 @@ def test_conversation_key_is_stable_while_it_grows():
 @pytest.mark.parametrize("body", [b"", b"{", b"[" * 100_000, b"5", b"\xff", b'{"messages": 5}', b'{"messages": [5]}'])
 def test_conversation_key_accepts_any_body(body):
     """Nothing is raised: the server reports invalid bodies."""
-    assert isinstance(conversation_key({}, body), str)
+    assert isinstance(build_conversation_key({}, body), str)
 
 
 def test_added_upstream_moves_few_conversations():
@@ -59,7 +59,7 @@ def test_invalid_arguments_raise_at_start(args, why, monkeypatch):
     """With the available choices, before any replica starts."""
     monkeypatch.delenv("ADAPTER_API_KEY", raising=False)
     with pytest.raises(UsageError, match=why):
-        app(args)
+        build_app(args)
 
 
 def test_upstreams_can_be_one_comma_separated_value():

@@ -30,11 +30,11 @@ def test_full_store_evicts_oldest(clock):
     for number in range(40):
         clock[0] += 1
         store.save(answer(number, f"resp_{number - 1}" if number else None, "x" * 1_000), [])
-    assert store.response("resp_0") is None
-    assert store.response("resp_39") is not None
-    assert store.history("resp_39") is None
-    assert store.item("msg_0") is None
-    kept = [number for number in range(40) if store.response(f"resp_{number}")]
+    assert store.load_response("resp_0") is None
+    assert store.load_response("resp_39") is not None
+    assert store.load_history("resp_39") is None
+    assert store.load_item("msg_0") is None
+    kept = [number for number in range(40) if store.load_response(f"resp_{number}")]
     assert 5 < len(kept) < 20
     store.close()
 
@@ -45,17 +45,17 @@ def test_used_entries_are_not_evicted(clock):
     store.save(answer(2), [])
     for _ in range(4):
         clock[0] += 4
-        assert store.history("resp_1")
+        assert store.load_history("resp_1")
         store.save(answer(3), [])
-    assert store.response("resp_2") is None
-    assert store.response("resp_1")
+    assert store.load_response("resp_2") is None
+    assert store.load_response("resp_1")
     store.close()
 
 
 def test_oversized_response_is_not_stored():
     store = ResponseStore(max_bytes=1_000)
     store.save(answer(1, text="x" * 2_000), [])
-    assert store.response("resp_1") is None
+    assert store.load_response("resp_1") is None
     store.close()
 
 
@@ -64,7 +64,7 @@ def test_cyclic_history_ends():
     store = ResponseStore()
     store.save(answer(1, "resp_2"), [{"role": "user", "content": "a"}])
     store.save(answer(2, "resp_1"), [])
-    assert len(store.history("resp_2") or ()) == 3
+    assert len(store.load_history("resp_2") or ()) == 3
     store.close()
 
 
@@ -75,14 +75,16 @@ def test_store_is_thread_safe(tmp_path):
     def keep(start: int) -> None:
         for number in range(start, start + 20):
             store.save_soon(answer(number), [{"role": "user", "content": str(number)}])
-            assert store.response(f"resp_{number}") is not None
+            assert store.load_response(f"resp_{number}") is not None
 
     threads = [threading.Thread(target=keep, args=(100 * each,)) for each in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sum(store.response(f"resp_{100 * each + number}") is not None for each in range(4) for number in range(20))
+    assert sum(
+        store.load_response(f"resp_{100 * each + number}") is not None for each in range(4) for number in range(20)
+    )
     store.close()
 
 
@@ -92,8 +94,8 @@ def test_file_has_no_credentials(tmp_path):
     for file, is_there in ((tmp_path / "a.db", False), (None, True)):
         store = ResponseStore(file, secrets)
         store.save(answer(1), [{"role": "user", "content": "tralala-17 and ours-4711"}])
-        assert ("tralala-17" in str(store.input_items("resp_1"))) is is_there
-        assert ("ours-4711" in str(store.input_items("resp_1"))) is is_there
+        assert ("tralala-17" in str(store.load_input_items("resp_1"))) is is_there
+        assert ("ours-4711" in str(store.load_input_items("resp_1"))) is is_there
         store.close()
 
 
@@ -113,9 +115,11 @@ def test_foreign_file_is_rejected(tmp_path):
 def test_id_with_surrogate_is_stored():
     store = ResponseStore()
     store.save_soon(answer(1), [{"role": "user", "content": "\ud800", "id": "\ud800"}])
-    assert store.input_items("resp_1") == [{"type": "message", "role": "user", "content": "\ud800", "id": "\ud800"}]
-    assert store.item("\ud800") == store.item("?")
-    assert store.history("resp_\ud800") is None
+    assert store.load_input_items("resp_1") == [
+        {"type": "message", "role": "user", "content": "\ud800", "id": "\ud800"}
+    ]
+    assert store.load_item("\ud800") == store.load_item("?")
+    assert store.load_history("resp_\ud800") is None
     store.close()
 
 
@@ -123,7 +127,7 @@ def test_full_disk_is_logged(tmp_path, caplog):
     store = ResponseStore(tmp_path / "a.db")
     store._tables.execute("DROP TABLE items")
     store.save_soon(answer(1), [])
-    assert store.conversation("conv_1") is None
+    assert store.load_conversation("conv_1") is None
     assert "was not stored" in caplog.text
     store.close()
 
@@ -172,12 +176,12 @@ def test_locked_store_is_an_error_of_its_own(tmp_path, monkeypatch):
         other.execute("BEGIN EXCLUSIVE")
         for use in (
             lambda: store.create_conversation({}, []),
-            lambda: store.history("resp_1"),
+            lambda: store.load_history("resp_1"),
             lambda: store.delete("resp_1", "resp_"),
         ):
             with pytest.raises(StoreError, match="locked"):
                 use()
         store.save_soon(answer(2), [])
         other.rollback()
-    assert store.response("resp_1") is not None
+    assert store.load_response("resp_1") is not None
     store.close()

@@ -206,7 +206,9 @@ def test_every_sdk_item_is_accepted(kind):
     dropped: list[str] = []
     item = {"type": kind, "id": "i", "call_id": "c", "role": "user", "content": "x", "name": "n", "arguments": "{}"}
     item |= {"output": "o", "input": "x", "tools": []}
-    asked = openai_responses_request.as_openai({"input": [{"role": "user", "content": "Hi"}, item]}, dropped=dropped)
+    asked = openai_responses_request.convert_to_openai(
+        {"input": [{"role": "user", "content": "Hi"}, item]}, dropped=dropped
+    )
     assert len(asked["messages"]) > 1 or dropped == [f"item {kind}"] or kind == "reasoning"
     translate_chat_request(asked, TranslationOptions())
 
@@ -217,7 +219,7 @@ def test_deferred_tools_need_client_search():
 
     def shown(execution: str, *items: Any) -> list[str]:
         tools = [{"type": "tool_search", "execution": execution}, late, {**READ, "name": "x", "defer_loading": True}]
-        asked = openai_responses_request.as_openai(
+        asked = openai_responses_request.convert_to_openai(
             {"input": [{"role": "user", "content": "Hi"}, *items], "tools": tools}
         )
         return list(translate_chat_request(asked, TranslationOptions()).tools)
@@ -231,5 +233,7 @@ def test_deferred_tools_need_client_search():
 
 def test_tools_introduced_later_can_be_called():
     later = {"type": "tool_search_output", "tools": [{**READ, "name": "write"}]}
-    asked = openai_responses_request.as_openai({"input": [{"role": "user", "content": "Hi"}, later], "tools": [READ]})
+    asked = openai_responses_request.convert_to_openai(
+        {"input": [{"role": "user", "content": "Hi"}, later], "tools": [READ]}
+    )
     assert list(translate_chat_request(asked, TranslationOptions()).tools) == ["read", "write"]

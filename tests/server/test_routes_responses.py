@@ -16,8 +16,8 @@ from pydantic import BaseModel
 from adapter import wrap
 from adapter.protocols import openai_responses_request
 from adapter.protocols.exchange import StreamedExchange
-from adapter.protocols.openai_errors import RequestError, error_body
-from adapter.protocols.openai_responses_stream import ResponsesWriter, answer_head
+from adapter.protocols.openai_errors import RequestError, build_error_body
+from adapter.protocols.openai_responses_stream import ResponsesWriter, build_answer_head
 from adapter.protocols.sse import encode_event
 from adapter.protocols.translate import translate_chat_request
 from adapter.protocols.translation_options import TranslationOptions
@@ -197,9 +197,11 @@ def test_async_client_streams(upstream, shared):
 @given(pieces=st.lists(st.sampled_from(PIECES), max_size=6), streams_arguments=st.booleans())
 def test_stream_opens_fills_and_closes_every_item(pieces, streams_arguments):
     """For any model text: sequence numbers have no gaps, and completed items equal the sum of their deltas."""
-    asked = openai_responses_request.as_openai({"model": "m", "input": "Read a.py", "tools": TOOLS, "stream": True})
+    asked = openai_responses_request.convert_to_openai(
+        {"model": "m", "input": "Read a.py", "tools": TOOLS, "stream": True}
+    )
     request = translate_chat_request(asked, TranslationOptions(stream_arguments=streams_arguments))
-    streamed = StreamedExchange(request, 0, ResponsesWriter(answer_head({}, "resp_1", 0)))
+    streamed = StreamedExchange(request, 0, ResponsesWriter(build_answer_head({}, "resp_1", 0)))
     sent = b"".join(streamed.feed(encode_event(delta(piece))) for piece in [*pieces])
     sent += streamed.feed(encode_event(delta(finish_reason="stop"))) + streamed.close()
     events = [json.loads(line[6:]) for line in sent.decode().split("\n") if line.startswith("data: ")]
@@ -235,14 +237,14 @@ def test_stream_opens_fills_and_closes_every_item(pieces, streams_arguments):
 )
 def test_any_body_is_accepted_or_rejected(body):
     try:
-        translate_chat_request(openai_responses_request.as_openai(body), TranslationOptions())
+        translate_chat_request(openai_responses_request.convert_to_openai(body), TranslationOptions())
     except RequestError as error:
-        error_body(error)
+        build_error_body(error)
 
 
 def test_failed_stream_sends_both_error_events():
     """``error``, which the SDK raises, and ``response.failed``, for which codex waits."""
-    asked = openai_responses_request.as_openai({"input": "Hi", "stream": True})
+    asked = openai_responses_request.convert_to_openai({"input": "Hi", "stream": True})
     streamed = StreamedExchange(
         translate_chat_request(asked, TranslationOptions()), 0, ResponsesWriter({"id": "resp_1"})
     )

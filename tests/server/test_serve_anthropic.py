@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from adapter.protocols.anthropic_request import as_openai
+from adapter.protocols.anthropic_request import convert_to_openai
 from tests.scripted_server import CHAT, Reply, ScriptedServer, as_error, as_json, as_stream, delta
 from tests.server.test_wrap import CALL, TOOLS, completion
 from tests.serving import serving
@@ -156,4 +156,4 @@ def test_lost_upstream_ends_stream_with_error(anthropic, client, upstream):
 def test_billing_line_is_removed(system):
     """Claude Code changes it with each request."""
     body = {"model": "m", "max_tokens": 9, "system": system, "messages": [{"role": "user", "content": "Hi"}]}
-    assert as_openai(body)["messages"][0] == {"role": "system", "content": "Be brief."}
+    assert convert_to_openai(body)["messages"][0] == {"role": "system", "content": "Be brief."}

@@ -28,7 +28,7 @@ pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-a
 import uvicorn
 
 from adapter.protocols.translation_options import TranslationOptions
-from adapter.server.app import ServerSettings, uvicorn_config
+from adapter.server.app import ServerSettings, build_uvicorn_config
 from adapter.server.model_server import ModelServer
 from adapter.server.upstream_connection import KeyRedactor
 
@@ -145,7 +145,7 @@ def serving_far(upstream: str, profile: str = "none") -> Iterator[str]:
     """Yield a server in this process, in front of an address that ``far`` declares remote."""
     settings = ServerSettings(upstream + "/v1", profile=profile)
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = uvicorn.Server(uvicorn_config(settings))
+        server = uvicorn.Server(build_uvicorn_config(settings))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"

@@ -122,11 +122,11 @@ def test_logprobs_are_aligned_with_content(client, upstream, stream):
 
 def test_repeated_function_calls_get_distinct_ids():
     """As sent by older clients, without ids: the second result belongs to the second call."""
-    from adapter.protocols.tool_types import tools_as_functions
+    from adapter.protocols.tool_types import convert_tools_to_functions
 
     call = {"role": "assistant", "content": None, "function_call": {"name": "ls", "arguments": "{}"}}
     said = {"role": "function", "name": "ls", "content": "a"}
-    body, _ = tools_as_functions({"messages": [*ASK, call, said, call, said], "functions": [{"name": "ls"}]})
+    body, _ = convert_tools_to_functions({"messages": [*ASK, call, said, call, said], "functions": [{"name": "ls"}]})
     first, result, second, last = body["messages"][1:]
     assert first["tool_calls"][0]["id"] == result["tool_call_id"] != last["tool_call_id"]
     assert second["tool_calls"][0]["id"] == last["tool_call_id"]

@@ -109,7 +109,7 @@ def test_label_values_are_bounded():
         metrics.on_end(seen)
     metrics.on_start(unknown := RequestInfo(path=CHAT, status=404, model="never-there"), {})
     metrics.on_end(unknown)
-    text = metrics.text().decode()
+    text = metrics.render_text().decode()
     assert text.count('adapter_tokens_total{kind="prompt"') == MAX_NAMES + 1
     assert text.count("adapter_left_out_total{") == MAX_NAMES + 1
     assert 'model="m0?????"' in text

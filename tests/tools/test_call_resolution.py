@@ -34,13 +34,13 @@ class ReadArguments(BaseModel):
     mode: Literal["text", "bytes"] = "text"
     limit: int | None = None
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return ReadText(self.path, self.offset)
 
     def render(self, outcome: Any) -> tuple[str, Any]:
         return str(outcome), None
 
-    def notes(self) -> tuple[str, ...]:
+    def list_notes(self) -> tuple[str, ...]:
         return ()
 
 
@@ -137,7 +137,7 @@ def test_a_valid_call_becomes_an_invocation():
     invocation = resolve_call("ReadFileTool", {"file_path": "a.py", "offset": "3"}, SET)
     assert (invocation.tool, invocation.arguments) == (READ, {"path": "a.py", "offset": 3})
     assert invocation.validated is not None
-    assert invocation.validated.operation() == ReadText("a.py", 3)
+    assert invocation.validated.to_operation() == ReadText("a.py", 3)
     assert invocation.notes == ("read as a call to read_file",)
 
 

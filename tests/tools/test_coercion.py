@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.core.repair_codes import REPAIRS
-from adapter.tools.coercion import coerce_text, coerce_to_types, is_instance_of_types, schema_types, type_name
+from adapter.tools.coercion import coerce_text, coerce_to_types, get_type_name, is_instance_of_types, list_types
 from adapter.tools.schema_refs import resolve_references
 from tests.parsing.formats.soup import soup, values
 
@@ -34,7 +34,7 @@ TYPES = ["string", "integer", "number", "boolean", "array", "object", "null"]
 )
 def test_types_of_a_schema(schema, types):
     """Return no types if the schema permits all."""
-    assert schema_types(schema) == types
+    assert list_types(schema) == types
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_bare_text_never_raises(text, name):
 )
 def test_type_names(value, name):
     """A boolean is not an integer, but an integer is a number."""
-    assert type_name(value) == name
+    assert get_type_name(value) == name
     assert is_instance_of_types(value, frozenset({name}))
     assert is_instance_of_types(1, frozenset({"number"}))
     assert not is_instance_of_types(True, frozenset({"integer", "number"}))

@@ -8,8 +8,8 @@ import pytest
 
 from adapter.core.errors import ToolError
 from adapter.tools.call_resolution import resolve_call
-from adapter.tools.example_calls import example_call
-from adapter.tools.schema_errors import schema_errors
+from adapter.tools.example_calls import build_example_call
+from adapter.tools.schema_errors import find_schema_errors
 from adapter.tools.tool import MAX_LISTED, Tool, ToolSet
 
 SCHEMA: dict[str, Any] = {
@@ -39,23 +39,25 @@ TOOL = Tool("walk", parameters=SCHEMA)
     ],
 )
 def test_each_problem_is_one_short_sentence(arguments, told):
-    assert schema_errors(TOOL, arguments) == told
+    assert find_schema_errors(TOOL, arguments) == told
 
 
 def test_a_schema_that_is_none_finds_nothing():
     assert (
-        schema_errors(Tool("x", parameters={"type": "object", "properties": {"a": {"type": "nonsense"}}}), {"a": 1})
+        find_schema_errors(
+            Tool("x", parameters={"type": "object", "properties": {"a": {"type": "nonsense"}}}), {"a": 1}
+        )
         == ()
     )
 
 
 def test_sample_call_is_valid_and_keeps_valid_arguments():
     """Values that only the model can know are named."""
-    assert example_call(TOOL) == {"path": "your path", "unit": "km"}
-    assert example_call(TOOL, {"path": "b", "unit": "m", "line": "x", "more": 1}) == {"path": "b", "unit": "km"}
-    assert schema_errors(TOOL, example_call(TOOL)) == ()
+    assert build_example_call(TOOL) == {"path": "your path", "unit": "km"}
+    assert build_example_call(TOOL, {"path": "b", "unit": "m", "line": "x", "more": 1}) == {"path": "b", "unit": "km"}
+    assert find_schema_errors(TOOL, build_example_call(TOOL)) == ()
     nested = {**SCHEMA, "required": ["places"]}
-    assert example_call(Tool("walk", parameters=nested)) == {"places": [{"x": "your x"}]}
+    assert build_example_call(Tool("walk", parameters=nested)) == {"places": [{"x": "your x"}]}
 
 
 def test_a_wrong_call_is_answered_with_a_right_one():

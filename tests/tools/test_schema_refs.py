@@ -16,7 +16,7 @@ from adapter.parsing.parser import parse
 from adapter.prompting.system_prompt import system_prompt
 from adapter.protocols.tool_definitions import parse_tool_set
 from adapter.tools.call_normalization import normalize_call
-from adapter.tools.coercion import coerce_text, coerce_to_schema, has_schema_type, schema_types
+from adapter.tools.coercion import coerce_text, coerce_to_schema, has_schema_type, list_types
 from adapter.tools.schema_refs import MAX_SCHEMAS, dereference, resolve_pointer, resolve_references
 from adapter.tools.tool import Tool, ToolSet
 from tests.parsing.formats.soup import values
@@ -286,7 +286,7 @@ def test_a_value_of_some_type_is_read_from_its_bare_spelling(schema, value):
     """As JSON if it is not a string. The result is valid unless it may also be a string."""
     whole = {"$defs": DEFS, **schema}
     flat = dereference(whole)
-    types = schema_types(flat)
+    types = list_types(flat)
     if isinstance(value, str) or not types or "string" in types or not Draft202012Validator(whole).is_valid(value):
         return
     assert Draft202012Validator(whole).is_valid(coerce_text(json.dumps(value), flat))
@@ -336,12 +336,12 @@ def test_a_short_schema_does_not_grow_without_end():
 )
 def test_parts_that_all_hold_narrow_each_other(parts, wanted):
     """The types of an ``allOf`` are those that each part permits."""
-    assert schema_types(dereference({"allOf": parts})) == wanted
+    assert list_types(dereference({"allOf": parts})) == wanted
 
 
 def test_nullable_is_a_type():
     """In OpenAPI's notation."""
-    assert schema_types(dereference({"type": "integer", "nullable": True})) == {"integer", "null"}
+    assert list_types(dereference({"type": "integer", "nullable": True})) == {"integer", "null"}
 
 
 def test_prompts_show_the_fields_of_references():

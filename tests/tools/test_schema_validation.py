@@ -10,8 +10,8 @@ from jsonschema import Draft202012Validator
 from adapter.core.events import ToolCall
 from adapter.tools.call_resolution import is_valid, resolve_call
 from adapter.tools.function_tools import tool
-from adapter.tools.schema_errors import allowed_arguments, schema_errors
-from adapter.tools.schema_validation import bounded_validator, find_violations
+from adapter.tools.schema_errors import find_schema_errors, select_allowed_arguments
+from adapter.tools.schema_validation import build_bounded_validator, find_violations
 from adapter.tools.tool import ToolSet
 from tests.loopback import LoopbackServer, QuietHandler
 
@@ -42,7 +42,7 @@ def test_patterns_are_searched_within_limits(keyword):
             {"name": "f", "description": "d", "parameters": {"type": "object", **SLOW[keyword](pattern)}}, dict
         )
         for arguments in ({"a": "x" * 25}, {"x" * 25: "v"}):
-            schema_errors(built, arguments)
+            find_schema_errors(built, arguments)
             resolve_call("f", arguments, ToolSet([built]))
     assert time.process_time() - start < 10
 
@@ -68,8 +68,8 @@ def test_references_are_followed_within_limits(keyword):
     built = tool({"name": "f", "description": "d", "parameters": schema}, dict)
     start = time.process_time()
     for arguments in ({"a": "x"}, {"a": {"b": 1}}, {"a": None}):
-        schema_errors(built, arguments)
-        allowed_arguments(built, arguments)
+        find_schema_errors(built, arguments)
+        select_allowed_arguments(built, arguments)
         is_valid(ToolCall("id", "f", arguments, "", ()), ToolSet([built]))
         resolve_call("f", arguments, ToolSet([built]))
     assert time.process_time() - start < 20
@@ -93,7 +93,7 @@ def test_no_reference_is_fetched():
             {"items": {"$ref": "file:///etc/hostname"}},
         ):
             built = tool({"name": "f", "description": "d", "parameters": {"properties": {"a": schema}}}, dict)
-            assert schema_errors(built, {"a": ["x"]}) == ()
+            assert find_schema_errors(built, {"a": ["x"]}) == ()
             assert is_valid(ToolCall("id", "f", {"a": ["x"]}, "", ()), ToolSet([built]))
     assert asked == []
 
@@ -106,12 +106,12 @@ def test_value_that_is_compared_too_long_is_invalid():
         ({"patternProperties": {slow: {}}}, {"x" * 40: 1}),
         ({"anyOf": [{"pattern": slow}, {"type": "null"}]}, "x" * 40),
     ):
-        assert len(find_violations(bounded_validator(schema), value)) == 1
-    assert not find_violations(bounded_validator({"patternProperties": {slow: {}}}), {"xxy": 1})
+        assert len(find_violations(build_bounded_validator(schema), value)) == 1
+    assert not find_violations(build_bounded_validator({"patternProperties": {slow: {}}}), {"xxy": 1})
 
 
 def test_items_are_compared_in_linear_time():
-    validator = bounded_validator({"type": "array", "uniqueItems": True})
+    validator = build_bounded_validator({"type": "array", "uniqueItems": True})
     start = time.process_time()
     assert validator.is_valid([{"a": number} for number in range(50_000)])
     assert not validator.is_valid([{"a": 1}, {"b": 2}, {"a": 1}])
@@ -134,7 +134,7 @@ def test_other_schemas_are_checked_as_ever(schema, values):
     for value in values:
         expected, found = (
             [(list(error.absolute_path), error.validator) for error in validator.iter_errors(value)]
-            for validator in (Draft202012Validator(schema), bounded_validator(schema))
+            for validator in (Draft202012Validator(schema), build_bounded_validator(schema))
         )
         assert found == expected, value
 
@@ -145,5 +145,5 @@ def test_invalid_patterns_forbid_nothing(pattern):
         {"name": "f", "description": "d", "parameters": {"properties": {"a": {"type": "string", "pattern": pattern}}}},
         dict,
     )
-    assert schema_errors(built, {"a": "x"}) == ()
+    assert find_schema_errors(built, {"a": "x"}) == ()
     assert resolve_call("f", {"a": "x"}, ToolSet([built])).arguments == {"a": "x"}

@@ -61,8 +61,8 @@ def test_a_spelling_of_two_tools_is_neither():
 
 def test_the_nearest_are_only_suggested():
     """In a message."""
-    assert TOOLS.nearest("read_files")[0] == "read_file"
-    assert TOOLS.nearest("zzzz") == []
+    assert TOOLS.find_nearest("read_files")[0] == "read_file"
+    assert TOOLS.find_nearest("zzzz") == []
 
 
 PARAMETERS = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}

@@ -140,8 +140,8 @@ def announces_action(content: str, request: str = "", tools: Iterable[str] = ())
 
 def _names_next(sentence: str, tools: Iterable[str]) -> bool:
     match = _NEXT.fullmatch(sentence)
-    return match is not None and any(_plain(match["tool"]) == _plain(tool) for tool in tools)
+    return match is not None and any(_normalize_name(match["tool"]) == _normalize_name(tool) for tool in tools)
 
 
-def _plain(name: str) -> str:
+def _normalize_name(name: str) -> str:
     return name.lower().replace("_", " ").strip()

@@ -50,7 +50,7 @@ class PastCall:
     @property
     def key(self) -> str:
         """A key that is equal for equal calls."""
-        return call_key(self.name, self.arguments)
+        return build_call_key(self.name, self.arguments)
 
     def equals(self, other: PastCall) -> bool:
         """Return whether the keys are equal. Most calls differ in their arguments, which takes less time to find."""
@@ -95,7 +95,7 @@ class CallHistory:
         return "\n".join([*(text for _, text in self.messages), self.request, *calls])
 
 
-def call_key(name: str, arguments: JsonObject) -> str:
+def build_call_key(name: str, arguments: JsonObject) -> str:
     """Return a key that is equal for equal calls."""
     return json.dumps([name, arguments], sort_keys=True, ensure_ascii=False)
 
@@ -138,7 +138,7 @@ class ReadMessages:
 UNREAD = ReadMessages(CallHistory(), 0, (), {})
 
 
-def call_history_of(messages: Json, tools: ToolSet | None = None) -> CallHistory:
+def read_call_history(messages: Json, tools: ToolSet | None = None) -> CallHistory:
     """Read the history from ``messages`` in the format of OpenAI's chat API. Invalid messages are skipped.
 
     ``tools``: decide which calls may have changed something; None if any may have.
@@ -147,7 +147,7 @@ def call_history_of(messages: Json, tools: ToolSet | None = None) -> CallHistory
 
 
 def read_history(messages: Json, tools: ToolSet | None, before: ReadMessages = UNREAD) -> ReadMessages:
-    """Read the history like `call_history_of`. ``before``: the first of the messages, already read."""
+    """Read the history like `read_call_history`. ``before``: the first of the messages, already read."""
     past, calls, results = before.history, list(before.calls), dict[str, str]()
     request, turn_start, texts = past.request, past.turn_start, list(past.messages)
     all_messages = messages if isinstance(messages, list) else []
@@ -155,7 +155,7 @@ def read_history(messages: Json, tools: ToolSet | None, before: ReadMessages = U
         if not isinstance(message, dict):
             continue
         role, content = message.get("role"), message.get("content")
-        text = content if isinstance(content, str) else _text(content)
+        text = content if isinstance(content, str) else _get_text(content)
         if role in ("tool", "function"):
             results[str(message.get("tool_call_id") or "")] = text
             continue
@@ -193,7 +193,7 @@ def _parse_call(tool_call: Json, number: int) -> tuple[str, str, JsonObject] | N
     return str(tool_call.get("id") or f"#{number}"), name, arguments if isinstance(arguments, dict) else {}
 
 
-def _text(content: Json) -> str:
+def _get_text(content: Json) -> str:
     parts: Sequence[Json] = content if isinstance(content, list) else ()
     return "\n".join(part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str))
 

@@ -12,7 +12,7 @@ from adapter.conversation.guardrails.call_history import CallHistory
 from adapter.core.events import Json, JsonObject
 from adapter.prompting.intent.bm25 import split_words
 from adapter.prompting.intent.text_values import find_paths
-from adapter.tools.example_calls import example_call
+from adapter.tools.example_calls import build_example_call
 from adapter.tools.tool import Tool, ToolSet
 
 MAX_PLACEHOLDER = 80
@@ -72,7 +72,7 @@ def _is_of_example(value: str, tools: ToolSet) -> bool:
     examples = [tool.example for tool in tools.values() if tool.example] if "/" in value else []
     if not examples or find_paths(value) != [value] or PurePosixPath(value).stem in _COMMON_FILES:
         return False
-    return any(value in strings_in(example) for example in examples)
+    return any(value in list_strings(example) for example in examples)
 
 
 def _copies_description(name: str, value: str, tool: Tool) -> bool:
@@ -85,9 +85,9 @@ def _copies_description(name: str, value: str, tool: Tool) -> bool:
     return start >= 0 and not _IS_EXAMPLE.search(described[:start])
 
 
-def known_values(argument: str, past: CallHistory) -> list[str]:
+def list_known_values(argument: str, past: CallHistory) -> list[str]:
     """Return values from the conversation that ``argument`` may take: paths, or the values of a field of this name."""
-    if not _words(argument).isdisjoint(("file", "path")):
+    if not _split_words(argument).isdisjoint(("file", "path")):
         return find_paths(past.text)[:MAX_KNOWN]
     values = re.findall(rf'"{re.escape(argument)}"\s*:\s*"([^"]{{1,80}})"', past.text)
     return list(dict.fromkeys(values))[:MAX_KNOWN]
@@ -100,22 +100,22 @@ def _is_placeholder(name: str, value: str, tool: Tool) -> bool:
         return True
     if _ELIDED.fullmatch(value):
         return name in tool.required and not _takes_text(name)
-    about = _GENERIC.union(_words(name))
+    about = _GENERIC.union(_split_words(name))
     if bracketed := _BRACKETED.fullmatch(value):
-        words = _words(bracketed[1])
-        return bool(words & _words(name)) or (len(words) > 1 and bool(words & _GENERIC)) or "your" in words
+        words = _split_words(bracketed[1])
+        return bool(words & _split_words(name)) or (len(words) > 1 and bool(words & _GENERIC)) or "your" in words
     yours = _YOURS.fullmatch(value)
     if yours is None:
         return False
-    words = _words(yours["what"])
-    return bool(words) and words <= about and (bool(yours["your"]) or _words(name) <= words)
+    words = _split_words(yours["what"])
+    return bool(words) and words <= about and (bool(yours["your"]) or _split_words(name) <= words)
 
 
 def _takes_text(name: str) -> bool:
-    return not _TEXTS.isdisjoint(_words(name))
+    return not _TEXTS.isdisjoint(_split_words(name))
 
 
-def _words(text: str) -> set[str]:
+def _split_words(text: str) -> set[str]:
     return set(re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text).lower()))
 
 
@@ -128,7 +128,7 @@ class SentMessages:
     def add(self, message: str, past: CallHistory, answer: str, tools: ToolSet) -> None:
         """Add a message. Text that it quotes from the conversation, from ``answer`` or from the tools may be copied."""
         definitions = (json.dumps(tool.to_openai(), ensure_ascii=False) for tool in tools.values())
-        examples = (json.dumps(example_call(tool), ensure_ascii=False) for tool in tools.values())
+        examples = (json.dumps(build_example_call(tool), ensure_ascii=False) for tool in tools.values())
         quotable = "\n".join([past.text, answer, *definitions, *examples])
         self._runs |= set(_runs_of(message)) - set(_runs_of(quotable))
 
@@ -136,7 +136,7 @@ class SentMessages:
         """Return the copied text if a string in ``arguments`` contains any; otherwise return ""."""
         if not self._runs:
             return ""
-        return next((text for text in strings_in(arguments) if not self._runs.isdisjoint(_runs_of(text))), "")
+        return next((text for text in list_strings(arguments) if not self._runs.isdisjoint(_runs_of(text))), "")
 
     def make_up_answer(self, content: str) -> bool:
         """Return whether a large part of ``content`` is copied."""
@@ -152,9 +152,9 @@ def _runs_of(text: str) -> Iterator[tuple[str, ...]]:
     return zip(*(words[start:] for start in range(WORDS)), strict=False)
 
 
-def strings_in(value: Json) -> Iterator[str]:
+def list_strings(value: Json) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):
         for each in value.values() if isinstance(value, dict) else value:
-            yield from strings_in(each)
+            yield from list_strings(each)

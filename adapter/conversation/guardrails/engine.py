@@ -21,8 +21,8 @@ from typing import TypeAlias
 
 from adapter.conversation.guardrails import retry_messages
 from adapter.conversation.guardrails.announced_action import announces_action
-from adapter.conversation.guardrails.call_history import CallHistory, PastCall, call_history_of
-from adapter.conversation.guardrails.copied_text import SentMessages, find_placeholder, known_values
+from adapter.conversation.guardrails.call_history import CallHistory, PastCall, read_call_history
+from adapter.conversation.guardrails.copied_text import SentMessages, find_placeholder, list_known_values
 from adapter.conversation.guardrails.file_requests import (
     find_change_tools,
     find_next_tools,
@@ -52,13 +52,13 @@ from adapter.conversation.guardrails.response_checks import (
     disclaims_ability,
     find_answer_end,
     find_arguments,
+    find_wrongly_refused_tool,
     has_unparsed_call,
     ignores_failed_result,
     is_blanket_refusal,
     is_call_shaped,
     read_leading_call,
     writes_other_roles,
-    wrongly_refused_tool,
 )
 from adapter.conversation.guardrails.retry_messages import Encode, Examples, Wordings
 from adapter.conversation.guardrails.surplus_calls import (
@@ -76,8 +76,8 @@ from adapter.core.events import ContentReclassified, Event, InvalidToolCall, Jso
 from adapter.core.turn import Turn
 from adapter.parsing.formats.hermes import encode_calls
 from adapter.prompting.intent.bm25 import ToolRanking
-from adapter.tools.call_normalization import tool_with_arguments
-from adapter.tools.schema_errors import allowed_arguments, missing_arguments, schema_errors
+from adapter.tools.call_normalization import find_tool_with_arguments
+from adapter.tools.schema_errors import find_missing_arguments, find_schema_errors, select_allowed_arguments
 from adapter.tools.tool import Tool, ToolDefinitions, ToolSet
 
 BEGINNING = 400
@@ -183,7 +183,7 @@ class Guardrails:
         """
         check_types("Guardrails.check", turn=(turn, Turn))
         verdict = self.check_response(
-            call_history_of(messages, self.tools), CandidateAnswer.from_turn(turn), finish_reason
+            read_call_history(messages, self.tools), CandidateAnswer.from_turn(turn), finish_reason
         )
         if isinstance(verdict, Accept):
             self.begin()
@@ -212,13 +212,13 @@ class Guardrails:
         if "own_words" in self.on:
             self._sent.add(message, past, answer.text, self.tools)
 
-    def without_forbidden(self, call: ToolCall, *, is_final: bool = False) -> ToolCall:
+    def remove_forbidden(self, call: ToolCall, *, is_final: bool = False) -> ToolCall:
         """Return the call without arguments that its schema forbids.
 
         ``is_final``: no retry is possible. Otherwise the call is returned unchanged if the model should correct it.
         """
         tool = self.tools.match(call.name) if "wrong_arguments" in self.on else None
-        allowed = tool and allowed_arguments(tool, call.arguments)
+        allowed = tool and select_allowed_arguments(tool, call.arguments)
         if not allowed or not allowed.forbidden or not (allowed.is_safe or is_final):
             return call
         return replace(call, arguments=allowed.arguments)
@@ -228,7 +228,7 @@ class Guardrails:
 
         The first call is never dropped, because `check` has accepted it.
         """
-        return self.screen_calls(call_history_of(messages, self.tools), turn.calls)
+        return self.screen_calls(read_call_history(messages, self.tools), turn.calls)
 
     def screen_calls(self, past: CallHistory, calls: Sequence[ToolCall]) -> tuple[list[ToolCall], list[DroppedCall]]:
         """Screen calls like `screen`, but with a conversation that is already parsed."""
@@ -257,7 +257,8 @@ class Guardrails:
             yield "too_many_calls"
         tool = tools.match(call.name)
         if tool and (
-            missing_arguments(tool, call.arguments) or allowed_arguments(tool, call.arguments).changes_meaning
+            find_missing_arguments(tool, call.arguments)
+            or select_allowed_arguments(tool, call.arguments).changes_meaning
         ):
             yield "wrong_arguments"
         yield from (fault.guardrail for fault in self._check_copies(past, call))
@@ -321,7 +322,7 @@ class Guardrails:
 
     def _check_calls(self, past: CallHistory, answer: CandidateAnswer) -> Iterator[Violation]:
         if self.answer_has_ended(past, answer.content):
-            yield Violation("invented_turn", retry_messages.other_speaker_message())
+            yield Violation("invented_turn", retry_messages.build_other_speaker_message())
         earlier: list[PastCall] = []
         for call in answer.calls:
             yield from self._check_schema(past, call)
@@ -331,9 +332,9 @@ class Guardrails:
     def _check_schema(self, past: CallHistory, call: ToolCall) -> Iterator[Violation]:
         tool, examples = self.tools.match(call.name), Examples(self.encode, past.request)
         if tool is None:
-            yield self._unknown_tool(past, call.name, call.arguments, examples)
-        elif "wrong_arguments" in self.on and (wrong := schema_errors(tool, call.arguments)):
-            words = retry_messages.wrong_arguments_message(tool, call.arguments, wrong, examples)
+            yield self._build_unknown_tool(past, call.name, call.arguments, examples)
+        elif "wrong_arguments" in self.on and (wrong := find_schema_errors(tool, call.arguments)):
+            words = retry_messages.build_wrong_arguments_message(tool, call.arguments, wrong, examples)
             yield Violation("wrong_arguments", words, (tool.name,))
 
     def check_call(
@@ -342,14 +343,14 @@ class Guardrails:
         """Yield the reasons not to run a valid call now. ``earlier``: preceding calls in the same answer."""
         steps, current = self.steps, PastCall(call.name, call.arguments)
         if steps.has_ended(past):
-            yield Violation("after_the_end", retry_messages.after_the_end_message(" or ".join(steps.ends_with)))
+            yield Violation("after_the_end", retry_messages.build_after_the_end_message(" or ".join(steps.ends_with)))
         if missing := steps.missing_before(past, current, earlier):
-            words = retry_messages.prerequisite_message(
+            words = retry_messages.build_prerequisite_message(
                 call.name, call.arguments, missing, self.tools, Examples(self.encode, past.request)
             )
             yield Violation("missing_prerequisite", words, missing)
         if call.name in steps.ends_with and (pending := steps.pending(past, earlier)):
-            words = retry_messages.missing_steps_message(
+            words = retry_messages.build_missing_steps_message(
                 pending, False, self.tools, Examples(self.encode, past.request)
             )
             yield Violation("missing_steps", words, pending)
@@ -360,12 +361,12 @@ class Guardrails:
             and call.name not in change_tools
             and (is_removal(call.name) or is_blind_overwrite(current, past) or omits_file_content(current, past))
         ):
-            words = retry_messages.unasked_removal_message(call.name, change_tools)
+            words = retry_messages.build_unasked_removal_message(call.name, change_tools)
             yield Violation("unasked_action", words, change_tools)
         elif replaces_instead_of_adding(current, past):
-            yield Violation("unasked_action", retry_messages.dropped_text_message(), (call.name,))
+            yield Violation("unasked_action", retry_messages.build_dropped_text_message(), (call.name,))
         elif removes_needed_file(current, past):
-            yield Violation("unasked_action", retry_messages.unasked_removal_message(call.name))
+            yield Violation("unasked_action", retry_messages.build_unasked_removal_message(call.name))
         found = describe_repetition(past, current, earlier, self.tools, self.encode, change_tools, repetitions)
         if found is not None:
             yield Violation(*found)
@@ -373,79 +374,85 @@ class Guardrails:
     def _check_copies(self, past: CallHistory, call: ToolCall) -> Iterator[Violation]:
         tool = self.tools.match(call.name)
         if "placeholder" in self.on and tool and (name := find_placeholder(tool, call.arguments, past, self.tools)):
-            known, value = known_values(name, past), str(call.arguments[name])
-            yield Violation("placeholder", retry_messages.placeholder_message(call.name, name, value, known))
+            known, value = list_known_values(name, past), str(call.arguments[name])
+            yield Violation("placeholder", retry_messages.build_placeholder_message(call.name, name, value, known))
         if self._sent.find_in_arguments(call.arguments):
-            yield Violation("own_words", retry_messages.copied_text_message())
+            yield Violation("own_words", retry_messages.build_copied_text_message())
 
     def _check_content(self, past: CallHistory, answer: CandidateAnswer) -> Iterator[Violation]:
         tools, steps, examples = self.tools, self.steps, Examples(self.encode, past.request)
         content = answer.content[: find_answer_end(answer.content, past.request)]
         if self._sent.make_up_answer(answer.content):
-            yield Violation("own_words", retry_messages.copied_text_message())
+            yield Violation("own_words", retry_messages.build_copied_text_message())
         if answer.invalid:
             yield self._describe_invalid(past, answer.invalid[0], examples)
         elif not content.strip() and not answer.has_invented:
-            yield Violation("empty_answer", retry_messages.empty_message(answer.has_reasoned, bool(past.recent)))
+            yield Violation("empty_answer", retry_messages.build_empty_message(answer.has_reasoned, bool(past.recent)))
         if answer.has_invented and not past.recent:  # later it may be a copy
-            words = retry_messages.invented_result_message()
+            words = retry_messages.build_invented_result_message()
             yield Violation("invented_result", words, tuple(tools), is_free_first=True)
         if "wrong_markup" in self.on and has_unparsed_call(answer, past.request, tools):
-            words = retry_messages.wrong_markup_message(self._example(examples))
+            words = retry_messages.build_wrong_markup_message(self._build_example(examples))
             yield Violation("wrong_markup", words, tuple(tools), is_free_first=True)
         elif is_call_shaped(content, past.request):
             is_partly_made = has_changed(past) and bool(find_unused_values(past))
             likely = find_next_tools(past, tools) or find_change_tools(past, tools, is_partly_made=is_partly_made)
-            words = retry_messages.call_as_answer_message(tools, likely or self._likely_tools(past))
+            words = retry_messages.build_call_as_answer_message(tools, likely or self._find_likely_tools(past))
             yield Violation("call_as_answer", words, likely)
         if named := tools.get(content.strip("`*.() \n")):
-            yield Violation("announced_call", retry_messages.announced_call_message(), (named.name,))
+            yield Violation("announced_call", retry_messages.build_announced_call_message(), (named.name,))
         if missing := tuple(name for name in steps.find_missing(past) if name in tools):
             is_end = not steps.pending(past)
             yield Violation(
-                "missing_steps", retry_messages.missing_steps_message(missing, is_end, tools, examples), missing
+                "missing_steps", retry_messages.build_missing_steps_message(missing, is_end, tools, examples), missing
             )
         if change_tools := omits_change(content, past, tools):
-            yield Violation("unmade_change", retry_messages.unmade_change_message(change_tools), change_tools)
+            yield Violation("unmade_change", retry_messages.build_unmade_change_message(change_tools), change_tools)
         if readers := invents_content(content, past, tools):
-            yield Violation("unread_file", retry_messages.unread_file_message(readers[0]), readers)
+            yield Violation("unread_file", retry_messages.build_unread_file_message(readers[0]), readers)
         if "announced_call" in self.on and announces_action(content, past.request, tools):
-            yield Violation("announced_call", retry_messages.announced_call_message())
-        if "refusal" in self.on and (tool := wrongly_refused_tool(content, past, tools)):
-            yield Violation("refusal", retry_messages.refusal_message(tool, examples))
+            yield Violation("announced_call", retry_messages.build_announced_call_message())
+        if "refusal" in self.on and (tool := find_wrongly_refused_tool(content, past, tools)):
+            yield Violation("refusal", retry_messages.build_refusal_message(tool, examples))
         elif disclaims_ability(content) or is_blanket_refusal(content, past):
-            yield Violation("refusal", retry_messages.disclaimer_message(tools, bool(past.recent)))
+            yield Violation("refusal", retry_messages.build_disclaimer_message(tools, bool(past.recent)))
         if claims_unbacked_success(content, past):
-            yield Violation("unfounded_success", retry_messages.unfounded_success_message(tools, bool(past.recent)))
+            yield Violation(
+                "unfounded_success", retry_messages.build_unfounded_success_message(tools, bool(past.recent))
+            )
         if ignores_failed_result(content, past):
             last = past.recent[-1]
-            yield Violation("ignored_result", retry_messages.ignored_result_message(last.name, last.result))
+            yield Violation("ignored_result", retry_messages.build_ignored_result_message(last.name, last.result))
         if writes_other_roles(answer.content):
-            yield Violation("other_speaker", retry_messages.other_speaker_message())
+            yield Violation("other_speaker", retry_messages.build_other_speaker_message())
 
-    def _unknown_tool(self, past: CallHistory, name: str, arguments: JsonObject, examples: Examples) -> Violation:
-        if fitting := tool_with_arguments(arguments, self.tools):
-            words = retry_messages.misnamed_tool_message(name, fitting, arguments, examples)
+    def _build_unknown_tool(self, past: CallHistory, name: str, arguments: JsonObject, examples: Examples) -> Violation:
+        if fitting := find_tool_with_arguments(arguments, self.tools):
+            words = retry_messages.build_misnamed_tool_message(name, fitting, arguments, examples)
             return Violation("unknown_tool", words, (fitting.name,))
-        likely = tuple(self.tools.nearest(name)[:1]) or find_next_tools(past, self.tools)
-        words = retry_messages.unknown_tool_message(name, self.tools, examples, likely or self._likely_tools(past))
+        likely = tuple(self.tools.find_nearest(name)[:1]) or find_next_tools(past, self.tools)
+        words = retry_messages.build_unknown_tool_message(
+            name, self.tools, examples, likely or self._find_likely_tools(past)
+        )
         return Violation("unknown_tool", words, likely or tuple(self.tools))
 
-    def _likely_tools(self, past: CallHistory) -> tuple[str, ...]:
+    def _find_likely_tools(self, past: CallHistory) -> tuple[str, ...]:
         """Return the few tools that best match the request. Given a long list, small models call one tool after
         another."""
         if len(self.tools) <= retry_messages.MAX_CHOICES:
             return tuple(self.tools)
-        scores = ToolRanking(self.tools).scores(past.request)
+        scores = ToolRanking(self.tools).score_tools(past.request)
         return tuple(name for name in [*scores][: retry_messages.MAX_CHOICES] if scores[name] > 0)
 
     def _describe_invalid(self, past: CallHistory, invalid: InvalidToolCall, examples: Examples) -> Violation:
         tool = self.tools.match(invalid.name) if invalid.name else self._find_tool_name(invalid.raw)
         if invalid.name and tool is None:
-            return self._unknown_tool(past, invalid.name, find_arguments(invalid.raw), examples)
-        example = examples.render(tool) if tool else self._example(examples)
+            return self._build_unknown_tool(past, invalid.name, find_arguments(invalid.raw), examples)
+        example = examples.render(tool) if tool else self._build_example(examples)
         held_to = (tool.name,) if tool else tuple(self.tools)
-        return Violation("unreadable_call", retry_messages.unreadable_call_message(invalid.error, example), held_to)
+        return Violation(
+            "unreadable_call", retry_messages.build_unreadable_call_message(invalid.error, example), held_to
+        )
 
     def _find_tool_name(self, raw: str) -> Tool | None:
         """Return the tool whose name occurs first in a malformed call, or None."""
@@ -457,6 +464,6 @@ class Guardrails:
         ]
         return self.tools[min(found)[2]] if found else None
 
-    def _example(self, examples: Examples) -> str:
+    def _build_example(self, examples: Examples) -> str:
         first = next(iter(self.tools.values()), None)
         return examples.render(first) if first else ""

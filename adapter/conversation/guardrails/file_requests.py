@@ -11,7 +11,7 @@ from collections.abc import Collection
 from functools import lru_cache
 
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall
-from adapter.conversation.guardrails.copied_text import strings_in
+from adapter.conversation.guardrails.copied_text import list_strings
 from adapter.conversation.guardrails.empty_claims import expects_information
 from adapter.conversation.guardrails.surplus_calls import asks_for_removal, is_removal
 from adapter.prompting.intent.bm25 import split_words
@@ -59,7 +59,7 @@ def requests_file_change(request: str) -> bool:
     return _REQUEST.match(request.lstrip()) is not None
 
 
-def lines_of_result(text: str) -> list[str]:
+def list_result_lines(text: str) -> list[str]:
     """Return the lines of a file from the result of reading it, without line numbers."""
     return [_LINE_NUMBER.sub("", line) for line in text.splitlines()]
 
@@ -90,7 +90,7 @@ def find_unused_values(past: CallHistory) -> list[str]:
     if _REQUEST.match(past.request.lstrip()) is None:
         return []
     values = [*find_quoted(past.request), *_VALUE.findall(past.request), *find_paths(past.request)]
-    used = "\n".join(text for call in past.recent if call.ok and call.changes for text in strings_in(call.arguments))
+    used = "\n".join(text for call in past.recent if call.ok and call.changes for text in list_strings(call.arguments))
     return [value for value in dict.fromkeys(values) if value not in used]
 
 
@@ -144,7 +144,7 @@ def is_blind_overwrite(call: PastCall, past: CallHistory) -> bool:
 
 def _names_any(call: PastCall, paths: Collection[str]) -> bool:
     """Return whether an argument contains one of the paths, for example in an absolute path or in a shell command."""
-    return any(path in text for text in strings_in(call.arguments) for path in paths)
+    return any(path in text for text in list_strings(call.arguments) for path in paths)
 
 
 def omits_file_content(call: PastCall, past: CallHistory) -> bool:
@@ -155,7 +155,7 @@ def omits_file_content(call: PastCall, past: CallHistory) -> bool:
         return False
     paths = set(find_paths(past.request)).intersection(map(str, call.arguments.values()))
     texts = [each.result for each in past.recent if each.ok and not paths.isdisjoint(map(str, each.arguments.values()))]
-    known = [line.strip() for line in lines_of_result(texts[-1]) if split_words(line)] if paths and texts else []
+    known = [line.strip() for line in list_result_lines(texts[-1]) if split_words(line)] if paths and texts else []
     return len(known) > 1 and sum(line in content for line in known) * 2 < len(known)
 
 

@@ -115,13 +115,13 @@ def _are_same(one: PastCall, two: PastCall, tools: ToolSet) -> bool:
     """Return whether two calls do the same, because arguments that the tool ignores do not count, nor which of several
     tools makes an edit."""
     if one.name == two.name:
-        return one.equals(two) or _known_arguments(one, tools) == _known_arguments(two, tools)
+        return one.equals(two) or _select_known_arguments(one, tools) == _select_known_arguments(two, tools)
     if not (_EDITS.search(one.name) and _EDITS.search(two.name)):
         return False
-    return len(texts := _texts_of(one, tools)) > 2 and texts == _texts_of(two, tools)
+    return len(texts := _list_texts(one, tools)) > 2 and texts == _list_texts(two, tools)
 
 
-def _known_arguments(call: PastCall, tools: ToolSet) -> JsonObject:
+def _select_known_arguments(call: PastCall, tools: ToolSet) -> JsonObject:
     """Return the arguments without those that a tool of a dialect ignores."""
     tool = tools.match(call.name)
     if tool is None or tool.validate is None or not tool.properties:
@@ -129,8 +129,8 @@ def _known_arguments(call: PastCall, tools: ToolSet) -> JsonObject:
     return {name: value for name, value in call.arguments.items() if name in tool.properties}
 
 
-def _texts_of(call: PastCall, tools: ToolSet) -> set[str]:
-    return {value for value in _known_arguments(call, tools).values() if isinstance(value, str)}
+def _list_texts(call: PastCall, tools: ToolSet) -> set[str]:
+    return {value for value in _select_known_arguments(call, tools).values() if isinstance(value, str)}
 
 
 def find_cycle(past: CallHistory, key: str, tools: ToolSet) -> tuple[PastCall, ...]:

@@ -35,48 +35,48 @@ def describe_repetition(
     ``earlier``: preceding calls in the same answer. ``change_tools``: the tools that may make the requested change.
     """
     if (times := repeat_count(past, call, earlier, tools)) > repetitions:
-        return "repeated_call", retry_messages.repeated_call_message(call.name, times, change_tools), change_tools
+        return "repeated_call", retry_messages.build_repeated_call_message(call.name, times, change_tools), change_tools
     is_repeated = is_recent_repeat(past, call, earlier, tools)
     failed = None if is_repeated else repeats_failure(past, call, earlier, tools)
     if (is_repeated or failed) and has_changed(past) and (unused := find_unused_values(past)):
         left = find_change_tools(past, tools, is_partly_made=True)
-        words = retry_messages.unfinished_change_message(call.name, unused, left)
+        words = retry_messages.build_unfinished_change_message(call.name, unused, left)
         return "made_already" if is_repeated else "failed_already", words, left
     if is_repeated:
         return "made_already", *_describe_success(past, call, tools, encode, change_tools)
     if failed:
         return "failed_already", *_describe_failure(past, call, failed.result, tools, encode, change_tools)
     if block := find_cycle(past, call.key, tools):
-        return "cycle", retry_messages.cycle_message([each.name for each in block]), change_tools
+        return "cycle", retry_messages.build_cycle_message([each.name for each in block]), change_tools
     return None
 
 
 def _describe_success(
     past: CallHistory, call: PastCall, tools: ToolSet, encode: Encode, change_tools: tuple[str, ...]
 ) -> tuple[Wordings, tuple[str, ...]]:
-    limits = [name for name in _optional_arguments(call, tools) if _LIMITS.search(name)]
-    if limits and not may_change(call.name, tools) and (example := _call_without(past, call, limits, encode)):
-        return retry_messages.limited_call_message(call.name, limits, example), ()
+    limits = [name for name in _list_optional_arguments(call, tools) if _LIMITS.search(name)]
+    if limits and not may_change(call.name, tools) and (example := _encode_call_without(past, call, limits, encode)):
+        return retry_messages.build_limited_call_message(call.name, limits, example), ()
     question = past.request if is_question(past.request) and len(past.request) <= MAX_QUESTION else ""
-    return retry_messages.repeated_call_message(call.name, 1, change_tools, question)[:1], change_tools
+    return retry_messages.build_repeated_call_message(call.name, 1, change_tools, question)[:1], change_tools
 
 
 def _describe_failure(
     past: CallHistory, call: PastCall, error: str, tools: ToolSet, encode: Encode, change_tools: tuple[str, ...]
 ) -> tuple[Wordings, tuple[str, ...]]:
-    wrong = [name for name in _optional_arguments(call, tools) if str(call.arguments[name]) in error]
-    example = _call_without(past, call, wrong, encode) if wrong and not change_tools else ""
+    wrong = [name for name in _list_optional_arguments(call, tools) if str(call.arguments[name]) in error]
+    example = _encode_call_without(past, call, wrong, encode) if wrong and not change_tools else ""
     others = () if example or has_changed(past) else change_tools or find_listing_tools(tools)
     others = tuple(name for name in others if name != call.name or change_tools)
-    return retry_messages.failed_call_message(call.name, wrong, example, others), others
+    return retry_messages.build_failed_call_message(call.name, wrong, example, others), others
 
 
-def _optional_arguments(call: PastCall, tools: ToolSet) -> list[str]:
+def _list_optional_arguments(call: PastCall, tools: ToolSet) -> list[str]:
     tool = tools.match(call.name)
     return [name for name in call.arguments if tool and name in tool.properties and name not in tool.required]
 
 
-def _call_without(past: CallHistory, call: PastCall, names: Collection[str], encode: Encode) -> str:
+def _encode_call_without(past: CallHistory, call: PastCall, names: Collection[str], encode: Encode) -> str:
     """Write the call without some arguments; "" if it was made already."""
     arguments = {name: value for name, value in call.arguments.items() if name not in names}
     is_new = all(each.name != call.name or each.arguments != arguments for each in past.recent)

@@ -41,12 +41,12 @@ class Steps:
         for key, names in {"required": self.required, "ends_with": self.ends_with, **needs}.items():
             if isinstance(names, str):
                 raise UsageError(f"steps.{key} must be a list of tools, got {names!r}")
-            _names(names, key)
+            _parse_names(names, key)
 
     @property
     def tools(self) -> tuple[str, ...]:
         """All tools in the steps, without duplicates."""
-        needs = (_need(need)[0] for needs in self.before.values() for need in needs)
+        needs = (_parse_need(need)[0] for needs in self.before.values() for need in needs)
         return tuple(dict.fromkeys((*self.required, *self.before, *needs, *self.ends_with)))
 
     def pending(self, past: CallHistory, earlier: Iterable[PastCall] = ()) -> tuple[str, ...]:
@@ -72,7 +72,7 @@ class Steps:
         return tuple(
             name
             for need in needs
-            for name, argument in [_need(need)]
+            for name, argument in [_parse_need(need)]
             if not any(each.name == name and (not argument or _shares(each, call, argument)) for each in done)
         )
 
@@ -88,9 +88,9 @@ def parse_steps(steps: StepsInput) -> Steps:
     if not isinstance(before, Mapping):
         return Steps(before=before)  # raises UsageError
     return Steps(
-        _names(steps.get("required"), "required"),
-        {str(name): _names(needs, f"before.{name}") for name, needs in before.items()},
-        _names(steps.get("ends_with"), "ends_with"),
+        _parse_names(steps.get("required"), "required"),
+        {str(name): _parse_names(needs, f"before.{name}") for name, needs in before.items()},
+        _parse_names(steps.get("ends_with"), "ends_with"),
     )
 
 
@@ -103,7 +103,7 @@ def validate_steps(steps: Steps, tools: Iterable[str]) -> Steps:
     return steps
 
 
-def _names(value: Json, key: str) -> tuple[str, ...]:
+def _parse_names(value: Json, key: str) -> tuple[str, ...]:
     names = [value] if isinstance(value, str) else value or []
     if not isinstance(names, list | tuple) or not all(
         isinstance(each, str) and _NEED.fullmatch(each) for each in names
@@ -112,7 +112,7 @@ def _names(value: Json, key: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _need(text: str) -> tuple[str, str]:
+def _parse_need(text: str) -> tuple[str, str]:
     match = _NEED.fullmatch(text)
     return (match[1], match[2] or "") if match else (text, "")
 
@@ -121,7 +121,7 @@ def _shares(other: PastCall, call: PastCall, argument: str) -> bool:
     return argument in call.arguments and other.arguments.get(argument) == call.arguments[argument]
 
 
-def as_json(steps: Steps) -> JsonObject:
+def to_json(steps: Steps) -> JsonObject:
     """Return ``steps`` as input for `parse_steps`, without empty keys."""
     before = {name: list(needs) for name, needs in steps.before.items()}
     fields = {"required": list(steps.required), "before": before, "ends_with": list(steps.ends_with)}

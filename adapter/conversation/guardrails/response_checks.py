@@ -129,7 +129,7 @@ def starts_with_tool_result(markup: MarkupDelta) -> bool:
     return any(marker in lowered for marker in INVENTED_RESULT)
 
 
-def wrongly_refused_tool(content: str, past: CallHistory, tools: ToolSet) -> Tool | None:
+def find_wrongly_refused_tool(content: str, past: CallHistory, tools: ToolSet) -> Tool | None:
     """Return a tool for the action that the answer claims to be impossible.
 
     Return None if the answer makes no such claim, or if a tool was called before: the model may have learned the limit
@@ -170,7 +170,7 @@ def has_unparsed_call(answer: CandidateAnswer, request: str, tools: ToolSet) -> 
     """Return whether the answer contains an unparsed call of one of ``tools``, unless ``request`` is about calls."""
     if _ABOUT_CALLS.search(request):
         return False
-    prose = _without_code(answer.content)
+    prose = _remove_code(answer.content)
     opened = (prose[match.end() : match.end() + MAX_NAME_OFFSET] for match in _OPEN_CALL.finditer(prose))
     return _names_tool(answer.rejected, tools) or _names_tool(opened, tools)
 
@@ -179,7 +179,7 @@ def _names_tool(pieces: Iterable[str], tools: ToolSet) -> bool:
     return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", piece) for piece in pieces for name in tools)
 
 
-def _without_code(text: str) -> str:
+def _remove_code(text: str) -> str:
     return re.sub(r"```.*?(?:```|\Z)|`[^`\n]*`", " ", text, flags=re.DOTALL)
 
 

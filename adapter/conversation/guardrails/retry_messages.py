@@ -15,7 +15,7 @@ from typing import TypeAlias
 from adapter.core.events import Json, JsonObject
 from adapter.prompting.intent.candidate_values import find_candidates
 from adapter.prompting.intent.text_values import find_paths
-from adapter.tools.example_calls import example_call
+from adapter.tools.example_calls import build_example_call
 from adapter.tools.tool import Tool, ToolSet
 
 Encode: TypeAlias = Callable[[list[tuple[str, JsonObject]]], str]
@@ -44,7 +44,7 @@ class Examples:
             values = find_candidates(self.request, tool, name)
             new = [value for value in values if value not in known.values()]
             known |= {name: new[0]} if new and (len(values) == 1 or set(values) <= paths) else {}
-        example = example_call(replace(tool, example=None), {**known, **(arguments or {})})
+        example = build_example_call(replace(tool, example=None), {**known, **(arguments or {})})
         return self.encode([(tool.name, example)]).strip()
 
 
@@ -52,20 +52,20 @@ Wordings: TypeAlias = tuple[str, ...]
 """The wordings of a message: for the first retry, and for later ones."""
 
 
-def unreadable_call_message(error: str, example: str) -> Wordings:
-    reason = _one_line(error).partition(". ")[0].rstrip(".")
+def build_unreadable_call_message(error: str, example: str) -> Wordings:
+    reason = _shorten_to_line(error).partition(". ")[0].rstrip(".")
     return (
         f"Your tool call could not be read: {reason}. Write it like this, with your own values:\n{example}",
         f"Your tool call could not be read again. Answer with one call in exactly this form:\n{example}",
     )
 
 
-def unknown_tool_message(name: str, tools: ToolSet, examples: Examples, likely: Sequence[str]) -> Wordings:
+def build_unknown_tool_message(name: str, tools: ToolSet, examples: Examples, likely: Sequence[str]) -> Wordings:
     """``likely``: the tools that the model may mean; empty if unknown."""
-    if likely and tools.nearest(name)[:1] == [*likely]:
+    if likely and tools.find_nearest(name)[:1] == [*likely]:
         instead = f"The nearest is {likely[0]!r}. Call it like this:\n{examples.render(tools[likely[0]])}"
     elif likely:
-        instead = f"Call {_or(likely)}."
+        instead = f"Call {_join_with_or(likely)}."
     else:
         instead = f"Available tools: {_list(tools)}. Call one of these, or answer without a tool."
     return (
@@ -74,7 +74,7 @@ def unknown_tool_message(name: str, tools: ToolSet, examples: Examples, likely: 
     )
 
 
-def misnamed_tool_message(name: str, tool: Tool, arguments: Mapping[str, Json], examples: Examples) -> Wordings:
+def build_misnamed_tool_message(name: str, tool: Tool, arguments: Mapping[str, Json], examples: Examples) -> Wordings:
     """``tool``: the only tool that takes ``arguments``."""
     example = examples.render(tool, arguments)
     return (
@@ -83,7 +83,7 @@ def misnamed_tool_message(name: str, tool: Tool, arguments: Mapping[str, Json], 
     )
 
 
-def wrong_arguments_message(
+def build_wrong_arguments_message(
     tool: Tool, arguments: Mapping[str, Json], problems: Iterable[str], examples: Examples
 ) -> Wordings:
     errors, example = "; ".join(problems), examples.render(tool, arguments)
@@ -93,18 +93,18 @@ def wrong_arguments_message(
     )
 
 
-def prerequisite_message(
+def build_prerequisite_message(
     name: str, arguments: Mapping[str, Json], missing: Sequence[str], tools: ToolSet, examples: Examples
 ) -> Wordings:
-    example = _first_example(missing, tools, examples, arguments)
+    example = _find_first_example(missing, tools, examples, arguments)
     return (
         f"{name} cannot be called yet: first call {_join(missing)}.{example}",
         f"Do not call {name} now. Call {missing[0]} first, and nothing else.{example}",
     )
 
 
-def missing_steps_message(missing: Sequence[str], is_end: bool, tools: ToolSet, examples: Examples) -> Wordings:
-    example = _first_example(missing, tools, examples)
+def build_missing_steps_message(missing: Sequence[str], is_end: bool, tools: ToolSet, examples: Examples) -> Wordings:
+    example = _find_first_example(missing, tools, examples)
     names = " or ".join(missing) if is_end else _join(missing)
     return (
         f"The task is not done yet: you must first call {names}. Make the tool call now.{example}",
@@ -113,18 +113,22 @@ def missing_steps_message(missing: Sequence[str], is_end: bool, tools: ToolSet, 
     )
 
 
-def after_the_end_message(name: str) -> Wordings:
+def build_after_the_end_message(name: str) -> Wordings:
     return (
         f"Call no tool after {name}. Summarize in words.",
         "Call no more tools. Write one sentence for the user.",
     )
 
 
-def repeated_call_message(name: str, times: int, change_tools: Sequence[str] = (), question: str = "") -> Wordings:
+def build_repeated_call_message(
+    name: str, times: int, change_tools: Sequence[str] = (), question: str = ""
+) -> Wordings:
     """Request the answer to the user's ``question``, or the change that one of ``change_tools`` still has to make. The
     message does not quote the result, because the model would copy the quotation; the result is in the conversation."""
     made = "already made this call of" if times == 1 else "called"
-    after = f"Now call {_or(change_tools)}" if change_tools else "Answer from its result, or call the next tool"
+    after = (
+        f"Now call {_join_with_or(change_tools)}" if change_tools else "Answer from its result, or call the next tool"
+    )
     after = f"Answer from its result: {question}" if question and not change_tools else f"{after}."
     return (
         f"You {made} {name}{f' {times} times' if times > 1 else ''}. {after}",
@@ -132,63 +136,70 @@ def repeated_call_message(name: str, times: int, change_tools: Sequence[str] = (
     )
 
 
-def limited_call_message(name: str, limits: Sequence[str], example: str) -> Wordings:
+def build_limited_call_message(name: str, limits: Sequence[str], example: str) -> Wordings:
     return (f"You already made this call of {name}. To see more, call it without {_join(limits)}:\n{example}",)
 
 
-def failed_call_message(name: str, wrong: Sequence[str], example: str, others: Sequence[str]) -> Wordings:
+def build_failed_call_message(name: str, wrong: Sequence[str], example: str, others: Sequence[str]) -> Wordings:
     """``example``: the call without the ``wrong`` arguments; "" for none. ``others``: the tools that may help."""
-    instead = f"Call it without {_join(wrong)}:\n{example}" if example else f"Call {_or(others)}." if others else ""
+    instead = (
+        f"Call it without {_join(wrong)}:\n{example}" if example else f"Call {_join_with_or(others)}." if others else ""
+    )
     return (f"This call of {name} has failed. {instead or 'Use other arguments, or another tool.'}",)
 
 
-def unfinished_change_message(name: str, unused: Sequence[str], change_tools: Sequence[str]) -> Wordings:
+def build_unfinished_change_message(name: str, unused: Sequence[str], change_tools: Sequence[str]) -> Wordings:
     """``unused``: the values of the request that belong to the rest of the change."""
     rest = ", ".join(unused[:MAX_NAMES])
-    return (f"You already made this call of {name}. Not done yet: {rest}. Now call {_or(change_tools)}.",)
+    return (f"You already made this call of {name}. Not done yet: {rest}. Now call {_join_with_or(change_tools)}.",)
 
 
-def unmade_change_message(change_tools: Sequence[str]) -> Wordings:
+def build_unmade_change_message(change_tools: Sequence[str]) -> Wordings:
     """Return only one wording: a repeated message would urge the model to change something even if there is nothing to
     change."""
-    return (f"The change is not made yet. Call {_or(change_tools)}, or explain why there is nothing to change.",)
+    return (
+        f"The change is not made yet. Call {_join_with_or(change_tools)}, or explain why there is nothing to change.",
+    )
 
 
-def unread_file_message(reader: str) -> Wordings:
+def build_unread_file_message(reader: str) -> Wordings:
     """Return only one wording: the model may already know the file, so it is not urged again."""
     return (f"You have not read the file. Call {reader} first.",)
 
 
-def unasked_removal_message(name: str, change_tools: Sequence[str] = ()) -> Wordings:
-    return (f"The user did not ask for {name}. {f'Call {_or(change_tools)}' if change_tools else 'Answer'} instead.",)
+def build_unasked_removal_message(name: str, change_tools: Sequence[str] = ()) -> Wordings:
+    return (
+        f"The user did not ask for {name}. "
+        f"{f'Call {_join_with_or(change_tools)}' if change_tools else 'Answer'} instead.",
+    )
 
 
-def dropped_text_message() -> Wordings:
+def build_dropped_text_message() -> Wordings:
     return ("The request only adds something. The new text must repeat the old text, and then continue.",)
 
 
-def cycle_message(names: Sequence[str]) -> Wordings:
+def build_cycle_message(names: Sequence[str]) -> Wordings:
     return (
         f"You are in a loop: {' -> '.join(names)} again and again. Answer from the results, or call another tool.",
         f"Stop calling {_join(list(dict.fromkeys(names)))}. Answer in words now.",
     )
 
 
-def placeholder_message(name: str, argument: str, value: str, known: Sequence[str]) -> Wordings:
+def build_placeholder_message(name: str, argument: str, value: str, known: Sequence[str]) -> Wordings:
     some = f", such as {', '.join(known)}" if known else ""
     return (f"{name}: replace {value!r} with a real {argument}{some}, or first call the tool that returns it.",)
 
 
-def call_as_answer_message(tools: ToolSet, likely: Sequence[str]) -> Wordings:
-    names = _or(likely) or _list(tools)
+def build_call_as_answer_message(tools: ToolSet, likely: Sequence[str]) -> Wordings:
+    names = _join_with_or(likely) or _list(tools)
     return (f"Your answer is a call of an unknown tool. Call {names}, or answer in words.",)
 
 
-def copied_text_message() -> Wordings:
+def build_copied_text_message() -> Wordings:
     return ("Do not copy instructions. Use your own words.",)
 
 
-def empty_message(has_reasoned: bool, has_results: bool) -> Wordings:
+def build_empty_message(has_reasoned: bool, has_results: bool) -> Wordings:
     error = "Your answer has only reasoning" if has_reasoned else "Your answer is empty"
     step = "Report the tool results, or make the next tool call" if has_results else "Answer the user, or call a tool"
     return (
@@ -198,21 +209,21 @@ def empty_message(has_reasoned: bool, has_results: bool) -> Wordings:
     )
 
 
-def invented_result_message() -> Wordings:
+def build_invented_result_message() -> Wordings:
     return (
         "You invented a tool's result. Only the tool returns results: make the call, and wait for it.",
         "Make the tool call and stop after it. Do not write its result.",
     )
 
 
-def wrong_markup_message(example: str) -> Wordings:
+def build_wrong_markup_message(example: str) -> Wordings:
     return (
         f"Your call was not run: its format is wrong. Write only the call, like this:\n{example}",
         f"Still the wrong format. Your whole answer must look like this:\n{example}",
     )
 
 
-def announced_call_message() -> Wordings:
+def build_announced_call_message() -> Wordings:
     return (
         "You announced an action without doing it. Make that tool call now; if nothing is left to do, give the final "
         "answer.",
@@ -221,7 +232,7 @@ def announced_call_message() -> Wordings:
     )
 
 
-def refusal_message(tool: Tool, examples: Examples) -> Wordings:
+def build_refusal_message(tool: Tool, examples: Examples) -> Wordings:
     example = examples.render(tool)
     return (
         f"You can do this with the tool {tool.name}. Call it like this, with your own values:\n{example}",
@@ -229,7 +240,7 @@ def refusal_message(tool: Tool, examples: Examples) -> Wordings:
     )
 
 
-def disclaimer_message(tools: ToolSet, has_results: bool) -> Wordings:
+def build_disclaimer_message(tools: ToolSet, has_results: bool) -> Wordings:
     results = "use the results you have, or " if has_results else ""
     return (
         f"You can do more: {results}call one of the available tools: {_list(tools)}. If none of them helps, name the "
@@ -238,7 +249,7 @@ def disclaimer_message(tools: ToolSet, has_results: bool) -> Wordings:
     )
 
 
-def unfounded_success_message(tools: ToolSet, has_results: bool) -> Wordings:
+def build_unfounded_success_message(tools: ToolSet, has_results: bool) -> Wordings:
     """Return only one wording: the claim is true if there was nothing to do, so the model is not urged again."""
     if has_results:
         return (
@@ -251,21 +262,21 @@ def unfounded_success_message(tools: ToolSet, has_results: bool) -> Wordings:
     )
 
 
-def ignored_result_message(name: str, result: str) -> Wordings:
+def build_ignored_result_message(name: str, result: str) -> Wordings:
     return (
-        f"The last call of {name} failed: {_one_line(result)}. Fix it and call again, or report the failure.",
+        f"The last call of {name} failed: {_shorten_to_line(result)}. Fix it and call again, or report the failure.",
         f"{name} did not succeed. Report that, or call it with other arguments.",
     )
 
 
-def other_speaker_message() -> Wordings:
+def build_other_speaker_message() -> Wordings:
     return (
         "You wrote the user's part. Write only your own answer, and stop after it.",
         "Write only your own answer, and nothing after it.",
     )
 
 
-def _first_example(
+def _find_first_example(
     names: Sequence[str], tools: ToolSet, examples: Examples, arguments: Mapping[str, Json] | None = None
 ) -> str:
     tool = tools.get(names[0])
@@ -277,7 +288,7 @@ def _list(tools: ToolSet) -> str:
     return ", ".join(names[:MAX_NAMES]) + (f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else "")
 
 
-def _or(names: Sequence[str]) -> str:
+def _join_with_or(names: Sequence[str]) -> str:
     return " or ".join(names[:MAX_CHOICES])
 
 
@@ -285,7 +296,7 @@ def _join(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def _one_line(text: str, max_chars: int = 160) -> str:
+def _shorten_to_line(text: str, max_chars: int = 160) -> str:
     """Shorten untrusted text to one line without markup characters."""
     line = re.sub(r"[\s<>|{}\[\]]+", " ", text.strip()[: max_chars * 4]).strip()
     return line if len(line) <= max_chars else line[: max_chars - 3] + "..."

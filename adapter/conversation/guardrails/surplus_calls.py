@@ -11,9 +11,9 @@ import re
 from collections.abc import Sequence
 
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall, may_change
-from adapter.conversation.guardrails.copied_text import strings_in
+from adapter.conversation.guardrails.copied_text import list_strings
 from adapter.conversation.guardrails.loop_detection import asks_for_repetition, is_polling_tool
-from adapter.prompting.intent.bm25 import split_words, stem, stems
+from adapter.prompting.intent.bm25 import split_words, stem_word, stem_words
 from adapter.tools.tool import Tool, ToolSet
 
 _ACCUMULATES = re.compile(
@@ -82,8 +82,8 @@ def _may_affect(other: PastCall, call: PastCall, tools: ToolSet) -> bool:
 
 def is_named_by_request(call: PastCall, earlier: Sequence[PastCall], past: CallHistory) -> bool:
     """Return whether the request contains a value of ``call`` that no call in ``earlier`` has."""
-    used = "\n".join(text for each in earlier for text in strings_in(each.arguments))
-    values = (text for text in strings_in(call.arguments) if len(text) >= MIN_NAME)
+    used = "\n".join(text for each in earlier for text in list_strings(each.arguments))
+    values = (text for text in list_strings(call.arguments) if len(text) >= MIN_NAME)
     return any(text in past.request and text not in used for text in values)
 
 
@@ -105,35 +105,38 @@ def changes_unread_target(call: PastCall, earlier: Sequence[PastCall], past: Cal
 
     The user may have given the values, or the model may have read the target before this answer.
     """
-    targets = _targets(call)
+    targets = _list_targets(call)
     if not may_change(call.name, tools):
         return False
-    read = {target for each in earlier if not may_change(each.name, tools) for target in _targets(each)} & targets
-    if not read or any(not read.isdisjoint(_targets(each)) for each in past.calls if each.ok):
+    read = {target for each in earlier if not may_change(each.name, tools) for target in _list_targets(each)} & targets
+    if not read or any(not read.isdisjoint(_list_targets(each)) for each in past.calls if each.ok):
         return False
     tool = tools.match(call.name)
     given = {name: value for name, value in call.arguments.items() if tool is None or name in tool.properties}
-    values = [text for text in strings_in(given) if len(text) >= MIN_NAME and _target(text) not in read]
+    values = [text for text in list_strings(given) if len(text) >= MIN_NAME and _normalize_target(text) not in read]
     if values:
         known = past.given_text
         return not any(text.strip() in known for text in values)
-    asked = {*stems(past.user_text), *_related_verbs(past.user_text)}
+    asked = {*stem_words(past.user_text), *_find_related_verbs(past.user_text)}
     is_english = not _ENGLISH.isdisjoint(split_words(past.user_text))
-    return is_english and asked.isdisjoint(stems(call.name))
+    return is_english and asked.isdisjoint(stem_words(call.name))
 
 
 def undoes_call(call: PastCall, earlier: Sequence[PastCall], tools: ToolSet) -> bool:
     """Return whether ``call`` deletes the target of one of ``earlier``, or replaces the text that it has written."""
     given = {name: value for name, value in call.arguments.items() if not isinstance(value, bool) and value is not None}
     for other in earlier:
-        shared = _targets(call) & _targets(other)
+        shared = _list_targets(call) & _list_targets(other)
         if not shared or not may_change(other.name, tools):
             continue
         if len(given) == 1 and is_removal(call.name) and not is_removal(other.name):
             return True
         texts = {name: text for name, text in given.items() if isinstance(text, str) and len(text) >= MIN_NAME}
         written = other.arguments
-        if any(_target(t) not in shared and t in written.values() and written.get(n) != t for n, t in texts.items()):
+        if any(
+            _normalize_target(t) not in shared and t in written.values() and written.get(n) != t
+            for n, t in texts.items()
+        ):
             return True
     return False
 
@@ -145,17 +148,17 @@ def is_removal(name: str) -> bool:
 
 def asks_for_removal(request: str) -> bool:
     """Return whether ``request`` has a verb for deleting something."""
-    return not _REMOVES.isdisjoint(_related_verbs(request))
+    return not _REMOVES.isdisjoint(_find_related_verbs(request))
 
 
-def _targets(call: PastCall) -> set[str]:
+def _list_targets(call: PastCall) -> set[str]:
     """Return the values that name the target of the call: its first argument, and all paths and ids."""
     first = next(iter(call.arguments), "")
     named = (value for name, value in call.arguments.items() if name == first or _TARGET_NAME.search(name))
-    return {_target(value) for value in named if isinstance(value, str) and value.strip("./ ")}
+    return {_normalize_target(value) for value in named if isinstance(value, str) and value.strip("./ ")}
 
 
-def _target(text: str) -> str:
+def _normalize_target(text: str) -> str:
     return text.strip().removeprefix("./")
 
 
@@ -177,9 +180,11 @@ def is_unasked_action(call: PastCall, earlier: Sequence[PastCall], past: CallHis
     tool = tools.match(call.name)
     if not earlier or tool is None or not _is_destructive(tool) or any(each.name == call.name for each in earlier):
         return False
-    asked = {*stems(past.user_text), *_related_verbs(past.user_text)}
-    before = {word for each in earlier for word in stems(each.name)}
-    own = {*stems(tool.name)} - before | {word for text in strings_in(call.arguments) for word in stems(text)}
+    asked = {*stem_words(past.user_text), *_find_related_verbs(past.user_text)}
+    before = {word for each in earlier for word in stem_words(each.name)}
+    own = {*stem_words(tool.name)} - before | {
+        word for text in list_strings(call.arguments) for word in stem_words(text)
+    }
     return not asked.isdisjoint(before) and asked.isdisjoint(own)
 
 
@@ -188,7 +193,7 @@ def _is_destructive(tool: Tool) -> bool:
     return tool.effect == "delete" or bool(words) or _WARNS.search(tool.description) is not None
 
 
-def _related_verbs(text: str) -> set[str]:
-    asked = set(stems(text))
-    groups = ({stem(verb) for verb in verbs} for verbs in _VERBS)
+def _find_related_verbs(text: str) -> set[str]:
+    asked = set(stem_words(text))
+    groups = ({stem_word(verb) for verb in verbs} for verbs in _VERBS)
     return {verb for group in groups if not group.isdisjoint(asked) for verb in group}

@@ -13,8 +13,8 @@ from adapter.core.json.strict import (
     DecodedJson,
     UnterminatedError,
     decode_strict,
-    excerpt,
     is_encodable,
+    quote_excerpt,
     replace_surrogates,
 )
 
@@ -33,7 +33,7 @@ def decode_json(text: str, start: int = 0, *, closed: bool = True) -> DecodedJso
     from adapter.core.json.repair import JsonRepairer
 
     reader = JsonRepairer(text, start, closed)
-    value = reader.value(0)
+    value = reader.parse_value(0)
     if not closed and {"unescaped-quote", "missing-bracket"} <= reader.fixes.keys():
         # Truncated text would cause the same two fixes if its quotes were paired wrongly.
         raise UnterminatedError("brackets are missing after a stray quote")
@@ -63,7 +63,7 @@ def decode_values(text: str, *, closed: bool = True) -> tuple[list[DecodedJson],
         if position >= len(text):
             break
         if text[position] not in "{[":
-            raise FormatError(f"expected a JSON object, got {excerpt(text, position)}")
+            raise FormatError(f"expected a JSON object, got {quote_excerpt(text, position)}")
         values.append(decode_json(text, position, closed=closed))
         position = values[-1].end
     if not values:

@@ -11,7 +11,7 @@ import re
 
 from adapter.core.errors import FormatError
 from adapter.core.events import Json
-from adapter.core.json.strict import MAX_DEPTH, MAX_DIGITS, UnterminatedError, excerpt, parse_finite_float, spell
+from adapter.core.json.strict import MAX_DEPTH, MAX_DIGITS, UnterminatedError, parse_finite_float, quote_excerpt, spell
 
 _SKIP = re.compile(r"[ \t\r\n\f\v\ufeff\u200b\u2060]+|//[^\n]*|/\*.*?\*/|#[^\n]*|(?:\\[nrt])+", re.DOTALL)
 _KEY = re.compile(r"[A-Za-z_$][\w$.-]*")
@@ -68,7 +68,7 @@ class JsonRepairer:
         self.fixes[name] = None
 
     def fail(self, expected: str) -> FormatError:
-        return FormatError(f"expected {expected}, got {excerpt(self.text, self.position)}")
+        return FormatError(f"expected {expected}, got {quote_excerpt(self.text, self.position)}")
 
     def peek(self) -> str:
         """Skip spaces, comments and stray escapes, and return the next character, or "" at the end."""
@@ -80,22 +80,22 @@ class JsonRepairer:
             self.position = skipped.end()
         return self.text[self.position] if self.position < len(self.text) else ""
 
-    def value(self, depth: int, after: re.Pattern[str] = _AFTER_ITEM) -> Json:
+    def parse_value(self, depth: int, after: re.Pattern[str] = _AFTER_ITEM) -> Json:
         if depth > MAX_DEPTH:
             raise FormatError(f"nested more than {MAX_DEPTH} levels deep")
         char = self.peek()
         if char == "{":
-            return self.object(depth)
+            return self.parse_object(depth)
         if char == "[":
-            return self.array(depth)
+            return self.parse_array(depth)
         if self.at_string(char):
-            return self.string(after)
-        return self.scalar()
+            return self.parse_string(after)
+        return self.parse_scalar()
 
     def at_string(self, char: str) -> bool:
         return char in _QUOTES if char != "\\" else self.text.startswith(_ESCAPED_QUOTE, self.position)
 
-    def object(self, depth: int) -> Json:
+    def parse_object(self, depth: int) -> Json:
         self.position += 1
         members: dict[str, Json] = {}
         while True:
@@ -105,7 +105,7 @@ class JsonRepairer:
             if char == ",":
                 self.position += 1
                 continue
-            key = self.key(char)
+            key = self.parse_key(char)
             char = self.peek()
             if char in (",", "}") and char:
                 self.fix("key-without-value")
@@ -113,10 +113,10 @@ class JsonRepairer:
             if char != ":":
                 raise self.fail(f"a colon after the key {key!r}")
             self.position += 1
-            members[key] = self.value(depth + 1, _AFTER_MEMBER)
-            self.separator("}")
+            members[key] = self.parse_value(depth + 1, _AFTER_MEMBER)
+            self.take_separator("}")
 
-    def array(self, depth: int) -> Json:
+    def parse_array(self, depth: int) -> Json:
         self.position += 1
         items: list[Json] = []
         while True:
@@ -126,8 +126,8 @@ class JsonRepairer:
             if char == ",":
                 self.position += 1
                 continue
-            items.append(self.value(depth + 1, _AFTER_ITEM))
-            self.separator("]")
+            items.append(self.parse_value(depth + 1, _AFTER_ITEM))
+            self.take_separator("]")
 
     def closes(self, own: str, other: str, char: str) -> bool:
         """Return whether the container ends here, and consume its closing bracket ``own``. If that bracket is missing,
@@ -145,7 +145,7 @@ class JsonRepairer:
         self.fix("missing-bracket")
         return True
 
-    def separator(self, closing: str) -> None:
+    def take_separator(self, closing: str) -> None:
         char = self.peek()
         if char == ",":
             comma = self.position
@@ -158,16 +158,16 @@ class JsonRepairer:
         elif char and char not in "}]":
             self.fix("missing-comma")
 
-    def key(self, char: str) -> str:
+    def parse_key(self, char: str) -> str:
         plain = _PLAIN_KEY.match(self.text, self.position)
         if plain is not None:
             self.position = plain.end()
             return plain.group(1)
         if self.at_string(char):
             start = self.position
-            key = self.string(_AFTER_KEY)
+            key = self.parse_string(_AFTER_KEY)
             if '"' in key and '\\"' not in self.text[start : self.position]:
-                raise FormatError(f"expected a key, got {excerpt(self.text, start)}")
+                raise FormatError(f"expected a key, got {quote_excerpt(self.text, start)}")
             return key
         word = _KEY.match(self.text, self.position)
         if word is None or self.text[self.position - 1] in _QUOTES:  # a string that lost its closing quote
@@ -176,10 +176,10 @@ class JsonRepairer:
         self.fix("unquoted-key")
         return word.group()
 
-    def string(self, after: re.Pattern[str]) -> str:
+    def parse_string(self, after: re.Pattern[str]) -> str:
         opening = self.text[self.position]
         if self.text.startswith('"""', self.position) or self.text.startswith("'''", self.position):
-            return self.triple_quoted(self.text[self.position : self.position + 3])
+            return self.parse_triple_quoted(self.text[self.position : self.position + 3])
         is_escaped = opening == "\\"
         closing, fix = ("", "escaped-quotes") if is_escaped else _QUOTES[opening]
         plain = _ESCAPED_TEXT if is_escaped else _VALID if opening == '"' else _PLAIN[opening]
@@ -195,12 +195,14 @@ class JsonRepairer:
                 parts.append(json.loads(f'"{text}"') if "\\" in text else text)
                 self.position = run.end()
             if self.position >= len(self.text):
-                raise UnterminatedError(f"the text ends inside a string that begins with {excerpt(self.text, start)}")
+                raise UnterminatedError(
+                    f"the text ends inside a string that begins with {quote_excerpt(self.text, start)}"
+                )
             char = self.text[self.position]
             if is_escaped and self.text.startswith(_ESCAPED_QUOTE, self.position):
                 self.position += 2
                 if not after.match(self.text, self.position):
-                    raise FormatError(f"the quotes of the string {excerpt(self.text, start)} are not balanced")
+                    raise FormatError(f"the quotes of the string {quote_excerpt(self.text, start)} are not balanced")
                 return "".join(parts)
             if char == "\\":
                 parts.append(self.escape())
@@ -211,7 +213,7 @@ class JsonRepairer:
                     if char != opening and fix is None:
                         self.fix("curly-quotes")
                     if self.unknown_escapes > unknown_escapes:
-                        return self.literal(self.text[start + 1 : self.position - 1])
+                        return self.decode_literal(self.text[start + 1 : self.position - 1])
                     return "".join(parts)
                 if char == opening:
                     self.fix("unescaped-quote")
@@ -219,7 +221,7 @@ class JsonRepairer:
                 self.fix("raw-control-character")
             parts.append(char)
 
-    def literal(self, raw: str) -> str:
+    def decode_literal(self, raw: str) -> str:
         """Return a string in which a backslash does not begin a valid JSON escape, so that all backslashes are literal.
 
         Escaped quotes, slashes and backslashes are still escapes. Raises FormatError if other backslashes clearly begin
@@ -228,14 +230,14 @@ class JsonRepairer:
         is_path = _WINDOWS_PATH.match(raw)
         if not is_path and (layout := _LAYOUT_ESCAPE.search(raw)):
             raise FormatError(
-                f"the string {excerpt(raw, 0)} has both escapes ({layout.group()}) and single backslashes; "
+                f"the string {quote_excerpt(raw, 0)} has both escapes ({layout.group()}) and single backslashes; "
                 "write a backslash as \\\\"
             )
         if is_path and _LETTER_ESCAPE.search(raw):
             self.fix("windows-path")
         return _PUNCTUATION_ESCAPE.sub(r"\1", raw)
 
-    def triple_quoted(self, quotes: str) -> str:
+    def parse_triple_quoted(self, quotes: str) -> str:
         self.fix("triple-quotes")
         self.position += 3
         parts: list[str] = []
@@ -258,7 +260,7 @@ class JsonRepairer:
         if not char:
             raise UnterminatedError("the text ends inside a string")
         if char == "u":
-            return self.unicode_escape()
+            return self.decode_unicode_escape()
         self.position += 2
         if char in _ESCAPES:
             return _ESCAPES[char]
@@ -266,7 +268,7 @@ class JsonRepairer:
         self.unknown_escapes += char not in _QUOTE_ESCAPES
         return _QUOTE_ESCAPES.get(char, "\\" + char)
 
-    def unicode_escape(self) -> str:
+    def decode_unicode_escape(self) -> str:
         digits = _UNICODE.match(self.text, self.position)
         if digits is None:
             self.fix("invalid-escape")
@@ -277,12 +279,12 @@ class JsonRepairer:
         value: str = json.loads(f'"{digits.group()}"')
         return value
 
-    def scalar(self) -> Json:
+    def parse_scalar(self) -> Json:
         if self.text.startswith(("...", "…"), self.position):
             raise FormatError("the value is a placeholder (...); write the real arguments")
         number = _NUMBER.match(self.text, self.position)
         if number is not None:
-            return self.number(number)
+            return self.parse_number(number)
         word = _WORD.match(self.text, self.position)
         if word is None:
             if self.position >= len(self.text):
@@ -296,7 +298,7 @@ class JsonRepairer:
         self.position = word.end()
         return _LITERALS.get(spelling, _LOOSE_LITERALS.get(spelling))
 
-    def number(self, number: re.Match[str]) -> Json:
+    def parse_number(self, number: re.Match[str]) -> Json:
         spelling = number.group()
         if not _AFTER_SCALAR.match(self.text, number.end()):
             raise self.fail("a plain number (expressions are not JSON)")

@@ -50,7 +50,7 @@ def decode_strict(text: str, start: int = 0, before: str = "") -> DecodedJson | 
     ``before``: text that usually follows the value. It is a hint that speeds up the decoding of long values.
     """
     start = _SPACE.match(text, start).end()  # type: ignore[union-attr]
-    decoded = _whole_value(text, start, text.find(before, start)) if before else None
+    decoded = _decode_whole_value(text, start, text.find(before, start)) if before else None
     try:
         value, end = decoded or _STRICT.raw_decode(text, start)
     except (ValueError, RecursionError):
@@ -63,7 +63,7 @@ def decode_strict(text: str, start: int = 0, before: str = "") -> DecodedJson | 
     return DecodedJson(value, end)
 
 
-def _whole_value(text: str, start: int, end: int) -> tuple[Json, int] | None:
+def _decode_whole_value(text: str, start: int, end: int) -> tuple[Json, int] | None:
     """Decode ``text[start:end]`` with jiter. Return None if the text is short, or if `json` could decode it
     differently.
 
@@ -100,7 +100,7 @@ def _refuse_constant(name: str) -> Json:
     raise ValueError(f"{name} is not valid JSON")
 
 
-def _bounded_int(digits: str) -> int:
+def _parse_bounded_int(digits: str) -> int:
     if len(digits) > MAX_DIGITS:
         raise ValueError(f"an integer has {len(digits)} digits; the maximum is {MAX_DIGITS}")
     return int(digits)
@@ -131,7 +131,7 @@ def to_spelling(value: Json) -> str:
     return value.spelling if isinstance(value, SpeltInt | SpeltFloat) else json.dumps(value, ensure_ascii=False)
 
 
-def without_spelling(value: Json) -> Json:
+def remove_spelling(value: Json) -> Json:
     """Return ``value`` with plain numbers."""
     match value:
         case SpeltInt():
@@ -139,9 +139,9 @@ def without_spelling(value: Json) -> Json:
         case SpeltFloat():
             return float(value)
         case list():
-            return [without_spelling(item) for item in value]
+            return [remove_spelling(item) for item in value]
         case dict():
-            return {key: without_spelling(item) for key, item in value.items()}
+            return {key: remove_spelling(item) for key, item in value.items()}
         case _:
             return value
 
@@ -161,11 +161,13 @@ def is_shallow(values: list[Json], max_depth: int) -> bool:
     return False
 
 
-_STRICT = json.JSONDecoder(parse_constant=_refuse_constant, parse_int=_bounded_int, parse_float=parse_finite_float)
+_STRICT = json.JSONDecoder(
+    parse_constant=_refuse_constant, parse_int=_parse_bounded_int, parse_float=parse_finite_float
+)
 _SPACE = re.compile(r"[ \t\r\n\ufeff\u200b\u2060]*")
 
 
-def excerpt(text: str, position: int) -> str:
+def quote_excerpt(text: str, position: int) -> str:
     """Quote the text at ``position`` for a message."""
     if position >= len(text):
         return "the end of the text"

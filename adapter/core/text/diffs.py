@@ -33,27 +33,27 @@ class LineChange(NamedTuple):
     new_end: int
 
 
-def unified_diff(before: str, after: str, path: str = "", regions: Sequence[LineChange] | None = None) -> str:
+def render_unified_diff(before: str, after: str, path: str = "", regions: Sequence[LineChange] | None = None) -> str:
     """Return a unified diff, or "" for equal strings.
 
     ``regions``: the changed regions in order, if known. Text outside the regions is not compared.
     """
     if before == after:
         return ""
-    old = _diff_lines(before)
-    new = _diff_lines(after) if regions is None else _changed_lines(old, after, regions)
+    old = _split_diff_lines(before)
+    new = _split_diff_lines(after) if regions is None else _describe_changed_lines(old, after, regions)
     header = [f"--- a/{path}\n", f"+++ b/{path}\n"] if path else ["--- before\n", "+++ after\n"]
-    changed = changes(old, new) if regions is None else _within(old, new, regions)
-    hunks = (_hunk(old, new, group) for group in _groups(changed))
+    changed = find_changes(old, new) if regions is None else _find_changes_within(old, new, regions)
+    hunks = (_render_hunk(old, new, group) for group in _group_changes(changed))
     return "".join([*header, *(line for hunk in hunks for line in hunk)])
 
 
-def changed_lines(before: str, after: str) -> str:
+def describe_changed_lines(before: str, after: str) -> str:
     """Describe the changed lines by their numbers in ``after``: ``lines 3-5 changed, line 9 added``."""
     if before == after:
         return "nothing changed"
     parts = []
-    for change in changes(_diff_lines(before), _diff_lines(after)):
+    for change in find_changes(_split_diff_lines(before), _split_diff_lines(after)):
         first, last = change.new_start + 1, change.new_end
         if change.new_start == change.new_end:
             count = change.end - change.start
@@ -65,27 +65,27 @@ def changed_lines(before: str, after: str) -> str:
     return ", ".join(parts[:MAX_LISTED] + more)
 
 
-def changes(old: Sequence[str], new: Sequence[str]) -> list[LineChange]:
+def find_changes(old: Sequence[str], new: Sequence[str]) -> list[LineChange]:
     """Return a shortest list of changes between two lists of lines, in order."""
-    head = _common_prefix(old, new)
-    tail = _common_prefix(old[head:][::-1], new[head:][::-1])
+    head = _count_common_prefix(old, new)
+    tail = _count_common_prefix(old[head:][::-1], new[head:][::-1])
     middle_old, middle_new = old[head : len(old) - tail], new[head : len(new) - tail]
     if not middle_old and not middle_new:
         return []
     if len(middle_old) * len(middle_new) > MAX_COMPARISONS:
         return [LineChange(head, len(old) - tail, head, len(new) - tail)]
-    return list(_joined_opcodes(middle_old, middle_new, head))
+    return list(_join_opcodes(middle_old, middle_new, head))
 
 
-def _within(old: Sequence[str], new: Sequence[str], regions: Sequence[LineChange]) -> Iterator[LineChange]:
+def _find_changes_within(old: Sequence[str], new: Sequence[str], regions: Sequence[LineChange]) -> Iterator[LineChange]:
     for start, end, new_start, new_end in regions:
-        for change in changes(old[start:end], new[new_start:new_end]):
+        for change in find_changes(old[start:end], new[new_start:new_end]):
             yield LineChange(
                 change.start + start, change.end + start, change.new_start + new_start, change.new_end + new_start
             )
 
 
-def _joined_opcodes(old: Sequence[str], new: Sequence[str], offset: int) -> Iterator[LineChange]:
+def _join_opcodes(old: Sequence[str], new: Sequence[str], offset: int) -> Iterator[LineChange]:
     """Join adjacent insertions and deletions, which rapidfuzz reports separately."""
     open_change: LineChange | None = None
     for code in LCSseq.opcodes(old, new):
@@ -101,7 +101,7 @@ def _joined_opcodes(old: Sequence[str], new: Sequence[str], offset: int) -> Iter
         yield open_change
 
 
-def _common_prefix(left: Sequence[str], right: Sequence[str]) -> int:
+def _count_common_prefix(left: Sequence[str], right: Sequence[str]) -> int:
     """Return the number of equal lines at the start. Comparing whole blocks first is many times faster than line by
     line."""
     shorter, index = min(len(left), len(right)), 0
@@ -112,14 +112,14 @@ def _common_prefix(left: Sequence[str], right: Sequence[str]) -> int:
     return index
 
 
-def _diff_lines(text: str) -> list[str]:
+def _split_diff_lines(text: str) -> list[str]:
     """Split at line feeds. If the last line has no line feed, append the marker that diffs use for this."""
     lines = text.split("\n")
     last = lines.pop()
     return [*lines, last + _UNCLOSED] if last else lines
 
 
-def _changed_lines(old: Sequence[str], after: str, regions: Sequence[LineChange]) -> list[str]:
+def _describe_changed_lines(old: Sequence[str], after: str, regions: Sequence[LineChange]) -> list[str]:
     """Return the lines of ``after``. Lines outside the regions are taken from ``old``, so that they need not be split
     again."""
     lines: list[str] = []
@@ -130,12 +130,12 @@ def _changed_lines(old: Sequence[str], after: str, regions: Sequence[LineChange]
         stop = offset
         for _ in range(new_start, new_end):
             stop = after.find("\n", stop) + 1 or len(after)
-        lines += (*unchanged, *_diff_lines(after[offset:stop]))
+        lines += (*unchanged, *_split_diff_lines(after[offset:stop]))
         position, offset = end, stop
     return [*lines, *old[position:]]
 
 
-def _groups(changed: Iterable[LineChange]) -> Iterator[list[LineChange]]:
+def _group_changes(changed: Iterable[LineChange]) -> Iterator[list[LineChange]]:
     """Group changes into hunks: changes whose context lines touch are in the same hunk."""
     group: list[LineChange] = []
     for change in changed:
@@ -147,12 +147,12 @@ def _groups(changed: Iterable[LineChange]) -> Iterator[list[LineChange]]:
         yield group
 
 
-def _hunk(old: Sequence[str], new: Sequence[str], group: Sequence[LineChange]) -> Iterator[str]:
+def _render_hunk(old: Sequence[str], new: Sequence[str], group: Sequence[LineChange]) -> Iterator[str]:
     first, last = group[0], group[-1]
     lead = min(CONTEXT_LINES, first.start)
     trail = min(CONTEXT_LINES, len(old) - last.end)
-    old_range = _range(first.start - lead, last.end + trail)
-    new_range = _range(first.new_start - lead, last.new_end + trail)
+    old_range = _format_range(first.start - lead, last.end + trail)
+    new_range = _format_range(first.new_start - lead, last.new_end + trail)
     yield f"@@ -{old_range} +{new_range} @@\n"
     position = first.start - lead
     for change in group:
@@ -163,7 +163,7 @@ def _hunk(old: Sequence[str], new: Sequence[str], group: Sequence[LineChange]) -
     yield from _prefix_lines(" ", old[position : last.end + trail])
 
 
-def _range(start: int, end: int) -> str:
+def _format_range(start: int, end: int) -> str:
     """Format a range as ``first line,count``, like diff. For an empty range, give the line before it instead."""
     length = end - start
     if length == 1:

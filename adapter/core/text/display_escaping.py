@@ -40,15 +40,15 @@ def escape_for_display(text: str, keep: str = "") -> str:
     """Escape control, invisible and surrogate characters in ``text``, except those in ``keep``."""
     if text.isascii():
         return _CONTROLS.sub(lambda match: match[0] if match[0] in keep else _escape_character(ord(match[0])), text)
-    return _hidden_pattern().sub(
+    return _compile_hidden_pattern().sub(
         lambda match: match[0] if match[1] is None or match[1] in keep else _escape_character(ord(match[1])), text
     )
 
 
-def json_for_display(value: object, indent: int | None = None) -> str:
+def dump_for_display(value: object, indent: int | None = None) -> str:
     """Dump ``value`` as JSON. Hidden characters are escaped; all other non-ASCII characters are unchanged."""
     text = json.dumps(value, ensure_ascii=False, indent=indent)
-    return _hidden_pattern().sub(
+    return _compile_hidden_pattern().sub(
         lambda match: match[0] if match[1] is None or match[1] == "\n" else json.dumps(match[1])[1:-1], text
     )
 
@@ -65,13 +65,13 @@ def replace_lone_surrogates(text: str) -> str:
     return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def encodable_json(text: str) -> str:
+def replace_surrogates_in_json(text: str) -> str:
     """Replace escaped lone surrogates in JSON text by an escaped U+FFFD."""
     return _ESCAPE.sub(lambda match: r"\ufffd" if match[1] else match[0], text)
 
 
 @cache
-def _hidden_pattern() -> regex.Pattern[str]:
+def _compile_hidden_pattern() -> regex.Pattern[str]:
     """Return a pattern that matches an emoji, or a hidden character as group 1."""
     import regex
 

@@ -19,21 +19,21 @@ def split_lines(text: str) -> list[str]:
     return _LINE.findall(text)
 
 
-def line_texts(text: str) -> list[str]:
+def split_line_texts(text: str) -> list[str]:
     """Split ``text`` into the same lines as `split_lines`, without their line endings."""
     lines = _LINE_END.split(text)
     return lines if lines[-1] else lines[:-1]
 
 
-def line_end(line: str) -> str:
+def get_line_end(line: str) -> str:
     """Return the line ending of ``line``, or an empty string."""
     if line.endswith("\r\n"):
         return "\r\n"
     return line[-1:] if line.endswith(("\n", "\r")) else ""
 
 
-def without_end(line: str) -> str:
-    return line[: len(line) - len(line_end(line))]
+def strip_line_end(line: str) -> str:
+    return line[: len(line) - len(get_line_end(line))]
 
 
 def to_lf(text: str) -> str:
@@ -41,7 +41,7 @@ def to_lf(text: str) -> str:
     return _LINE_END.sub("\n", text) if "\r" in text else text
 
 
-def common_prefix_length(left: Sequence[object], right: Sequence[object]) -> int:
+def count_common_prefix(left: Sequence[object], right: Sequence[object]) -> int:
     """Return the number of items (lines, characters, ...) that are equal at the start of both."""
     pairs = enumerate(zip(left, right, strict=False))
     return next((index for index, (one, other) in pairs if one != other), min(len(left), len(right)))

@@ -111,7 +111,7 @@ class Redactor:
         for value, name in values.items():
             # The path of a socket or folder (SSH_AUTH_SOCK, PASSWORD_STORE_DIR) is not a secret.
             if len(value) >= MIN_LENGTH and not re.fullmatch(r"(?:/[\w.@+-]+){2,}/?", value):
-                self._names |= dict.fromkeys(_spellings(value), name)
+                self._names |= dict.fromkeys(_list_spellings(value), name)
         longest_first = sorted(self._names, key=len, reverse=True)
         self._values = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
         self._spaced = [value for value in longest_first if re.search(r"\s", value)]
@@ -142,7 +142,7 @@ class Redactor:
     def redact_pieces(self, pieces: Sequence[str]) -> list[str]:
         """Redact text that is split into pieces. The piece in which a credential begins gets the replacement."""
         text = "".join(pieces)
-        spans = list(self._spans(text))
+        spans = list(self._find_spans(text))
         redacted, end = [], 0
         for piece in pieces:
             start, end = end, end + len(piece)
@@ -156,21 +156,21 @@ class Redactor:
             redacted.append("".join(kept) + text[at:end])
         return redacted
 
-    def safe_prefix(self, pieces: Sequence[str]) -> set[int]:
+    def find_safe_prefix(self, pieces: Sequence[str]) -> set[int]:
         """Return the numbers of leading ``pieces`` after which the text can be split without changing which text is
         redacted."""
         text = "".join(pieces)
-        limit, spans = self._limit(text), list(self._spans(text))
+        limit, spans = self._find_limit(text), list(self._find_spans(text))
         ends = enumerate(accumulate(map(len, pieces)), start=1)
         return {
             count for count, end in ends if end <= limit and not any(start < end < last for start, _, last, _ in spans)
         }
 
-    def _limit(self, text: str) -> int:
+    def _find_limit(self, text: str) -> int:
         """Return the index of the first character that may belong to a credential which later text completes."""
-        starts = [_word_start(text, len(text))]
+        starts = [_find_word_start(text, len(text))]
         if lead := _BEGINNING.search(text, max(len(text) - 2 * MAX_BUFFERED, 0)):
-            starts.append(_word_start(text, lead.start()))  # "client_secret" is a keyword, "secret" alone is not
+            starts.append(_find_word_start(text, lead.start()))  # "client_secret" is a keyword, "secret" alone is not
         block = text.rfind(_BLOCK_BEGIN, max(len(text) - MAX_BLOCK, 0))
         if block >= 0 and not _BLOCK_END.search(text, block):
             starts.append(block)
@@ -178,14 +178,14 @@ class Redactor:
             starts += [len(text) - size for size in range(1, len(value)) if text.endswith(value[:size])]
         return min(starts)
 
-    def _spans(self, text: str) -> Iterator[tuple[int, int, int, str]]:
+    def _find_spans(self, text: str) -> Iterator[tuple[int, int, int, str]]:
         """Yield credentials in order: start of the identifying text, start and end of the credential, and the
         replacement."""
         spans = [
-            (match.start(), match.start(), match.end(), self._replacement(match[0]))
+            (match.start(), match.start(), match.end(), self._build_replacement(match[0]))
             for match in self._values.finditer(text)
         ]
-        for match in _shapes(text):
+        for match in _find_shapes(text):
             lead = match[match.lastindex] if match.lastindex else ""
             spans.append((match.start(), match.start() + len(lead), match.end(), f"{REDACTED}]"))
         end = 0
@@ -194,18 +194,18 @@ class Redactor:
                 yield lead_start, start, last, replacement
                 end = last
 
-    def _replacement(self, value: str) -> str:
+    def _build_replacement(self, value: str) -> str:
         name = self._names.get(value, "")
         return f"{REDACTED} {name}]" if name else f"{REDACTED}]"
 
 
-def _word_start(text: str, end: int) -> int:
+def _find_word_start(text: str, end: int) -> int:
     """Return the start of the word that ends at ``end``, but at most `MAX_BUFFERED` characters before ``end``."""
     head = text[max(end - MAX_BUFFERED, 0) : end]
     return end if not head or head[-1].isspace() else end - len(head.rsplit(None, 1)[-1])
 
 
-def _shapes(text: str) -> Iterator[re.Match[str]]:
+def _find_shapes(text: str) -> Iterator[re.Match[str]]:
     """Yield matches of ``_SHAPES``, searching one window at a time."""
     at = 0
     for start in range(0, len(text), _WINDOW):
@@ -220,7 +220,7 @@ def _shapes(text: str) -> Iterator[re.Match[str]]:
             at = match.end()
 
 
-def _spellings(value: str) -> Iterator[str]:
+def _list_spellings(value: str) -> Iterator[str]:
     """Yield ``value`` verbatim, encoded for JSON and for a URL, and each long line of a multi-line value."""
     yield value
     yield json.dumps(value)[1:-1]

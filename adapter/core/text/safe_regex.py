@@ -45,9 +45,9 @@ def compile_pattern(pattern: str, ignore_case: bool = False) -> regex.Pattern[st
     try:
         compiled = regex.compile(pattern, flags)
         if compiled.groups and _needs_no_captures(pattern):
-            return regex.compile(_without_captures(pattern), flags)
+            return regex.compile(_remove_captures(pattern), flags)
     except (regex.error, OverflowError, RecursionError) as error:
-        raise ToolError(_explanation(pattern, error)) from None
+        raise ToolError(_explain_error(pattern, error)) from None
     if compiled.groups > MAX_CAPTURING:
         raise ToolError(
             f"the pattern has back-references and {compiled.groups} groups; the maximum is {MAX_CAPTURING}; "
@@ -61,7 +61,9 @@ def occurs(pattern: str, text: str) -> bool | None:
     occurs everywhere."""
     compiled = _compile_if_safe(pattern)
     try:
-        return compiled is None or compiled.search(searched_part(compiled, text), timeout=OCCURS_SECONDS) is not None
+        return (
+            compiled is None or compiled.search(clip_searched_part(compiled, text), timeout=OCCURS_SECONDS) is not None
+        )
     except TimeoutError:
         return None
 
@@ -74,7 +76,7 @@ def _compile_if_safe(pattern: str) -> regex.Pattern[str] | None:
         return None
 
 
-def searched_part(pattern: regex.Pattern[str], text: str) -> str:
+def clip_searched_part(pattern: regex.Pattern[str], text: str) -> str:
     """Return the part of ``text`` to search: only its beginning if the pattern captures groups, otherwise the whole
     text."""
     return text[:MAX_CAPTURED] if pattern.groups else text
@@ -91,7 +93,7 @@ def _needs_no_captures(pattern: str) -> bool:
     return not _NEEDS_CAPTURES.search(pattern)
 
 
-def _without_captures(pattern: str) -> str:
+def _remove_captures(pattern: str) -> str:
     """Make capturing groups non-capturing. This package never uses the captured text."""
     parts, position = [], 0
     while position < len(pattern):
@@ -121,11 +123,11 @@ def compile_for_text(pattern: str, ignore_case: bool = False) -> regex.Pattern[s
     if regex.compile(pattern).groups:
         if not _needs_no_captures(pattern):
             return None
-        pattern = _without_captures(pattern)
+        pattern = _remove_captures(pattern)
     return regex.compile(pattern, regex.MULTILINE | (regex.IGNORECASE if ignore_case else 0))
 
 
-def required_texts(pattern: str) -> tuple[str, ...]:
+def find_required_texts(pattern: str) -> tuple[str, ...]:
     """Return literal strings such that every match of ``pattern`` contains at least one of them. The result is empty if
     no such strings are known."""
     if _NEEDS_LINES.search(pattern) or _SPELLED.search(pattern):
@@ -152,7 +154,7 @@ def required_texts(pattern: str) -> tuple[str, ...]:
     return tuple(longest) if all(longest) else ()
 
 
-def _explanation(pattern: str, error: Exception) -> str:
+def _explain_error(pattern: str, error: Exception) -> str:
     position = getattr(error, "pos", None)
     where = "" if position is None else f" at position {position + 1}"
     reason = getattr(error, "msg", str(error))

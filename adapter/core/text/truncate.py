@@ -41,7 +41,7 @@ def truncate(
     if size <= max_bytes and len(lines) <= max_lines:
         return text
     upper, lower = _ends(lines, head, tail)
-    message = _message(size, len(lines), head, tail)
+    message = _describe_omission(size, len(lines), head, tail)
     budget = max_bytes - len(message.encode())
     if budget <= 0:
         return keep_start(message, max_bytes)
@@ -73,7 +73,7 @@ def _ends(lines: Sequence[str], head: int, tail: int) -> tuple[str, str]:
     return text[: len(text) // 2], text[len(text) // 2 :]
 
 
-def _message(size: int, lines: int, head: int, tail: int) -> str:
+def _describe_omission(size: int, lines: int, head: int, tail: int) -> str:
     shown = f"the first {head} and last {tail} lines" if lines > head + tail else "the start and the end"
     return f"\n[TRUNCATED: {size} bytes, {lines} lines; showing {shown}. {_NEXT_STEP}]\n"
 

@@ -76,7 +76,7 @@ class BladeWriteFile(ToolClass):
     path: FilePath
     content: Annotated[str, Field(description="Content to write"), Aliases(*CONTENT)]
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return WriteText(self.path, self.content)
 
     render = render_as(FileWritten, result_formatting.format_written)
@@ -103,7 +103,7 @@ class EditFile(ToolClass):
     new_content: Annotated[str, Field(description="Replacement text"), Aliases(*NEW_TEXT)]
     replace_all: ReplaceAll = False
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         patch = Patch(self.old_content, self.new_content, replace_all=self.replace_all)
         return PatchText(self.path, (patch,), names=_EDIT_FILE_NAMES)
 
@@ -187,7 +187,7 @@ class ApplyEdit(ToolClass):
         except FormatError as error:
             raise ValueError(str(error)) from error
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         if isinstance(self.patches, str):
             if self.path:
                 return PatchText(self.path, parse_patches(self.patches))
@@ -216,7 +216,7 @@ class DeleteFile(ToolClass):
     path: Annotated[str, Field(description="Path to delete"), Aliases(*PATH, *DIRECTORY)]
     recursive: Annotated[bool, Field(description="Required for directories")] = False
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return Delete(self.path, self.recursive)
 
     render = render_as(OperationDone, result_formatting.format_deleted)
@@ -234,7 +234,7 @@ class MoveFile(ToolClass):
     source: Source
     destination: Destination
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return Move(self.source, self.destination)
 
     render = render_as(OperationDone, result_formatting.format_moved)
@@ -252,7 +252,7 @@ class CopyFile(ToolClass):
     source: Source
     destination: Destination
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return Copy(self.source, self.destination)
 
     render = render_as(OperationDone, result_formatting.format_copied)
@@ -269,7 +269,7 @@ class CreateDirectory(ToolClass):
     )
     path: Annotated[str, Field(description="Directory path to create"), Aliases(*DIRECTORY, *PATH)]
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return MakeDirectory(self.path)
 
     render = render_as(OperationDone, result_formatting.format_directory_created)

@@ -23,7 +23,7 @@ class BladeReadFile(ToolClass):
     )
     path: FilePath
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return ReadText(self.path)
 
     render = render_as(FileText, result_formatting.format_file)
@@ -44,7 +44,7 @@ class ReadFileRange(ToolClass):
     ] = None
     context_lines: Annotated[int, Field(description="Extra context lines before/after range"), Aliases("context")] = 0
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return ReadText(self.path, self.start_line, self.end_line, self.context_lines)
 
     render = render_as(FileText, result_formatting.format_numbered_lines)
@@ -56,7 +56,7 @@ class GetFileInfo(ToolClass):
     naming = ToolMetadata("get_file_info", aliases=("file_info", "stat", "file_stat"), example={"path": "Cargo.toml"})
     path: Annotated[str, Field(description="Path to inspect"), Aliases(*PATH, *DIRECTORY)]
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return Stat(self.path)
 
     def render(self, outcome: Outcome) -> Rendered:

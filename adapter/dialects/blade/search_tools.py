@@ -33,7 +33,7 @@ class BladeListDirectory(ToolClass):
     path: StartPath = "."
     max_depth: Annotated[int, Field(description="Max traversal depth"), Aliases("depth")] = 1
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return Tree(self.path, self.max_depth)
 
     render = render_as(Listing, result_formatting.format_tree)
@@ -51,12 +51,12 @@ class GetWorkspaceStructure(ToolClass):
     depth: Annotated[int, Field(description="Max depth"), Aliases("max_depth")] = 2
     limit: Annotated[int, Field(description="Max entries (at most 200)"), Aliases("max_entries")] = 50
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return Tree(self.path, self.depth, self._limit, skip_common=True, gitignore=True)
 
     render = render_as(Listing, result_formatting.format_tree)
 
-    def notes(self) -> tuple[str, ...]:
+    def list_notes(self) -> tuple[str, ...]:
         if self.limit == self._limit:
             return ()
         return (f"limit {self.limit} is out of range (1-{MAX_STRUCTURE_ENTRIES}); using {self._limit}",)
@@ -80,7 +80,7 @@ class BladeFindFiles(ToolClass):
     path: Annotated[str, Field(description="Starting path"), Aliases(*DIRECTORY)] = "."
     max_depth: Annotated[int | None, Field(description="Max search depth"), Aliases("depth")] = None
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return FindByName(self.pattern, self.path, self.max_depth)
 
     render = render_as(PathList, result_formatting.format_paths, "pattern")
@@ -99,7 +99,7 @@ class FindFilesGlob(ToolClass):
     path: Annotated[str, Field(description="Base path for search"), Aliases(*DIRECTORY)] = "."
     case_sensitive: Annotated[bool, Field(description="Case-sensitive matching")] = False
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return Glob(self.pattern, self.path, self.case_sensitive)
 
     render = render_as(PathList, result_formatting.format_paths, "pattern")
@@ -117,7 +117,7 @@ class BladeGrepSearch(ToolClass):
     pattern: Annotated[str, Field(description="Regex pattern to search"), Aliases(*PATTERN)]
     path: Annotated[str, Field(description="Directory to search"), Aliases(*DIRECTORY, *PATH)] = "."
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return Grep(self.pattern, self.path)
 
     render = render_as(GrepResult, result_formatting.format_matches, "pattern")
@@ -137,7 +137,7 @@ class CodebaseSearch(ToolClass):
     ] = None
     max_results: Annotated[int, Field(description="Maximum results"), Aliases("limit")] = 50
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         patterns = tuple(part.strip() for part in (self.file_pattern or "").split(",") if part.strip())
         return Grep(self.query, ".", patterns, CONTEXT_LINES, self.max_results)
 

@@ -29,12 +29,12 @@ class RunCommandLine(ToolClass):
         Aliases(*WORKING_DIRECTORY),
     ] = "."
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return RunCommand(self.command, self.cwd)
 
     def render(self, outcome: Outcome) -> Rendered:
         run = require_outcome(outcome, CommandOutput)
         return result_formatting.format_command(run), {"exit_code": run.exit_code, "timed_out": run.timed_out}
 
-    def notes(self) -> tuple[str, ...]:
+    def list_notes(self) -> tuple[str, ...]:
         return () if "cwd" in self.model_fields_set else ("cwd was missing; '.' (the workspace root) was used",)

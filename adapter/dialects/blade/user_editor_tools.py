@@ -27,7 +27,7 @@ from adapter.tools.operations import (
 )
 
 
-def _state_fields(outcome: Outcome) -> JsonObject:
+def _build_state_fields(outcome: Outcome) -> JsonObject:
     """Return the seven result fields in Blade's document."""
     fields = asdict(require_outcome(outcome, EditorState))
     fields.pop("notes")
@@ -39,11 +39,11 @@ class EditorStateTool(ToolClass):
 
     naming = ToolMetadata("get_editor_state", aliases=("editor_state", "get_editor_context"), needs="editor")
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return GetEditorState()
 
     def render(self, outcome: Outcome) -> Rendered:
-        fields = _state_fields(outcome)
+        fields = _build_state_fields(outcome)
         return json.dumps(fields, ensure_ascii=False), fields
 
 
@@ -60,12 +60,12 @@ class OpenFile(ToolClass):
     path: Annotated[str, Field(description="File path to open"), Aliases(*PATH)]
     line: Annotated[int | None, Field(description="Line number to jump to (1-indexed)"), Aliases("line_number")] = None
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return OpenInEditor(self.path, self.line)
 
     def render(self, outcome: Outcome) -> Rendered:
         state = require_outcome(outcome, EditorState)
-        return f"Opened {state.active_file}; the cursor is in line {state.cursor_line}.", _state_fields(outcome)
+        return f"Opened {state.active_file}; the cursor is in line {state.cursor_line}.", _build_state_fields(outcome)
 
 
 class GoToLineTool(ToolClass):
@@ -81,13 +81,13 @@ class GoToLineTool(ToolClass):
     line: Annotated[int, Field(description="Line number (1-indexed)"), Aliases("line_number")]
     column: Annotated[int | None, Field(description="Column number (1-indexed)"), Aliases("col", "character")] = None
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return GoToLine(self.line, self.column)
 
     def render(self, outcome: Outcome) -> Rendered:
         state = require_outcome(outcome, EditorState)
         position = f"line {state.cursor_line}, column {state.cursor_column}"
-        return f"The cursor is at {position} of {state.active_file}.", _state_fields(outcome)
+        return f"The cursor is at {position} of {state.active_file}.", _build_state_fields(outcome)
 
 
 class GetSelectionTool(ToolClass):
@@ -95,7 +95,7 @@ class GetSelectionTool(ToolClass):
 
     naming = ToolMetadata("get_selection", aliases=("selection", "get_selected_text"), needs="editor")
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return GetSelection()
 
     def render(self, outcome: Outcome) -> Rendered:
@@ -110,7 +110,7 @@ class ReplaceSelectionTool(ToolClass):
     )
     content: Annotated[str, Field(description="Replacement content"), Aliases(*CONTENT)]
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return ReplaceSelection(self.content)
 
     render = render_as(FilePatched, result_formatting.format_patched)
@@ -128,7 +128,7 @@ class InsertAtCursorTool(ToolClass):
     )
     content: Annotated[str, Field(description="Content to insert"), Aliases(*CONTENT)]
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return InsertAtCursor(self.content)
 
     render = render_as(FilePatched, result_formatting.format_patched)

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
 from adapter.dialects import result_formatting
-from adapter.dialects.maki.parameters import lowercase
+from adapter.dialects.maki.parameters import lower_text
 from adapter.dialects.tool_class import (
     Aliases,
     NestedModel,
@@ -50,7 +50,7 @@ class BatchItem(NestedModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _parameters(cls, value: Json) -> Json:
+    def _convert_parameters(cls, value: Json) -> Json:
         call = cls.rename_keys(value)
         if isinstance(call, dict) and isinstance(call.get("tool"), dict):
             call = cls.rename_keys(call["tool"])  # {"function": {"name": ..., "arguments": ...}}, as in OpenAI's calls
@@ -83,7 +83,7 @@ class Batch(ToolClass):
         list[BatchItem], Field(description="The calls, 1 to 25"), Aliases("calls", "tools", "tool_uses", "invocations")
     ]
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return RunBatch(tuple(BatchCall(one.tool, one.parameters) for one in self.tool_calls))
 
     def render(self, outcome: Outcome) -> Rendered:
@@ -111,7 +111,7 @@ class CodeExecution(ToolClass):
         Aliases("timeout_s", "timeout_secs", "timeout_seconds"),
     ] = 30
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return RunCode(self.code, float(self.timeout))
 
     render = render_as(CodeOutput, result_formatting.format_code)
@@ -147,10 +147,10 @@ class MakiTask(ToolClass):
         Literal["current", "strong", "medium", "weak"],
         Field(description="strong, medium or weak (default: the current model)"),
         Aliases("tier", "model"),
-        BeforeValidator(lowercase),
+        BeforeValidator(lower_text),
     ] = "current"
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         description = self.description or " ".join(self.prompt.split()[:5])
         tier = None if self.model_tier == "current" else self.model_tier
         return RunSubagent(self.prompt, self.subagent_type, description, tier)

@@ -54,7 +54,7 @@ class MakiWrite(ToolClass):
         Aliases(*CONTENT),
     ]
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return WriteText(self.path, self.content)
 
     render = render_as(FileWritten, result_formatting.format_written)
@@ -82,7 +82,7 @@ class MakiEdit(ToolClass):
     new_string: NewString
     replace_all: ReplaceAll = False
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         patch = Patch(self.old_string, self.new_string, replace_all=self.replace_all, exact=True)
         return PatchText(self.path, (patch,), names=_NAMES)
 
@@ -119,7 +119,7 @@ class MultiEdit(ToolClass):
         Aliases("patches", "replacements", "changes"),
     ]
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         patches = tuple(
             Patch(one.old_string, one.new_string, replace_all=one.replace_all, exact=True) for one in self.edits
         )

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from adapter.core.events import Json
 from adapter.dialects import result_formatting
-from adapter.dialects.maki.parameters import lowercase
+from adapter.dialects.maki.parameters import lower_text
 from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
 from adapter.tools.argument_synonyms import CONTENT, PATH
 from adapter.tools.operations import (
@@ -28,7 +28,7 @@ _COMMANDS = {"read": "view", "list": "view", "create": "write", "save": "write",
 
 
 def _normalize_command(value: Json) -> Json:
-    command = lowercase(value)
+    command = lower_text(value)
     return _COMMANDS.get(command, command) if isinstance(command, str) else command
 
 
@@ -59,7 +59,7 @@ class MakiMemory(ToolClass):
             raise ValueError("the command write needs the argument content")
         return self
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         match self.command:
             case "view":
                 return ViewMemory(self.path or None)
@@ -84,7 +84,7 @@ class SkillTool(ToolClass):
     )
     name: Annotated[str, Field(description="Skill name"), Aliases("skill_name", "skill", "title")]
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return LoadSkill(self.name, "result")
 
     def render(self, outcome: Outcome) -> Rendered:

@@ -13,5 +13,5 @@ from adapter.tools.argument_synonyms import PATH
 FilePath = Annotated[str, Field(description="Absolute path (or relative to the project root)"), Aliases(*PATH)]
 
 
-def lowercase(value: Json) -> Json:
+def lower_text(value: Json) -> Json:
     return value.strip().lower() if isinstance(value, str) else value

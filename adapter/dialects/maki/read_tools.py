@@ -42,7 +42,7 @@ class Read(ToolClass):
     ] = None
     limit: Annotated[Unsigned, Field(description="Max lines to read"), Aliases("max_lines", "num_lines")] = 2000
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return ReadText(
             self.path, self._first, max_lines=self.limit, max_line_characters=MAX_LINE_CHARACTERS, or_list=True
         )
@@ -60,7 +60,7 @@ class Read(ToolClass):
             return result_formatting.format_listing(outcome, self._first or 1, self.limit, read_on), None
         return result_formatting.format_numbered_page(require_outcome(outcome, FileText), MAX_PAGE_BYTES, read_on), None
 
-    def notes(self) -> tuple[str, ...]:
+    def list_notes(self) -> tuple[str, ...]:
         return () if self.offset == self._first else (f"offset {self.offset} was treated as 1: lines are 1-based",)
 
 
@@ -70,7 +70,7 @@ class Index(ToolClass):
     naming = ToolMetadata("index", aliases=("outline", "skeleton", "file_outline"), example={"path": "src/lib.rs"})
     path: FilePath
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return Outline(self.path)
 
     def render(self, outcome: Outcome) -> Rendered:

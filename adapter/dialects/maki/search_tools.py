@@ -33,7 +33,7 @@ class MakiGlobTool(ToolClass):
     pattern: Annotated[str, Field(description="Glob pattern (e.g. **/*.rs)"), Aliases("glob", "query", "glob_pattern")]
     path: SearchedDirectory = "."
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return Glob(self.pattern, self.path, case_sensitive=True, limit=MAX_PATHS, gitignore=True, order="newest")
 
     render = render_as(PathList, result_formatting.format_paths, "pattern")
@@ -57,7 +57,7 @@ class GrepTool(ToolClass):
         str | None, Field(description="File glob filter (e.g. *.rs)"), Aliases("glob", "file_pattern", "filter")
     ] = None
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         included = (self.include,) if self.include else ()
         return Grep(self.pattern, self.path, included, max_results=MAX_MATCHES, order="newest")
 

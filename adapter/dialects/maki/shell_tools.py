@@ -32,7 +32,7 @@ class MakiBash(ToolClass):
         Aliases(*WORKING_DIRECTORY),
     ] = "."
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return RunCommand(self.command, self.workdir, float(self.timeout), shell="bash")
 
     def render(self, outcome: Outcome) -> Rendered:

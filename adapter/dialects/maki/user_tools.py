@@ -10,7 +10,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from adapter.core.events import Json
 from adapter.dialects import result_formatting
-from adapter.dialects.maki.parameters import lowercase
+from adapter.dialects.maki.parameters import lower_text
 from adapter.dialects.tool_class import Aliases, NestedModel, Rendered, ToolClass, ToolMetadata, require_outcome
 from adapter.tools.operations import (
     AskUser,
@@ -23,7 +23,7 @@ from adapter.tools.operations import (
     TodoList,
     UserAnswers,
 )
-from adapter.tools.operations.agent_state import TodoPriority, TodoStatus, todo_status
+from adapter.tools.operations.agent_state import TodoPriority, TodoStatus, parse_todo_status
 from adapter.tools.schema_simplify import REQUIRED_KEY
 
 MAX_QUESTIONS = 20
@@ -75,7 +75,7 @@ class QuestionTool(ToolClass):
     )
     questions: Annotated[list[QuestionItem], Field(description="The questions"), Aliases("question")]
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         questions = [
             Question(
                 one.question,
@@ -106,13 +106,13 @@ class TodoItem(NestedModel):
     status: Annotated[
         TodoStatus,
         Field(description="pending, in_progress, completed or cancelled", json_schema_extra={REQUIRED_KEY: True}),
-        BeforeValidator(lambda value: todo_status(value) if isinstance(value, str) else value),
+        BeforeValidator(lambda value: parse_todo_status(value) if isinstance(value, str) else value),
         Aliases("state"),
     ] = "pending"
     priority: Annotated[
         TodoPriority,
         Field(description="high, medium or low", json_schema_extra={REQUIRED_KEY: True}),
-        BeforeValidator(lowercase),
+        BeforeValidator(lower_text),
     ] = "medium"
 
 
@@ -127,7 +127,7 @@ class MakiTodoWrite(ToolClass):
     )
     todos: Annotated[list[TodoItem], Field(description="All items"), Aliases("items", "tasks", "todo_list")]
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return SetTodos(tuple(Todo(one.content, one.status, one.priority) for one in self.todos))
 
     def render(self, outcome: Outcome) -> Rendered:

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from adapter.dialects import result_formatting
-from adapter.dialects.maki.parameters import lowercase
+from adapter.dialects.maki.parameters import lower_text
 from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, Unsigned, render_as, require_outcome
 from adapter.tools.argument_synonyms import PATTERN
 from adapter.tools.operations import FetchPage, Operation, Outcome, Page, PageFormat, SearchHits, SearchWeb
@@ -25,12 +25,12 @@ class WebFetch(ToolClass):
         needs="web",
     )
     url: Annotated[str, Field(description="URL to fetch"), Aliases("uri", "link", "href", "address")]
-    format: Annotated[PageFormat, Field(description="Output format"), BeforeValidator(lowercase)] = "markdown"
+    format: Annotated[PageFormat, Field(description="Output format"), BeforeValidator(lower_text)] = "markdown"
     timeout: Annotated[
         Unsigned, Field(description="Timeout in seconds"), Aliases("timeout_s", "timeout_secs", "timeout_seconds")
     ] = 30
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return FetchPage(self.url, self.format, float(self.timeout))
 
     render = render_as(Page, result_formatting.format_page)
@@ -50,7 +50,7 @@ class MakiWebSearch(ToolClass):
         Unsigned, Field(description="Number of results"), Aliases("limit", "max_results", "count", "n")
     ] = 8
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return SearchWeb(self.query, self.num_results)
 
     def render(self, outcome: Outcome) -> Rendered:

@@ -55,8 +55,8 @@ __all__ = [
     "DIALECT",
     "OPT_IN",
     "DefaultTool",
-    "default_entries",
-    "default_text",
+    "load_default_entries",
+    "load_default_text",
     "make_dialect",
     "tool_entry",
     "tool_files",
@@ -74,7 +74,7 @@ OPT_IN = frozenset({RipGrepIncludingHidden.naming.name})
 
 
 @cache
-def default_text() -> str:
+def load_default_text() -> str:
     """Return the text of the shipped tools file."""
     return files("adapter.dialects").joinpath("promptly_tools.json").read_text(encoding="utf-8")
 
@@ -83,12 +83,12 @@ class DefaultTool(ShellTool):
     """A shipped entry, which is offered only if its program is installed. The user's own tools are always offered, so
     that a call reports the missing program."""
 
-    def tool(self) -> Tool:
-        return replace(super().tool(), program=self.executable)
+    def build_tool(self) -> Tool:
+        return replace(super().build_tool(), program=self.executable)
 
 
-def default_entries() -> list[ShellTool]:
-    entries = parse_entries(default_text(), "the shipped tools file")
+def load_default_entries() -> list[ShellTool]:
+    entries = parse_entries(load_default_text(), "the shipped tools file")
     return [DefaultTool.model_construct(**dict(entry)) for entry in entries]
 
 
@@ -121,8 +121,8 @@ def make_dialect(entries: Iterable[ShellTool], include: Sequence[str] = (), excl
         name="promptly",
         title="Promptly",
         classes=[kind for kind in BUILT_IN if kind.naming.name in chosen - first.keys()],
-        defined=tuple(entry.tool() for entry in first.values() if entry.name in chosen),
+        defined=tuple(entry.build_tool() for entry in first.values() if entry.name in chosen),
     )
 
 
-DIALECT = make_dialect(default_entries())
+DIALECT = make_dialect(load_default_entries())

@@ -49,7 +49,7 @@ class WriteToFile(ToolClass):
     file: Annotated[str, Field(description="File to write"), Aliases(*PATH)]
     content: Annotated[str, Field(description="The whole new content"), Aliases(*CONTENT)]
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return WriteText(self.file, self.content)
 
     render = render_as(FileWritten, result_formatting.format_written)
@@ -67,7 +67,7 @@ class SearchAndReplace(ToolClass):
     replace: Annotated[str, Field(description="Text to put in its place"), Aliases(*NEW_TEXT)]
     file: Annotated[str, Field(description="File to change"), Aliases(*PATH)]
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         patch = Patch(self.search, self.replace, replace_all=True)
         return PatchText(self.file, (patch,), names=ParameterNames("search", "replace", start_line=None))
 
@@ -80,7 +80,7 @@ class MakeDirectories(ToolClass):
     naming = ToolMetadata("MakeDirectory", effect="write", example={"dir": "src/parts"})
     dir: Annotated[str, Field(description="Directory to create"), Aliases(*DIRECTORY, "path")]
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return MakeDirectory(self.dir)
 
     render = render_as(OperationDone, result_formatting.format_directory_created)
@@ -92,7 +92,7 @@ class RemoveFiles(ToolClass):
     naming = ToolMetadata("RemoveFiles", effect="delete", example={"target": "build"})
     target: Annotated[str, Field(description="File or directory to remove"), Aliases(*PATH, *DIRECTORY)]
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return Delete(self.target, recursive=True)
 
     render = render_as(OperationDone, result_formatting.format_deleted)
@@ -105,7 +105,7 @@ class MoveFiles(ToolClass):
     source: Annotated[str, Field(description="Path to move"), Aliases(*SOURCE)]
     destination: Annotated[str, Field(description="Its new path"), Aliases(*DESTINATION)]
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return Move(self.source, self.destination)
 
     render = render_as(OperationDone, result_formatting.format_moved)
@@ -118,7 +118,7 @@ class CopyFiles(ToolClass):
     source: Annotated[str, Field(description="Path to copy"), Aliases(*SOURCE)]
     destination: Annotated[str, Field(description="The path of the copy"), Aliases(*DESTINATION)]
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return Copy(self.source, self.destination)
 
     render = render_as(OperationDone, result_formatting.format_copied)
@@ -131,7 +131,7 @@ class SearchText(ToolClass):
     pattern: Annotated[str, Field(description="Regular expression"), Aliases(*PATTERN)]
     path: Annotated[str, Field(description="File or directory to search"), Aliases(*PATH, *DIRECTORY)]
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return Grep(self.pattern, self.path)
 
     render = render_as(GrepResult, result_formatting.format_matches, "pattern")
@@ -149,7 +149,7 @@ class RipGrepWithGlob(SearchText):
     naming = ToolMetadata("RipGrepWithGlob", example={"pattern": "TODO", "glob": ["*.c", "!*_test.c"], "path": "src"})
     glob: Annotated[list[str], Field(description="Such as *.c or !*.min.js", min_length=1), Aliases("globs", "include")]
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         wanted = tuple(glob for glob in self.glob if not glob.startswith("!"))
         unwanted = tuple(glob[1:] for glob in self.glob if glob.startswith("!"))
         return Grep(self.pattern, self.path, wanted, leave_out=unwanted)
@@ -160,7 +160,7 @@ class RipGrepIncludingHidden(SearchText):
 
     naming = ToolMetadata("RipGrepIncludingHidden", example={"pattern": "TODO|FIXME", "path": "src"})
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return Grep(self.pattern, self.path, ignored=True)
 
 
@@ -172,7 +172,7 @@ class ListFiles(ToolClass):
         str, Field(description="Directory to list; the project folder when left out"), Aliases(*DIRECTORY, *PATH)
     ] = "."
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return Tree(self.path, limit=MAX_ENTRIES, details=True)
 
     render = render_as(Listing, result_formatting.format_listing)
@@ -185,7 +185,7 @@ class PromptlyFindFiles(ToolClass):
     pattern: Annotated[str, Field(description="Name to find, such as *.c"), Aliases("name", *PATTERN)]
     path: Annotated[str, Field(description="Directory to search"), Aliases(*DIRECTORY, *PATH)]
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return Glob(f"**/{self.pattern}", self.path, case_sensitive=True, limit=MAX_ENTRIES, directories=True)
 
     render = render_as(PathList, result_formatting.format_paths, "pattern")
@@ -203,7 +203,7 @@ class ShowFileContents(ToolClass):
     startLine: Annotated[int, Field(description="Lines to skip", ge=0), Aliases("offset", "skip")] = 0
     lineCount: Annotated[int | None, Field(description="Lines to show", ge=1), Aliases("limit")] = None
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         start = self.startLine + 1 if self.startLine else None
         return ReadText(self.file, start, max_lines=self.lineCount or MAX_LINES)
 
@@ -223,7 +223,7 @@ class LineCount(ToolClass):
     naming = ToolMetadata("LineCount", example={"file": "src/main.c"})
     file: Annotated[str, Field(description="File to count"), Aliases(*PATH)]
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return Stat(self.file, count_lines=True)
 
     def render(self, outcome: Outcome) -> Rendered:

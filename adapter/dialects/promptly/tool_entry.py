@@ -13,17 +13,17 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import InitErrorDetails, PydanticCustomError
 from rapidfuzz import fuzz, process
 
-from adapter.core.arguments import reason
+from adapter.core.arguments import explain_read_error
 from adapter.core.errors import ToolError, UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.core.text.display_escaping import escape_for_display
-from adapter.core.validation import plain_message
+from adapter.core.validation import simplify_message
 from adapter.dialects import result_formatting
 from adapter.dialects.tool_class import Rendered, require_outcome
 from adapter.tools.argument_synonyms import DIRECTORY, PATH
 from adapter.tools.operations import Operation, Outcome, PathValue, ProgramArgument, ProgramOutput, RunProgram
 from adapter.tools.schema_refs import resolve_references
-from adapter.tools.schema_validation import bounded_validator, find_violations
+from adapter.tools.schema_validation import build_bounded_validator, find_violations
 from adapter.tools.tool import Tool
 
 ENTRIES_KEY = "shellCommands"
@@ -43,7 +43,7 @@ _PLACEHOLDER = re.compile(r"\{\{\s*([^{}]+?)\s*\}\}|\{\(\s*([^()]+?)\s*\)\}")
 _NAME = r"^[A-Za-z0-9_.-]{1,64}$"
 
 
-def _parameters_schema(schema: JsonObject) -> JsonObject:
+def _inline_references(schema: JsonObject) -> JsonObject:
     """Return ``schema`` without references, so that validation never fetches a schema. Raises ValueError if ``schema``
     is invalid."""
     from jsonschema import Draft202012Validator
@@ -73,7 +73,7 @@ class ShellTool(BaseModel):
     description: str = ""
     executable: Annotated[str, Field(min_length=1)]
     argument_template: list[list[str]] = Field(default=[])
-    parameters: Annotated[JsonObject, AfterValidator(_parameters_schema)] = Field(
+    parameters: Annotated[JsonObject, AfterValidator(_inline_references)] = Field(
         default={"type": "object", "properties": {}}
     )
     echo_output: bool = False
@@ -82,16 +82,16 @@ class ShellTool(BaseModel):
     opt_in: bool = False
 
     @model_validator(mode="after")
-    def _placeholders_are_parameters(self) -> ShellTool:
+    def _check_placeholders(self) -> ShellTool:
         for index, group in enumerate(self.argument_template):
             for token in group:
-                for name in _placeholder_names(token):
+                for name in _list_placeholder_names(token):
                     if name not in self.parameters["properties"]:
                         problem = _suggest_name(name, self.parameters)
                         raise ValueError(f"argumentTemplate[{index}]: the placeholder in {token!r} {problem}")
         return self
 
-    def tool(self) -> Tool:
+    def build_tool(self) -> Tool:
         tokens = [token for group in self.argument_template for token in group]
         paths = {path for token in tokens for _, path in _PLACEHOLDER.findall(token) if path}
         return Tool(
@@ -100,14 +100,14 @@ class ShellTool(BaseModel):
             parameters=self.parameters,
             argument_aliases=dict.fromkeys(paths, (*PATH, *DIRECTORY, "target")) if len(paths) == 1 else {},
             effect="execute",
-            validate=self.call,
+            validate=self.validate_call,
         )
 
-    def call(self, arguments: JsonObject) -> ShellToolCall:
+    def validate_call(self, arguments: JsonObject) -> ShellToolCall:
         """Validate a call. Raises pydantic's ValidationError if the arguments do not match ``parameters``."""
         missing = [name for name in self.parameters.get("required", ()) if name not in arguments]
         details = [InitErrorDetails(type="missing", loc=(name,), input=arguments) for name in missing]
-        for problem in find_violations(bounded_validator(self.parameters), arguments):
+        for problem in find_violations(build_bounded_validator(self.parameters), arguments):
             if problem.validator == "required" and not problem.absolute_path:
                 continue
             kind = PydanticCustomError("value_error", "{error}", {"error": _truncate(problem.message)})
@@ -125,7 +125,7 @@ def parse_entries(text: str, source: str) -> list[ShellTool]:
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{source} is not valid JSON: {reason(error)}") from error
+        raise UsageError(f"{source} is not valid JSON: {explain_read_error(error)}") from error
     if isinstance(content, dict):
         content = content.get(ENTRIES_KEY, [content])
     if not isinstance(content, list):
@@ -145,23 +145,25 @@ def parse_entry(entry: Json, source: str) -> ShellTool:
     try:
         return ShellTool.model_validate(entry)
     except ValidationError as error:
-        problems = "; ".join(_field_problem(detail["loc"], detail["type"], detail["msg"]) for detail in error.errors())
+        problems = "; ".join(
+            _describe_field_problem(detail["loc"], detail["type"], detail["msg"]) for detail in error.errors()
+        )
         raise UsageError(f"{source}: {problems}") from error
 
 
 _FIELDS = [to_camel(name) for name in ShellTool.model_fields]
 
 
-def _field_problem(index: Sequence[str | int], kind: str, message: str) -> str:
+def _describe_field_problem(index: Sequence[str | int], kind: str, message: str) -> str:
     if not index:
-        return plain_message(message)
+        return simplify_message(message)
     field = _format_path(index).removesuffix(": ")
     if kind == "extra_forbidden":
         near = process.extractOne(str(index[0]), _FIELDS, scorer=fuzz.ratio, score_cutoff=60)
         return f"unknown field {field!r}; " + (f"did you mean {near[0]!r}?" if near else f"expected one of {_FIELDS}")
     if kind == "missing":
         return f"{field!r} is missing"
-    return f"{field!r}: {plain_message(message)}"
+    return f"{field!r}: {simplify_message(message)}"
 
 
 def _suggest_name(name: str, parameters: JsonObject) -> str:
@@ -187,7 +189,7 @@ class ShellToolCall:
     tool: ShellTool
     values: JsonObject
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return RunProgram(
             program=self.tool.executable,
             arguments=tuple(self._build_arguments()),
@@ -202,7 +204,7 @@ class ShellToolCall:
             data |= {"skippedLines": run.skipped_lines, "regex": list(run.patterns)}
         return result_formatting.format_program(run), data
 
-    def notes(self) -> tuple[str, ...]:
+    def list_notes(self) -> tuple[str, ...]:
         return ()
 
     def _build_arguments(self) -> Iterator[ProgramArgument]:
@@ -229,7 +231,7 @@ class ShellToolCall:
     def _fill_token(self, token: str) -> Iterator[ProgramArgument]:
         """Replace the placeholders in a token by their values. If a value is an array, yield one argument for each
         item."""
-        lists = [name for name in _placeholder_names(token) if isinstance(self.values[name], list)]
+        lists = [name for name in _list_placeholder_names(token) if isinstance(self.values[name], list)]
         if len(set(lists)) > 1:
             raise ToolError(f"{self.tool.name} cannot put two lists into one argument ({token!r}); nothing was run")
         for item in self.values[lists[0]] if lists else [None]:
@@ -238,7 +240,7 @@ class ShellToolCall:
     def _reject_option(self, token: str, word: ProgramArgument) -> None:
         first = next((piece for piece in word if piece != ""), "")
         if not token.startswith("-") and isinstance(first, str) and first.startswith("-"):
-            names = ", ".join(_placeholder_names(token))
+            names = ", ".join(_list_placeholder_names(token))
             raise ToolError(
                 f"{self.tool.name}: {names} is {escape_for_display(first[:60])!r}, which {self.tool.executable} would "
                 "treat as an option. Nothing was run; pass a value that does not begin with '-'."
@@ -250,18 +252,18 @@ def _fill_pieces(token: str, values: Mapping[str, Json]) -> Iterator[str | PathV
     for match in _PLACEHOLDER.finditer(token):
         yield token[end : match.start()]
         value, path = match.groups()
-        yield _as_text(values[value]) if value else PathValue(_as_text(values[path]))
+        yield _to_text(values[value]) if value else PathValue(_to_text(values[path]))
         end = match.end()
     yield token[end:]
 
 
-def _as_text(value: Json) -> str:
+def _to_text(value: Json) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _placeholder_names(token: str) -> list[str]:
+def _list_placeholder_names(token: str) -> list[str]:
     return [value or path for value, path in _PLACEHOLDER.findall(token)]
 
 
 def _group_names(group: Sequence[str]) -> set[str]:
-    return {name for token in group for name in _placeholder_names(token)}
+    return {name for token in group for name in _list_placeholder_names(token)}

@@ -15,10 +15,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from adapter.core.arguments import reason
+from adapter.core.arguments import explain_read_error
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
-from adapter.dialects.promptly import default_entries, default_text, make_dialect
+from adapter.dialects.promptly import load_default_entries, load_default_text, make_dialect
 from adapter.dialects.promptly.tool_entry import ENTRIES_KEY, ShellTool, parse_entries, parse_entry
 from adapter.dialects.toolset import Dialect
 
@@ -50,12 +50,12 @@ class ToolSelection:
     local: str | None = None
 
 
-def local_file(basename: str = DEFAULT_BASENAME) -> Path:
-    return Path(_file_name(basename))
+def find_local_file(basename: str = DEFAULT_BASENAME) -> Path:
+    return Path(_build_file_name(basename))
 
 
-def user_file(basename: str = DEFAULT_BASENAME) -> Path:
-    return Path.home() / ".config" / "promptly" / _file_name(basename)
+def find_user_file(basename: str = DEFAULT_BASENAME) -> Path:
+    return Path.home() / ".config" / "promptly" / _build_file_name(basename)
 
 
 def find_tools(basename: str = DEFAULT_BASENAME, local: str | None = None) -> list[DefinedTool]:
@@ -63,15 +63,19 @@ def find_tools(basename: str = DEFAULT_BASENAME, local: str | None = None) -> li
 
     ``local``: see `ToolSelection`.
     """
-    existing = {file: _read_text(file) for file in (local_file(basename), user_file(basename)) if file.is_file()}
+    existing = {
+        file: _read_text(file) for file in (find_local_file(basename), find_user_file(basename)) if file.is_file()
+    }
     if local is not None:
-        existing.pop(local_file(basename), None)
-        existing = {local_file(basename): local, **existing} if local else existing
+        existing.pop(find_local_file(basename), None)
+        existing = {find_local_file(basename): local, **existing} if local else existing
     found = [DefinedTool(tool, file) for file, text in existing.items() for tool in parse_entries(text, str(file))]
-    if _file_name(basename) == _file_name(DEFAULT_BASENAME):
-        return [*found, *(DefinedTool(tool, None) for tool in default_entries())]
+    if _build_file_name(basename) == _build_file_name(DEFAULT_BASENAME):
+        return [*found, *(DefinedTool(tool, None) for tool in load_default_entries())]
     if not existing:
-        raise UsageError(f"tools file not found: neither {local_file(basename)} nor {user_file(basename)} exists")
+        raise UsageError(
+            f"tools file not found: neither {find_local_file(basename)} nor {find_user_file(basename)} exists"
+        )
     return found
 
 
@@ -83,11 +87,11 @@ def load_dialect(selection: ToolSelection | None = None) -> Dialect:
     )
 
 
-def target_file(config_file: Path | None) -> Path:
+def find_target_file(config_file: Path | None) -> Path:
     """Return the file to change: ``config_file`` if given, else the local file if it exists, else the user's file."""
     if config_file is not None:
         return config_file
-    return local_file() if local_file().is_file() else user_file()
+    return find_local_file() if find_local_file().is_file() else find_user_file()
 
 
 def add_tool(entry: JsonObject, file: Path) -> None:
@@ -114,14 +118,14 @@ def remove_tool(name: str, file: Path) -> bool:
 
 def install_defaults(basename: str = DEFAULT_BASENAME) -> Path:
     """Write the shipped tools file to the user's configuration. Raises UsageError if the file exists."""
-    file = user_file(basename)
+    file = find_user_file(basename)
     if file.exists():
         raise UsageError(f"{file} already exists; nothing was changed. Rename it to install the shipped file.")
-    _write(file, default_text())
+    _write(file, load_default_text())
     return file
 
 
-def _file_name(basename: str) -> str:
+def _build_file_name(basename: str) -> str:
     if not basename or Path(basename).name != basename:
         raise UsageError(f"--tools must be the base name of a file, such as 'tools'; got {basename!r}")
     return basename if basename.endswith(".json") else f"{basename}.json"
@@ -131,7 +135,7 @@ def _read_text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {file}: {reason(error)}") from error
+        raise UsageError(f"cannot read {file}: {explain_read_error(error)}") from error
 
 
 def _read_entries(file: Path) -> list[Json]:

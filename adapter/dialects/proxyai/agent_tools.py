@@ -35,7 +35,7 @@ class LoadSkillTool(ToolClass):
     )
     skill_name: Annotated[str, Field(description="Title of the skill, from the list"), Aliases("name", "title")]
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return LoadSkill(self.skill_name, "message")
 
     def render(self, outcome: Outcome) -> Rendered:
@@ -68,7 +68,7 @@ class ProxyAITask(ToolClass):
         str | None, Field(description="Folder to work in"), Aliases("projectPath", *WORKING_DIRECTORY)
     ] = None
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         label = self.description or " ".join(self.prompt.split()[:5])
         return RunSubagent(self.prompt, self.subagent_type, label, self.model, self.project_path)
 
@@ -90,7 +90,7 @@ class Exit(ToolClass):
 
     naming = ToolMetadata("Exit", aliases=("finish", "done", "end"), effect="state")
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return Finish()
 
     def render(self, outcome: Outcome) -> Rendered:

@@ -52,7 +52,7 @@ class ProxyAIEdit(ToolClass):
     ] = ""
     replace_all: Annotated[bool, Field(description="Replace every occurrence"), Aliases("replaceAll", "all")] = False
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         patch = Patch(self.old_string, self.new_string, replace_all=self.replace_all, exact=True)
         names = ParameterNames("old_string", "new_string", None, "replace_all")
         return PatchText(self.file_path, (patch,), names=names)
@@ -91,7 +91,7 @@ class ProxyAIWrite(ToolClass):
     file_path: FilePath
     content: Annotated[str, Field(description="The whole contents of the file"), Aliases(*CONTENT)]
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return WriteText(self.file_path, self.content)
 
     def render(self, outcome: Outcome) -> Rendered:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field, field_validator
 
-from adapter.core.text.lines import split_lines, without_end
+from adapter.core.text.lines import split_lines, strip_line_end
 from adapter.dialects.proxyai.parameters import FilePath, render_file_error
 from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
 from adapter.tools.operations import FileText, Operation, Outcome, ReadText
@@ -52,14 +52,14 @@ class ProxyAIReadFile(ToolClass):
             raise ValueError(f"{value} is out of range; expected 1 or more")
         return value
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return ReadText(
             self.file_path, self.offset, max_lines=self.limit or READ_LINES, max_line_characters=LINE_CHARACTERS
         )
 
     def render(self, outcome: Outcome) -> Rendered:
         file = require_outcome(outcome, FileText)
-        lines = [without_end(line) for line in split_lines(file.text)]
+        lines = [strip_line_end(line) for line in split_lines(file.text)]
         numbered = "\n".join(f"{number}\t{line}" for number, line in enumerate(lines, file.start_line))
         fields = {
             "filePath": self.file_path,

@@ -81,7 +81,7 @@ class IntelliJSearch(ToolClass):
             raise ValueError(f"limit must be at least 1, got {given}")
         return given
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return FindSymbols(
             self.pattern,
             self.scope,
@@ -97,7 +97,7 @@ class IntelliJSearch(ToolClass):
     def render(self, outcome: Outcome) -> Rendered:
         found = require_outcome(outcome, SymbolMatches)
         matches = found.matches if self.outputMode == "content" else ()
-        text = self._summary(found)
+        text = self._describe_matches(found)
         fields = {
             "pattern": self.pattern,
             "scope": self.scope,
@@ -107,7 +107,7 @@ class IntelliJSearch(ToolClass):
         }
         return text, fields
 
-    def _summary(self, found: SymbolMatches) -> str:
+    def _describe_matches(self, found: SymbolMatches) -> str:
         if not found.total:
             return f"No names match {self.pattern!r}."
         files = found.files[: self.limit]

@@ -39,7 +39,7 @@ def _render_run_error(given: JsonObject, error: ToolError) -> Json:
 
 def _render_read_error(given: JsonObject, error: ToolError) -> Json:
     if isinstance(error, DeniedError):
-        return _output_fields(given.get("bash_id"), "", "", "denied", None)
+        return _build_output_fields(given.get("bash_id"), "", "", "denied", None)
     return {"bash_id": given.get("bash_id"), "error": str(error)}
 
 
@@ -81,7 +81,7 @@ class ProxyAIBash(ToolClass):
             raise ValueError(f"timeout must be positive, got {given:g} ms; omit it to use {DEFAULT_TIMEOUT_MS} ms")
         return given
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         if self.run_in_background:
             return StartCommand(self.command, self.workingDirectory)
         return RunCommand(self.command, self.workingDirectory, min(self.timeout, MAX_TIMEOUT_MS) / 1000)
@@ -95,7 +95,7 @@ class ProxyAIBash(ToolClass):
         exit_code = None if run.timed_out else run.exit_code
         return text, {"command": self.command, "exitCode": exit_code, "output": text, "bash_id": None}
 
-    def notes(self) -> tuple[str, ...]:
+    def list_notes(self) -> tuple[str, ...]:
         if self.timeout <= MAX_TIMEOUT_MS or self.run_in_background:
             return ()
         return (f"the timeout was reduced to {MAX_TIMEOUT_MS} ms, the maximum",)
@@ -121,7 +121,7 @@ class BashOutput(ToolClass):
         str | None, Field(description="Regular expression; only lines in which it is found"), Aliases("regex")
     ] = None
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return ReadCommandOutput(self.bash_id, self.filter)
 
     def render(self, outcome: Outcome) -> Rendered:
@@ -133,12 +133,12 @@ class BashOutput(ToolClass):
         ]
         if len(parts) == 1 and new.status != "not_found":
             parts.append("(nothing new)")
-        return "\n".join([*parts, *new.notes]), _output_fields(
+        return "\n".join([*parts, *new.notes]), _build_output_fields(
             new.id, new.stdout, new.stderr, new.status, new.exit_code
         )
 
 
-def _output_fields(bash_id: Json, stdout: str, stderr: str, status: str, exit_code: int | None) -> JsonObject:
+def _build_output_fields(bash_id: Json, stdout: str, stderr: str, status: str, exit_code: int | None) -> JsonObject:
     return {"bash_id": bash_id, "stdout": stdout, "stderr": stderr, "status": status, "exit_code": exit_code}
 
 
@@ -150,7 +150,7 @@ class KillShell(ToolClass):
     )
     bash_id: BashId
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return KillCommand(self.bash_id)
 
     def render(self, outcome: Outcome) -> Rendered:

@@ -20,7 +20,7 @@ from adapter.tools.operations import (
     TodoList,
     UserAnswers,
 )
-from adapter.tools.operations.agent_state import todo_status
+from adapter.tools.operations.agent_state import parse_todo_status
 from adapter.tools.schema_simplify import REQUIRED_KEY
 
 TITLE_WORDS = 4
@@ -66,7 +66,7 @@ class AskUserQuestion(ToolClass):
     questions: Annotated[list[QuestionArguments], Field(description="One to four questions")]
     answers: Annotated[dict[str, str | list[str]] | None, Field(description="Answers known already, by header")] = None
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         questions = tuple(
             Question(
                 one.question,
@@ -102,7 +102,7 @@ class TodoArguments(BaseModel):
     @field_validator("status")
     @classmethod
     def _normalize_status(cls, value: str) -> str:
-        return todo_status(value)
+        return parse_todo_status(value)
 
 
 _MARKS = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]", "cancelled": "[-]"}
@@ -128,8 +128,10 @@ class ProxyAITodoWrite(ToolClass):
     ] = "Todo"
     todos: Annotated[list[TodoArguments], Field(description="The whole list"), Aliases("items", "tasks")]
 
-    def operation(self) -> Operation:
-        todos = tuple(Todo(one.content, todo_status(one.status), active_form=one.activeForm) for one in self.todos)
+    def to_operation(self) -> Operation:
+        todos = tuple(
+            Todo(one.content, parse_todo_status(one.status), active_form=one.activeForm) for one in self.todos
+        )
         return SetTodos(todos, " ".join(self.title.split()[:TITLE_WORDS]))
 
     def render(self, outcome: Outcome) -> Rendered:
@@ -142,7 +144,7 @@ class ProxyAITodoWrite(ToolClass):
         ]
         return "\n".join([head, *lines]), None
 
-    def notes(self) -> tuple[str, ...]:
+    def list_notes(self) -> tuple[str, ...]:
         if len(self.title.split()) <= TITLE_WORDS:
             return ()
         return (f"the title was truncated to {TITLE_WORDS} words",)

@@ -42,7 +42,7 @@ class ProxyAIWebSearch(ToolClass):
     allowed_domains: Annotated[list[str] | None, Field(description="Only results from these domains")] = None
     blocked_domains: Annotated[list[str] | None, Field(description="No results from these domains")] = None
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return SearchWeb(
             self.query,
             allowed_domains=tuple(self.allowed_domains or ()),
@@ -74,7 +74,7 @@ class ResolveLibraryId(ToolClass):
     )
     library_name: Annotated[str, Field(description="Name of the library"), Aliases("libraryName", "name", "query")]
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return FindLibrary(self.library_name)
 
     def render(self, outcome: Outcome) -> Rendered:
@@ -113,7 +113,7 @@ class GetLibraryDocs(ToolClass):
     topic: Annotated[str | None, Field(description="Only text about this")] = None
     page: Annotated[int, Field(description="Page, 1 to 10")] = 1
 
-    def operation(self) -> Operation:
+    def to_operation(self) -> Operation:
         return ReadLibraryDocs(self.context7CompatibleLibraryID, self.mode, self.topic, self.page)
 
     def render(self, outcome: Outcome) -> Rendered:

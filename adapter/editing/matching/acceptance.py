@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from adapter.core.text.diffs import LineChange, changes
+from adapter.core.text.diffs import LineChange, find_changes
 from adapter.editing.document import format_line_indexes, format_line_list, format_line_range
 from adapter.editing.matching.document_index import DocumentIndex
 from adapter.editing.matching.fuzzy_match import REACH, WRAPPED, MatchCandidate
@@ -22,12 +22,12 @@ from adapter.editing.matching.normalize import (
     DISTINCTIVE_LETTERS,
     is_comment,
     is_distinctive,
-    lenient_line,
-    normalized_line,
+    loosen_line,
+    normalize_line,
 )
 from adapter.editing.matching.scope import find_enclosing
 from adapter.editing.repairs.omissions import is_elision
-from adapter.editing.repairs.reindent import indent_width
+from adapter.editing.repairs.reindent import measure_indent
 
 MIN_SCORES = ((4, 0.72), (2, 0.80), (1, 0.86), (0, 0.96))
 """Minimum score of a match, by the number of distinctive lines that were found."""
@@ -95,7 +95,7 @@ def describe_match(search: DocumentIndex, old: Sequence[str], match: MatchCandid
     missing = [
         index + 1
         for index, line in enumerate(old)
-        if normalized_line(line) and index not in match.compared and not is_elision(line)
+        if normalize_line(line) and index not in match.compared and not is_elision(line)
     ]
     unmentioned = [
         step.line_start + 1
@@ -135,16 +135,16 @@ class _Features:
         lead: int,
     ) -> None:
         self.search, self.old, self.candidates, self.hint, self.lead = search, old, candidates, hint, lead
-        self.best = self._nearest_equal()
+        self.best = self._find_nearest_equal()
         self.compared = self.best.compared
-        self.keys = [normalized_line(line) for line in old]
+        self.keys = [normalize_line(line) for line in old]
         self.nonblank = [row for row, key in enumerate(self.keys) if key]
         self.shown = [row for row in self.nonblank if not is_elision(old[row])]
-        self.hunks = changes(old, new)
-        self.removed = {row for hunk in self.hunks for row in _removed_rows(old, new, hunk)}
+        self.hunks = find_changes(old, new)
+        self.removed = {row for hunk in self.hunks for row in _find_removed_rows(old, new, hunk)}
         self.lines = {step.old_start: step.line_start for step in self.best.steps if step.is_pair}
 
-    def _nearest_equal(self) -> MatchCandidate:
+    def _find_nearest_equal(self) -> MatchCandidate:
         """Return the best candidate; of several equally good candidates, the one nearest to the hint."""
         best, hint = self.candidates[0], self.hint
         if hint is None:
@@ -156,22 +156,22 @@ class _Features:
         """Return whether ``step`` contains document lines that are neither blank nor comments."""
         return any(key and not is_comment(key) for key in self.search.keys[step.line_start : step.line_stop])
 
-    def places(self, row: int) -> Sequence[int]:
-        return self.search.lines_with_key(self.keys[row])
+    def find_places(self, row: int) -> Sequence[int]:
+        return self.search.find_lines_with_key(self.keys[row])
 
-    def actual(self, row: int) -> str:
+    def get_actual(self, row: int) -> str:
         """Return the key of the file line paired with ``row``, or the key of ``row`` itself if it is not paired."""
         return self.search.keys[self.lines[row]] if row in self.lines else self.keys[row]
 
     def is_moved(self, row: int) -> bool:
-        return indent_width(self.old[row]) != indent_width(self.search.document.lines[self.lines[row]])
+        return measure_indent(self.old[row]) != measure_indent(self.search.document.lines[self.lines[row]])
 
-    def neighbors(self, hunk: LineChange) -> tuple[int | None, int | None]:
+    def find_neighbors(self, hunk: LineChange) -> tuple[int | None, int | None]:
         """Return the nearest non-blank rows above and below a hunk."""
         above = next((row for row in range(hunk.start - 1, -1, -1) if self.keys[row]), None)
         return above, next((row for row in range(hunk.end, len(self.old)) if self.keys[row]), None)
 
-    def difference(self, row: int) -> str:
+    def describe_difference(self, row: int) -> str:
         """Describe how a context row differs from the file; empty if it matches."""
         comparison = self.compared.get(row)
         if is_elision(self.old[row]) or (comparison and not comparison.conflicts):
@@ -187,12 +187,15 @@ class _Features:
             or not is_distinctive(self.keys[row])
         ):
             return False
-        return max(len(self.places(row)), len(self.search.lines_with_key(self.actual(row)))) <= MAX_DISTINCTIVE_PLACES
+        return (
+            max(len(self.find_places(row)), len(self.search.find_lines_with_key(self.get_actual(row))))
+            <= MAX_DISTINCTIVE_PLACES
+        )
 
     def count_unique(self) -> int:
         """Count the matched rows that occur only once in the file."""
         exact = (row for row, found in self.compared.items() if found.similarity >= LOOSE_SIMILARITY)
-        return sum(len(self.places(row)) == 1 for row in exact if self.is_located(row))
+        return sum(len(self.find_places(row)) == 1 for row in exact if self.is_located(row))
 
     def is_change_beyond_doubt(self) -> bool:
         """Return whether every hunk touches lines that match exactly and are unique in the file, and there are several
@@ -200,12 +203,12 @@ class _Features:
         return self.count_unique() >= MIN_UNIQUE and bool(self.hunks) and all(map(self.is_beyond_doubt, self.hunks))
 
     def is_beyond_doubt(self, hunk: LineChange, letters: int = DISTINCTIVE_LETTERS) -> bool:
-        rows: Iterable[int | None] = range(hunk.start, hunk.end) if hunk.start < hunk.end else self.neighbors(hunk)
+        rows: Iterable[int | None] = range(hunk.start, hunk.end) if hunk.start < hunk.end else self.find_neighbors(hunk)
         block = [row for row in rows if row is not None and self.keys[row]]
         if any(row not in self.compared or self.compared[row].similarity < LOOSE_SIMILARITY for row in block):
             return False
         sure = (row for row in block if is_distinctive(self.keys[row], letters))
-        return any(self.is_located(row) and len(self.places(row)) == 1 for row in sure)
+        return any(self.is_located(row) and len(self.find_places(row)) == 1 for row in sure)
 
     def is_hinted(self, first: int, others: Iterable[int]) -> bool:
         """Return whether the line hint points to ``first`` and not to one of ``others``."""
@@ -214,7 +217,7 @@ class _Features:
         return find_nearest([abs(line - self.hint) for line in (first, *others)], self.lead) == 0
 
 
-def _removed_rows(old: Sequence[str], new: Sequence[str], hunk: LineChange) -> range:
+def _find_removed_rows(old: Sequence[str], new: Sequence[str], hunk: LineChange) -> range:
     """Return the rows that a hunk removes, and the equal rows next to them that it could remove instead."""
     moving = old[hunk.start : hunk.end] or new[hunk.new_start : hunk.new_end]
     if hunk.start < hunk.end and hunk.new_start < hunk.new_end:
@@ -240,23 +243,23 @@ def _check_changed_lines(match: _Features) -> str:
         line = f"line {row + 1} of the old text, which is to change,"
         if row not in match.compared:
             return f"{line} is not in the file"
-        key, actual = match.keys[row], match.actual(row)
-        has_other_marks = row in match.lines and _marks(key) != _marks(actual)
-        if match.compared[row].conflicts or _brackets(match.old[row]) != _brackets(actual) or has_other_marks:
+        key, actual = match.keys[row], match.get_actual(row)
+        has_other_marks = row in match.lines and _keep_marks(key) != _keep_marks(actual)
+        if match.compared[row].conflicts or _keep_brackets(match.old[row]) != _keep_brackets(actual) or has_other_marks:
             return f"{line} does not match the file"
-        if match.best.flaws and lenient_line(key) != lenient_line(actual):
+        if match.best.flaws and loosen_line(key) != loosen_line(actual):
             return f"{line} does not match the file, and neither do others"
         if _is_moved_alone(match, row):
             return f"{line} is indented differently in the file"
     return ""
 
 
-def _brackets(line: str) -> str:
+def _keep_brackets(line: str) -> str:
     return re.sub(r"[^()\[\]{}]", "", line)
 
 
-def _marks(key: str) -> str:
-    return re.sub(r"\w", "", lenient_line(key))
+def _keep_marks(key: str) -> str:
+    return re.sub(r"\w", "", loosen_line(key))
 
 
 def _is_moved_alone(match: _Features, row: int) -> bool:
@@ -294,7 +297,7 @@ def _check_displaced(match: _Features) -> str:
     """Reject the match if one of its lines differs here but occurs elsewhere, which suggests another location."""
     near = range(match.best.first_line - NEAR, match.best.last_line + NEAR + 1)
     for row in match.shown:
-        places = match.places(row)
+        places = match.find_places(row)
         comparison = match.compared.get(row)
         fits = comparison is not None and not comparison.conflicts and (comparison.similarity >= WRAPPED or not places)
         if fits or not is_distinctive(match.keys[row]) or any(line in near for line in places):
@@ -308,10 +311,10 @@ def _check_scope(match: _Features) -> str:
     """Require the enclosing lines (function, section, key) above the change to match."""
     for hunk in match.hunks:
         rows = range(max(0, hunk.start - (hunk.start == hunk.end)), hunk.end)
-        depth = min((indent_width(match.old[row]) for row in rows if match.keys[row]), default=0)
+        depth = min((measure_indent(match.old[row]) for row in rows if match.keys[row]), default=0)
         at = next((row for row in rows if match.keys[row]), hunk.start)
         for row in find_enclosing(match.old, at, depth):
-            if difference := match.difference(row):
+            if difference := match.describe_difference(row):
                 return f"line {row + 1} of the old text, which encloses the change, {difference}"
     return ""
 
@@ -319,8 +322,8 @@ def _check_scope(match: _Features) -> str:
 def _check_neighbors(match: _Features) -> str:
     """Require the lines next to the change to match, unless the change is beyond doubt."""
     for hunk in match.hunks:
-        for row in match.neighbors(hunk):
-            difference = "" if row is None else match.difference(row)
+        for row in match.find_neighbors(hunk):
+            difference = "" if row is None else match.describe_difference(row)
             if row is not None and difference and not match.is_beyond_doubt(hunk, SURE_LETTERS):
                 return f"line {row + 1} of the old text, next to the change, {difference}"
     return ""

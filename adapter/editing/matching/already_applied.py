@@ -11,12 +11,12 @@ from itertools import islice, pairwise
 
 from rapidfuzz import fuzz
 
-from adapter.core.text.diffs import changes
-from adapter.editing.matching.document_index import DocumentIndex, occurrences
+from adapter.core.text.diffs import find_changes
+from adapter.editing.matching.document_index import DocumentIndex, find_occurrences
 from adapter.editing.matching.fuzzy_match import MatchCandidate, find_fuzzy_matches
-from adapter.editing.matching.normalize import count_letters, is_comment, lenient_line, normalized_line
+from adapter.editing.matching.normalize import count_letters, is_comment, loosen_line, normalize_line
 from adapter.editing.matching.strategies import TextMatch, are_whole_lines, split_view_lines, splits_word
-from adapter.editing.repairs.reindent import indent_of, indent_width
+from adapter.editing.repairs.reindent import get_indent, measure_indent
 
 MIN_VISIBLE = 8
 """Minimum number of visible characters of a string whose occurrence elsewhere is significant; ``}`` is everywhere."""
@@ -41,18 +41,18 @@ def find_enclosing_new_text(search: DocumentIndex, match: TextMatch, old: str, n
     if start is None and is_inline and old.strip() != new.strip():
         start = _find_enclosing_start(view, match, old.strip(), new.strip(), is_part)  # ignore surrounding whitespace
     if start is not None:
-        return search.document.line_at(start)
-    before, after = _nonblank_lines(old), _nonblank_lines(new)
-    old_keys, new_keys = [normalized_line(line) for line in before], [normalized_line(line) for line in after]
+        return search.document.find_line(start)
+    before, after = _list_nonblank_lines(old), _list_nonblank_lines(new)
+    old_keys, new_keys = [normalize_line(line) for line in before], [normalize_line(line) for line in after]
     lines = search.document.lines
-    if len(new_keys) == 1 == len(old_keys) and old_keys != new_keys == [normalized_line(lines[match.first_line])]:
+    if len(new_keys) == 1 == len(old_keys) and old_keys != new_keys == [normalize_line(lines[match.first_line])]:
         return match.first_line
     inside = [line for line in range(match.first_line, match.last_line + 1) if lines[line].strip()]
     if not old_keys or not inside or not set(old_keys) <= set(new_keys):
         return None
-    around = _nonblank_around(lines, inside, len(new_keys))
+    around = _find_nonblank_around(lines, inside, len(new_keys))
     # Comments of the document may be between the lines of the new text.
-    actual_keys = {line: normalized_line(lines[line]) for line in around}
+    actual_keys = {line: normalize_line(lines[line]) for line in around}
     around = [line for line, key in actual_keys.items() if key in new_keys or not is_comment(key)]
     for at in range(len(around) - len(new_keys) + 1):
         rows = around[at : at + len(new_keys)]
@@ -65,7 +65,7 @@ def find_enclosing_new_text(search: DocumentIndex, match: TextMatch, old: str, n
 
 def _find_enclosing_start(view: str, match: TextMatch, old: str, new: str, is_part: bool) -> int | None:
     """Return the offset of a verbatim copy of the new text that contains the match, or None."""
-    for offset in islice(occurrences(new, old), MAX_OFFSETS):
+    for offset in islice(find_occurrences(new, old), MAX_OFFSETS):
         start, end = match.start - offset, match.start - offset + len(new)
         is_there = start >= 0 and view.startswith(new, start) and view.startswith(old, match.start)
         if is_there and (is_part or not (splits_word(view, start) or splits_word(view, end))):
@@ -76,10 +76,10 @@ def _find_enclosing_start(view: str, match: TextMatch, old: str, new: str, is_pa
 def _are_alike(new_keys: Sequence[str], others: Sequence[str], old_keys: Sequence[str]) -> bool:
     """Return whether both lists of lines are equal. Kept lines may differ in quote style or a trailing comma."""
     pairs = zip(new_keys, others, strict=True)
-    return all(key == other or (key in old_keys and lenient_line(key) == lenient_line(other)) for key, other in pairs)
+    return all(key == other or (key in old_keys and loosen_line(key) == loosen_line(other)) for key, other in pairs)
 
 
-def _nonblank_around(lines: Sequence[str], inside: Sequence[int], count: int) -> list[int]:
+def _find_nonblank_around(lines: Sequence[str], inside: Sequence[int], count: int) -> list[int]:
     """Return the matched lines, with ``count`` non-blank lines before them and after them."""
     above = (line for line in range(inside[0] - 1, -1, -1) if lines[line].strip())
     below = (line for line in range(inside[-1] + 1, len(lines)) if lines[line].strip())
@@ -89,20 +89,24 @@ def _nonblank_around(lines: Sequence[str], inside: Sequence[int], count: int) ->
 def _matches_new_text(search: DocumentIndex, rows: Sequence[int], old: str, new: str) -> bool:
     """Return whether the lines equal ``new`` and not ``old``, ignoring indentation. If the patch changes only
     whitespace, whitespace within the lines is also compared, and all lines must be shifted by the same indentation."""
-    before, after, current = _nonblank_lines(old), _nonblank_lines(new), [search.document.lines[row] for row in rows]
-    widths = list(zip(map(indent_width, after), map(indent_width, current), strict=True))
+    before, after, current = (
+        _list_nonblank_lines(old),
+        _list_nonblank_lines(new),
+        [search.document.lines[row] for row in rows],
+    )
+    widths = list(zip(map(measure_indent, after), map(measure_indent, current), strict=True))
     if widths[0][0] == 0:
         widths = widths[1:]  # models omit the indentation of a text's first line
-    if list(map(normalized_line, before)) != list(map(normalized_line, after)):
+    if list(map(normalize_line, before)) != list(map(normalize_line, after)):
         return _keeps_order(widths)
     shifts = {written - actual for written, actual in widths}
-    is_reindented = list(map(indent_width, before)) != list(map(indent_width, after))
+    is_reindented = list(map(measure_indent, before)) != list(map(measure_indent, after))
     if is_reindented and _are_moved(before, after, current):
         shifts = {0}  # an unmoved line may be indented differently
     if len(shifts) > 1 and (is_reindented or not _keeps_order(widths)):
         return False
     bodies = list(zip(*([line.lstrip(" \t") for line in lines] for lines in (before, after, current)), strict=True))
-    gaps = list(zip(_gaps(old), _gaps(new), _distances(rows), strict=True))
+    gaps = list(zip(_measure_gaps(old), _measure_gaps(new), _measure_distances(rows), strict=True))
     if any(prior != target != actual for prior, target, actual in bodies):
         return False
     if any(
@@ -110,19 +114,21 @@ def _matches_new_text(search: DocumentIndex, rows: Sequence[int], old: str, new:
     ):
         return False
     has_content_change = any(prior != target for prior, target, _ in (*bodies, *gaps))
-    is_verbatim = _right_stripped(current) == _right_stripped(after) != _right_stripped(before)
-    is_moved = (is_reindented and shifts == {0}) or _depths(before) != _depths(after)
+    is_verbatim = _strip_right(current) == _strip_right(after) != _strip_right(before)
+    is_moved = (is_reindented and shifts == {0}) or _measure_depths(before) != _measure_depths(after)
     return has_content_change or is_moved or is_verbatim
 
 
 def _are_moved(before: Sequence[str], after: Sequence[str], current: Sequence[str]) -> bool:
     """Return whether all reindented lines have the new indentation, and most other lines the old one."""
     rows = list(zip(before, after, current, strict=True))
-    moved = [(target, actual) for prior, target, actual in rows if indent_of(prior) != indent_of(target)]
+    moved = [(target, actual) for prior, target, actual in rows if get_indent(prior) != get_indent(target)]
     unmoved = [
-        indent_of(prior) == indent_of(actual) for prior, target, actual in rows if indent_of(prior) == indent_of(target)
+        get_indent(prior) == get_indent(actual)
+        for prior, target, actual in rows
+        if get_indent(prior) == get_indent(target)
     ]
-    return all(indent_of(target) == indent_of(actual) for target, actual in moved) and 2 * sum(unmoved) > len(unmoved)
+    return all(get_indent(target) == get_indent(actual) for target, actual in moved) and 2 * sum(unmoved) > len(unmoved)
 
 
 def _keeps_order(widths: Sequence[tuple[int, int]]) -> bool:
@@ -131,25 +137,25 @@ def _keeps_order(widths: Sequence[tuple[int, int]]) -> bool:
     return all(shallow[0] < deep[0] and shallow[1] < deep[1] for shallow, deep in pairwise(pairs))
 
 
-def _right_stripped(lines: Sequence[str]) -> list[str]:
+def _strip_right(lines: Sequence[str]) -> list[str]:
     return [line.rstrip() for line in lines]
 
 
-def _gaps(text: str) -> list[int]:
+def _measure_gaps(text: str) -> list[int]:
     """Return the distance from each non-blank line to the next one."""
-    return _distances([at for at, line in enumerate(split_view_lines(text)) if line.strip()])
+    return _measure_distances([at for at, line in enumerate(split_view_lines(text)) if line.strip()])
 
 
-def _distances(rows: Sequence[int]) -> list[int]:
+def _measure_distances(rows: Sequence[int]) -> list[int]:
     return [below - above for above, below in pairwise(rows)]
 
 
-def _depths(lines: Sequence[str]) -> list[int]:
+def _measure_depths(lines: Sequence[str]) -> list[int]:
     """Return the indentation of each line relative to the first line."""
-    return [indent_width(line) - indent_width(lines[0]) for line in lines]
+    return [measure_indent(line) - measure_indent(lines[0]) for line in lines]
 
 
-def _nonblank_lines(text: str) -> list[str]:
+def _list_nonblank_lines(text: str) -> list[str]:
     return [line for line in split_view_lines(text) if line.strip()]
 
 
@@ -164,10 +170,10 @@ def find_applied_place(search: DocumentIndex, old: str, new: str, hint: int | No
     """
     ranges = find_applied_lines(search, old, new)
     if not ranges and (start := find_inline_copy(search, old, new)) >= 0:
-        ranges = [(search.document.line_at(start), search.document.line_at(start + len(new.strip("\n")) - 1))]
+        ranges = [(search.document.find_line(start), search.document.find_line(start + len(new.strip("\n")) - 1))]
     if not ranges:
         return None
-    before, after = (" ".join(map(normalized_line, _nonblank_lines(text))) for text in (old, new))
+    before, after = (" ".join(map(normalize_line, _list_nonblank_lines(text))) for text in (old, new))
     is_alike = fuzz.ratio(before, after) >= MIN_ALIKE
     evidence = dict.fromkeys(ranges, 0)
     elsewhere = 0
@@ -188,7 +194,7 @@ def find_applied_place(search: DocumentIndex, old: str, new: str, hint: int | No
 def find_applied_lines(search: DocumentIndex, old: str, new: str) -> list[tuple[int, int]]:
     """Return the line ranges where ``new`` occurs; empty if ``new`` is only a part of ``old``."""
     old_keys, new_keys = (
-        [key for line in split_view_lines(text) if (key := normalized_line(line))] for text in (old, new)
+        [key for line in split_view_lines(text) if (key := normalize_line(line))] for text in (old, new)
     )
     return search.find_lines(new_keys) if _adds_content(old_keys, new_keys) else []
 
@@ -199,9 +205,9 @@ def find_verbatim_copies(search: DocumentIndex, match: TextMatch, new: str) -> l
     view = search.document.view
     if len("".join(new.split())) < MIN_VISIBLE:
         return []
-    starts = (start for start in islice(occurrences(view, new), MAX_OFFSETS) if are_whole_lines(view, start, new))
+    starts = (start for start in islice(find_occurrences(view, new), MAX_OFFSETS) if are_whole_lines(view, start, new))
     disjoint = (start for start in starts if start >= match.end or start + len(new) <= match.start)
-    return [search.document.line_at(start) for start in disjoint]
+    return [search.document.find_line(start) for start in disjoint]
 
 
 def find_inline_copy(search: DocumentIndex, old: str, new: str) -> int:
@@ -217,7 +223,7 @@ def find_inline_copy(search: DocumentIndex, old: str, new: str) -> int:
 def have_common_lines(old: Sequence[str], new: Sequence[str]) -> bool:
     """Return whether the patch keeps any line. Only a copy of the new text with such context lines is evidence that the
     patch was applied."""
-    return bool(set(map(normalized_line, old)) & set(map(normalized_line, new)) - {""})
+    return bool(set(map(normalize_line, old)) & set(map(normalize_line, new)) - {""})
 
 
 def _adds_content(before: Sequence[str], after: Sequence[str]) -> bool:
@@ -240,7 +246,7 @@ def find_roughly_applied(
 
 def _find_insertion(search: DocumentIndex, best: MatchCandidate, old: Sequence[str], new: Sequence[str]) -> int | None:
     """Return the first added line if ``new`` only adds lines and the document already has all of them there."""
-    hunks = changes(list(map(normalized_line, old)), list(map(normalized_line, new)))
+    hunks = find_changes(list(map(normalize_line, old)), list(map(normalize_line, new)))
     if not hunks or any(hunk.start < hunk.end for hunk in hunks):
         return None
     at = {step.old_start: step.line_start for step in best.steps if step.is_pair}
@@ -257,7 +263,7 @@ def _find_between(search: DocumentIndex, best: MatchCandidate, row: int, added: 
     steps = [step for step in best.steps if not step.is_unmentioned]
     above = max((step.line_stop for step in steps if step.old_stop <= row), default=0)
     below = min((step.line_start for step in steps if step.old_start >= row), default=search.document.line_count)
-    keys, wanted_text = search.keys, [normalized_line(line) for line in added]
+    keys, wanted_text = search.keys, [normalize_line(line) for line in added]
     if not any(wanted_text):
         return above if above < below and not any(keys[above:below]) else None
     size = len(wanted_text)
@@ -266,9 +272,9 @@ def _find_between(search: DocumentIndex, best: MatchCandidate, row: int, added: 
 
 def _find_better_fit(search: DocumentIndex, best: MatchCandidate, old: Sequence[str], new: Sequence[str]) -> int | None:
     """Return the first line of the new text if it matches the document at least as well as the old text does."""
-    before, after = ([key for line in lines if (key := normalized_line(line))] for lines in (old, new))
+    before, after = ([key for line in lines if (key := normalize_line(line))] for lines in (old, new))
     added = set(after) - set(before)
-    if not all(map(search.lines_with_key, added)) or (not added and not _adds_content(before, after)):
+    if not all(map(search.find_lines_with_key, added)) or (not added and not _adds_content(before, after)):
         return None
     candidate = next(iter(find_fuzzy_matches(search, new, best.first_line)), None)
     if (

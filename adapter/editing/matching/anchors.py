@@ -19,14 +19,14 @@ from typing import NamedTuple
 
 from rapidfuzz import fuzz
 
-from adapter.core.text.diffs import LineChange, changes
+from adapter.core.text.diffs import LineChange, find_changes
 from adapter.editing.document import format_line_list
 from adapter.editing.matching.document_index import DocumentIndex
-from adapter.editing.matching.normalize import count_letters, is_distinctive, normalized_line
+from adapter.editing.matching.normalize import count_letters, is_distinctive, normalize_line
 from adapter.editing.matching.scope import find_enclosing
-from adapter.editing.repairs.diff_markers import nonblank_lines
+from adapter.editing.repairs.diff_markers import list_nonblank_lines
 from adapter.editing.repairs.omissions import is_elision
-from adapter.editing.repairs.reindent import indent_width
+from adapter.editing.repairs.reindent import measure_indent
 
 MIN_BITS = 20.0
 """Minimum bits of the lines to change and their context together."""
@@ -93,7 +93,7 @@ class _Anchor(NamedTuple):
 
 def find_anchored_changes(search: DocumentIndex, old: Sequence[str], new: Sequence[str]) -> list[AnchoredChange]:
     """Return all changes in order, or an empty list if any change cannot be located with certainty."""
-    hunks = changes(old, new)
+    hunks = find_changes(old, new)
     if any(is_elision(line) for line in (*old, *new)):
         return []
     context = ContextScorer(search, old)
@@ -103,10 +103,12 @@ def find_anchored_changes(search: DocumentIndex, old: Sequence[str], new: Sequen
         return []
     if len(located) < len(hunks) or any(after.first <= before.last for before, after in pairwise(located)):
         return []
-    return [_anchored_change(context, new, hunk, anchor) for hunk, anchor in zip(hunks, located, strict=True)]
+    return [_build_anchored_change(context, new, hunk, anchor) for hunk, anchor in zip(hunks, located, strict=True)]
 
 
-def _anchored_change(context: ContextScorer, new: Sequence[str], hunk: LineChange, anchor: _Anchor) -> AnchoredChange:
+def _build_anchored_change(
+    context: ContextScorer, new: Sequence[str], hunk: LineChange, anchor: _Anchor
+) -> AnchoredChange:
     old, (start, stop) = context.old, (anchor.rows.start, anchor.rows.stop)
     written = [*old[start : hunk.start], *new[hunk.new_start : hunk.new_end], *old[hunk.end : stop]]
     outside = [row + 1 for row, key in enumerate(context.keys) if key and row not in anchor.rows]
@@ -126,28 +128,28 @@ class ContextScorer:
 
     def __init__(self, search: DocumentIndex, old: Sequence[str]) -> None:
         self.search, self.old = search, old
-        self.keys = [normalized_line(line) for line in old]
-        self.counts = {key: len(search.lines_with_key(key)) for key in self.keys if key}
-        self._depths = [indent_width(line) for line in old]
+        self.keys = [normalize_line(line) for line in old]
+        self.counts = {key: len(search.find_lines_with_key(key)) for key in self.keys if key}
+        self._depths = [measure_indent(line) for line in old]
         self._gains: dict[tuple[str, str], float] = {}
 
-    def bits(self, rows: Iterable[int]) -> float:
+    def sum_bits(self, rows: Iterable[int]) -> float:
         """Return the total bits of the old lines ``rows`` that occur verbatim in the document."""
         return sum(self._weights[key] for row in rows if (key := self.keys[row]) and self.counts[key])
 
     def score_location(self, rows: range, first: int, last: int) -> ContextMatch:
         """Score the context of ``rows`` around the document's lines ``first`` to ``last``."""
         depth = min((self._depths[row] for row in rows if self.keys[row]), default=0)
-        above, below = self.context_rows(rows)
-        up, found_above = self._side(above, range(first - 1, -1, -1), depth)
-        down, found_below = self._side(below, range(last + 1, len(self.search.keys)), depth)
+        above, below = self.list_context_rows(rows)
+        up, found_above = self._score_side(above, range(first - 1, -1, -1), depth)
+        down, found_below = self._score_side(below, range(last + 1, len(self.search.keys)), depth)
         return ContextMatch(up, down, found_above | found_below)
 
-    def cost(self, rows: range) -> int:
+    def count_comparisons(self, rows: range) -> int:
         """Return the number of line comparisons needed to score one location."""
-        return sum(len(side) * (len(side) + NEAR) for side in self.context_rows(rows))
+        return sum(len(side) * (len(side) + NEAR) for side in self.list_context_rows(rows))
 
-    def context_rows(self, rows: range) -> tuple[list[int], list[int]]:
+    def list_context_rows(self, rows: range) -> tuple[list[int], list[int]]:
         """Return the non-blank context rows above and below a change, each from the change outwards."""
         above = [row for row in range(rows.start - 1, -1, -1) if self.keys[row]]
         below = [row for row in range(rows.stop, len(self.old)) if self.keys[row]]
@@ -160,9 +162,9 @@ class ContextScorer:
             key: min(log2(size / max(count, 1)), MARK_BITS + count_letters(key)) for key, count in self.counts.items()
         }
 
-    def _side(self, rows: Sequence[int], lines: range, depth: int) -> tuple[float, frozenset[int]]:
+    def _score_side(self, rows: Sequence[int], lines: range, depth: int) -> tuple[float, frozenset[int]]:
         """Return the best score of ``rows`` against ``lines``, and the rows found. Both start at the change."""
-        keys = self._block(lines, min((depth, *(self._depths[row] for row in rows))), NEAR + len(rows))
+        keys = self._take_block(lines, min((depth, *(self._depths[row] for row in rows))), NEAR + len(rows))
         best = (0.0, frozenset[int]())
         before = [(-SKIPPED * count, frozenset[int]()) for count in range(len(keys) + 1)]
         for row in rows:
@@ -170,7 +172,7 @@ class ContextScorer:
             for column, key in enumerate(keys, start=1):
                 skipped = current[-1]
                 found = max(before[column], (skipped[0] - SKIPPED, skipped[1]), key=lambda one: one[0])
-                gain = self._gain(self.keys[row], key)
+                gain = self._compute_gain(self.keys[row], key)
                 if gain and before[column - 1][0] + gain > found[0]:
                     found = (before[column - 1][0] + gain, before[column - 1][1] | {row})
                 current.append(found)
@@ -178,19 +180,19 @@ class ContextScorer:
             best = max(best, *current, key=lambda one: one[0])
         return best
 
-    def _block(self, lines: range, depth: int, count: int) -> list[str]:
+    def _take_block(self, lines: range, depth: int, count: int) -> list[str]:
         """Return the next ``count`` non-blank lines, up to a line that is indented less than ``depth``."""
         block: list[str] = []
         for line in lines:
             key = self.search.keys[line]
             if not key:
                 continue
-            if len(block) == count or indent_width(self.search.document.lines[line]) < depth:
+            if len(block) == count or measure_indent(self.search.document.lines[line]) < depth:
                 break
             block.append(key)
         return block
 
-    def _gain(self, context_line: str, key: str) -> float:
+    def _compute_gain(self, context_line: str, key: str) -> float:
         if context_line == key:
             return self._weights[context_line]
         if self.counts[context_line] or not is_distinctive(context_line):
@@ -212,12 +214,12 @@ class _Anchors:
 
     def find(self, hunk: LineChange) -> _Anchor | None:
         """Return the location of a change, or None if it is uncertain."""
-        context, rows = self.context, self._rows_to_match(hunk)
+        context, rows = self.context, self._find_rows_to_match(hunk)
         locations = list(self._find_locations(rows)) if rows else []
         if (
             not locations
             or self._count_shown(rows) > len(locations)
-            or len(locations) * context.cost(rows) > MAX_COMPARISONS
+            or len(locations) * context.count_comparisons(rows) > MAX_COMPARISONS
         ):
             return None
         scored = sorted(
@@ -228,52 +230,56 @@ class _Anchors:
         is_alone = lead >= MIN_LEAD_BITS and lead >= MIN_LEAD * best.bits
         is_only = not others and is_distinctive("".join(self.keys[rows.start : rows.stop]), MIN_LETTERS)
         is_between = min(best.above, best.below) >= MIN_SIDE_BITS
-        is_adjacent = all(self._adjacent_rows(rows, *span) >= self._adjacent_rows(rows, *other) for _, other in others)
-        is_as_shown = context.bits(best.rows) >= MIN_AS_SHOWN * best.bits
-        adjacent = self._adjacent_rows(rows, *span)
+        is_adjacent = all(
+            self._find_adjacent_rows(rows, *span) >= self._find_adjacent_rows(rows, *other) for _, other in others
+        )
+        is_as_shown = context.sum_bits(best.rows) >= MIN_AS_SHOWN * best.bits
+        adjacent = self._find_adjacent_rows(rows, *span)
         shown = [*self.keys[rows.start : rows.stop], *(self.keys[row] for row in adjacent)]
         is_distinct = len(adjacent) > 1 or any(map(is_distinctive, shown))
-        is_sure = (is_only or is_between) and is_distinct and is_as_shown and context.bits(rows) + best.bits >= MIN_BITS
+        is_sure = (
+            (is_only or is_between) and is_distinct and is_as_shown and context.sum_bits(rows) + best.bits >= MIN_BITS
+        )
         anchor = _Anchor(rows, *span)
         return anchor if is_alone and is_adjacent and is_sure and self._is_consistent(anchor, best) else None
 
-    def _adjacent_rows(self, rows: range, first: int, last: int) -> frozenset[int]:
+    def _find_adjacent_rows(self, rows: range, first: int, last: int) -> frozenset[int]:
         """Return the nearest context rows that are also adjacent to this location in the document."""
         keys = self.search.keys
         up = next((line for line in range(first - 1, -1, -1) if keys[line]), None)
         down = next((line for line in range(last + 1, len(keys)) if keys[line]), None)
-        sides = zip(self.context.context_rows(rows), (up, down), strict=True)
+        sides = zip(self.context.list_context_rows(rows), (up, down), strict=True)
         return frozenset(
             side[0] for side, line in sides if side and line is not None and self.keys[side[0]] == keys[line]
         )
 
     def is_applied(self, hunk: LineChange, new: Sequence[str]) -> bool:
         """Return whether the result of a change is already in the document. The located lines are then only similar."""
-        added = [key for line in new[hunk.new_start : hunk.new_end] if (key := normalized_line(line))]
+        added = [key for line in new[hunk.new_start : hunk.new_end] if (key := normalize_line(line))]
         if not is_distinctive("".join(added)):
-            above, below = self.context.context_rows(range(hunk.start, hunk.end))
+            above, below = self.context.list_context_rows(range(hunk.start, hunk.end))
             added = [*(self.keys[row] for row in above[:1]), *added, *(self.keys[row] for row in below[:1])]
         return is_distinctive("".join(added)) and bool(self.search.find_lines(added))
 
-    def _rows_to_match(self, hunk: LineChange) -> range:
+    def _find_rows_to_match(self, hunk: LineChange) -> range:
         """Return the rows that a change removes; for an insertion, the rows on both sides of it."""
         rows = range(hunk.start, hunk.end)
-        above, below = self.context.context_rows(rows)
+        above, below = self.context.list_context_rows(rows)
         if rows:
             return rows
         return range(above[0], below[0] + 1) if above and below else range(0)
 
     def _find_locations(self, rows: range) -> Iterator[tuple[int, int]]:
         """Yield the first and last line of each occurrence of the rows, ignoring trailing whitespace."""
-        written = nonblank_lines(self.old[rows.start : rows.stop])
+        written = list_nonblank_lines(self.old[rows.start : rows.stop])
         for first, last in self.search.find_lines([self.keys[row] for row in rows if self.keys[row]]):
-            if nonblank_lines(self.search.document.lines[first : last + 1]) == written:
+            if list_nonblank_lines(self.search.document.lines[first : last + 1]) == written:
                 yield first, last
 
     def _count_shown(self, rows: range) -> int:
         """Count the occurrences of these rows in the old text. If the document has fewer occurrences, the missing one
         differs there, and may be the one to change."""
-        searched, nonblank = nonblank_lines(self.old[rows.start : rows.stop]), nonblank_lines(self.old)
+        searched, nonblank = list_nonblank_lines(self.old[rows.start : rows.stop]), list_nonblank_lines(self.old)
         return sum(nonblank[at : at + len(searched)] == searched for at in range(len(nonblank)))
 
     def _is_consistent(self, anchor: _Anchor, context: ContextMatch) -> bool:
@@ -286,15 +292,15 @@ class _Anchors:
 
     def _is_in_scope(self, anchor: _Anchor) -> bool:
         """Return whether the change is in the function, section or key that encloses it in the old text."""
-        owners = _owners(self.old, _shallowest(self.old, anchor.rows))
+        owners = _find_owners(self.old, _find_shallowest(self.old, anchor.rows))
         lines = self.search.document.lines
-        line = _shallowest(lines, range(anchor.first, anchor.last + 1))
-        actual = _owners(lines[max(0, line - MAX_SCOPE) : line + 1], min(line, MAX_SCOPE)) if owners else set()
+        line = _find_shallowest(lines, range(anchor.first, anchor.last + 1))
+        actual = _find_owners(lines[max(0, line - MAX_SCOPE) : line + 1], min(line, MAX_SCOPE)) if owners else set()
         return all(any(_is_same(owner, other) for other in actual) for owner in owners)
 
 
-def _shallowest(lines: Sequence[str], span: range) -> int:
-    return min((at for at in span if lines[at].strip()), key=lambda at: indent_width(lines[at]))
+def _find_shallowest(lines: Sequence[str], span: range) -> int:
+    return min((at for at in span if lines[at].strip()), key=lambda at: measure_indent(lines[at]))
 
 
 def _is_same(shown: str, actual: str) -> bool:
@@ -304,10 +310,10 @@ def _is_same(shown: str, actual: str) -> bool:
     return shown == actual or (has_all and left[:1] == right[:1] != [])
 
 
-def _owners(lines: Sequence[str], at: int) -> set[str]:
+def _find_owners(lines: Sequence[str], at: int) -> set[str]:
     """Return the lines that enclose line ``at``.
 
     If line ``at`` closes a block, the line that opens the block is included.
     """
-    depth = indent_width(lines[at]) + bool(_CLOSING.match(lines[at]))
-    return {normalized_line(lines[index]) for index in find_enclosing(lines, at, depth)}
+    depth = measure_indent(lines[at]) + bool(_CLOSING.match(lines[at]))
+    return {normalize_line(lines[index]) for index in find_enclosing(lines, at, depth)}

@@ -12,7 +12,7 @@ from rapidfuzz.distance import LCSseq
 
 from adapter.editing.document import TextDocument
 from adapter.editing.matching.line_similarity import LineComparer
-from adapter.editing.matching.normalize import fold_typography, normalized_line
+from adapter.editing.matching.normalize import fold_typography, normalize_line
 
 MAX_PLACES = 10_000
 """Maximum number of matches, which bounds the work on periodic text."""
@@ -37,7 +37,7 @@ class DocumentIndex:
         """The lines with whitespace and typographic characters normalized."""
         if self.document.view.isascii():
             return [" ".join(line.split()) for line in self.document.lines]
-        return [normalized_line(line) for line in self.document.lines]
+        return [normalize_line(line) for line in self.document.lines]
 
     @cached_property
     def long_lines(self) -> list[int]:
@@ -59,7 +59,7 @@ class DocumentIndex:
         """Indexes of the lines that are not blank."""
         return list(compress(range(len(self.keys)), self.keys))
 
-    def lines_with_key(self, key: str) -> Sequence[int]:
+    def find_lines_with_key(self, key: str) -> Sequence[int]:
         """Return the indexes of the lines whose key is ``key``."""
         first, last = self._first.get(key), self._last.get(key)
         if first is None or last is None:
@@ -68,10 +68,10 @@ class DocumentIndex:
             return (first,)
         lines = self._places.get(key)
         if lines is None:
-            lines = self._places[key] = list(self._between(key, first, last))
+            lines = self._places[key] = list(self._find_between(key, first, last))
         return lines
 
-    def _between(self, key: str, first: int, last: int) -> Iterator[int]:
+    def _find_between(self, key: str, first: int, last: int) -> Iterator[int]:
         line = first
         while line < last:
             yield line
@@ -86,7 +86,7 @@ class DocumentIndex:
     def _last(self) -> dict[str, int]:
         return dict(zip(self.keys, range(len(self.keys)), strict=True))
 
-    def similar(self, key: str) -> list[tuple[str, float, int]]:
+    def find_similar(self, key: str) -> list[tuple[str, float, int]]:
         """Return the lines most similar to ``key``, best first, in one pass: (line, similarity in percent, index)."""
         lines = self._similar.get(key)
         if lines is None:
@@ -95,10 +95,10 @@ class DocumentIndex:
             )
         return lines
 
-    def lines_with(self, word: str, limit: int) -> list[int] | None:
+    def find_lines_with(self, word: str, limit: int) -> list[int] | None:
         """Return the indexes of the lines that contain ``word``, or None if it occurs more than ``limit`` times."""
-        offsets = list(islice(occurrences(self.document.view, word), limit + 1))
-        return None if len(offsets) > limit else list(dict.fromkeys(map(self.document.line_at, offsets)))
+        offsets = list(islice(find_occurrences(self.document.view, word), limit + 1))
+        return None if len(offsets) > limit else list(dict.fromkeys(map(self.document.find_line, offsets)))
 
     @cached_property
     def comparer(self) -> LineComparer:
@@ -113,7 +113,7 @@ class DocumentIndex:
         if any(key not in self._first for key in keys):
             return
         start = counted = 0
-        for offset in occurrences(self._joined_keys, "\n" + "\n".join(keys) + "\n"):
+        for offset in find_occurrences(self._joined_keys, "\n" + "\n".join(keys) + "\n"):
             start += self._joined_keys.count("\n", counted, offset)
             counted = offset
             yield range(start, start + len(keys))
@@ -134,8 +134,8 @@ class DocumentIndex:
         view = self.document.view
         if len(wanted_lines) < 2 or sum("\n" + line in view for line in wanted_lines) < needed - 1:
             return None
-        starts = (offset + 1 for line in wanted_lines[:2] for offset in occurrences(view, "\n" + line))
-        for first in dict.fromkeys(map(self.document.line_at, islice(chain([0], starts), MAX_VERBATIM))):
+        starts = (offset + 1 for line in wanted_lines[:2] for offset in find_occurrences(view, "\n" + line))
+        for first in dict.fromkeys(map(self.document.find_line, islice(chain([0], starts), MAX_VERBATIM))):
             here = [line.rstrip() for line in self.document.lines[first : first + reach]]
             if (
                 first not in apart_from
@@ -148,18 +148,22 @@ class DocumentIndex:
     def find_enclosing_key(self, line: int) -> str:
         """Return the key of the nearest line above that is indented less than ``line``: its function or section."""
         lines = self.document.lines
-        depth = _depth(lines[line])
+        depth = _measure_depth(lines[line])
         for above in range(line - 1, max(-1, line - 400), -1):
-            if self.keys[above] and _depth(lines[above]) < depth and re.match(r"\w|[#\[<@\"]", self.keys[above]):
+            if (
+                self.keys[above]
+                and _measure_depth(lines[above]) < depth
+                and re.match(r"\w|[#\[<@\"]", self.keys[above])
+            ):
                 return self.keys[above]
         return ""
 
 
-def _depth(line: str) -> int:
+def _measure_depth(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def occurrences(text: str, wanted_lines: str) -> Iterator[int]:
+def find_occurrences(text: str, wanted_lines: str) -> Iterator[int]:
     """Yield the offset of each occurrence of ``wanted_lines``, including overlapping ones, up to ``MAX_PLACES``."""
     offset = text.find(wanted_lines)
     for _ in range(MAX_PLACES):

@@ -22,7 +22,7 @@ from rapidfuzz.distance import LCSseq
 from adapter.editing.matching.document_index import DocumentIndex
 from adapter.editing.matching.line_mapping import LineMapping, add_gaps
 from adapter.editing.matching.line_similarity import LOOSE_SIMILARITY, MAX_COMPARED, LineComparison
-from adapter.editing.matching.normalize import is_comment, lenient_line, normalized_line
+from adapter.editing.matching.normalize import is_comment, loosen_line, normalize_line
 from adapter.editing.repairs.omissions import is_elision
 
 MAX_WINDOWS = 10
@@ -123,12 +123,12 @@ class RowMatch(NamedTuple):
     at_stop: int
 
 
-def _old_lines(old: Sequence[str]) -> list[OldLine]:
+def _list_old_lines(old: Sequence[str]) -> list[OldLine]:
     """Return the lines of ``old`` that are neither blank nor elided; short lines weigh less."""
     rows: list[OldLine] = []
     is_free = False
     for index, line in enumerate(old):
-        key = normalized_line(line)
+        key = normalize_line(line)
         if not key:
             continue
         if is_elision(line):
@@ -147,8 +147,8 @@ def find_fuzzy_matches(search: DocumentIndex, old: Sequence[str], hint: int | No
         return []
     found: dict[tuple[int, int], MatchCandidate] = {}
     try:
-        for window in matcher.windows(hint):
-            for candidate in matcher.candidates(window):
+        for window in matcher.list_windows(hint):
+            for candidate in matcher.find_candidates(window):
                 span = (candidate.first_line, candidate.last_line)
                 if span not in found or found[span].score < candidate.score:
                     found[span] = candidate
@@ -162,12 +162,12 @@ class _Matcher:
 
     def __init__(self, search: DocumentIndex, old: Sequence[str]) -> None:
         self.search, self.old = search, old
-        self.rows = _old_lines(old)
+        self.rows = _list_old_lines(old)
         self.keys = [row.key for row in self.rows]
         self.total = sum(row.weight for row in self.rows)
         self._cost = 0
 
-    def spend(self, cost: int) -> None:
+    def add_cost(self, cost: int) -> None:
         """Add to the cost. Raises TooCostlyError if it exceeds `MAX_COST`."""
         self._cost += cost
         if self._cost > MAX_COST:
@@ -175,9 +175,9 @@ class _Matcher:
 
     # ------------------------------------------------------------------ where to look
 
-    def windows(self, hint: int | None) -> Iterator[range]:
+    def list_windows(self, hint: int | None) -> Iterator[range]:
         """Yield ranges of non-blank lines to align, the most promising first."""
-        votes = self._votes(hint)
+        votes = self._collect_votes(hint)
         size = len(self.rows)
         reach = REACH if any(row.is_free for row in self.rows) else 0
         slack = max(MIN_SLACK, min(size // 4, MAX_SLACK))
@@ -190,13 +190,13 @@ class _Matcher:
             seen.append(start)
             yield range(max(0, start - slack), min(len(self.search.nonblank_lines), start + size + slack + reach))
 
-    def _votes(self, hint: int | None) -> dict[int, float]:
+    def _collect_votes(self, hint: int | None) -> dict[int, float]:
         """Map each possible start line to the total weight of the seeds that suggest it."""
         votes: dict[int, float] = defaultdict(float)
         seeded_weight = 0.0
         unmatched: list[int] = []
         for number, row in enumerate(self.rows):
-            places = self.search.lines_with_key(row.key)
+            places = self.search.find_lines_with_key(row.key)
             if not places:
                 unmatched.append(number)
             elif len(places) <= MAX_SEED_PLACES:
@@ -208,28 +208,30 @@ class _Matcher:
         if seeded_weight < self.total / 2:
             unmatched.sort(key=lambda number: -len(self.keys[number]))
             for number in unmatched[:MAX_SIMILAR_SEEDS]:
-                self._vote(votes, number, self._similar(self.keys[number]), self.rows[number].weight / 2)
+                self._vote(votes, number, self._find_similar(self.keys[number]), self.rows[number].weight / 2)
         return votes
 
     def _vote(self, votes: dict[int, float], number: int, lines: Sequence[int], weight: float) -> None:
         for line in lines:
             votes[bisect_left(self.search.nonblank_lines, line) - number] += weight / len(lines)
 
-    def _similar(self, key: str) -> list[int]:
+    def _find_similar(self, key: str) -> list[int]:
         if not MIN_SEED_CHARACTERS <= len(key) <= MAX_COMPARED:
             return []
-        lines = self._similar_with_shared_word(key) if len(self.rows) == 1 else None
+        lines = self._find_similar_with_shared_word(key) if len(self.rows) == 1 else None
         if lines is None:
-            lines = self.search.similar(key)
+            lines = self.search.find_similar(key)
         return [line for _, likeness, line in lines if likeness >= MIN_SEED_LIKENESS]
 
-    def _similar_with_shared_word(self, key: str) -> list[tuple[str, float, int]] | None:
+    def _find_similar_with_shared_word(self, key: str) -> list[tuple[str, float, int]] | None:
         """Return the same as ``search.similar``, but only for lines that share a number or a known word with ``key``;
         all other lines would conflict with it. Return None if the document is not ASCII, because words are not folded,
         or if every such word is too frequent."""
         if not self.search.document.view.isascii():
             return None
-        found = (self.search.lines_with(word, MAX_SHARING) for word in self.search.comparer.settled_words(key))
+        found = (
+            self.search.find_lines_with(word, MAX_SHARING) for word in self.search.comparer.list_settled_words(key)
+        )
         lines = next((some for some in found if some is not None), None)
         if lines is None:
             return None
@@ -238,19 +240,19 @@ class _Matcher:
 
     # --------------------------------------------------------------------- aligning
 
-    def candidates(self, window: range) -> Iterator[MatchCandidate]:
+    def find_candidates(self, window: range) -> Iterator[MatchCandidate]:
         """Yield the best alignment in ``window``, and its rivals above and below that alignment."""
-        best = self._best(window)
+        best = self._align_best(window)
         if best is None:
             return
-        yield self._candidate(*best)
+        yield self._build_candidate(*best)
         matches = best[1]
         for side in (range(window.start, matches[0].at), range(matches[-1].at_stop, window.stop)):
-            rival = self._best(side) if 2 * len(side) >= len(self.rows) else None
+            rival = self._align_best(side) if 2 * len(side) >= len(self.rows) else None
             if rival is not None:
-                yield self._candidate(*rival)
+                yield self._build_candidate(*rival)
 
-    def _candidate(self, score: float, matches: Sequence[RowMatch]) -> MatchCandidate:
+    def _build_candidate(self, score: float, matches: Sequence[RowMatch]) -> MatchCandidate:
         nonblank_lines, keys = self.search.nonblank_lines, self.search.keys
         steps = []
         compared: dict[int, LineComparison] = {}
@@ -264,10 +266,10 @@ class _Matcher:
         missing = len(self.rows) - len(compared)
         return MatchCandidate(tuple(add_gaps(self.search, self.old, steps)), score / self.total, compared, missing)
 
-    def _best(self, window: range) -> tuple[float, list[RowMatch]] | None:
+    def _align_best(self, window: range) -> tuple[float, list[RowMatch]] | None:
         """Return the score and the matches of the best alignment in ``window``, or None. Raises TooCostlyError."""
         keys = [self.search.keys[self.search.nonblank_lines[at]] for at in window]
-        anchors = _anchors(self.keys, keys) if len(self.rows) * len(window) > MAX_WHOLE_CELLS else []
+        anchors = _find_anchors(self.keys, keys) if len(self.rows) * len(window) > MAX_WHOLE_CELLS else []
         score, matches = 0.0, list[RowMatch]()
         row, at = 0, 0
         for anchor_row, anchor_at in [*anchors, (len(self.rows), len(keys))]:
@@ -285,7 +287,7 @@ class _Matcher:
         return (score, moved) if moved else None
 
 
-def _anchors(rows: Sequence[str], keys: Sequence[str]) -> list[tuple[int, int]]:
+def _find_anchors(rows: Sequence[str], keys: Sequence[str]) -> list[tuple[int, int]]:
     """Return pairs of lines that are unique on both sides and in the same order."""
     in_rows, in_keys = Counter(rows), Counter(keys)
     unique = {key for key in in_rows if in_rows[key] == 1 == in_keys[key]}
@@ -313,7 +315,7 @@ class _Gap:
         self, whole: _Matcher, keys: Sequence[str], rows: range, columns_range: range, is_head: bool, is_tail: bool
     ) -> None:
         self.search = whole.search
-        self.spend = whole.spend
+        self.spend = whole.add_cost
         self.all_rows = whole.rows
         self.rows, self.columns_range = rows, columns_range
         self.keys = [keys[at] for at in columns_range]
@@ -370,7 +372,7 @@ class _Gap:
             similarity = 1.0 if likeness == 100 and key == row.key else compare(row.key, key).similarity
             if similarity >= MIN_PAIR:
                 gains[column] = row.weight * similarity
-        for column in self._by_loose_key.get(lenient_line(row.key), ()):
+        for column in self._by_loose_key.get(loosen_line(row.key), ()):
             gains.setdefault(column, row.weight * LOOSE_SIMILARITY)
         return gains
 
@@ -378,16 +380,16 @@ class _Gap:
     def _by_loose_key(self) -> dict[str, list[int]]:
         columns: dict[str, list[int]] = {}
         for column, key in enumerate(self.keys):
-            columns.setdefault(lenient_line(key), []).append(column)
+            columns.setdefault(loosen_line(key), []).append(column)
         return columns
 
     @cached_property
     def _wraps(self) -> dict[tuple[int, int], list[tuple[int, int, float]]]:
         """Return the rows joined into one line and the lines joined into one row, by their end positions."""
         present = set(self.keys)
-        squeezed = [_without_spaces(key) for key in self.keys]
+        squeezed = [_remove_spaces(key) for key in self.keys]
         rows = [self.all_rows[row] for row in self.rows]
-        texts = [_without_spaces(row.key) for row in rows]
+        texts = [_remove_spaces(row.key) for row in rows]
         wraps: dict[tuple[int, int], list[tuple[int, int, float]]] = {}
         for start, row in enumerate(rows):
             if row.key in present:
@@ -422,7 +424,7 @@ class _Gap:
         return matches[::-1]
 
 
-def _without_spaces(key: str) -> str:
+def _remove_spaces(key: str) -> str:
     return key.replace(" ", "")
 
 

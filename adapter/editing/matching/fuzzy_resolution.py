@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from adapter.editing.error_messages import not_found_message
+from adapter.editing.error_messages import build_not_found_message
 from adapter.editing.matching.acceptance import HINT_REACH, RejectedMatch, accept_best_match, describe_match
 from adapter.editing.matching.already_applied import find_roughly_applied
 from adapter.editing.matching.anchors import find_anchored_changes
@@ -16,7 +16,7 @@ from adapter.editing.matching.strategies import TextMatch, match_from_lines, mat
 from adapter.editing.rejection import Rejection, Resolution, ResolvedEdit
 from adapter.editing.repairs.interpretations import Interpretation
 from adapter.editing.repairs.omissions import is_elision, may_be_elision
-from adapter.editing.repairs.reindent import indent_of
+from adapter.editing.repairs.reindent import get_indent
 
 MAX_ALIGNED = 6
 """Maximum number of interpretations of a patch that are aligned with the document."""
@@ -28,15 +28,15 @@ def resolve_fuzzily(context: PatchContext, alternatives: Sequence[Interpretation
     for interpretation in map(
         partial(_with_plain_elisions, context), dict.fromkeys((*alternatives[: MAX_ALIGNED - 1], alternatives[-1]))
     ):
-        hint, old = context.hint(interpretation), split_view_lines(interpretation.old)
+        hint, old = context.find_hint(interpretation), split_view_lines(interpretation.old)
         if candidates := find_fuzzy_matches(context.search, old, None if hint is None else hint - 1):
             tried.append((interpretation, old, candidates))
     if not tried:
         return Rejection(
-            "not found", not_found_message(context.search, split_view_lines(old_text), None, None, context.names)
+            "not found", build_not_found_message(context.search, split_view_lines(old_text), None, None, context.names)
         )
     interpretation, old, candidates = max(tried, key=lambda one: one[2][0].score)
-    hint, new = context.hint(interpretation), _with_same_elisions(old, split_view_lines(interpretation.new))
+    hint, new = context.find_hint(interpretation), _with_same_elisions(old, split_view_lines(interpretation.new))
     best = accept_best_match(context.search, old, new, candidates, None if hint is None else hint - 1, context.lead)
     edits: tuple[ResolvedEdit, ...] = ()
     match best:
@@ -46,11 +46,13 @@ def resolve_fuzzily(context: PatchContext, alternatives: Sequence[Interpretation
             candidate = candidates[0]
             edits = _resolve_anchored(context, interpretation, candidate)
             if not edits:
-                message = not_found_message(context.search, old, candidate, best, context.names)
+                message = build_not_found_message(context.search, old, candidate, best, context.names)
                 return Rejection("not found", message)
     line = find_roughly_applied(context.search, candidate, old, new)
     if line is not None:
-        return context.already_applied(f"the result of {context.names.new_text} is already present at line {line + 1}")
+        return context.reject_already_applied(
+            f"the result of {context.names.new_text} is already present at line {line + 1}"
+        )
     if edits:
         return edits
     written = replace(interpretation, new="\n".join(new) + "\n" if new else "")
@@ -63,7 +65,7 @@ def _with_plain_elisions(context: PatchContext, interpretation: Interpretation) 
     written = filter(may_be_elision, interpretation.old.split("\n"))
     omissions = {line.strip() for line in written if not context.is_in_file(line)}
     old, new = (
-        "\n".join(f"{indent_of(line)}..." if line.strip() in omissions else line for line in text.split("\n"))
+        "\n".join(f"{get_indent(line)}..." if line.strip() in omissions else line for line in text.split("\n"))
         for text in (interpretation.old, interpretation.new)
     )
     return replace(interpretation, old=old, new=new)
@@ -84,13 +86,14 @@ def _resolve_anchored(
             context.search, split_view_lines(interpretation.old), split_view_lines(interpretation.new)
         )
     )
-    hint = context.hint(interpretation)
+    hint = context.find_hint(interpretation)
     for change in changes:
         matches = match_whole_lines(context.search, replace(interpretation, old=change.old, new=change.new))
         match = replace(
-            next(match for match in matches if _first_nonblank(context, match) == change.first), strictness="aligned"
+            next(match for match in matches if _find_first_nonblank(context, match) == change.first),
+            strictness="aligned",
         )
-        is_far = hint is not None and context.distance(match, hint) > HINT_REACH
+        is_far = hint is not None and context.measure_distance(match, hint) > HINT_REACH
         if is_far or match.last_line < best.first_line or best.last_line < match.first_line:
             return ()
         match context.build(match, (change.note,), interpretation):
@@ -101,7 +104,7 @@ def _resolve_anchored(
     return tuple(edits)
 
 
-def _first_nonblank(context: PatchContext, match: TextMatch) -> int:
+def _find_first_nonblank(context: PatchContext, match: TextMatch) -> int:
     return next(line for line in range(match.first_line, match.last_line + 1) if context.search.keys[line])
 
 

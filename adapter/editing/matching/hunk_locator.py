@@ -11,9 +11,9 @@ from dataclasses import replace
 from itertools import pairwise
 
 from adapter.editing.document import format_line_indexes, normalize_newlines
-from adapter.editing.matching.document_index import DocumentIndex, occurrences
+from adapter.editing.matching.document_index import DocumentIndex, find_occurrences
 from adapter.editing.matching.locator import locate
-from adapter.editing.matching.normalize import normalized_line
+from adapter.editing.matching.normalize import normalize_line
 from adapter.editing.matching.strategies import TextMatch, are_whole_lines, split_view_lines
 from adapter.editing.rejection import Rejection, Resolution, ResolvedEdit
 from adapter.tools.operations import Hunk, ParameterNames
@@ -30,17 +30,17 @@ def locate_hunk(search: DocumentIndex, hunk: Hunk, names: ParameterNames) -> Res
     if exact := [division for division in divisions if _is_verbatim(search, division)]:
         # A verbatim match up to a later divider cannot be a coincidence.
         longest = max(exact, key=lambda division: len(division.old_text))
-        return _ambiguous_division(names) if _has_divider(longest.new_text) else _locate(search, longest, names)
+        return _reject_ambiguous_division(names) if _has_divider(longest.new_text) else _locate(search, longest, names)
     resolutions = [_locate(search, division, names) for division in divisions]
     resolved = [edits for edits in resolutions if not isinstance(edits, Rejection)]
     if len(resolved) == 1:
         return resolved[0]
     if resolutions and not resolved:
         return resolutions[-1]
-    return _ambiguous_division(names)
+    return _reject_ambiguous_division(names)
 
 
-def _ambiguous_division(names: ParameterNames) -> Rejection:
+def _reject_ambiguous_division(names: ParameterNames) -> Rejection:
     return Rejection(
         "ambiguous",
         "the block has several ======= lines, and it is unclear which one divides it: "
@@ -57,7 +57,7 @@ def _has_divider(text: str) -> bool:
 def _is_verbatim(search: DocumentIndex, hunk: Hunk) -> bool:
     """Return whether the old text occurs verbatim, as whole lines."""
     view, old_text = search.document.view, normalize_newlines(hunk.old_text).removesuffix("\n")
-    return any(are_whole_lines(view, start, old_text) for start in occurrences(view, old_text))
+    return any(are_whole_lines(view, start, old_text) for start in find_occurrences(view, old_text))
 
 
 def _locate(search: DocumentIndex, hunk: Hunk, names: ParameterNames) -> Resolution:
@@ -66,7 +66,7 @@ def _locate(search: DocumentIndex, hunk: Hunk, names: ParameterNames) -> Resolut
     if hunk.final_newline is not None and normalize_newlines(hunk.old_text) == normalize_newlines(hunk.new_text):
         return _change_final_newline(search, hunk)
     document, hinted_hunk = search.document, hunk
-    match _line_below(search, hunk) if hunk.below else None:
+    match _find_line_below(search, hunk) if hunk.below else None:
         case Rejection() as rejection:
             return rejection
         case int(line):
@@ -82,7 +82,7 @@ def _locate(search: DocumentIndex, hunk: Hunk, names: ParameterNames) -> Resolut
             return rejection
         case edits:
             line = edits[0].match.first_line
-    if hunk.below and hunk.start_line is None and line < min(_anchors(search, hunk.below)):
+    if hunk.below and hunk.start_line is None and line < min(_find_anchors(search, hunk.below)):
         return Rejection("not found", f"the lines to change are at line {line + 1}, above {_quote_header(hunk)}")
     return (*edits[:-1], _with_final_newline(search, edits[-1], hunk))
 
@@ -90,14 +90,14 @@ def _locate(search: DocumentIndex, hunk: Hunk, names: ParameterNames) -> Resolut
 # --------------------------------------------------------------------------- below
 
 
-def _line_below(search: DocumentIndex, hunk: Hunk) -> int | Rejection | None:
+def _find_line_below(search: DocumentIndex, hunk: Hunk) -> int | Rejection | None:
     """Return the 0-based line of a hunk below its headers, or None if only its other hints can locate it."""
-    anchors = _anchors(search, hunk.below)
-    matches = [first for first, _ in search.find_lines(_keys(hunk.old_text))]
+    anchors = _find_anchors(search, hunk.below)
+    matches = [first for first, _ in search.find_lines(_list_keys(hunk.old_text))]
     has_line_number = hunk.start_line is not None
     if has_line_number and (len(matches) < 2 or hunk.start_line in [match + 1 for match in matches]):
         return None
-    nearest = _nearest_below(anchors, matches)
+    nearest = _find_nearest_below(anchors, matches)
     if len(nearest) == 1:
         return nearest[0]
     if has_line_number:
@@ -114,7 +114,7 @@ def _line_below(search: DocumentIndex, hunk: Hunk) -> int | Rejection | None:
     return Rejection("ambiguous" if nearest else "not found", message)
 
 
-def _nearest_below(anchors: Sequence[int], matches: Sequence[int]) -> list[int]:
+def _find_nearest_below(anchors: Sequence[int], matches: Sequence[int]) -> list[int]:
     """Return, for each anchor, the first match between it and the next anchor."""
     nearest: dict[int, int] = {}
     for match in matches:
@@ -124,7 +124,7 @@ def _nearest_below(anchors: Sequence[int], matches: Sequence[int]) -> list[int]:
     return list(nearest.values())
 
 
-def _anchors(search: DocumentIndex, below: Sequence[str]) -> list[int]:
+def _find_anchors(search: DocumentIndex, below: Sequence[str]) -> list[int]:
     """Return the 0-based lines that match the innermost header of ``below``, in the order of nesting."""
     lines: list[int] = []
     for depth, name in enumerate(below):
@@ -139,8 +139,8 @@ def _anchors(search: DocumentIndex, below: Sequence[str]) -> list[int]:
 
 def _find_header_lines(search: DocumentIndex, name: str) -> list[int]:
     """Return the lines that equal the header ``name``; else those that start with it; else those that contain it."""
-    key = normalized_line(name)
-    equal = list(search.lines_with_key(key))
+    key = normalize_line(name)
+    equal = list(search.find_lines_with_key(key))
     if equal or len(key) < 3:
         return equal
     stem = key.rstrip(":{( ")
@@ -148,8 +148,8 @@ def _find_header_lines(search: DocumentIndex, name: str) -> list[int]:
     return prefixed or [number for number, line in enumerate(search.keys) if stem in line]
 
 
-def _keys(text: str) -> list[str]:
-    return [key for line in split_view_lines(normalize_newlines(text)) if (key := normalized_line(line))]
+def _list_keys(text: str) -> list[str]:
+    return [key for line in split_view_lines(normalize_newlines(text)) if (key := normalize_line(line))]
 
 
 def _quote_header(hunk: Hunk) -> str:
@@ -164,7 +164,7 @@ def _locate_insertion(search: DocumentIndex, hunk: Hunk, names: ParameterNames) 
     count = search.document.line_count
     at = count + 1 if hunk.at_end else hunk.start_line
     if hunk.below:
-        anchors = _anchors(search, hunk.below)
+        anchors = _find_anchors(search, hunk.below)
         if len(anchors) != 1:
             where = f"at {format_line_indexes(anchors)}" if anchors else "nowhere"
             message = f"{_quote_header(hunk)} occurs {where} in the file; show the lines above and below the added ones"
@@ -184,7 +184,7 @@ def _locate_insertion(search: DocumentIndex, hunk: Hunk, names: ParameterNames) 
 def _change_final_newline(search: DocumentIndex, hunk: Hunk) -> Resolution:
     """Resolve a hunk that only adds or removes the final newline."""
     document = search.document
-    spans = search.find_lines(_keys(hunk.old_text))
+    spans = search.find_lines(_list_keys(hunk.old_text))
     if not spans or spans[-1][1] != search.nonblank_lines[-1]:
         message = f"{hunk.old_text[:80]!r} is not the end of the file, so its final newline cannot be changed"
         return Rejection("not found", message)
@@ -192,7 +192,7 @@ def _change_final_newline(search: DocumentIndex, hunk: Hunk) -> Resolution:
         how = "with" if hunk.final_newline else "without"
         return Rejection("no change", f"no change: the file already ends {how} a newline")
     start = len(document.view) if hunk.final_newline else len(document.view) - 1
-    end = document.new_end(len(document.lines) - 1) if hunk.final_newline else ""
+    end = document.choose_line_end(len(document.lines) - 1) if hunk.final_newline else ""
     line = document.line_count - 1
     return (ResolvedEdit(TextMatch(start, len(document.view), line, line, lambda: end, "exact"), end),)
 
@@ -205,7 +205,7 @@ def _with_final_newline(search: DocumentIndex, edit: ResolvedEdit, hunk: Hunk) -
         return edit
     if not hunk.new_text:
         return edit  # the line above is the last one now and has a line end
-    end = document.new_end(match.last_line)
+    end = document.choose_line_end(match.last_line)
     if final_newline:
         return replace(edit, replacement=edit.replacement + end)
     match = replace(match, end=len(document.view))

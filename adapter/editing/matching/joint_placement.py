@@ -26,12 +26,12 @@ def place_jointly(patches: Sequence[Patch], resolutions: Sequence[Resolution]) -
 
     The line is None if the line number of the patch contradicts those of the other patches.
     """
-    if not any(map(_rivals, resolutions)):
+    if not any(map(_list_rivals, resolutions)):
         return {}
     pairs = enumerate(zip(patches, resolutions, strict=True))
-    places: _Places = {index: some for index, pair in pairs if (some := _possible_places(*pair))}
+    places: _Places = {index: some for index, pair in pairs if (some := _list_possible_places(*pair))}
     numbers = {index: line - 1 for index in places if (line := patches[index].start_line) is not None}
-    chains = list(_chains(patches, places))
+    chains = list(_find_chains(patches, places))
     contradicted: set[int] = set()
     for _ in range(ROUNDS):
         for chain in chains:
@@ -39,7 +39,7 @@ def place_jointly(patches: Sequence[Patch], resolutions: Sequence[Resolution]) -
         contradicted = _apply_offsets(places, numbers)
     moved: dict[int, int | None] = {}
     for index, possible in places.items():
-        chosen = _chosen_line(resolutions[index])
+        chosen = _find_chosen_line(resolutions[index])
         if len(possible) == 1 and possible[0] != chosen:
             moved[index] = possible[0]
         elif len(possible) > 1 and chosen is not None and (chosen not in possible or index in contradicted):
@@ -47,25 +47,25 @@ def place_jointly(patches: Sequence[Patch], resolutions: Sequence[Resolution]) -
     return moved
 
 
-def _rivals(resolution: Resolution) -> Sequence[int]:
+def _list_rivals(resolution: Resolution) -> Sequence[int]:
     return resolution.places if isinstance(resolution, Rejection) else resolution[0].places
 
 
-def _chosen_line(resolution: Resolution) -> int | None:
+def _find_chosen_line(resolution: Resolution) -> int | None:
     return None if isinstance(resolution, Rejection) else resolution[0].match.first_line
 
 
-def _possible_places(patch: Patch, resolution: Resolution) -> Sequence[int]:
+def _list_possible_places(patch: Patch, resolution: Resolution) -> Sequence[int]:
     """Return the lines at which a patch matches. A match that no line number selected is certain."""
     if isinstance(resolution, Rejection) or (resolution[0].places and patch.start_line is not None):
-        return sorted(set(_rivals(resolution)))
+        return sorted(set(_list_rivals(resolution)))
     return [resolution[0].match.first_line] if patch.old_text and len(resolution) == 1 else []
 
 
 # ----------------------------------------------------------------------------- order
 
 
-def _chains(patches: Sequence[Patch], places: _Places) -> Iterator[list[int]]:
+def _find_chains(patches: Sequence[Patch], places: _Places) -> Iterator[list[int]]:
     """Yield groups of patches that belong in the order of the file: a diff's hunks, and equal patches."""
     equal: dict[tuple[str, str], list[int]] = defaultdict(list)
     for index in places:
@@ -77,15 +77,15 @@ def _chains(patches: Sequence[Patch], places: _Places) -> Iterator[list[int]]:
 def _narrow(places: _Places, chain: Sequence[int]) -> None:
     """Remove places of one patch that would leave no ascending places for the other patches. A chain that has no
     solution is ignored."""
-    earliest = _first_ascending([places[index] for index in chain])
-    latest = _first_ascending([[-line for line in reversed(places[index])] for index in reversed(chain)])
+    earliest = _choose_first_ascending([places[index] for index in chain])
+    latest = _choose_first_ascending([[-line for line in reversed(places[index])] for index in reversed(chain)])
     if len(earliest) < len(chain):
         return
     for index, above, below in zip(chain, [-1, *earliest], [*(-line for line in latest[-2::-1]), inf], strict=False):
         places[index] = [line for line in places[index] if above < line < below]
 
 
-def _first_ascending(places: Sequence[Sequence[int]]) -> list[int]:
+def _choose_first_ascending(places: Sequence[Sequence[int]]) -> list[int]:
     """Return, for each patch, the first place after the place of the previous patch. The list ends before the first
     patch without such a place."""
     ascending: list[int] = []
@@ -102,7 +102,7 @@ def _first_ascending(places: Sequence[Sequence[int]]) -> list[int]:
 
 def _apply_offsets(places: _Places, numbers: Mapping[int, int]) -> set[int]:
     """Keep the places to which a line number points. Returns the patches with numbers that point to several places."""
-    offsets = _shared_offsets(places, numbers)
+    offsets = _find_shared_offsets(places, numbers)
     contradicted = set[int]()
     for index, number in numbers.items():
         hits = [line for line in places[index] if line - number in offsets]
@@ -113,7 +113,7 @@ def _apply_offsets(places: _Places, numbers: Mapping[int, int]) -> set[int]:
     return contradicted
 
 
-def _shared_offsets(places: _Places, numbers: Mapping[int, int]) -> set[int]:
+def _find_shared_offsets(places: _Places, numbers: Mapping[int, int]) -> set[int]:
     """Return the distances between line numbers and places to assume: none, and the one that fits all patches."""
     possible = [{line - number for line in places[index]} for index, number in numbers.items()]
     shared = set[int].intersection(*possible) if possible else set[int]()

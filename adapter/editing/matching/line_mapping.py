@@ -46,17 +46,17 @@ def add_gaps(search: DocumentIndex, old: Sequence[str], matched: Sequence[LineMa
     position, line = 0, first.line_start - up
     steps: list[LineMapping] = []
     for step in matched:
-        steps += _gap(search, old, range(position, step.old_start), range(line, step.line_start))
+        steps += _map_gap(search, old, range(position, step.old_start), range(line, step.line_start))
         steps.append(step)
         position, line = step.old_stop, step.line_stop
     down = 0
     available = search.document.line_count - line
     while down < min(len(old) - position, available) and not keys[line + down] and not old[position + down].strip():
         down += 1
-    return [*steps, *_gap(search, old, range(position, len(old)), range(line, line + down))]
+    return [*steps, *_map_gap(search, old, range(position, len(old)), range(line, line + down))]
 
 
-def _gap(search: DocumentIndex, old: Sequence[str], rows: range, lines: range) -> Iterator[LineMapping]:
+def _map_gap(search: DocumentIndex, old: Sequence[str], rows: range, lines: range) -> Iterator[LineMapping]:
     """Map the lines between two matched steps: blank lines, lines that only one side has, or a ``...``."""
     elided = next((row for row in rows if is_elision(old[row])), None)
     if elided is not None:
@@ -64,18 +64,18 @@ def _gap(search: DocumentIndex, old: Sequence[str], rows: range, lines: range) -
             mapped = lines if row == elided else range(lines.start if row < elided else lines.stop, 0)
             yield LineMapping(row, row + 1, mapped.start, max(mapped.start, mapped.stop), row == elided)
         return
-    head = _shared_blanks(search, old, rows, lines, 1)
-    tail = _shared_blanks(search, old, rows[head:], lines[head:], -1)
-    yield from _paired(rows[:head], lines[:head])
+    head = _count_shared_blanks(search, old, rows, lines, 1)
+    tail = _count_shared_blanks(search, old, rows[head:], lines[head:], -1)
+    yield from _pair_lines(rows[:head], lines[:head])
     rest, unmentioned = rows[head : len(rows) - tail], lines[head : len(lines) - tail]
     if unmentioned:
         yield LineMapping(rest.start, rest.start, unmentioned.start, unmentioned.stop)
     for row in rest:
         yield LineMapping(row, row + 1, unmentioned.stop, unmentioned.stop)
-    yield from _paired(rows[len(rows) - tail :], lines[len(lines) - tail :])
+    yield from _pair_lines(rows[len(rows) - tail :], lines[len(lines) - tail :])
 
 
-def _shared_blanks(search: DocumentIndex, old: Sequence[str], rows: range, lines: range, direction: int) -> int:
+def _count_shared_blanks(search: DocumentIndex, old: Sequence[str], rows: range, lines: range, direction: int) -> int:
     count = 0
     for row, line in zip(rows[::direction], lines[::direction], strict=False):
         if old[row].strip() or search.keys[line]:
@@ -84,5 +84,5 @@ def _shared_blanks(search: DocumentIndex, old: Sequence[str], rows: range, lines
     return count
 
 
-def _paired(rows: range, lines: range) -> Iterator[LineMapping]:
+def _pair_lines(rows: range, lines: range) -> Iterator[LineMapping]:
     return (LineMapping(row, row + 1, line, line + 1) for row, line in zip(rows, lines, strict=True))

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from rapidfuzz import fuzz
 from rapidfuzz.distance import OSA, Levenshtein
 
-from adapter.editing.matching.normalize import lenient_line
+from adapter.editing.matching.normalize import loosen_line
 
 LOOSE_SIMILARITY = 0.97
 """Similarity of lines that differ only in spaces, quote style or a trailing comma."""
@@ -68,12 +68,12 @@ class LineComparer:
     def _compare(self, written: str, actual: str) -> LineComparison:
         if not written or not actual or max(len(written), len(actual)) > MAX_COMPARED:
             return DIFFERENT
-        if lenient_line(written) == lenient_line(actual):
+        if loosen_line(written) == loosen_line(actual):
             return LineComparison(LOOSE_SIMILARITY)
-        conflicts = self._conflicts(_TOKEN.findall(written), _TOKEN.findall(actual))
+        conflicts = self._count_conflicts(_TOKEN.findall(written), _TOKEN.findall(actual))
         return LineComparison(max(0.0, fuzz.ratio(written, actual) / 100 - CONFLICT_COST * conflicts), conflicts)
 
-    def _conflicts(self, written: list[str], actual: list[str]) -> int:
+    def _count_conflicts(self, written: list[str], actual: list[str]) -> int:
         count = 0
         for code in Levenshtein.opcodes(written, actual):
             if code.tag == "equal":
@@ -102,7 +102,7 @@ class LineComparer:
         is_same_letters = sorted(written.replace("_", "")) == sorted(actual.replace("_", ""))
         return is_same_letters and bool(OSA.distance(written, actual) == 1)
 
-    def settled_words(self, key: str) -> Iterator[str]:
+    def list_settled_words(self, key: str) -> Iterator[str]:
         """Yield the numbers of a line, and its words that occur in the document. A document line that lacks one of them
         has a different meaning."""
         words = sorted(set(_NUMBER_OR_NAME.findall(key)), key=lambda word: (bool(_NAME.match(word)), -len(word)))

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from adapter.core.text.plurals import pluralize
 from adapter.editing.document import format_line_list, format_line_range, normalize_newlines
-from adapter.editing.error_messages import ambiguous_match_message, near_miss_message
+from adapter.editing.error_messages import build_ambiguous_match_message, build_near_miss_message
 from adapter.editing.matching.acceptance import find_nearest
 from adapter.editing.matching.already_applied import find_applied_place, have_common_lines
 from adapter.editing.matching.document_index import MAX_PLACES, DocumentIndex
@@ -24,7 +24,7 @@ from adapter.editing.matching.strategies import (
 )
 from adapter.editing.rejection import Rejection, Resolution, ResolvedEdit
 from adapter.editing.repairs.diff_markers import AmbiguousDiffMarkers, strip_new_text_markers
-from adapter.editing.repairs.interpretations import OLD_MARKERS_NOTE, Interpretation, interpretations
+from adapter.editing.repairs.interpretations import OLD_MARKERS_NOTE, Interpretation, list_interpretations
 from adapter.editing.repairs.omissions import find_omissions, is_elision, is_like_own
 from adapter.editing.repairs.unescape import unescape_new_text
 from adapter.editing.repairs.unicode_escapes import UNICODE_NOTE, match_unicode_escapes
@@ -54,7 +54,7 @@ class _Locator(PatchContext):
             message = f"no change: {self.names.old_text} and {self.names.new_text} are the same"
             return Rejection("no change", message)
         if omission := self._find_omission():
-            return self.invalid(
+            return self.reject_invalid(
                 f"{self.names.new_text} contains {omission.strip()[:80]!r} instead of real lines: write every line of "
                 f"{self.names.new_text}, or use a smaller {self.names.old_text}"
             )
@@ -67,7 +67,7 @@ class _Locator(PatchContext):
             case Rejection() as rejection:
                 return rejection
             case edits:
-                return Rejection("not found", near_miss_message(self.search, edits[0].match, self.names))
+                return Rejection("not found", build_near_miss_message(self.search, edits[0].match, self.names))
 
     def _find_omission(self) -> str:
         """Return a line of the new text that stands for lines of the old text, or an empty string."""
@@ -89,7 +89,7 @@ class _Locator(PatchContext):
                 else strip_new_text_markers(self.old, self.new, view) or unescape_new_text(self.old, self.new, view)
             )
         except AmbiguousDiffMarkers as error:
-            return self.invalid(
+            return self.reject_invalid(
                 f"lines of {self.names.new_text} begin with '+' ({str(error)[:60]!r}), but no line of "
                 f"{self.names.old_text} or of the file does: write {self.names.new_text} without diff markers, "
                 "each line with its own indentation"
@@ -106,8 +106,8 @@ class _Locator(PatchContext):
             for stage in _STAGES:
                 if matches := list(stage(self.search, written)):
                     return self._resolve(matches, written)
-        alternatives = [one for one in interpretations(written) if not self._reads_own_markers(one)]
-        others = sorted(alternatives[1:], key=self._unfamiliarity)
+        alternatives = [one for one in list_interpretations(written) if not self._reads_own_markers(one)]
+        others = sorted(alternatives[1:], key=self._measure_unfamiliarity)
         for stage in _STAGES:
             for interpretation in others:
                 if matches := list(stage(self.search, interpretation)):
@@ -128,7 +128,7 @@ class _Locator(PatchContext):
         marked = (line for line in split_view_lines(self.old) if line[:1] in ("+", "-"))
         return OLD_MARKERS_NOTE in interpretation.notes and any(map(self.is_in_file, marked))
 
-    def _unfamiliarity(self, interpretation: Interpretation) -> tuple[float, float]:
+    def _measure_unfamiliarity(self, interpretation: Interpretation) -> tuple[float, float]:
         """Return sort keys: the negative shares of the old lines that occur in the document and in the new text."""
         old = {line for line in split_view_lines(interpretation.old) if line.strip()}
         kept = old.intersection(split_view_lines(interpretation.new))
@@ -141,7 +141,7 @@ class _Locator(PatchContext):
         document, names, line = self.document, self.names, self.patch.start_line
         if self.empty_old_text == "refuse" or (self.empty_old_text == "create" and document.view.strip()):
             why = "give the text to replace" if self.empty_old_text == "refuse" else "the file is not empty"
-            return self.invalid(f"{names.old_text} is empty: {why}")
+            return self.reject_invalid(f"{names.old_text} is empty: {why}")
         if not self.new:
             return Rejection("no change", f"no change: {names.old_text} and {names.new_text} are both empty")
         if self.empty_old_text == "create":
@@ -150,18 +150,18 @@ class _Locator(PatchContext):
         count = document.line_count
         if line is not None and not 1 <= line <= count + 1:
             where = f"{names.start_line or 'line'} {line}"
-            return self.invalid(f"cannot insert at {where}: the file has {pluralize(count, 'line')}")
-        return (self._insertion(0 if line is None else line - 1, count),)
+            return self.reject_invalid(f"cannot insert at {where}: the file has {pluralize(count, 'line')}")
+        return (self._build_insertion(0 if line is None else line - 1, count),)
 
-    def _insertion(self, at: int, count: int) -> ResolvedEdit:
+    def _build_insertion(self, at: int, count: int) -> ResolvedEdit:
         document = self.document
         body = self.new.removesuffix("\n")
         last = len(document.lines) - 1
         if at < count or not document.lines[-1]:
-            start, text = document.view_offset(min(at, last)), body + "\n"
+            start, text = document.get_view_offset(min(at, last)), body + "\n"
         else:
             start, text = len(document.view), "\n" + body
-        text = text.replace("\n", document.new_end(min(at, last)))
+        text = text.replace("\n", document.choose_line_end(min(at, last)))
         line = min(at, max(count - 1, 0))
         where = f"the text was inserted before line {at + 1}" if at < count else "the text was added at the end"
         return ResolvedEdit(TextMatch(start, start, line, line, lambda: text, "exact"), text, (where,))
@@ -171,11 +171,11 @@ class _Locator(PatchContext):
     def _resolve(self, matches: Sequence[TextMatch], interpretation: Interpretation) -> Resolution:
         if self.patch.replace_all:
             return self._replace_all(matches, interpretation)
-        match, places = self._choose(matches, self.hint(interpretation))
+        match, places = self._choose(matches, self.find_hint(interpretation))
         if match is None:
             given = (self.patch.start_line, interpretation.line, self.patch.end_line)
             hint = next((line for line in given if line is not None), None)
-            message = ambiguous_match_message(self.search, matches, self.patch, self.names, hint)
+            message = build_ambiguous_match_message(self.search, matches, self.patch, self.names, hint)
             return Rejection("ambiguous", message, places)
         for veto in MATCH_VETOES:
             if rejection := veto(self, match, interpretation):
@@ -206,7 +206,7 @@ class _Locator(PatchContext):
         if hint is None and self.patch.end_line is None:
             whole_words = [match for match in matches if not self._splits_word(match)]
             return (whole_words[0], ()) if len(whole_words) == 1 else (None, places)
-        distances = [self.distance(match, hint) for match in matches]
+        distances = [self.measure_distance(match, hint) for match in matches]
         nearest = find_nearest(distances, self.lead)
         return None if nearest is None else matches[nearest], places
 
@@ -239,14 +239,14 @@ class _Locator(PatchContext):
 
     def _find_applied(self, interpretation: Interpretation) -> Rejection | None:
         """Reject the patch if the document contains its new text where the old text would be, but not its old text."""
-        hint = self.hint(interpretation)
+        hint = self.find_hint(interpretation)
         first_line = None if hint is None else hint - 1
         place = find_applied_place(self.search, interpretation.old, interpretation.new, first_line)
         if place is None:
             return None
         line, is_shown = place
         step = "continue with the next step" if is_shown else f"continue if line {line + 1} is the intended place"
-        return self.already_applied(
+        return self.reject_already_applied(
             f"{self.names.new_text} is already present at line {line + 1} and {self.names.old_text} is not in the "
             f"file; {step}"
         )

@@ -8,12 +8,12 @@ from typing import TypeAlias
 
 from adapter.editing.document import format_line_list, format_line_range
 from adapter.editing.matching.already_applied import find_applied_lines, find_enclosing_new_text, find_verbatim_copies
-from adapter.editing.matching.normalize import is_distinctive, normalized_line
+from adapter.editing.matching.normalize import is_distinctive, normalize_line
 from adapter.editing.matching.patch_context import NEAR_HINT, PatchContext
 from adapter.editing.matching.strategies import TextMatch, are_whole_lines, match_whole_lines, split_view_lines
 from adapter.editing.rejection import Rejection
 from adapter.editing.repairs.interpretations import Interpretation
-from adapter.editing.repairs.reindent import indent_of
+from adapter.editing.repairs.reindent import get_indent
 
 MIN_REPEATED = 3
 """Minimum number of lines below a match that a new text repeats by mistake."""
@@ -30,7 +30,7 @@ def check_already_there(context: PatchContext, match: TextMatch, interpretation:
     )
     if line is None:
         return None
-    return context.already_applied(
+    return context.reject_already_applied(
         f"{context.names.new_text} is already present at line {line + 1}; to apply it again, add surrounding lines "
         f"to {context.names.old_text}"
     )
@@ -40,15 +40,15 @@ def _check_applied_near_hint(
     context: PatchContext, match: TextMatch, interpretation: Interpretation
 ) -> Rejection | None:
     """Reject the patch if its new text occurs nearer to the line hint than the only match of the old text."""
-    hint = context.hint(interpretation)
-    if hint is None or context.distance(match, hint) == 0:
+    hint = context.find_hint(interpretation)
+    if hint is None or context.measure_distance(match, hint) == 0:
         return None
     matches = [first for first, _ in find_applied_lines(context.search, interpretation.old, interpretation.new)]
     matches = matches or find_verbatim_copies(context.search, match, interpretation.new)
     nearest = min(matches, key=lambda first: abs(first + 1 - hint), default=None)
-    if nearest is None or abs(nearest + 1 - hint) >= min(context.distance(match, hint), NEAR_HINT + 1):
+    if nearest is None or abs(nearest + 1 - hint) >= min(context.measure_distance(match, hint), NEAR_HINT + 1):
         return None
-    return context.already_applied(
+    return context.reject_already_applied(
         f"{context.names.new_text} is already present at line {nearest + 1}, and {context.names.old_text} occurs only "
         f"at line {match.first_line + 1}; to edit that as well, give its line number"
     )
@@ -56,7 +56,7 @@ def _check_applied_near_hint(
 
 def _check_hinted_twin(context: PatchContext, match: TextMatch, interpretation: Interpretation) -> Rejection | None:
     """Reject the match if lines at the line hint, not these lines, differ from the old text only in whitespace."""
-    hint = context.hint(interpretation)
+    hint = context.find_hint(interpretation)
     if hint is None or context.is_hinted(match, interpretation):
         return None
     twins = match_whole_lines(context.search, interpretation)
@@ -101,7 +101,7 @@ def _check_verbatim_elsewhere(
     lines = [line.rstrip() for line in split_view_lines(interpretation.old) if line.strip()]
     span = range(match.first_line, match.last_line + 1)
     first = next(filter(str.strip, context.document.lines[span.start : span.stop]), "")
-    if indent_of(first) == indent_of(lines[0]):
+    if get_indent(first) == get_indent(lines[0]):
         return None
     line = context.search.find_verbatim(list(filter(is_distinctive, lines)), len(lines) + VERBATIM_REACH, span)
     if line is None:
@@ -116,21 +116,21 @@ def _check_verbatim_elsewhere(
 
 def _check_lines_below(context: PatchContext, match: TextMatch, interpretation: Interpretation) -> Rejection | None:
     """Reject the patch if its new text ends with the lines below the match, which would then be there twice."""
-    old, new = map(_keys, (interpretation.old, interpretation.new))
-    keys = map(normalized_line, islice(context.document.lines, match.last_line + 1, None))
+    old, new = map(_list_keys, (interpretation.old, interpretation.new))
+    keys = map(normalize_line, islice(context.document.lines, match.last_line + 1, None))
     below = list(islice(filter(None, keys), len(new)))
     sizes = (size for size in range(len(below), MIN_REPEATED - 1, -1) if new[-size] == below[0])
     size = next((size for size in sizes if new[-size:] == below[:size]), 0)
     if not size or old[-1:] == new[-1:] or not any(map(is_distinctive, new[-size:])):
         return None
-    return context.invalid(
+    return context.reject_invalid(
         f"the last {size} lines of {context.names.new_text} are already below line {match.last_line + 1}: add them to "
         f"the end of {context.names.old_text} too, or leave them out"
     )
 
 
-def _keys(text: str) -> list[str]:
-    return list(filter(None, map(normalized_line, split_view_lines(text))))
+def _list_keys(text: str) -> list[str]:
+    return list(filter(None, map(normalize_line, split_view_lines(text))))
 
 
 MatchVeto: TypeAlias = Callable[[PatchContext, TextMatch, Interpretation], Rejection | None]

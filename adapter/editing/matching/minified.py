@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 
-from adapter.core.text.diffs import changes
+from adapter.core.text.diffs import find_changes
 from adapter.editing.matching.document_index import DocumentIndex
 from adapter.editing.matching.strategies import TextMatch, match_part
 from adapter.editing.repairs.interpretations import Interpretation
@@ -37,9 +37,9 @@ def match_minified(search: DocumentIndex, interpretation: Interpretation) -> Ite
     lines = [index for index in search.long_lines if is_minified(document.lines[index])]
     if not lines:
         return
-    pattern = re.compile(_pattern_of(interpretation.old))
+    pattern = re.compile(_compile_tokens(interpretation.old))
     for index in lines:
-        offset = document.view_offset(index)
+        offset = document.get_view_offset(index)
         for found in pattern.finditer(document.lines[index]):
             written = partial(_render_tokens, old, interpretation.new, found[0])
             yield match_part(document, offset + found.start(), offset + found.end(), written, "whitespace")
@@ -51,7 +51,7 @@ def is_minified(line: str) -> bool:
     return is_dense and _SCRIPT.match(line) is not None
 
 
-def _pattern_of(text: str) -> str:
+def _compile_tokens(text: str) -> str:
     """Return an expression for the tokens of ``text`` with any number of blanks between them, and at least one blank
     where the tokens would otherwise merge."""
     tokens = list(_TOKEN.finditer(text))
@@ -77,7 +77,7 @@ def _render_tokens(old: Sequence[str], new: str, actual: str) -> str:
     tokens = [token[0] for token in written]
     rows = dict[int, int]()
     old_row = 0
-    for change in [*changes(old, tokens), None]:
+    for change in [*find_changes(old, tokens), None]:
         stop = len(old) if change is None else change.start
         start = len(tokens) - (len(old) - old_row) if change is None else change.new_start - (stop - old_row)
         rows.update((start + step, old_row + step) for step in range(stop - old_row))

@@ -26,12 +26,12 @@ def fold_typography(text: str) -> str:
     return text if text.isascii() else text.translate(_FOLD)
 
 
-def strict_line_key(line: str) -> str:
+def build_strict_line_key(line: str) -> str:
     """Strip ``line`` and collapse whitespace."""
     return " ".join(line.split())
 
 
-def normalized_line(line: str) -> str:
+def normalize_line(line: str) -> str:
     """Return a key for a line; lines that differ only in whitespace and typography have equal keys."""
     if line.isascii():
         return " ".join(line.split())
@@ -39,7 +39,7 @@ def normalized_line(line: str) -> str:
     return " ".join(composed.translate(_FOLD).split())
 
 
-def lenient_line(key: str) -> str:
+def loosen_line(key: str) -> str:
     """Return a key for a line key; keys that differ only in spaces, quote style or a trailing comma become equal."""
     return key.rstrip(_CLOSERS).translate(_LOOSE)
 

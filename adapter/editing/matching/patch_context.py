@@ -5,7 +5,7 @@ from __future__ import annotations
 from adapter.editing.document import format_line_range
 from adapter.editing.matching.acceptance import COPIED_LEAD, COUNTED_LEAD
 from adapter.editing.matching.document_index import DocumentIndex
-from adapter.editing.matching.normalize import normalized_line
+from adapter.editing.matching.normalize import normalize_line
 from adapter.editing.matching.strategies import TextMatch
 from adapter.editing.rejection import Rejection, Resolution, ResolvedEdit
 from adapter.editing.repairs.interpretations import Interpretation
@@ -20,7 +20,7 @@ class PatchContext:
     def __init__(self, search: DocumentIndex, patch: Patch, names: ParameterNames) -> None:
         self.search, self.document, self.patch, self.names = search, search.document, patch, names
 
-    def hint(self, interpretation: Interpretation) -> int | None:
+    def find_hint(self, interpretation: Interpretation) -> int | None:
         """Return the 1-based line at which the model expects the old text; None if the document has no such line."""
         line = self.patch.start_line if self.patch.start_line is not None else interpretation.line
         return None if line is None or line > self.document.line_count else line
@@ -29,15 +29,15 @@ class PatchContext:
     def lead(self) -> int:
         return COUNTED_LEAD if isinstance(self.patch, Hunk) else COPIED_LEAD
 
-    def distance(self, match: TextMatch, hint: int | None) -> int:
+    def measure_distance(self, match: TextMatch, hint: int | None) -> int:
         if hint is not None:
             return abs(match.first_line + 1 - hint)
         return abs(match.last_line + 1 - (self.patch.end_line or 0))
 
     def is_hinted(self, match: TextMatch, interpretation: Interpretation) -> bool:
         """Return whether a line hint points to the match."""
-        hint = self.hint(interpretation)
-        return (hint is not None or self.patch.end_line is not None) and self.distance(match, hint) <= NEAR_HINT
+        hint = self.find_hint(interpretation)
+        return (hint is not None or self.patch.end_line is not None) and self.measure_distance(match, hint) <= NEAR_HINT
 
     def build(self, match: TextMatch, notes: tuple[str, ...], interpretation: Interpretation) -> Resolution:
         """Return the edit of a match, or a rejection if the edit changes nothing or is ambiguous there."""
@@ -49,16 +49,16 @@ class PatchContext:
                 "ambiguous",
                 f"{self.names.old_text} matches {where}, but {error}; copy {self.names.old_text} from the file exactly",
             )
-        if replacement == document.text[document.text_offset(match.start) : document.text_offset(match.end)]:
+        if replacement == document.text[document.get_text_offset(match.start) : document.get_text_offset(match.end)]:
             verb = "matches" if match.first_line == match.last_line else "match"
             return Rejection("no change", f"no change: {where} already {verb} {self.names.new_text}")
         return (ResolvedEdit(match, replacement, (*interpretation.notes, *notes)),)
 
-    def already_applied(self, message: str) -> Rejection:
+    def reject_already_applied(self, message: str) -> Rejection:
         return Rejection("already applied", f"already applied: {message}")
 
-    def invalid(self, message: str) -> Rejection:
+    def reject_invalid(self, message: str) -> Rejection:
         return Rejection("invalid", message)
 
     def is_in_file(self, line: str) -> bool:
-        return bool(self.search.lines_with_key(normalized_line(line)))
+        return bool(self.search.find_lines_with_key(normalize_line(line)))

@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 from rapidfuzz.fuzz import ratio
 
-from adapter.core.text.diffs import changes
+from adapter.core.text.diffs import find_changes
 from adapter.editing.document import format_line_range
 from adapter.editing.matching.normalize import DISTINCTIVE_LETTERS, count_letters, is_distinctive
-from adapter.editing.repairs.reindent import indent_of, indent_width
+from adapter.editing.repairs.reindent import get_indent, measure_indent
 
 MIN_DROPPED, MAX_DROPPED = 3, 0.5
 """Lines, and share of the names of a span, that a piece may have forgotten rather than deleted. Nobody leaves out one
@@ -94,18 +94,18 @@ class PiecePlacer:
             self._places[line].append(index)
         filled = [index for index, line in enumerate(self._old) if line]
         self._first, self._last = filled[0], filled[-1] + 1
-        self._bits = [self._bits_of(line) for line in self._old]
+        self._bits = [self._get_bits(line) for line in self._old]
         self._sums = [0.0, *accumulate(self._bits)]
 
     def place(self) -> tuple[list[Placement], str]:
         """Return the span of each piece, or the reason why a piece cannot be placed."""
         candidates: list[list[Placement]] = []
         for piece in self._pieces:
-            spans = sorted(self._candidates(piece))
+            spans = sorted(self._find_candidates(piece))
             if not spans:
                 return [], self._explain_absence(piece)
             candidates.append(spans)
-        best = _best_totals(candidates)
+        best = _compute_best_totals(candidates)
         total = max(best[0], default=-inf)
         if total == -inf:
             return [], "the pieces do not occur in this order in the file"
@@ -114,7 +114,7 @@ class PiecePlacer:
             span = spans[totals.index(max(totals))]
             others = {each: total_with for each, total_with in zip(spans, totals, strict=True) if each != span}
             rivals = [each for each in others if others[each] > total - MARGIN]
-            rivals += self._rivals(piece, span, [each for each in others if others[each] > -inf])
+            rivals += self._find_rivals(piece, span, [each for each in others if others[each] > -inf])
             if self._is_equal(piece, span):
                 rivals = [each for each in rivals if piece.depth is not None and not self._is_equal(piece, each)]
             if reason := self._find_doubt(piece, span, rivals):
@@ -124,7 +124,7 @@ class PiecePlacer:
 
     # --------------------------------------------------------------- candidates
 
-    def _candidates(self, piece: Piece) -> set[Placement]:
+    def _find_candidates(self, piece: Piece) -> set[Placement]:
         """Return the spans that begin and end like ``piece``, near the places of its rarest lines."""
         lines = [line.rstrip() for line in piece.lines]
         if piece.depth is None and piece.is_last:
@@ -132,14 +132,14 @@ class PiecePlacer:
         reach = 2 * len(lines) + MAX_SLACK
         found = {
             (start, end)
-            for at, place in self._anchors(piece, lines)
+            for at, place in self._find_anchors(piece, lines)
             for start in self._starts(piece, lines, at, place, reach)
             for end in self._ends(piece, lines, at, place, reach)
             if start < end
         }
         return {self._score(lines, start, end) for start, end in found}
 
-    def _anchors(self, piece: Piece, lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+    def _find_anchors(self, piece: Piece, lines: Sequence[str]) -> Iterator[tuple[int, int]]:
         """Yield indexes of ``lines``, each with a place of that line in the file.
 
         These are the rarest lines and both ends, and for a piece at an end of the file the places closest to that end.
@@ -160,7 +160,7 @@ class PiecePlacer:
             return (self._first,) if place - self._first <= reach else ()
         places = self._places.get(lines[0])
         if not places:
-            return self._if_similar(lines[0], place - at)
+            return self._keep_similar(lines[0], place - at)
         stop = bisect_right(places, place)
         return [start for start in places[max(0, stop - NEAREST) : stop] if place - start <= reach]
 
@@ -170,11 +170,11 @@ class PiecePlacer:
             return (self._last,) if self._last - place <= reach else ()
         places = self._places.get(lines[-1])
         if not places:
-            return [index + 1 for index in self._if_similar(lines[-1], place + len(lines) - 1 - at)]
+            return [index + 1 for index in self._keep_similar(lines[-1], place + len(lines) - 1 - at)]
         start = bisect_left(places, place)
         return [end + 1 for end in places[start : start + NEAREST] if end - place <= reach]
 
-    def _if_similar(self, line: str, place: int) -> Sequence[int]:
+    def _keep_similar(self, line: str, place: int) -> Sequence[int]:
         """Return ``place`` if its line is similar to ``line``, which does not occur in the file."""
         if 0 <= place < len(self._old) and ratio(line.strip(), self._old[place].strip()) >= SIMILAR:
             return (place,)
@@ -182,7 +182,7 @@ class PiecePlacer:
 
     # -------------------------------------------------------------------- score
 
-    def _bits_of(self, line: str) -> float:
+    def _get_bits(self, line: str) -> float:
         if not any(map(str.isalnum, line)):
             return 0.5 if line else 0.1
         return log2(2 * len(self._old) / len(self._places[line]))
@@ -194,7 +194,7 @@ class PiecePlacer:
         An added line costs its bits if it is elsewhere in the file, where it was probably meant to be kept.
         """
         score = self._sums[end] - self._sums[start]
-        for change in changes(self._old[start:end], lines):
+        for change in find_changes(self._old[start:end], lines):
             added = lines[change.new_start : change.new_end][:MAX_COMPARED]
             bare = {line.strip() for line in added}
             for index in range(start + change.start, start + change.end):
@@ -211,7 +211,7 @@ class PiecePlacer:
         missing = last if self._places.get(first.rstrip()) else first
         return f"{missing.strip()[:80]!r}, at an end of a piece, does not occur in this order in the file"
 
-    def _rivals(self, piece: Piece, span: Placement, spans: Sequence[Placement]) -> list[Placement]:
+    def _find_rivals(self, piece: Piece, span: Placement, spans: Sequence[Placement]) -> list[Placement]:
         """Return the ``spans`` that the model may have meant although they score less. These are larger spans in which
         more lines of ``piece`` are kept, and smaller spans that delete fewer lines, if ``piece`` keeps at least as many
         letters at both ends there. If ``piece`` changes nothing at ``span``, all larger spans count, because the model
@@ -241,16 +241,16 @@ class PiecePlacer:
     def _loses_name(self, piece: Piece, span: Placement) -> bool:
         """Return whether the shallowest lines with names of ``span`` have names that ``piece`` has less often."""
         named = filter(_NAME.search, self._old[span.start : span.end])
-        depth = min(map(indent_width, named), default=0)
+        depth = min(map(measure_indent, named), default=0)
         before, after = (
-            Counter(name for line in part if indent_width(line) == depth for name in _NAME.findall(line))
+            Counter(name for line in part if measure_indent(line) == depth for name in _NAME.findall(line))
             for part in (self._old[span.start : span.end], piece.lines)
         )
         return bool(before - after)
 
     def _fit(self, piece: Piece, span: Placement) -> _Fit:
         actual, lines = self._old[span.start : span.end], [line.rstrip() for line in piece.lines]
-        hunks = changes(actual, lines)
+        hunks = find_changes(actual, lines)
         written = (line for hunk in hunks for line in lines[hunk.new_start : hunk.new_end])
         removed = [line for hunk in hunks for line in actual[hunk.start : hunk.end]]
         added, deleted = (Counter(line.strip() for line in part if is_distinctive(line)) for part in (written, removed))
@@ -258,8 +258,8 @@ class PiecePlacer:
             added - deleted,
             deleted - added,
             _count_nonblank(removed),
-            _letters_in_common(actual, lines),
-            _letters_in_common(actual[::-1], lines[::-1]),
+            _count_letters_in_common(actual, lines),
+            _count_letters_in_common(actual[::-1], lines[::-1]),
         )
 
     def _is_equal(self, piece: Piece, span: Placement) -> bool:
@@ -269,7 +269,7 @@ class PiecePlacer:
     def _find_duplicate(self, spans: Sequence[Placement]) -> str:
         """Return the reason to reject new lines that repeat kept lines next to their piece, or "". The model probably
         replaced those lines and omitted their deletion."""
-        counts = Counter(map(_key_of, self._old))
+        counts = Counter(map(_build_key, self._old))
         ends = [0, *(span.end for span in spans)]
         starts = [*(span.start for span in spans[1:]), len(self._old)]
         for piece, span, previous, following in zip(self._pieces, spans, ends, starts, strict=False):
@@ -278,11 +278,13 @@ class PiecePlacer:
                 *self._old[max(previous, span.start - NEXT_TO) : span.start],
                 *self._old[span.end : min(following, span.end + NEXT_TO)],
             )
-            kept = {key for key in map(_key_of, neighbors) if key and counts[key] == 1}
-            depth = min(indent_width(line) for line in lines if line)
-            for change in changes(self._old[span.start : span.end], lines):
+            kept = {key for key in map(_build_key, neighbors) if key and counts[key] == 1}
+            depth = min(measure_indent(line) for line in lines if line)
+            for change in find_changes(self._old[span.start : span.end], lines):
                 for line in lines[change.new_start : change.new_end]:
-                    if indent_width(line) == depth and (_key_of(line) in kept or self._is_kept_elsewhere(line, spans)):
+                    if measure_indent(line) == depth and (
+                        _build_key(line) in kept or self._is_kept_elsewhere(line, spans)
+                    ):
                         return f"{line.strip()[:80]!r} would be in the file twice, because omitted lines contain it too"
             if similar := self._find_similar_block(piece, span, previous, following):
                 return f"lines added at line {span.start + 1} could replace {similar}, which are similar and not shown"
@@ -290,7 +292,7 @@ class PiecePlacer:
 
     def _is_kept_elsewhere(self, line: str, spans: Sequence[Placement]) -> bool:
         """Return whether ``line`` declares something that occurs once in the file, and no piece replaces that."""
-        if not _key_of(line) or not self._occurs_once(line):
+        if not _build_key(line) or not self._occurs_once(line):
             return False
         return not any(span.start <= self._places[line][0] < span.end for span in spans)
 
@@ -301,7 +303,7 @@ class PiecePlacer:
         """Return the lines next to ``span`` that are similar to the first or last added lines, or "". The model may
         have meant these lines if ``piece`` starts or ends there with a line like ``}`` that closes both blocks."""
         actual, lines = self._old[span.start : span.end], [line.rstrip() for line in piece.lines]
-        hunks, fit = changes(actual, lines), self._fit(piece, span)
+        hunks, fit = find_changes(actual, lines), self._fit(piece, span)
         if piece.depth is not None and hunks and fit.kept_above < DISTINCTIVE_LETTERS:
             above = range(max(previous, span.start - BLOCK), span.start)
             edge = next((index for index in reversed(above) if self._old[index] == lines[0]), None)
@@ -334,7 +336,7 @@ class PiecePlacer:
         actual, lines = self._old[span.start : span.end], [line.rstrip() for line in piece.lines]
         dropped = [
             line
-            for change in changes(actual, lines)
+            for change in find_changes(actual, lines)
             if _count_nonblank(lines[change.new_start : change.new_end]) * SHORTENED <= change.end - change.start
             for line in actual[change.start : change.end]
             if line
@@ -346,7 +348,7 @@ class PiecePlacer:
         return ""
 
 
-def _letters_in_common(left: Sequence[str], right: Sequence[str]) -> int:
+def _count_letters_in_common(left: Sequence[str], right: Sequence[str]) -> int:
     """Return the number of letters before the first line that differs."""
     pairs = takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False))
     return sum(count_letters(line) for line, _ in pairs)
@@ -361,7 +363,7 @@ def _contains(span: Placement, other: Placement) -> bool:
     return span.start <= other.start and other.end <= span.end
 
 
-def _best_totals(candidates: Sequence[Sequence[Placement]]) -> list[list[float]]:
+def _compute_best_totals(candidates: Sequence[Sequence[Placement]]) -> list[list[float]]:
     """Return for each span the best total score of a choice that contains it, or minus infinity.
 
     A choice has one span for each piece, in the order of the pieces and without overlap.
@@ -385,10 +387,10 @@ def _best_totals(candidates: Sequence[Sequence[Placement]]) -> list[list[float]]
     return totals
 
 
-def _key_of(line: str) -> tuple[str, ...]:
+def _build_key(line: str) -> tuple[str, ...]:
     """Return the depth and the first words of a line, which identify its declaration; () for fewer than three words."""
     words = () if line.lstrip().startswith(("@", "}", ")", "]")) else _NAME.findall(line)[:KEY_WORDS]
-    return (indent_of(line), *words) if len(words) > 2 else ()
+    return (get_indent(line), *words) if len(words) > 2 else ()
 
 
 def _count_nonblank(lines: Sequence[str]) -> int:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
-from adapter.editing.repairs.reindent import indent_width
+from adapter.editing.repairs.reindent import measure_indent
 
 _LEAD = re.compile(r"\s*(?://+!?|#+|\*|--+)(?= )")
 """Start of a comment line."""
@@ -20,8 +20,8 @@ def find_enclosing(lines: Sequence[str], at: int, depth: int) -> Iterator[int]:
     lines of the comment that enclose it are also yielded.
     """
     for index in range(at - 1, -1, -1):
-        if lines[index].strip() and indent_width(lines[index]) < depth:
-            depth = indent_width(lines[index])
+        if lines[index].strip() and measure_indent(lines[index]) < depth:
+            depth = measure_indent(lines[index])
             yield index
     yield from _find_in_comment(lines[: at + 1])
 
@@ -32,4 +32,4 @@ def _find_in_comment(lines: Sequence[str]) -> Iterator[int]:
         return
     comment = [line[len(lead[0]) :] for line in takewhile(lambda line: line.startswith(lead[0]), reversed(lines))][::-1]
     first, last = len(lines) - len(comment), len(comment) - 1
-    yield from (first + index for index in find_enclosing(comment, last, indent_width(comment[last])))
+    yield from (first + index for index in find_enclosing(comment, last, measure_indent(comment[last])))

@@ -14,9 +14,9 @@ from itertools import islice, pairwise
 from typing import TypeAlias
 
 from adapter.editing.document import TextDocument
-from adapter.editing.matching.document_index import MAX_PLACES, DocumentIndex, occurrences
+from adapter.editing.matching.document_index import MAX_PLACES, DocumentIndex, find_occurrences
 from adapter.editing.matching.line_mapping import LineMapping, add_gaps
-from adapter.editing.matching.normalize import fold_typography, normalized_line, strict_line_key
+from adapter.editing.matching.normalize import build_strict_line_key, fold_typography, normalize_line
 from adapter.editing.repairs.interpretations import Interpretation
 from adapter.editing.splice import build_exact_replacement, join_lines, merge_lines, merge_text
 
@@ -46,18 +46,18 @@ MatchStrategy: TypeAlias = Callable[[DocumentIndex, Interpretation], Iterator[Te
 def match_exact(search: DocumentIndex, interpretation: Interpretation) -> Iterator[TextMatch]:
     """Match the old text verbatim, anywhere, and insert the new text unchanged. If all matches start inside a line's
     indentation, leave them to `match_whole_lines`, which reindents the new lines."""
-    starts = _exact_starts(search.document, interpretation)
+    starts = _find_exact_starts(search.document, interpretation)
     if "\n" in interpretation.old + interpretation.new and all(
         _is_indented_less(search.document, interpretation.old, start) for start in starts
     ):
         return
     for start in starts:
-        yield _exact_match(search.document, interpretation, start)
-    if starts and (last := _without_last_end(search.document.view, interpretation)) is not None:
-        yield _exact_match(search.document, *last)
+        yield _build_exact_match(search.document, interpretation, start)
+    if starts and (last := _strip_last_end(search.document.view, interpretation)) is not None:
+        yield _build_exact_match(search.document, *last)
 
 
-def _without_last_end(view: str, interpretation: Interpretation) -> tuple[Interpretation, int] | None:
+def _strip_last_end(view: str, interpretation: Interpretation) -> tuple[Interpretation, int] | None:
     """Return both texts without their final newline, and the offset of the match at the end of the document. Return
     None unless the document has no final newline and ends with the old text."""
     old = interpretation.old.removesuffix("\n")
@@ -72,9 +72,9 @@ def _without_last_end(view: str, interpretation: Interpretation) -> tuple[Interp
     return replace(interpretation, old=old, new=interpretation.new.removesuffix("\n")), start
 
 
-def _exact_starts(document: TextDocument, interpretation: Interpretation) -> list[int]:
+def _find_exact_starts(document: TextDocument, interpretation: Interpretation) -> list[int]:
     """Return the offsets of verbatim matches; only whole lines if the interpretation requires it."""
-    starts = occurrences(document.view, interpretation.old)
+    starts = find_occurrences(document.view, interpretation.old)
     if not interpretation.is_whole_lines:
         return list(starts)
     return [start for start in starts if are_whole_lines(document.view, start, interpretation.old)]
@@ -91,22 +91,22 @@ def match_literal(search: DocumentIndex, interpretation: Interpretation) -> Iter
     document, old = search.document, interpretation.old
     return (
         match_part(document, start, start + len(old), lambda: interpretation.new)
-        for start in _exact_starts(document, interpretation)
+        for start in _find_exact_starts(document, interpretation)
     )
 
 
 def _is_indented_less(document: TextDocument, old: str, start: int) -> bool:
     """Return whether a match consists of whole lines but lacks part of the first line's indentation."""
     end = start + len(old)
-    line_start = document.view_offset(document.line_at(start))
+    line_start = document.get_view_offset(document.find_line(start))
     is_closed = old.endswith("\n") or document.view[end : end + 1] in ("", "\n")
     return start > line_start and is_closed and old[0] in " \t" and not document.view[line_start:start].strip()
 
 
-def _exact_match(document: TextDocument, interpretation: Interpretation, start: int) -> TextMatch:
+def _build_exact_match(document: TextDocument, interpretation: Interpretation, start: int) -> TextMatch:
     old, new, view = interpretation.old, interpretation.new, document.view
     end = start + len(old)
-    line_start = document.view_offset(document.line_at(start))
+    line_start = document.get_view_offset(document.find_line(start))
     if start == line_start and (old.endswith("\n") or view[end : end + 1] in ("", "\n")):
         if old.endswith("\n"):
             is_shortened = old == new + "\n" and view[end : end + 1] == "\n"  # only the blank line below is to go
@@ -142,7 +142,7 @@ def _is_relative(head: str, rest: Sequence[str], indent: str) -> bool:
 def match_whole_lines(search: DocumentIndex, interpretation: Interpretation) -> Iterator[TextMatch]:
     """Match whole lines, ignoring differences in whitespace, blank lines and typography. The new text is reindented."""
     old = split_view_lines(interpretation.old)
-    keys = [normalized_line(line) for line in old]
+    keys = [normalize_line(line) for line in old]
     nonblank = [index for index, key in enumerate(keys) if key]
     if not nonblank:
         return
@@ -153,7 +153,9 @@ def match_whole_lines(search: DocumentIndex, interpretation: Interpretation) -> 
         is_exact_layout = all(
             fold_typography(old[index]).rstrip() == fold_typography(lines[line]).rstrip() for index, line in pairs
         ) and all(below[1] - above[1] == below[0] - above[0] for above, below in pairwise(pairs))
-        only_blanks = all(strict_line_key(old[index]) == strict_line_key(lines[line]) for index, line in pairs)
+        only_blanks = all(
+            build_strict_line_key(old[index]) == build_strict_line_key(lines[line]) for index, line in pairs
+        )
         yield match_from_lines(
             search.document, interpretation, steps, "whitespace" if only_blanks else "typography", is_exact_layout
         )
@@ -169,15 +171,15 @@ def match_from_lines(
     """Build a match of whole lines. Its replacement is computed on demand."""
     present = [step for step in steps if step.line_start < step.line_stop]
     first, last = present[0].line_start, present[-1].line_stop - 1
-    start, end = document.view_offset(first), document.view_offset(last) + len(document.lines[last])
+    start, end = document.get_view_offset(first), document.get_view_offset(last) + len(document.lines[last])
     old, new = split_view_lines(interpretation.old), split_view_lines(interpretation.new)
     if not new and last + 1 < len(document.lines):
         end += 1  # a deleted line includes its line end
 
-    def replacement() -> str:
+    def build_replacement() -> str:
         return join_lines(document, merge_lines(document, old, new, steps), first)
 
-    return TextMatch(start, end, first, last, replacement, strictness, is_exact_layout)
+    return TextMatch(start, end, first, last, build_replacement, strictness, is_exact_layout)
 
 
 def match_within_lines(search: DocumentIndex, interpretation: Interpretation) -> Iterator[TextMatch]:
@@ -187,9 +189,9 @@ def match_within_lines(search: DocumentIndex, interpretation: Interpretation) ->
     view, folded_old = search.folded_view, fold_typography(interpretation.old)
     if not (interpretation.old.isascii() and search.document.view.isascii()):
         has_match = False
-        for start in occurrences(view, folded_old):
+        for start in find_occurrences(view, folded_old):
             has_match = True
-            yield _inline_match(search.document, interpretation, start, start + len(folded_old), "typography")
+            yield _build_inline_match(search.document, interpretation, start, start + len(folded_old), "typography")
         if has_match:
             return
     words = folded_old.split()
@@ -199,7 +201,7 @@ def match_within_lines(search: DocumentIndex, interpretation: Interpretation) ->
         return
     for match in islice(re.finditer(r"[ \t]+".join(map(re.escape, words)), view), MAX_PLACES):
         if not (splits_word(view, match.start()) or splits_word(view, match.end())):
-            yield _inline_match(search.document, _without_outer_blanks(interpretation), *match.span(), "whitespace")
+            yield _build_inline_match(search.document, _strip_outer_blanks(interpretation), *match.span(), "whitespace")
 
 
 def splits_word(text: str, at: int) -> bool:
@@ -211,7 +213,7 @@ def _is_in_word(character: str) -> bool:
     return character.isalnum() or character == "_"
 
 
-def _without_outer_blanks(interpretation: Interpretation) -> Interpretation:
+def _strip_outer_blanks(interpretation: Interpretation) -> Interpretation:
     """Remove whitespace around the old text, and the same amount around the new text."""
     before, words, after = _split_outer_whitespace(interpretation.old)
     new_before, new_words, new_after = _split_outer_whitespace(interpretation.new)
@@ -225,7 +227,7 @@ def _split_outer_whitespace(text: str) -> tuple[str, str, str]:
     return text[:at], words, text[at + len(words) :]
 
 
-def _inline_match(
+def _build_inline_match(
     document: TextDocument, interpretation: Interpretation, start: int, end: int, strictness: str
 ) -> TextMatch:
     view = document.view
@@ -238,12 +240,14 @@ def match_part(
     document: TextDocument, start: int, end: int, replacement_text: Callable[[], str], strictness: str = "exact"
 ) -> TextMatch:
     """Build a match of ``view[start:end]``. The replacement gets the document's line ends."""
-    actual, first = document.view[start:end], document.line_at(start)
+    actual, first = document.view[start:end], document.find_line(start)
 
-    def replacement() -> str:
+    def build_replacement() -> str:
         return build_exact_replacement(document, actual, replacement_text(), first)
 
-    return TextMatch(start, end, first, document.line_at(end - 1), replacement, strictness, strictness != "whitespace")
+    return TextMatch(
+        start, end, first, document.find_line(end - 1), build_replacement, strictness, strictness != "whitespace"
+    )
 
 
 STRATEGIES: tuple[MatchStrategy, ...] = (match_exact, match_whole_lines, match_within_lines)

@@ -11,16 +11,16 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 
-from adapter.core.text.diffs import LineChange, changes
+from adapter.core.text.diffs import LineChange, find_changes
 from adapter.core.text.lines import to_lf
 from adapter.editing.document import TextDocument, format_line_range
 from adapter.editing.matching.document_index import DocumentIndex
-from adapter.editing.matching.normalize import normalized_line
+from adapter.editing.matching.normalize import normalize_line
 from adapter.editing.matching.piece_placement import Piece, PiecePlacer
 from adapter.editing.matching.strategies import TextMatch, split_view_lines
 from adapter.editing.rejection import Rejection, Resolution, ResolvedEdit
 from adapter.editing.repairs.omissions import find_omissions, is_omission_comment
-from adapter.editing.repairs.reindent import indent_width
+from adapter.editing.repairs.reindent import measure_indent
 from adapter.editing.splice import build_exact_replacement
 from adapter.tools.operations import ParameterNames, WholeFileRewrite
 
@@ -38,10 +38,10 @@ def locate_whole_file(search: DocumentIndex, patch: WholeFileRewrite, names: Par
         left_out = next(filter(is_omission_comment, new), None)
         if left_out is not None:
             return Rejection("invalid", f"{left_out.strip()[:80]!r} replaces unchanged lines, but the file is empty")
-        return (_edit(document, LineChange(0, len(old), 0, len(new)), new),)
-    pieces = list(_pieces(search, old, new))
+        return (_build_edit(document, LineChange(0, len(old), 0, len(new)), new),)
+    pieces = list(_split_pieces(search, old, new))
     if len(pieces) == 1 and pieces[0].depth is None and pieces[0].is_last:
-        file_changes = changes(old, new)
+        file_changes = find_changes(old, new)
         reason = _find_incompleteness(old, file_changes)
     else:
         file_changes, reason = _match_pieces(old, pieces)
@@ -50,7 +50,7 @@ def locate_whole_file(search: DocumentIndex, patch: WholeFileRewrite, names: Par
         return Rejection("invalid", f"{reason}; {_ADVICE}")
     if not file_changes:
         return Rejection("no change", f"no change: the file already matches {names.new_text}")
-    return tuple(_edit(document, change, new) for change in file_changes)
+    return tuple(_build_edit(document, change, new) for change in file_changes)
 
 
 def _find_incompleteness(old: Sequence[str], file_changes: Sequence[LineChange]) -> str:
@@ -61,7 +61,7 @@ def _find_incompleteness(old: Sequence[str], file_changes: Sequence[LineChange])
     nonblank = sum(bool(line.strip()) for line in old)
     if nonblank - len(removed_lines) < MIN_KEPT * nonblank:
         return f"the text given for the whole file keeps only {nonblank - len(removed_lines)} of its {nonblank} lines"
-    span = _nonblank_span(old)
+    span = _find_nonblank_span(old)
     for change in file_changes:
         has_edge = change.start <= span.start < change.end or change.start < span.stop <= change.end
         if change.new_start == change.new_end and has_edge:
@@ -73,20 +73,20 @@ def _find_incompleteness(old: Sequence[str], file_changes: Sequence[LineChange])
 # ----------------------------------------------------------------------------- pieces
 
 
-def _pieces(search: DocumentIndex, old: Sequence[str], new: Sequence[str]) -> Iterator[Piece]:
+def _split_pieces(search: DocumentIndex, old: Sequence[str], new: Sequence[str]) -> Iterator[Piece]:
     """Split the new text at the lines that stand for lines of the file."""
-    omissions = [at for at in find_omissions(old, new) if not search.lines_with_key(normalized_line(new[at]))]
+    omissions = [at for at in find_omissions(old, new) if not search.find_lines_with_key(normalize_line(new[at]))]
     depth = None
     for start, end in pairwise([-1, *omissions, len(new)]):
         lines = new[start + 1 : end]
-        span, is_last = _nonblank_span(lines), end == len(new)
+        span, is_last = _find_nonblank_span(lines), end == len(new)
         if span or not omissions:
             blanks = (span.start if start < 0 else 0, len(lines) - span.stop if is_last else 0)
             yield Piece([*lines[span.start : span.stop]] if omissions else [*lines], depth, is_last, *blanks)
-        depth = indent_width(new[end]) if end < len(new) else None
+        depth = measure_indent(new[end]) if end < len(new) else None
 
 
-def _nonblank_span(lines: Sequence[str]) -> range:
+def _find_nonblank_span(lines: Sequence[str]) -> range:
     """Return the range from the first to the last non-blank line."""
     nonblank = [index for index, line in enumerate(lines) if line.strip()]
     return range(nonblank[0], nonblank[-1] + 1) if nonblank else range(0)
@@ -104,7 +104,7 @@ def _match_pieces(old: Sequence[str], pieces: Sequence[Piece]) -> tuple[list[Lin
         if piece.is_last:
             piece.lines.extend([""] * piece.blank_below)
             end = len(old)
-        for change in changes(old[start:end], piece.lines):
+        for change in find_changes(old[start:end], piece.lines):
             changed.append(
                 LineChange(
                     start + change.start, start + change.end, written + change.new_start, written + change.new_end
@@ -114,12 +114,12 @@ def _match_pieces(old: Sequence[str], pieces: Sequence[Piece]) -> tuple[list[Lin
     return changed, reason
 
 
-def _edit(document: TextDocument, change: LineChange, new: Sequence[str]) -> ResolvedEdit:
+def _build_edit(document: TextDocument, change: LineChange, new: Sequence[str]) -> ResolvedEdit:
     """Build the edit of whole lines for ``change``; a pure insertion is placed before a line."""
     added = "".join(line + "\n" for line in new[change.new_start : change.new_end])
-    start = document.view_offset(change.start) if change.start < len(document.lines) else len(document.view)
+    start = document.get_view_offset(change.start) if change.start < len(document.lines) else len(document.view)
     is_last = change.end >= len(document.lines)
-    end = len(document.view) if is_last else document.view_offset(change.end)
+    end = len(document.view) if is_last else document.get_view_offset(change.end)
     if is_last:  # the file ends without a newline, and this stays so
         if change.start == change.end:
             added = "\n" + added

@@ -84,14 +84,14 @@ def _start_edit(file: re.Match[str]) -> ParsedEdit:
 
 def _complete_edit(edit: ParsedEdit, body: list[str]) -> None:
     if edit.action == "add":
-        edit.content = _new_file_content(edit, body)
+        edit.content = _build_new_file_content(edit, body)
     elif edit.action == "update":
         _read_hunks(edit, body)
         if not edit.patches and not edit.moved_to:
             raise FormatError(f"{edit.path} has no changes: write changed lines with a leading - or +")
 
 
-def _new_file_content(edit: ParsedEdit, body: Sequence[str]) -> str:
+def _build_new_file_content(edit: ParsedEdit, body: Sequence[str]) -> str:
     """Return the content of a new file. Either all lines have a leading ``+``, or no line has it."""
     lines = list(body)
     is_closed = not any(map(is_no_newline_marker, lines))

@@ -33,7 +33,7 @@ FENCE = re.compile(r"[ \t]{0,3}(?P<marks>```+|~~~+)[ \t]*(?P<info>[^\n`]*)")
 
 def find_path(line: str) -> str | None:
     """Return the path in ``line`` if it contains exactly one path, else None."""
-    alone = bare_path(line)
+    alone = find_bare_path(line)
     if alone is not None or " " not in line.strip():
         return alone
     code_spans = _CODE_SPAN.findall(line)
@@ -41,7 +41,7 @@ def find_path(line: str) -> str | None:
     return paths[0] if len(set(paths)) == 1 else None
 
 
-def bare_path(line: str) -> str | None:
+def find_bare_path(line: str) -> str | None:
     """Return the path in ``line`` if the rest is only markup or a label, else None."""
     text = line.strip()
     text = _PREFIX.sub("", text, count=1).strip("*").strip()

@@ -81,12 +81,12 @@ def _parse_edits(text: str) -> list[ParsedEdit]:
             if not is_known_notation(text):
                 raise FormatError(f"neither valid JSON nor a known edit format: {error}") from error
         else:
-            return _edits_from_json(value)
-    in_fences = list(_fenced_edits(text))
+            return _parse_json_edits(value)
+    in_fences = list(_parse_fenced_edits(text))
     return in_fences or parse_notation(text)
 
 
-def _fenced_edits(text: str) -> Iterator[ParsedEdit]:
+def _parse_fenced_edits(text: str) -> Iterator[ParsedEdit]:
     """Yield the edits in JSON fences with old and new text. Any other JSON may be a file's content."""
     lines = text.split("\n")
     for start, end in find_fences(lines):
@@ -99,7 +99,7 @@ def _fenced_edits(text: str) -> Iterator[ParsedEdit]:
             continue
         if _is_edit_json(value):
             path_above = find_path_above(lines, start - 1)
-            yield from (replace(edit, path=edit.path or path_above) for edit in _edits_from_json(value))
+            yield from (replace(edit, path=edit.path or path_above) for edit in _parse_json_edits(value))
 
 
 def _is_edit_json(value: Json) -> bool:
@@ -113,7 +113,7 @@ def _is_edit_json(value: Json) -> bool:
     )
 
 
-def _edits_from_json(value: Json, path: str | None = None) -> list[ParsedEdit]:
+def _parse_json_edits(value: Json, path: str | None = None) -> list[ParsedEdit]:
     """Return the edits of a JSON value. Consecutive edits of the same file are merged. Raises FormatError."""
     edits: list[ParsedEdit] = []
     for number, (item_path, item) in enumerate(_iter_items(value, path), start=1):
@@ -121,7 +121,7 @@ def _edits_from_json(value: Json, path: str | None = None) -> list[ParsedEdit]:
             edits.append(item)
             continue
         try:
-            patch = patch_from_mapping(item)
+            patch = convert_mapping_to_patch(item)
         except FormatError as error:
             raise FormatError(f"patch {number}: {error}") from None
         if edits and edits[-1].path == item_path and edits[-1].action == "update":
@@ -159,7 +159,7 @@ def _iter_items(value: Json, path: str | None) -> Iterator[tuple[str | None, Jso
     yield path, value
 
 
-def patch_from_mapping(mapping: Json) -> Patch:
+def convert_mapping_to_patch(mapping: Json) -> Patch:
     """Convert a mapping to a patch. Raises FormatError if it is invalid."""
     if not isinstance(mapping, Mapping):
         raise FormatError(f"expected an object with old_text and new_text, got {str(mapping)[:60]!r}")

@@ -101,7 +101,7 @@ def _find_end(lines: Sequence[str], start: int, is_search: bool) -> int:
 
 def _parse_block(body: Sequence[str], line: int) -> Hunk:
     """Convert the lines of a block, except the last, to a hunk with all possible divisions."""
-    divisions = _divisions(body[1:], has_base=_SEARCH.fullmatch(body[0]) is None)
+    divisions = _find_divisions(body[1:], has_base=_SEARCH.fullmatch(body[0]) is None)
     hunks = list(islice(divisions, MAX_DIVISIONS + 1))
     if not hunks:
         raise FormatError(f"a SEARCH block at line {line} has no ======= line between the old and the new text")
@@ -112,18 +112,18 @@ def _parse_block(body: Sequence[str], line: int) -> Hunk:
     return replace(hunks[0], others=tuple(hunks[1:])) if len(hunks) > 1 else hunks[0]
 
 
-def _divisions(body: Sequence[str], has_base: bool) -> Iterator[Hunk]:
+def _find_divisions(body: Sequence[str], has_base: bool) -> Iterator[Hunk]:
     for number, text in enumerate(body):
         if not _DIVIDER.fullmatch(text):
             continue
         old, new = list(body[:number]), body[number + 1 :]
         base = next((at for at, line in enumerate(old) if has_base and _BASE.fullmatch(line)), len(old))
-        yield _hunk(old[:base], new)
+        yield _build_hunk(old[:base], new)
         if any(map(_ESCAPED.match, (*old, *new))):
-            yield _hunk([_ESCAPED.sub("", line) for line in old[:base]], [_ESCAPED.sub("", line) for line in new])
+            yield _build_hunk([_ESCAPED.sub("", line) for line in old[:base]], [_ESCAPED.sub("", line) for line in new])
 
 
-def _hunk(old: Sequence[str], new: Sequence[str]) -> Hunk:
+def _build_hunk(old: Sequence[str], new: Sequence[str]) -> Hunk:
     """Convert the two halves of a block to a hunk. ``:start_line:12`` and ``-------`` may precede the old text, and the
     new text as well if they do."""
     first, start = _skip_hints(old)

@@ -136,7 +136,7 @@ class _DiffParser:
         """Handle a line of git's extended header. Returns False for any other line."""
         if git := _GIT.fullmatch(text):
             self._finish_edit()
-            self.edit = ParsedEdit(_header_paths(git["old"], git["new"])[1])
+            self.edit = ParsedEdit(_parse_header_paths(git["old"], git["new"])[1])
         elif rename := _RENAME.fullmatch(text):
             self._finish_hunk()
             path = _unquote_path(rename["path"])
@@ -158,7 +158,7 @@ class _DiffParser:
 
     def _start_file(self, before: str, after: str) -> None:
         """Start an edit at the two header lines, unless git's extended header has already started it."""
-        old, new = _header_paths(before, after)
+        old, new = _parse_header_paths(before, after)
         self._finish_hunk()
         if self.edit.patches:
             self._finish_edit()
@@ -183,7 +183,7 @@ class _DiffParser:
 
     def _finish_hunk(self) -> None:
         """Add the current hunk to the current edit."""
-        lines, head = _without_prose(self.hunk or []), self.head or _Head("without @@")
+        lines, head = _strip_prose(self.hunk or []), self.head or _Head("without @@")
         self.hunk = self.head = None
         if not has_changes(lines):
             return
@@ -192,11 +192,11 @@ class _DiffParser:
             is_closed = hunk.final_newline is not False
             hunk = replace(hunk, new_text=hunk.new_text if is_closed else hunk.new_text.removesuffix("\n"))
         elif not hunk.old_text:
-            hunk = replace(hunk, start_line=_insertion_line(head), below=())
+            hunk = replace(hunk, start_line=_find_insertion_line(head), below=())
         self.edit.patches.append(hunk)
 
 
-def _insertion_line(head: _Head) -> int:
+def _find_insertion_line(head: _Head) -> int:
     """Return the line before which a hunk without context is inserted. ``-3,0`` inserts after line 3. Raises
     FormatError if there is no such line."""
     if head.line is not None and head.old_count == 0:
@@ -207,7 +207,7 @@ def _insertion_line(head: _Head) -> int:
     )
 
 
-def _without_prose(lines: Sequence[str]) -> list[str]:
+def _strip_prose(lines: Sequence[str]) -> list[str]:
     """Drop trailing blank lines. If every line before a blank line has a marker, also drop unmarked prose after it."""
     lines_left = list(lines)
     while lines_left and not lines_left[-1]:
@@ -228,7 +228,7 @@ def _without_prose(lines: Sequence[str]) -> list[str]:
 # ----------------------------------------------------------------------------- paths
 
 
-def _header_paths(before: str, after: str) -> tuple[str | None, str | None]:
+def _parse_header_paths(before: str, after: str) -> tuple[str | None, str | None]:
     """Return the old and the new path of a header, without git's prefixes. None means /dev/null."""
     old, new = _unquote_path(before), _unquote_path(after)
     for left, right in _GIT_PREFIXES:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from adapter.editing.notations.filename_detection import FENCE, bare_path, is_unambiguous_path
+from adapter.editing.notations.filename_detection import FENCE, find_bare_path, is_unambiguous_path
 from adapter.editing.notations.parsed_edit import ParsedEdit, close_lines
 from adapter.tools.operations import WholeFileRewrite
 
@@ -35,24 +35,24 @@ class _Fence(NamedTuple):
 
 def is_whole_file(lines: Sequence[str]) -> bool:
     """Return whether ``lines`` contain a fence with a path, or consist of one fence."""
-    return bool(_file_fences(lines))
+    return bool(_find_file_fences(lines))
 
 
 def parse_whole_files(lines: Sequence[str]) -> list[ParsedEdit]:
     """Return a rewrite for each fence with a path, or for the only fence."""
     return [
         ParsedEdit(fence.path, patches=[WholeFileRewrite("", close_lines(lines[fence.start : fence.end]))])
-        for fence in _file_fences(lines)
+        for fence in _find_file_fences(lines)
     ]
 
 
 def find_fences(lines: Sequence[str]) -> list[tuple[int, int]]:
     """Return the range ``start:end`` of the lines inside each fence."""
-    return [(fence.start, fence.end) for fence in _fences(lines)]
+    return [(fence.start, fence.end) for fence in _find_fences(lines)]
 
 
-def _file_fences(lines: Sequence[str]) -> list[_Fence]:
-    fences = list(_fences(lines))
+def _find_file_fences(lines: Sequence[str]) -> list[_Fence]:
+    fences = list(_find_fences(lines))
     with_path = [fence for fence in fences if fence.path is not None]
     if with_path or len(fences) != 1:
         return with_path
@@ -60,7 +60,7 @@ def _file_fences(lines: Sequence[str]) -> list[_Fence]:
     return [] if any(line.strip() for line in outside) else fences
 
 
-def _fences(lines: Sequence[str]) -> Iterator[_Fence]:
+def _find_fences(lines: Sequence[str]) -> Iterator[_Fence]:
     """Yield the outermost closed fences."""
     number = unclosed = 0
     while number < len(lines) and unclosed < MAX_UNCLOSED:
@@ -69,7 +69,7 @@ def _fences(lines: Sequence[str]) -> Iterator[_Fence]:
             unclosed += opening is not None
             number += 1
             continue
-        yield _Fence(_fence_path(lines, number, opening["info"].strip()), number + 1, end)
+        yield _Fence(_find_fence_path(lines, number, opening["info"].strip()), number + 1, end)
         number = end + 1
 
 
@@ -86,12 +86,12 @@ def _find_closing_fence(lines: Sequence[str], start: int, marks: str) -> int | N
     return None
 
 
-def _fence_path(lines: Sequence[str], number: int, info: str) -> str | None:
+def _find_fence_path(lines: Sequence[str], number: int, info: str) -> str | None:
     info_path = _INFO_PATH.fullmatch(info)
     if info_path is not None and "." in info_path["path"] and is_unambiguous_path(info_path["path"]):
         return info_path["path"]
     line_above = number - 1
     if line_above > 0 and not lines[line_above].strip():
         line_above -= 1
-    path = bare_path(lines[line_above]) if line_above >= 0 else None
+    path = find_bare_path(lines[line_above]) if line_above >= 0 else None
     return path if path is not None and is_unambiguous_path(path) else None

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from rapidfuzz import fuzz
 
-from adapter.editing.repairs.reindent import indent_of, indent_unit, indent_width
+from adapter.editing.repairs.reindent import find_indent_unit, get_indent, measure_indent
 
 DIFF_NOTE = "diff markers were removed from the new text"
 NUMBERS_NOTE = "line numbers were removed from the new text"
@@ -36,7 +36,7 @@ def strip_diff_markers(old: str, new: str) -> Iterator[tuple[str, str]]:
     if not has_diff_markers(before) or (has_diff_markers(after) and not any(line.startswith("+") for line in after)):
         return  # a list of "- items" is not a diff
     stripped = _strip_full_markers(before, "-")
-    yield "\n".join(stripped), "\n".join(_new_side(stripped, after))
+    yield "\n".join(stripped), "\n".join(_find_new_side(stripped, after))
     if any(line[:1] == " " for line in before):
         yield "\n".join(_strip_partial_markers(before, "-")), "\n".join(_strip_partial_markers(after, "+"))
 
@@ -57,7 +57,7 @@ def _strip_partial_markers(lines: Sequence[str], mark: str, width: int = 1) -> l
     return [line[width:] if line[:1] == mark else line for line in lines if line[:1] != other]
 
 
-def _new_side(old: Sequence[str], new: Sequence[str]) -> Sequence[str]:
+def _find_new_side(old: Sequence[str], new: Sequence[str]) -> Sequence[str]:
     if has_diff_markers(new):
         return _strip_full_markers(new, "+")
     known = set(old) - {""}
@@ -97,26 +97,28 @@ def _strip_markers(old: Sequence[str], new: Sequence[str], view: str) -> Sequenc
     has_removed = len(added) + len(kept) < len(new)
     if (
         has_diff_markers(new)
-        and nonblank_lines(_strip_full_markers(new, "-")) == nonblank_lines(old)
+        and list_nonblank_lines(_strip_full_markers(new, "-")) == list_nonblank_lines(old)
         and (added or has_removed)
     ):
         return _strip_full_markers(new, "+")
-    if not added or _plus_forms(added) & _plus_forms(_PLUS_LINE.findall(view)):
+    if not added or _find_plus_forms(added) & _find_plus_forms(_PLUS_LINE.findall(view)):
         return None  # the file has such lines
     if has_removed:
         widths = (
-            width for width in (1, 2) if nonblank_lines(_strip_partial_markers(new, "-", width)) == nonblank_lines(old)
+            width
+            for width in (1, 2)
+            if list_nonblank_lines(_strip_partial_markers(new, "-", width)) == list_nonblank_lines(old)
         )
         return next((_strip_partial_markers(new, "+", width) for width in widths), None)
     if not kept or not any(line.strip() for line in kept):
         return None if _may_be_a_list(added) else [line[1:] for line in new]
-    if _is_subsequence(nonblank_lines([line[1:] for line in kept]), old) and not _is_subsequence(
-        nonblank_lines(kept), old
+    if _is_subsequence(list_nonblank_lines([line[1:] for line in kept]), old) and not _is_subsequence(
+        list_nonblank_lines(kept), old
     ):
         return _strip_full_markers(new, "+")
-    if not _is_subsequence(nonblank_lines(kept), old):
+    if not _is_subsequence(list_nonblank_lines(kept), old):
         return None
-    shift = _marker_width(old, new)
+    shift = _find_marker_width(old, new)
     if shift is None:
         raise AmbiguousDiffMarkers(added[0])
     return [_strip_plus(line, shift) if line[:1] == "+" else line for line in new]
@@ -125,19 +127,19 @@ def _strip_markers(old: Sequence[str], new: Sequence[str], view: str) -> Sequenc
 _PLUS_LINE = re.compile(r"^\+.*", re.MULTILINE)
 
 
-def _plus_forms(lines: Sequence[str]) -> set[int]:
+def _find_plus_forms(lines: Sequence[str]) -> set[int]:
     """Return the number of blanks after the ``+`` of each line, at most two: none, those of a list, or indentation."""
     return {len(line[1:3]) - len(line[1:3].lstrip()) for line in lines}
 
 
-def nonblank_lines(lines: Sequence[str]) -> list[str]:
+def list_nonblank_lines(lines: Sequence[str]) -> list[str]:
     """Return the lines that are not blank, without trailing whitespace."""
     return [line.rstrip() for line in lines if line.strip()]
 
 
 def _is_subsequence(lines: Sequence[str], whole: Sequence[str]) -> bool:
     """Return whether all ``lines`` occur in ``whole``, in order. Blank lines of ``whole`` are ignored."""
-    rest = iter(nonblank_lines(whole))
+    rest = iter(list_nonblank_lines(whole))
     return all(line in rest for line in lines)
 
 
@@ -145,7 +147,7 @@ def _may_be_a_list(added: Sequence[str]) -> bool:
     return all(line[1:2] == " " and line[2:3].strip() for line in added)
 
 
-def _marker_width(old: Sequence[str], new: Sequence[str]) -> int | None:
+def _find_marker_width(old: Sequence[str], new: Sequence[str]) -> int | None:
     """Return the extra width of the markers: 1 for ``+ ``, 0 for ``+``, -1 if the marker replaced a space.
 
     Returns None if neither the changed lines nor the indentation determine the width.
@@ -153,40 +155,40 @@ def _marker_width(old: Sequence[str], new: Sequence[str]) -> int | None:
     added = [line[1:] for line in new if line[:1] == "+" and line[1:].strip()]
     if not added or any(line[:1] == "\t" for line in added):
         return 0
-    votes = {0, 1, -1}.intersection(_votes(added, [line for line in old if line.strip() and line not in new]))
-    unit = indent_unit(indent_of(line) for line in old if line.strip()) or 2
-    widths = {indent_width(line) for line in added}
+    votes = {0, 1, -1}.intersection(_list_votes(added, [line for line in old if line.strip() and line not in new]))
+    unit = find_indent_unit(get_indent(line) for line in old if line.strip()) or 2
+    widths = {measure_indent(line) for line in added}
     on_grid = [shift for shift in (0, 1, -1) if all((width - shift) % unit == 0 for width in widths)]
     if votes:
-        return _single_choice(list(votes), on_grid)
-    depths = {indent_width(line) for line in old if line.strip()}
+        return _choose_single(list(votes), on_grid)
+    depths = {measure_indent(line) for line in old if line.strip()}
     if _may_be_a_list(["+" + line for line in added]) and (depths == {0} or not _is_next_to_margin(new)):
         return None  # "+ item" may be a list item
     known = [shift for shift in on_grid if any(width - shift in depths for width in widths)]
     fitting = known or [shift for shift in on_grid if shift >= 0 and unit > 1]
-    return _single_choice(fitting, on_grid)
+    return _choose_single(fitting, on_grid)
 
 
 def _is_next_to_margin(lines: Sequence[str]) -> bool:
     """Return whether an added line is next to a line without indentation."""
     filled = [line for line in lines if line.strip()]
     pairs = [pair for pair in pairwise(filled) if (pair[0][:1] == "+") != (pair[1][:1] == "+")]
-    return any(indent_of(line) == "" for pair in pairs for line in pair if line[:1] != "+")
+    return any(get_indent(line) == "" for pair in pairs for line in pair if line[:1] != "+")
 
 
-def _single_choice(shifts: Sequence[int], on_grid: Sequence[int]) -> int | None:
+def _choose_single(shifts: Sequence[int], on_grid: Sequence[int]) -> int | None:
     """Return the only shift, or None. A shift of -1 is ambiguous if the marker may also be two characters wide."""
     return shifts[0] if len(shifts) == 1 and (shifts[0] >= 0 or 1 not in on_grid) else None
 
 
-def _votes(added: Sequence[str], removed: Sequence[str]) -> Iterator[int]:
+def _list_votes(added: Sequence[str], removed: Sequence[str]) -> Iterator[int]:
     """Yield the shift of each added line that clearly replaces a removed line."""
     for line in added:
         same = [other for other in removed if other.split()[0] == line.split()[0]]  # "name:" is not "- name:"
-        likes = [(fuzz.ratio(line.strip(), other.strip()), indent_width(other)) for other in same]
+        likes = [(fuzz.ratio(line.strip(), other.strip()), measure_indent(other)) for other in same]
         best = max(likes, default=(0.0, 0))
         if best[0] >= MIN_NEW_FORM and {depth for likeness, depth in likes if likeness == best[0]} == {best[1]}:
-            yield indent_width(line) - best[1]
+            yield measure_indent(line) - best[1]
 
 
 def _strip_plus(line: str, shift: int) -> str:
@@ -221,10 +223,10 @@ def strip_line_numbers(text: str) -> dict[bool, str]:
         match[2] for match in numbered
     )
     ways = (True, False) if has_blank else (False,)
-    return {strips: "\n".join(_without_number(match, strips) if match else "" for match in matches) for strips in ways}
+    return {strips: "\n".join(_strip_number(match, strips) if match else "" for match in matches) for strips in ways}
 
 
-def _without_number(match: re.Match[str], strips: bool) -> str:
+def _strip_number(match: re.Match[str], strips: bool) -> str:
     return match[4].removeprefix(" ") if strips and not match[2] else match[4]
 
 
@@ -239,12 +241,12 @@ def strip_line_numbers_from_pair(old: str, new: str) -> Iterator[tuple[str, str,
         replacement = of_new.get(strips, next(iter(of_new.values()), None))
         yield (
             stripped,
-            _partly_numbered(old, new, strips) if replacement is None else replacement,
+            _strip_partial_numbers(old, new, strips) if replacement is None else replacement,
             int(first[1]) if first else 1,
         )
 
 
-def _partly_numbered(old: str, new: str, strips: bool) -> str:
+def _strip_partial_numbers(old: str, new: str, strips: bool) -> str:
     """Strip numbers from the lines of the new text that use the separator of the old text.
 
     If only some lines are numbered, their numbers must be near those of the old text. If every line is numbered, any
@@ -258,4 +260,4 @@ def _partly_numbered(old: str, new: str, strips: bool) -> str:
     is_every = len(numbered) == sum(bool(line.strip()) for line in new.split("\n"))
     copied = {match for match in numbered if is_every or int(numbered_old[0][1]) <= int(match[1]) <= last}
     pairs = zip(new.split("\n"), matches, strict=True)
-    return "\n".join(_without_number(match, strips) if match and match in copied else line for line, match in pairs)
+    return "\n".join(_strip_number(match, strips) if match and match in copied else line for line, match in pairs)

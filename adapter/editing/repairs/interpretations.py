@@ -35,7 +35,7 @@ MAX_INTERPRETATIONS = 24
 """Maximum number of interpretations of a patch. Each one takes a search of the document."""
 
 
-def interpretations(written: Interpretation) -> list[Interpretation]:
+def list_interpretations(written: Interpretation) -> list[Interpretation]:
     """Return the unchanged texts, then the result of each applicable repair, then the result of all repairs."""
     single = [stripped for repair in _REPAIRS for stripped in _apply_repair(repair, written)]
     found = [written, *single]

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 
 from rapidfuzz import fuzz
 
-from adapter.core.text.diffs import changes
-from adapter.editing.repairs.reindent import indent_width
+from adapter.core.text.diffs import find_changes
+from adapter.editing.repairs.reindent import measure_indent
 
 _OPENING = r"(?:#(?!#)|//|/\*+|--|;+|%|<!--|\{/\*|\*|\(\*|[\[(<])"
 _CLOSING = r"(?:\*/\}?|-->|\*\)|[\])>])"
@@ -63,7 +63,7 @@ def is_omission_comment(line: str) -> bool:
     match = _match(line)
     if match is None:
         return False
-    words = _words(match["words"])
+    words = _split_words(match["words"])
     if not words:
         return bool(match["before"] and match["opening"]) and not match["words"].strip()
     if match["before"] and any(map(_LEFT_OUT.fullmatch, words)):
@@ -81,7 +81,7 @@ def find_omissions(old: Sequence[str], new: Sequence[str]) -> Iterator[int]:
     filled = [index for index, line in enumerate(new) if line.strip()]
     if _count_code(old) > _count_code(new):
         found.update(new[index].strip() for index in possible.intersection((filled[0], filled[-1])))
-    for hunk in changes(old, new):
+    for hunk in find_changes(old, new):
         added = possible.intersection(range(hunk.new_start, hunk.new_end))
         removed, written = old[hunk.start : hunk.end], new[hunk.new_start : hunk.new_end]
         is_loss = _count_code(removed) > _count_code(written)
@@ -108,7 +108,7 @@ def may_be_elision(line: str) -> bool:
     match = _match(line)
     if match is None or is_elision(line):
         return match is not None
-    words = _words(match["words"])
+    words = _split_words(match["words"])
     is_marked = bool(match["opening"] or match["after"])
     return is_marked and any(map(_LEFT_OUT.fullmatch, words)) and _has_only_known_words(words)
 
@@ -118,7 +118,9 @@ def _may_be_omission(lines: Sequence[str], index: int) -> bool:
     if line.strip() in ("...", "\u2026"):
         return not _is_stub(lines, index)
     match = _match(line)
-    is_promise = match is not None and match["opening"] and any(word in _REST for word in _words(match["words"])[:2])
+    is_promise = (
+        match is not None and match["opening"] and any(word in _REST for word in _split_words(match["words"])[:2])
+    )
     return bool(is_promise) or may_be_elision(line)
 
 
@@ -127,7 +129,7 @@ def _match(line: str) -> re.Match[str] | None:
     return match if match and (match["opening"] or match["before"]) else None
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     return re.findall(r"[a-z]+", _ACRONYM.sub("", text).lower())
 
 
@@ -151,8 +153,8 @@ def _is_stub(lines: Sequence[str], index: int) -> bool:
     """Return whether a ``...`` is the whole body of a Python function or class."""
     above = next((line for line in reversed(lines[:index]) if line.strip()), "")
     below = next((line for line in lines[index + 1 :] if line.strip()), "")
-    depth = indent_width(lines[index])
-    return above.rstrip().endswith((":", '"""')) and (not below or indent_width(below) < depth)
+    depth = measure_indent(lines[index])
+    return above.rstrip().endswith((":", '"""')) and (not below or measure_indent(below) < depth)
 
 
 def _count_code(lines: Sequence[str]) -> int:

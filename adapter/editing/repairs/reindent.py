@@ -39,7 +39,7 @@ class IndentMapper:
     ) -> None:
         self._lines, self._written = lines, written
         self._pairs = [
-            _Pair(line, indent_of(written), indent_of(actual))
+            _Pair(line, get_indent(written), get_indent(actual))
             for line, written, actual in matched
             if written.strip() and actual.strip()
         ]
@@ -51,8 +51,8 @@ class IndentMapper:
         if not text.strip():
             if all(pair.written == pair.actual for pair in self._pairs):
                 return text
-            return _render_indent(_width(text), True) if self._uses_tabs else text
-        indent = indent_of(text)
+            return _render_indent(_measure_width(text), True) if self._uses_tabs else text
+        indent = get_indent(text)
         return self._map_indent(indent, nearest_row) + text[len(indent) :]
 
     def is_doubtful(self, text: str) -> bool:
@@ -60,11 +60,11 @@ class IndentMapper:
 
         Lines at one depth do not tell tabs of several levels from tabs of one level in a block that was moved left.
         """
-        indent = indent_of(text)
+        indent = get_indent(text)
         if not text.strip() or any(pair.written == indent for pair in self._pairs) or self._uses_tabs:
             return False
         is_one_depth = len({pair.written for pair in self._pairs}) == 1
-        is_same_width = all(_width(pair.written) == _width(pair.actual) for pair in self._pairs)
+        is_same_width = all(_measure_width(pair.written) == _measure_width(pair.actual) for pair in self._pairs)
         return is_one_depth and is_same_width and "\t" in self._pairs[0].written and self._unit != TAB_WIDTH
 
     def _map_indent(self, indent: str, nearest_row: int) -> str:
@@ -73,12 +73,14 @@ class IndentMapper:
         same_indent = [pair for pair in self._pairs if pair.written == indent]
         if same_indent:
             return min(same_indent, key=lambda pair: (abs(pair.line - nearest_row), pair.line)).actual
-        base = min(self._pairs, key=lambda pair: (abs(_width(pair.written) - _width(indent)), pair.line))
-        columns, (unit, written_unit) = _width(indent) - _width(base.written), self._units(base)
+        base = min(
+            self._pairs, key=lambda pair: (abs(_measure_width(pair.written) - _measure_width(indent)), pair.line)
+        )
+        columns, (unit, written_unit) = _measure_width(indent) - _measure_width(base.written), self._find_units(base)
         if columns % written_unit == 0:  # else the line is aligned with other code
             columns = columns // written_unit * unit
         uses_tabs = "\t" in base.actual if base.actual.strip("\t") else self._uses_tabs
-        return _render_indent(max(_width(base.actual) + columns, 0), uses_tabs)
+        return _render_indent(max(_measure_width(base.actual) + columns, 0), uses_tabs)
 
     @cached_property
     def _added_prefix(self) -> str | None:
@@ -89,7 +91,7 @@ class IndentMapper:
         is_same = len(prefixes) <= 1 and all(pair.written.endswith(pair.actual) for pair in self._pairs)
         if not is_same or not (self._has_indented_line or prefixes <= {""} or self._has_tab_behind(*prefixes)):
             return None
-        is_scaled = prefixes != {""} and len(set(self._units(self._pairs[0]))) > 1
+        is_scaled = prefixes != {""} and len(set(self._find_units(self._pairs[0]))) > 1
         return None if is_scaled else "".join(prefixes)
 
     @property
@@ -101,30 +103,33 @@ class IndentMapper:
         """Return whether a tab follows the blanks of ``prefix``, which the model then added to the file's own tabs."""
         return " " in prefix and any(line.startswith(prefix + "\t") for text in self._written for line in text)
 
-    def _units(self, base: _Pair) -> tuple[int, int]:
+    def _find_units(self, base: _Pair) -> tuple[int, int]:
         """Return the columns of one level in the file, and those in the model's text next to ``base``."""
-        ratio = self._ratio(base)
-        if _width(base.written) == _width(base.actual) > 0:
+        ratio = self._find_ratio(base)
+        if _measure_width(base.written) == _measure_width(base.actual) > 0:
             # A differently scaled line next to a correct one is unrelated, unless the model's own levels agree with it.
             is_scale = ratio is not None and ratio[0] * min(self._opened, default=0) == ratio[1] * self._unit
             is_scale |= self._has_one_scale
             return ratio if ratio is not None and is_scale else (1, 1)
-        return ratio or (self._unit, self._written_unit(base, self._unit))
+        return ratio or (self._unit, self._find_written_unit(base, self._unit))
 
-    def _ratio(self, base: _Pair) -> tuple[int, int] | None:
+    def _find_ratio(self, base: _Pair) -> tuple[int, int] | None:
         """Return the columns in the file for those in the model's text, as the nearest line at another depth shows."""
-        others = [pair for pair in self._pairs if _width(pair.written) != _width(base.written)]
+        others = [pair for pair in self._pairs if _measure_width(pair.written) != _measure_width(base.written)]
         if not others:
             return None
         other = min(others, key=lambda pair: abs(pair.line - base.line))
-        actual, written = _width(other.actual) - _width(base.actual), _width(other.written) - _width(base.written)
+        actual, written = (
+            _measure_width(other.actual) - _measure_width(base.actual),
+            _measure_width(other.written) - _measure_width(base.written),
+        )
         step = gcd(actual, written)
         return (abs(actual) // step, abs(written) // step) if actual * written > 0 else (1, 1)
 
     @cached_property
     def _has_one_scale(self) -> bool:
         """True if lines at three depths or more all show the same scale, at which one of them keeps its width."""
-        widths = sorted({(_width(pair.written), _width(pair.actual)) for pair in self._pairs})
+        widths = sorted({(_measure_width(pair.written), _measure_width(pair.actual)) for pair in self._pairs})
         scales = {
             (after[1] - before[1]) / (after[0] - before[0]) if after[0] != before[0] else None
             for before, after in pairwise(widths)
@@ -134,7 +139,7 @@ class IndentMapper:
     @cached_property
     def _opened(self) -> list[int]:
         """The columns by which the model indented the first lines of blocks."""
-        steps = (step for text in self._written for step in _steps(text))
+        steps = (step for text in self._written for step in _list_steps(text))
         return [step for step, is_opened in steps if is_opened and step in WRITTEN_UNITS]
 
     @cached_property
@@ -142,20 +147,20 @@ class IndentMapper:
         """The number of columns of a level in the file."""
         if self._uses_tabs:
             return TAB_WIDTH
-        steps = list(_steps(self._lines))
+        steps = list(_list_steps(self._lines))
         counts = Counter(step for step, is_opened in steps if is_opened) or Counter(step for step, _ in steps)
         common = max(UNITS, key=lambda unit: counts[unit])
-        return common if counts[common] else indent_unit(pair.actual for pair in self._pairs)
+        return common if counts[common] else find_indent_unit(pair.actual for pair in self._pairs)
 
-    def _written_unit(self, base: _Pair, unit: int) -> int:
+    def _find_written_unit(self, base: _Pair, unit: int) -> int:
         """Return the number of columns of a level in the model's text; ``unit`` if nothing shows another one."""
         lines = [line for text in self._written for line in text if line.strip()]
         if any(line.startswith("\t") for line in lines):
             return TAB_WIDTH
         if self._opened:
             return min(self._opened)
-        written, actual = _width(base.written), _width(base.actual)
-        step = gcd(*(indent_width(line) - written for line in lines))
+        written, actual = _measure_width(base.written), _measure_width(base.actual)
+        step = gcd(*(measure_indent(line) - written for line in lines))
         if not written or not actual:
             return step if step == 2 < unit else unit
         scaled, rest = divmod(written * unit, actual)
@@ -167,39 +172,39 @@ def _render_indent(columns: int, uses_tabs: bool) -> str:
     return "\t" * (columns // TAB_WIDTH) + " " * (columns % TAB_WIDTH) if uses_tabs else " " * columns
 
 
-def _steps(lines: Iterable[str]) -> Iterator[tuple[int, bool]]:
+def _list_steps(lines: Iterable[str]) -> Iterator[tuple[int, bool]]:
     """Yield the number of columns by which a line is indented more than the line above, and whether the line above
     opens a block."""
     for above, below in pairwise(line for line in lines if line.strip()):
-        step = indent_width(below) - indent_width(above)
+        step = measure_indent(below) - measure_indent(above)
         if step > 0:
             yield step, above.rstrip().endswith(_OPENERS)
 
 
-def enclosing_widths(above: Sequence[str], depth: int) -> set[int]:
+def find_enclosing_widths(above: Sequence[str], depth: int) -> set[int]:
     """Return the indentation widths of the lines of ``above`` that enclose a line indented by ``depth`` below them."""
     widths: set[int] = set()
     for line in reversed(above):
-        if line.strip() and (width := indent_width(line)) < depth:
+        if line.strip() and (width := measure_indent(line)) < depth:
             depth = width
             widths.add(width)
     return widths
 
 
-def indent_unit(indents: Iterable[str]) -> int:
+def find_indent_unit(indents: Iterable[str]) -> int:
     """Return the number of columns per level. If all indentations are deep, it may be a multiple of the true unit."""
-    unit = gcd(*(_width(indent) for indent in indents))
+    unit = gcd(*(_measure_width(indent) for indent in indents))
     return gcd(unit, TAB_WIDTH) if unit == 0 or unit > TAB_WIDTH else unit
 
 
-def indent_of(line: str) -> str:
+def get_indent(line: str) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
-def indent_width(line: str) -> int:
+def measure_indent(line: str) -> int:
     """Return the number of columns before the first character of ``line``."""
-    return _width(indent_of(line))
+    return _measure_width(get_indent(line))
 
 
-def _width(indent: str) -> int:
+def _measure_width(indent: str) -> int:
     return len(indent.replace("\t", " " * TAB_WIDTH))

@@ -76,13 +76,13 @@ def _has_doubtful_break(old: str, text: str, kinds: frozenset[str]) -> bool:
     start = 0
     for match in _ESCAPE.finditer(text):
         if match[1] == "n" and match.start() in protected:
-            indents.append((_blanks_at(text, start), _blanks_at(text, match.end())))
+            indents.append((_get_blanks(text, start), _get_blanks(text, match.end())))
         elif match[1] == "n":
             start = match.end()
     return bool(indents) and all(len(indent) > 1 and indent == below for indent, below in indents)
 
 
-def _blanks_at(text: str, start: int) -> str:
+def _get_blanks(text: str, start: int) -> str:
     rest = text[start : start + MAX_INDENT]
     return rest[: len(rest) - len(rest.lstrip(" \t"))]
 
@@ -124,12 +124,12 @@ def _unescape(text: str, kinds: frozenset[str], in_strings: bool, known_lines: f
     """
     protected = set() if in_strings or "break" not in kinds else _breaks_in_strings(text, kinds, known_lines)
 
-    def unescaped(match: re.Match[str]) -> str:
+    def unescape_match(match: re.Match[str]) -> str:
         if _KIND.get(match[1]) not in kinds or match.start() in protected:
             return match[0]
         return _PLAIN.get(match[1], match[1])
 
-    return _ESCAPE.sub(unescaped, text)
+    return _ESCAPE.sub(unescape_match, text)
 
 
 def _breaks_in_strings(text: str, kinds: frozenset[str], known_lines: frozenset[str]) -> set[int]:
@@ -145,19 +145,19 @@ def _breaks_in_strings(text: str, kinds: frozenset[str], known_lines: frozenset[
         is_known_line = [bool(part.strip()) and part in known_lines for part in parts]
         ends = [at for number, at in enumerate(breaks) if is_known_line[number] or is_known_line[number + 1]]
         for first, last in pairwise([0, *ends, len(line)]):
-            offsets.update(start + first + at for at in _in_strings(line[first:last], kinds) if at or not first)
+            offsets.update(start + first + at for at in _find_in_strings(line[first:last], kinds) if at or not first)
         start += len(line) + 1
     return offsets
 
 
-def _in_strings(line: str, kinds: frozenset[str]) -> Iterator[int]:
+def _find_in_strings(line: str, kinds: frozenset[str]) -> Iterator[int]:
     breaks = [match.start() for match in _ESCAPE.finditer(line) if match[1] in "nr"]
     edges = [0, *(at + 2 for at in breaks)]
     parts = [line[start:end] for start, end in zip(edges, [*breaks, len(line)], strict=True)]
     if sum(map(bool, map(_VIM_COMMENT.match, parts))) > 1:
         parts = [_VIM_COMMENT.sub("", part) for part in parts]
-    odd = [_odd_quotes(part, kinds) for part in parts]
-    closing = _closing_quotes(parts)
+    odd = [_find_odd_quotes(part, kinds) for part in parts]
+    closing = _find_closing_quotes(parts)
     is_open = ""
     for number, at in enumerate(breaks):
         is_open = _toggle_quote(is_open, odd[number]) if is_open or _may_open(parts[number], odd[number][:1]) else ""
@@ -168,7 +168,7 @@ def _in_strings(line: str, kinds: frozenset[str]) -> Iterator[int]:
             is_open = ""
 
 
-def _closing_quotes(parts: Sequence[str]) -> list[str]:
+def _find_closing_quotes(parts: Sequence[str]) -> list[str]:
     """Return, for each part, the quotes whose next occurrence in this part or a later one may close a string."""
     found = [""] * (len(parts) + 1)
     for number in range(len(parts) - 1, -1, -1):
@@ -197,7 +197,7 @@ def _are_pairs(text: str) -> bool:
     return all(head.count("'") % 2 == 0 == head.count("`") % 2 for head in lines)
 
 
-def _odd_quotes(part: str, kinds: frozenset[str]) -> str:
+def _find_odd_quotes(part: str, kinds: frozenset[str]) -> str:
     """Return the kinds of quotes that occur an odd number of times in ``part``, ignoring quotes that stay escaped."""
     unescaped = part if "quote" in kinds else _ESCAPE.sub("", part)
     unescaped_old = _APOSTROPHE.sub("", _QUOTED.sub("", unescaped))

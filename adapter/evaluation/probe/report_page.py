@@ -14,7 +14,7 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def page(model: Model, profile: Profile | None, probe: Probe) -> str:
+def render_probe_report(model: Model, profile: Profile | None, probe: Probe) -> str:
     """Return the report as HTML. Text from models and servers is escaped."""
     trials = [trial for trial in probe.trials if trial.outcomes or trial.refusal]
     trials.sort(key=lambda trial: (len(trial.outcomes), *trial.rank(len(trial.outcomes))), reverse=True)
@@ -32,11 +32,11 @@ def page(model: Model, profile: Profile | None, probe: Probe) -> str:
         note=f"{', '.join([*about, f'toolcall-adapter {__version__}'])}. "
         f"{f'The probe is incomplete: {probe.ended}. ' if probe.ended else ''}"
         "With so few tasks, a difference of one or two may be chance.",
-        chart="Correct and valid responses by setup", bars=[_bar(trial, trial is best) for trial in answered],
+        chart="Correct and valid responses by setup", bars=[_build_bar(trial, trial is best) for trial in answered],
         tables=[
             Table(
                 "", "All setups: format, prompt style, constraint. Weaker setups got fewer tasks.", _COLUMNS,
-                [_row(trial, trial is best) for trial in trials],
+                [_build_row(trial, trial is best) for trial in trials],
                 best=next((number for number, trial in enumerate(trials) if trial is best), None),
             )
         ],
@@ -55,14 +55,14 @@ def page(model: Model, profile: Profile | None, probe: Probe) -> str:
     )  # fmt: skip
 
 
-def _bar(trial: SetupTrial, is_best: bool) -> Bar:
+def _build_bar(trial: SetupTrial, is_best: bool) -> Bar:
     score = trial.score
     label = f"{score.right} correct and {score.valid} valid of {score.tasks}"
     shares = [("valid", score.valid / score.tasks), ("right", score.right / score.tasks)]
     return Bar(trial.setup.name, label, shares, is_first=is_best)
 
 
-def _row(trial: SetupTrial, is_best: bool) -> list[str]:
+def _build_row(trial: SetupTrial, is_best: bool) -> list[str]:
     score, name = trial.score, f"{trial.setup.name}{' (best)' if is_best else ''}"
     if not trial.outcomes:
         return [name, trial.refusal]

@@ -16,7 +16,7 @@ from typing import Annotated, Literal, Self, get_args
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, NonNegativeInt, ValidationError, model_validator
 
 from adapter.backends.endpoint_discovery import Kind
-from adapter.backends.engine_details import EngineDetails, public_family
+from adapter.backends.engine_details import EngineDetails, find_public_family
 from adapter.core.errors import UsageError
 from adapter.core.text.redaction import Redactor
 from adapter.core.validation import explain
@@ -44,7 +44,7 @@ _PRIVATE_FORMS = {
 characters."""
 
 
-def private_form(text: str, names: tuple[str, ...] = ()) -> str:
+def find_private_form(text: str, names: tuple[str, ...] = ()) -> str:
     """Return the kind of private text that ``text`` looks like, or "". ``names``: private words of this machine."""
     for form, pattern in _PRIVATE_FORMS.items():
         if pattern.search(text):
@@ -55,7 +55,7 @@ def private_form(text: str, names: tuple[str, ...] = ()) -> str:
     return next(("a user or host name" for name in names if name.casefold() in words), "")
 
 
-def machine_names() -> tuple[str, ...]:
+def list_machine_names() -> tuple[str, ...]:
     """Return the names of the user, the home folder and this machine."""
     names = {platform.node(), platform.node().partition(".")[0]}
     with suppress(OSError, KeyError, RuntimeError):  # a user without an entry or a home
@@ -64,7 +64,7 @@ def machine_names() -> tuple[str, ...]:
 
 
 def _check_public(text: str) -> str:
-    if form := private_form(text):
+    if form := find_private_form(text):
         raise ValueError(f"{text!r} looks like {form}")
     return text
 
@@ -153,14 +153,14 @@ class SharedResult(_SharedTable):
     @property
     def file_name(self) -> str:
         """The usual name of the file: model, quantization and engine."""
-        parts = (self.model.family, parameter_label(self.model.parameters), self.model.quantization, self.engine.kind)
+        parts = (self.model.family, format_parameters(self.model.parameters), self.model.quantization, self.engine.kind)
         return "-".join(re.sub(r"[^\w.]+", "-", part).lower() for part in parts if part) + ".json"
 
     def to_json(self) -> str:
         return self.model_dump_json(indent=2) + "\n"
 
 
-def parameter_label(parameters: int | None) -> str:
+def format_parameters(parameters: int | None) -> str:
     """Return a number of parameters in short: ``135M``, ``7.6B``; "" if it is unknown."""
     if parameters is None:
         return ""
@@ -180,11 +180,11 @@ def check_shareable(engine: EngineDetails, format: str) -> None:
             "known one. Serve the model under its public name, such as qwen3-8b, or omit --share."
         )
     for label, text in (("family", engine.family), ("quantization", engine.quantization), ("version", engine.version)):
-        if text != public_family(text) and (form := private_form(text, machine_names())):
+        if text != find_public_family(text) and (form := find_private_form(text, list_machine_names())):
             raise UsageError(f"--share: the {label} {text!r} looks like {form}. Omit --share, or rename the model.")
 
 
-def shared_result(found: Probe, engine: EngineDetails, template_hash: str, made: str) -> SharedResult:
+def build_shared_result(found: Probe, engine: EngineDetails, template_hash: str, made: str) -> SharedResult:
     """Return the public part of a probe. Raises UsageError if anything in it looks private."""
     best = found.best
     try:
@@ -198,14 +198,14 @@ def shared_result(found: Probe, engine: EngineDetails, template_hash: str, made:
                 quantization=engine.quantization,
                 template_hash=template_hash,
             ),
-            native=_trial(found.before),
-            best=None if best is None else _trial(best),
+            native=_build_trial(found.before),
+            best=None if best is None else _build_trial(best),
         )
     except ValidationError as error:
         raise UsageError(f"--share: the result cannot be published ({explain(error)}); omit --share") from error
 
 
-def _trial(trial: SetupTrial) -> SharedTrial:
+def _build_trial(trial: SetupTrial) -> SharedTrial:
     setup = trial.setup
     counts: dict[TaskKind, Counter[str]] = {kind: Counter() for kind in KINDS}
     for outcome in trial.outcomes:

@@ -74,10 +74,10 @@ class SetupTrial:
         abilities = len({bool(outcome.task.expected) for outcome in done if outcome.right})
         tokens = sum(outcome.usage.prompt + 2 * outcome.usage.written for outcome in done)
         can_call = any(each.named and each.task.expected for each in done)
-        return can_call, abilities, _balance(done), sum(each.valid for each in done), -tokens
+        return can_call, abilities, _sum_rates(done), sum(each.valid for each in done), -tokens
 
 
-def _balance(outcomes: Sequence[TaskOutcome]) -> float:
+def _sum_rates(outcomes: Sequence[TaskOutcome]) -> float:
     """Return the sum of two rates: correct calls, and correct answers to tasks without a call."""
     groups = [[each.right for each in outcomes if bool(each.task.expected) == expected] for expected in (True, False)]
     return sum(sum(group) / len(group) for group in groups if group)
@@ -150,7 +150,7 @@ def probe_model(
     try:
         for rung, (upto, keep) in enumerate(rungs):
             share_s = (time_limit_s - (time.monotonic() - began)) / (len(rungs) - rung)
-            upto = largest_fitting_rung(upto, going, share_s)
+            upto = find_largest_fitting_rung(upto, going, share_s)
             for trial in going:
                 for task in tasks[len(trial.outcomes) : upto]:
                     if time.monotonic() - began > time_limit_s:
@@ -184,7 +184,7 @@ def _run_task(runner: TaskRunner, trial: SetupTrial, task: ProbeTask) -> bool:
     return True
 
 
-def largest_fitting_rung(upto: int, going: Sequence[SetupTrial], share_s: float) -> int:
+def find_largest_fitting_rung(upto: int, going: Sequence[SetupTrial], share_s: float) -> int:
     """Return the number of tasks, at most ``upto``, that each setup will have completed after a round of ``share_s``
     seconds."""
     outcomes = [outcome for trial in going for outcome in trial.outcomes]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from adapter.backends.chat_client import ChatClient, Chunk, Usage, constraint_fields
+from adapter.backends.chat_client import ChatClient, Chunk, Usage, build_constraint_fields
 from adapter.core.events import Json, JsonObject
 from adapter.evaluation.probe.tasks import ProbeCall, ProbeTask, is_valid
 from adapter.prompting.calling_setup import CallingSetup
@@ -69,7 +69,7 @@ class TaskRunner:
     def run(self, task: ProbeTask, setup: CallingSetup) -> TaskOutcome:
         """Run ``task``. Raises TransportError if the server fails or refuses the request."""
         kind = self._client.endpoint.kind
-        enforce = partial(constraint_fields, kind, max_string=MAX_STRING)
+        enforce = partial(build_constraint_fields, kind, max_string=MAX_STRING)
         observe = partial(self._report, f"{setup.name}: {task.name}") if self._observe else None
         options = TranslationOptions(
             PromptSettings(
@@ -93,7 +93,7 @@ class TaskRunner:
                 written += chunk.text if request is first else ""
                 if chunk.raw is not None:
                     chunks += answer.feed(chunk.raw)
-            request = answer.next_request()
+            request = answer.begin_next_request()
         chunks += answer.close()
         seconds = time.monotonic() - began
         content, calls, is_decoded = _collect_chunks(chunks)

@@ -71,7 +71,7 @@ class JournalWorld:
         return self.MACHINES[code]
 
 
-def _first(pattern: str, text: str) -> str:
+def _find_first(pattern: str, text: str) -> str:
     match = re.search(pattern, text)
     if match is None:
         raise ValueError(f"no {pattern} in {text[:40]!r}")
@@ -80,8 +80,8 @@ def _first(pattern: str, text: str) -> str:
 
 def solve_stopped_on(day: str) -> Oracle:
     (journal,) = yield [ExpectedCall("journal", {"day": day})]
-    (data,) = yield [ExpectedCall("machine", {"code": _first(r"machine (\S+) stopped", journal)})]
-    plate = _first(r"plate (\S+)", data)
+    (data,) = yield [ExpectedCall("machine", {"code": _find_first(r"machine (\S+) stopped", journal)})]
+    plate = _find_first(r"plate (\S+)", data)
     return f"The plate of the machine that stopped is {plate}."
 
 
@@ -91,11 +91,11 @@ def solve_monday() -> Oracle:
 
 def solve_two_journals() -> Oracle:
     (tuesday,) = yield [ExpectedCall("journal", {"day": "Tuesday"})]
-    code = _first(r"machine (\S+) stopped", tuesday)
+    code = _find_first(r"machine (\S+) stopped", tuesday)
     (wednesday,) = yield [ExpectedCall("journal", {"day": "Wednesday"})]
     (data,) = yield [ExpectedCall("machine", {"code": code})]
-    part = _first(rf"{code} has a new seal, part (\S+)", wednesday)
-    plate = _first(r"plate (\S+)", data)
+    part = _find_first(rf"{code} has a new seal, part (\S+)", wednesday)
+    plate = _find_first(r"plate (\S+)", data)
     return f"It got part {part}; its plate is {plate}."
 
 
@@ -117,9 +117,9 @@ def solve_pages() -> Oracle:
     while True:
         (text,) = yield [ExpectedCall("page", {"number": int(number)})]
         if "agreed" in text:
-            crowns = _first(r"agreed is (\S+)", text)
+            crowns = _find_first(r"agreed is (\S+)", text)
             return f"They agreed on {crowns} crowns."
-        number = _first(r"See page (\d+)", text)
+        number = _find_first(r"See page (\d+)", text)
 
 
 class CaseDeskWorld:

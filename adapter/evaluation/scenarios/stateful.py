@@ -82,19 +82,19 @@ class BankWorld:
         self.moves = 0
 
     def balance(self, account: str) -> JsonObject:
-        return {"account": account, "cents": self._balance(account)}
+        return {"account": account, "cents": self._get_balance(account)}
 
     def transfer(self, source: str, target: str, cents: int) -> JsonObject:
-        if not 0 < cents <= self._balance(source):
-            raise ToolRefusal(f"{source} has {self._balance(source)} cents, {cents} cannot be moved")
-        self._balance(target)
+        if not 0 < cents <= self._get_balance(source):
+            raise ToolRefusal(f"{source} has {self._get_balance(source)} cents, {cents} cannot be moved")
+        self._get_balance(target)
         cents = int(cents)  # JSON Schema also accepts 5.0 as an integer
         self.cents[source] -= cents
         self.cents[target] += cents
         self.moves += 1
         return {"receipt": f"T{self.moves}-{cents * 7919 % 9973:04}"}
 
-    def _balance(self, account: str) -> int:
+    def _get_balance(self, account: str) -> int:
         if account not in self.cents:
             raise ToolRefusal(f"unknown account {account!r}; the accounts are: {', '.join(self.cents)}")
         return self.cents[account]

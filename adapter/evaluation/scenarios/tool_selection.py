@@ -103,7 +103,7 @@ def _make_scenario(
 ) -> Scenario:  # fmt: skip
     """Build a scenario. ``changes``: the expected changes to the records. All other fields must be unchanged."""
 
-    def oracle() -> Oracle:
+    def create_oracle() -> Oracle:
         for step in steps:
             yield list(step)
         return answer
@@ -121,7 +121,14 @@ def _make_scenario(
 
     names = [call.name for step in steps for call in step]
     return Scenario(
-        name, "tool selection", user, select_tools(count, *names), lambda: Records(_START), oracle, check, easy=easy
+        name,
+        "tool selection",
+        user,
+        select_tools(count, *names),
+        lambda: Records(_START),
+        create_oracle,
+        check,
+        easy=easy,
     )
 
 

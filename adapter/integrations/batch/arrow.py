@@ -21,9 +21,9 @@ from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.core.text.display_escaping import replace_lone_surrogates
 from adapter.integrations.batch import table_reader
-from adapter.integrations.batch.json_columns import MAX_COLUMNS, RowDecoder, Shape, metadata_of, to_json
+from adapter.integrations.batch.json_columns import MAX_COLUMNS, RowDecoder, Shape, build_metadata, to_json
 from adapter.integrations.batch.jsonl import iter_blocks
-from adapter.integrations.batch.row_parser import COLUMNS, RowParser, error_columns, unique_column_name
+from adapter.integrations.batch.row_parser import COLUMNS, RowParser, build_error_columns, build_unique_column_name
 from adapter.integrations.batch.stats import BatchStats
 from adapter.workspace.sandbox.bounded_worker import JobError, stream_bounded
 
@@ -88,12 +88,12 @@ def with_columns(row_parser: RowParser, table: Any) -> tuple[Any, BatchStats]:
     decoder = RowDecoder(table.schema.metadata)
     parsed_rows = []
     for row in rows:
-        parsed_rows.append(columns := row_parser.columns(decoder.decode(row)))
+        parsed_rows.append(columns := row_parser.build_columns(decoder.decode(row)))
         counts.add(columns)
-    result = table.rename_columns([unique_column_name(name, names) for name in names])
+    result = table.rename_columns([build_unique_column_name(name, names) for name in names])
     for name, kind in TYPES.items():
-        result = result.append_column(name, _array([columns[name] for columns in parsed_rows], kind))
-    return result.replace_schema_metadata(_metadata(table)), counts
+        result = result.append_column(name, _build_array([columns[name] for columns in parsed_rows], kind))
+    return result.replace_schema_metadata(_build_metadata(table)), counts
 
 
 def write_parquet(stream: BinaryIO, path: Path) -> None:
@@ -127,32 +127,34 @@ def write_lines(stream: BinaryIO, path: Path) -> None:
             "cannot hold; choose a .jsonl file as --out"
         )
     shape.settle()
-    types = {name: inner.type() for name, inner in shape.fields.items() if name not in TYPES} | TYPES
-    schema = pa.schema(list(types.items()), metadata_of(shape))
+    types = {name: inner.build_type() for name, inner in shape.fields.items() if name not in TYPES} | TYPES
+    schema = pa.schema(list(types.items()), build_metadata(shape))
     stream.seek(0)
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
         for block in iter_blocks(stream):
             rows = [json.loads(line) for line in block.splitlines()]
-            columns = [_column(shape, name, rows) for name in types]
+            columns = [_build_column(shape, name, rows) for name in types]
             writer.write_table(pa.Table.from_arrays(columns, schema=schema), row_group_size=max(1, len(rows)))
 
 
-def _column(shape: Shape, name: str, rows: Sequence[JsonObject]) -> Any:
+def _build_column(shape: Shape, name: str, rows: Sequence[JsonObject]) -> Any:
     if name in TYPES:
-        return _array([row.get(name) for row in rows], TYPES[name])
+        return _build_array([row.get(name) for row in rows], TYPES[name])
     inner, is_optional = shape.fields[name], shape.is_optional(name)
-    return pa.array([inner.encode(row[name], is_optional) if name in row else None for row in rows], inner.type())
+    return pa.array([inner.encode(row[name], is_optional) if name in row else None for row in rows], inner.build_type())
 
 
-def empty_table_like(path: Path) -> bytes:
+def build_empty_table(path: Path) -> bytes:
     """Return a block without rows, with the columns of ``path`` and the result columns."""
     _, schema = _read_header(path)
     _check_names(schema.names, path)
-    empty = error_columns("")
-    result = schema.empty_table().rename_columns([unique_column_name(name, schema.names) for name in schema.names])
+    empty = build_error_columns("")
+    result = schema.empty_table().rename_columns(
+        [build_unique_column_name(name, schema.names) for name in schema.names]
+    )
     for name in empty:
         result = result.append_column(name, pa.array([], TYPES[name]))
-    return _to_stream(result.replace_schema_metadata(_metadata(schema)))
+    return _to_stream(result.replace_schema_metadata(_build_metadata(schema)))
 
 
 def count_rows(path: Path) -> int:
@@ -190,19 +192,19 @@ def _to_stream(table: Any) -> bytes:
     return result
 
 
-def _array(values: list[Json], kind: Any) -> Any:
+def _build_array(values: list[Json], kind: Any) -> Any:
     try:
         return pa.array(values, kind)
     except UnicodeEncodeError:  # a lone surrogate, from an escape in a call's name or text
-        return pa.array(_encodable(values), kind)
+        return pa.array(_make_encodable(values), kind)
 
 
-def _encodable(value: Json) -> Json:
+def _make_encodable(value: Json) -> Json:
     if isinstance(value, str):
         return replace_lone_surrogates(value)
     if isinstance(value, list):
-        return [_encodable(value) for value in value]
-    return {key: _encodable(value) for key, value in value.items()} if isinstance(value, dict) else value
+        return [_make_encodable(value) for value in value]
+    return {key: _make_encodable(value) for key, value in value.items()} if isinstance(value, dict) else value
 
 
 # ---------------------------------------------------------------- metadata of datasets
@@ -218,7 +220,7 @@ _FEATURES: JsonObject = {
 }
 
 
-def _metadata(table_or_schema: Any) -> dict[bytes, bytes] | None:
+def _build_metadata(table_or_schema: Any) -> dict[bytes, bytes] | None:
     """Return the metadata with the result columns added to the features, because datasets ignores all other columns."""
     metadata: dict[bytes, bytes] = dict(
         (table_or_schema.schema if isinstance(table_or_schema, pa.Table) else table_or_schema).metadata or {}
@@ -230,6 +232,6 @@ def _metadata(table_or_schema: Any) -> dict[bytes, bytes] | None:
     except (KeyError, TypeError, ValueError):
         metadata.pop(b"huggingface", None)
         return metadata or None
-    renamed = {unique_column_name(name, names): feature for name, feature in features.items()}
+    renamed = {build_unique_column_name(name, names): feature for name, feature in features.items()}
     info["info"]["features"] = renamed | _FEATURES
     return {**metadata, b"huggingface": json.dumps(info).encode()}

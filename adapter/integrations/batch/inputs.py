@@ -34,7 +34,7 @@ class Source:
         """Size in bytes, or None for standard input."""
         return self.path.stat().st_size if self.path else None
 
-    def size_of(self, block: BatchStats) -> int:
+    def compute_size(self, block: BatchStats) -> int:
         """Return the number of bytes of this file that belong to ``block``. For a table, this is estimated from the
         average size of a row."""
         if self.kind == "lines" or self.path is None:
@@ -51,8 +51,8 @@ def find_sources(input_path: str, out: str) -> list[Source]:
     """
     source = Path(input_path)
     if input_path != STREAM and source.is_dir():
-        return _in_folder(source, out)
-    kind: Kind = "lines" if input_path == STREAM else _kind(source)
+        return _list_folder(source, out)
+    kind: Kind = "lines" if input_path == STREAM else _detect_kind(source)
     if out != STREAM and Path(out).suffix not in (*LINES, ".parquet"):
         raise UsageError(f"--out must be FILE.jsonl, FILE.parquet or - for standard output, got {out!r}")
     if input_path != STREAM and not source.is_file():
@@ -60,7 +60,7 @@ def find_sources(input_path: str, out: str) -> list[Source]:
     return [Source(None if input_path == STREAM else source, None if out == STREAM else Path(out), kind)]
 
 
-def _in_folder(folder: Path, out: str) -> list[Source]:
+def _list_folder(folder: Path, out: str) -> list[Source]:
     if out == STREAM or Path(out).suffix in (*LINES, *TABLES):
         raise UsageError(f"{folder} is a folder, so --out must also be a folder, got {out!r}")
     found = sorted(
@@ -70,7 +70,7 @@ def _in_folder(folder: Path, out: str) -> list[Source]:
     )
     if not found:
         raise UsageError(f"{folder} contains no {', '.join((*LINES, *TABLES))} files")
-    sources = [Source(path, _target(Path(out) / path.relative_to(folder)), _kind(path)) for path in found]
+    sources = [Source(path, _get_target(Path(out) / path.relative_to(folder)), _detect_kind(path)) for path in found]
     if len({source.target for source in sources}) < len(sources):
         raise UsageError(
             f"{folder} has files whose names differ only in .arrow and .parquet, so their outputs would have the same "
@@ -79,11 +79,11 @@ def _in_folder(folder: Path, out: str) -> list[Source]:
     return sources
 
 
-def _target(path: Path) -> Path:
+def _get_target(path: Path) -> Path:
     return path.with_suffix(".parquet") if path.suffix == ".arrow" else path
 
 
-def _kind(path: Path) -> Kind:
+def _detect_kind(path: Path) -> Kind:
     if path.suffix in LINES:
         return "lines"
     if path.suffix in TABLES:

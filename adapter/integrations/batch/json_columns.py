@@ -92,20 +92,20 @@ class Shape:
         if self.items is not None:
             self.items.settle()
 
-    def type(self) -> Any:
+    def build_type(self) -> Any:
         """Return the pyarrow.DataType."""
         if self.is_json or not self.kinds:
             return pa.string()
         if dict in self.kinds:
-            return pa.struct([(name, inner.type()) for name, inner in self.fields.items()])
+            return pa.struct([(name, inner.build_type()) for name, inner in self.fields.items()])
         if self.items is not None:
-            return pa.list_(self.items.type())
+            return pa.list_(self.items.build_type())
         if float in self.kinds:
             return pa.float64()
         return pa.bool_() if bool in self.kinds else pa.int64() if int in self.kinds else pa.string()
 
     def encode(self, value: Json, is_optional: bool = False) -> Any:
-        """Return the value for a column of `type`."""
+        """Return the value for a column of `build_type`."""
         if self.is_json:
             return None if value is None and not is_optional else json.dumps(value)
         if isinstance(value, dict):
@@ -114,7 +114,7 @@ class Shape:
             return [self.items.encode(inner) for inner in value]
         return float(value) if type(value) is int and float in self.kinds else value
 
-    def paths(self, path: Path = ()) -> Iterator[tuple[str, Path]]:
+    def list_paths(self, path: Path = ()) -> Iterator[tuple[str, Path]]:
         """Yield the paths of JSON strings and of optional fields, each with "json" or "optional"."""
         if self.is_json:
             yield "json", path
@@ -122,14 +122,14 @@ class Shape:
         for name, inner in self.fields.items():
             if self.is_optional(name):
                 yield "optional", (*path, name)
-            yield from inner.paths((*path, name))
+            yield from inner.list_paths((*path, name))
         if self.items is not None:
-            yield from self.items.paths((*path, 0))
+            yield from self.items.list_paths((*path, 0))
 
 
-def metadata_of(rows: Shape) -> dict[bytes, bytes]:
+def build_metadata(rows: Shape) -> dict[bytes, bytes]:
     found: dict[str, list[Path]] = {"json": [], "optional": []}
-    for kind, path in rows.paths():
+    for kind, path in rows.list_paths():
         found[kind].append(path)
     return {METADATA: json.dumps(found).encode()} if found["json"] or found["optional"] else {}
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from adapter.core.events import Json, JsonObject
-from adapter.integrations.batch.row_parser import RowParser, error_columns, unique_column_name
+from adapter.integrations.batch.row_parser import RowParser, build_error_columns, build_unique_column_name
 from adapter.integrations.batch.stats import BatchStats
-from adapter.tools.coercion import type_name
+from adapter.tools.coercion import get_type_name
 
 BLOCK_BYTES = 4_000_000
 """Block size in bytes. A block takes seconds to parse, and is parsed again if a run is killed before the block's end.
@@ -34,15 +34,15 @@ def read_block(row_parser: RowParser, block: bytes) -> tuple[bytes, BatchStats]:
 def _read_line(row_parser: RowParser, line: bytes, counts: BatchStats) -> bytes:
     try:
         row: Json = json.loads(line.decode().removeprefix("\ufeff"))
-        problem = None if isinstance(row, dict) else f"the line must be a JSON object, got {type_name(row)}"
+        problem = None if isinstance(row, dict) else f"the line must be a JSON object, got {get_type_name(row)}"
     except (ValueError, RecursionError) as error:
         problem = f"the line is not valid JSON: {error}"
     if problem is not None:
-        counts.add(columns := error_columns(problem))
+        counts.add(columns := build_error_columns(problem))
         return _dump_json({LINE: line.decode("utf-8", "backslashreplace").rstrip("\r"), **columns}) + b"\n"
-    counts.add(columns := row_parser.columns(row))
+    counts.add(columns := row_parser.build_columns(row))
     if not row or not columns.keys().isdisjoint(row):
-        return _dump_json({unique_column_name(name, row): value for name, value in row.items()} | columns) + b"\n"
+        return _dump_json({build_unique_column_name(name, row): value for name, value in row.items()} | columns) + b"\n"
     # Keep the original bytes: numbers, escapes and duplicate keys.
     return line.rstrip()[:-1] + b", " + _dump_json(columns)[1:] + b"\n"
 

@@ -20,7 +20,7 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from adapter.core.arguments import reason
+from adapter.core.arguments import explain_read_error
 from adapter.core.errors import AdapterError, UsageError
 from adapter.core.events import Json, JsonObject, ToolCall
 from adapter.parsing.call_format_detection import detect_call_format
@@ -59,23 +59,23 @@ class RowSettings:
 
 
 class RowParser:
-    """Parse rows. Raises UsageError if the settings are invalid. `columns` never raises."""
+    """Parse rows. Raises UsageError if the settings are invalid. `build_columns` never raises."""
 
     def __init__(self, settings: RowSettings) -> None:
         get_policy(settings.policy)
         self.settings = settings
         self._format = _format_of(settings)
-        self._tools = _tools_of(settings.tools)
+        self._tools = _parse_tools(settings.tools)
 
-    def columns(self, row: JsonObject) -> JsonObject:
+    def build_columns(self, row: JsonObject) -> JsonObject:
         """Return the values of all `COLUMNS` for ``row``."""
         settings = self.settings
         try:
-            tools = self._tools if settings.tools_column is None else _tools_in(row, settings.tools_column)
+            tools = self._tools if settings.tools_column is None else _parse_tools_column(row, settings.tools_column)
             finish_reason = get_nested(row, settings.finish_reason)
             prompt = get_nested(row, settings.prompt) if settings.prompt else None
             turn = parse(
-                _text_in(row, settings.column),
+                _get_text(row, settings.column),
                 tools,
                 self._format,
                 finish_reason if isinstance(finish_reason, str) else None,
@@ -83,7 +83,7 @@ class RowParser:
                 policy=settings.policy,
             )
         except (AdapterError, ValueError, RecursionError, MemoryError) as error:
-            return error_columns(str(error) or type(error).__name__)
+            return build_error_columns(str(error) or type(error).__name__)
         return {
             "content": turn.content,
             "reasoning": turn.reasoning,
@@ -95,7 +95,7 @@ class RowParser:
         }
 
 
-def error_columns(message: str) -> JsonObject:
+def build_error_columns(message: str) -> JsonObject:
     """Return the result columns of a row that could not be parsed."""
     return {**dict.fromkeys(COLUMNS), "error": message}
 
@@ -111,7 +111,7 @@ def to_openai_tool_calls(calls: Sequence[ToolCall]) -> list[Json]:
     ]
 
 
-def unique_column_name(name: str, others: Container[str]) -> str:
+def build_unique_column_name(name: str, others: Container[str]) -> str:
     """Return a new name for an input column if it conflicts with a result column. ``others``: all input columns."""
     while name in COLUMNS:
         name = f"input_{name}"
@@ -134,7 +134,7 @@ def get_nested(row: Json, path: str) -> Json:
     return row
 
 
-def _text_in(row: JsonObject, column: str) -> str:
+def _get_text(row: JsonObject, column: str) -> str:
     text = get_nested(row, column)
     if not isinstance(text, str):
         raise UsageError(
@@ -143,7 +143,7 @@ def _text_in(row: JsonObject, column: str) -> str:
     return text
 
 
-def _tools_in(row: JsonObject, column: str) -> ToolSet:
+def _parse_tools_column(row: JsonObject, column: str) -> ToolSet:
     """Return the tools in a row's column, which contains JSON text or a list.
 
     Nulls in a list are dropped, because Parquet adds them for keys that occur only in other rows.
@@ -151,29 +151,29 @@ def _tools_in(row: JsonObject, column: str) -> ToolSet:
     settings = get_nested(row, column)
     if settings is None:
         return _NO_TOOLS
-    text = settings if isinstance(settings, str) else json.dumps(_without_nulls(settings))
-    return _tools_of(text)
+    text = settings if isinstance(settings, str) else json.dumps(_remove_nulls(settings))
+    return _parse_tools(text)
 
 
 _NO_TOOLS = ToolSet()
 
 
 @lru_cache(maxsize=256)
-def _tools_of(text: str) -> ToolSet:
+def _parse_tools(text: str) -> ToolSet:
     """Parse a JSON list of tool definitions. Raises UsageError if it is invalid."""
     try:
         settings = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"the tools are not valid JSON ({reason(error)}): {_shorten(text)}") from error
+        raise UsageError(f"the tools are not valid JSON ({explain_read_error(error)}): {_shorten(text)}") from error
     if not isinstance(settings, list) or not all(isinstance(item, dict) for item in settings):
         raise UsageError(f"the tools must be a JSON list of definitions, got {_shorten(settings)}")
     return ToolSet(settings)
 
 
-def _without_nulls(value: Json) -> Json:
+def _remove_nulls(value: Json) -> Json:
     if isinstance(value, dict):
-        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
-    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
+        return {key: _remove_nulls(item) for key, item in value.items() if item is not None}
+    return [_remove_nulls(item) for item in value] if isinstance(value, list) else value
 
 
 def _format_of(settings: RowSettings) -> Format | None:

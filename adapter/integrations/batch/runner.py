@@ -80,7 +80,7 @@ def process_files(
 
 def _load_progress(sources: Sequence[Source], out: str, progress_file: Path, settings: RowSettings) -> Progress:
     """Load the progress of an earlier run to resume, or start a new one."""
-    run = _identity(sources, settings)
+    run = _hash_inputs(sources, settings)
     try:
         saved = parse_json(progress_file.read_bytes())
         progress = Progress(**{**saved, "counts": BatchStats(**saved["counts"])})
@@ -98,7 +98,7 @@ def _load_progress(sources: Sequence[Source], out: str, progress_file: Path, set
     return progress
 
 
-def _identity(sources: Sequence[Source], settings: RowSettings) -> str:
+def _hash_inputs(sources: Sequence[Source], settings: RowSettings) -> str:
     files = [
         [str(source.path), (about := source.path.stat()).st_size, about.st_mtime_ns]
         if source.path
@@ -120,13 +120,13 @@ def _write_file(
             progress.target, progress.blocks, progress.size = str(target), 0, 0
         file.truncate(progress.size)
         file.seek(0, os.SEEK_END)
-        for data, counts in pool.read(source, islice(_blocks(source), progress.blocks, None)):
+        for data, counts in pool.read(source, islice(_list_blocks(source), progress.blocks, None)):
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
             progress.blocks += 1
             progress.size += len(data)
-            counts.size = source.size_of(counts)
+            counts.size = source.compute_size(counts)
             progress.counts += counts
             _save_progress(progress, progress_file)
             on_progress(progress.counts)
@@ -141,7 +141,7 @@ def _write_file(
             arrow.write_lines(file, complete)
         else:
             if not progress.blocks and source.path:
-                file.write(arrow.empty_table_like(source.path))
+                file.write(arrow.build_empty_table(source.path))
             arrow.write_parquet(file, complete)
         complete.replace(target)
         partial.unlink()
@@ -150,16 +150,16 @@ def _write_file(
 def _write_stream(source: Source, settings: RowSettings, jobs: int, on_progress: ProgressCallback) -> BatchStats:
     total = BatchStats()
     with _Pool(settings, jobs) as pool:
-        for data, counts in pool.read(source, _blocks(source)):
+        for data, counts in pool.read(source, _list_blocks(source)):
             sys.stdout.buffer.write(data)
             sys.stdout.buffer.flush()
-            counts.size = source.size_of(counts)
+            counts.size = source.compute_size(counts)
             total += counts
             on_progress(total)
     return total
 
 
-def _blocks(source: Source) -> Iterator[bytes]:
+def _list_blocks(source: Source) -> Iterator[bytes]:
     if source.kind == "table":
         from adapter.integrations.batch import arrow
 

@@ -55,10 +55,10 @@ def _read_parquet(path: str, batch_rows: int) -> tuple[int, Any, Iterator[Any]]:
 
 
 def _read_arrow(path: str, batch_rows: int) -> tuple[int, Any, Iterator[Any]]:
-    return sum(map(len, _open_arrow(path))), _open_arrow(path).schema, _arrow_batches(path, batch_rows)
+    return sum(map(len, _open_arrow(path))), _open_arrow(path).schema, _read_arrow_batches(path, batch_rows)
 
 
-def _arrow_batches(path: str, batch_rows: int) -> Iterator[Any]:
+def _read_arrow_batches(path: str, batch_rows: int) -> Iterator[Any]:
     for batch in _open_arrow(path):
         batch.validate(full=True)  # offsets of a damaged file may lead anywhere in memory
         for start in range(0, batch.num_rows, batch_rows):
@@ -81,7 +81,7 @@ def _open_arrow(path: str) -> Any:
 
 def _split(batch: Any) -> Iterator[Any]:
     """Yield the rows of a batch in parts that are small enough as Python objects."""
-    size = sum(map(_size, batch.columns))
+    size = sum(map(_estimate_size, batch.columns))
     if size <= MAX_ROW_BYTES:
         yield batch
     elif batch.num_rows == 1:
@@ -92,7 +92,7 @@ def _split(batch: Any) -> Iterator[Any]:
         yield from _split(batch.slice(half))
 
 
-def _size(array: Any) -> int:
+def _estimate_size(array: Any) -> int:
     """Return the approximate size of an array as Python objects. A list of nulls, or text that many rows share, takes
     much less in a file."""
     import pyarrow as pa
@@ -100,18 +100,18 @@ def _size(array: Any) -> int:
 
     kind, own = array.type, VALUE_BYTES * len(array)
     if isinstance(array, pa.ExtensionArray):
-        return _size(array.storage)
+        return _estimate_size(array.storage)
     if pa.types.is_dictionary(kind):
-        return _size(array.dictionary_decode())
+        return _estimate_size(array.dictionary_decode())
     if pa.types.is_run_end_encoded(kind):
-        return _size(pc.run_end_decode(array))
+        return _estimate_size(pc.run_end_decode(array))
     if pa.types.is_struct(kind):
-        return own + sum(map(_size, array.flatten()))
+        return own + sum(map(_estimate_size, array.flatten()))
     if pa.types.is_map(kind):
         entries = array.cast(pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)])))
-        return own + _size(entries.flatten())
+        return own + _estimate_size(entries.flatten())
     if pa.types.is_nested(kind) and hasattr(array, "flatten"):
-        return own + _size(array.flatten())
+        return own + _estimate_size(array.flatten())
     if str(kind) in {"string_view", "binary_view"}:
         return own + int(array.cast(pa.large_binary()).nbytes)
     return own + int(array.nbytes)

@@ -33,7 +33,7 @@ def warn_on_failure(log: logging.Logger) -> Callable[[Callable[[], None]], Calla
         warned: set[str] = set()
 
         @wraps(register)
-        def guarded() -> bool:
+        def register_guarded() -> bool:
             try:
                 register()
             except KeyboardInterrupt:
@@ -46,7 +46,7 @@ def warn_on_failure(log: logging.Logger) -> Callable[[Callable[[], None]], Calla
                 return False
             return True
 
-        return guarded
+        return register_guarded
 
     return decorate
 
@@ -129,11 +129,11 @@ class VllmCompat:
 
     @cached_property
     def reasoning_method(self) -> str:
-        return _first_present(self.reasoning_parser, VLLM_REASONING_METHODS, dir(self.reasoning_parser))
+        return _find_first_present(self.reasoning_parser, VLLM_REASONING_METHODS, dir(self.reasoning_parser))
 
     @cached_property
     def reasoning_field(self) -> str:
-        return _first_present(self.message, VLLM_REASONING_FIELDS, self.message.model_fields)
+        return _find_first_present(self.message, VLLM_REASONING_FIELDS, self.message.model_fields)
 
     @cached_property
     def continues_in_same_delta(self) -> bool:
@@ -170,8 +170,8 @@ class SglangCompat:
         _check_parameters(self.detector, "parse_streaming_increment", ("new_text", "tools"))
         _check_parameters(self.reasoning_detector, "detect_and_parse", ("text",))
         _check_parameters(self.reasoning_detector, "parse_streaming_increment", ("new_text",))
-        _first_present(self.tool_parser, ("ToolCallParserEnum",), dir(self.tool_parser))
-        _first_present(self.reasoning_parser, ("DetectorMap",), dir(self.reasoning_parser))
+        _find_first_present(self.tool_parser, ("ToolCallParserEnum",), dir(self.tool_parser))
+        _find_first_present(self.reasoning_parser, ("DetectorMap",), dir(self.reasoning_parser))
 
 
 def _import_first(engine: str, locations: tuple[ModuleLocation, ...]) -> ModuleType:
@@ -192,7 +192,7 @@ def _get_member(module: ModuleType, name: str) -> Any:
     return getattr(module, name)
 
 
-def _first_present(owner: Any, names: tuple[str, ...], has: Any) -> str:
+def _find_first_present(owner: Any, names: tuple[str, ...], has: Any) -> str:
     for name in names:
         if name in has:
             return name

@@ -17,24 +17,24 @@ NAME = "adapter"
 """
 
 
-def parser_names() -> dict[str, str | None]:
+def list_parser_names() -> dict[str, str | None]:
     """Return the format for each parser name; None means auto-detected."""
     return {NAME: None} | {f"{NAME}_{format}": format for format in FORMATS}
 
 
-def tools_from_request(tools: Iterable[Any] | None) -> ToolSet:
+def convert_request_tools(tools: Iterable[Any] | None) -> ToolSet:
     """Convert the tools in an engine's request, which are pydantic models, to a `ToolSet`."""
-    return _tool_set(tuple(tool.model_dump_json() for tool in tools or ()))
+    return _build_tool_set(tuple(tool.model_dump_json() for tool in tools or ()))
 
 
 @lru_cache(maxsize=64)
-def _tool_set(definitions: tuple[str, ...]) -> ToolSet:
+def _build_tool_set(definitions: tuple[str, ...]) -> ToolSet:
     """Build a tool set from definitions as JSON text. The result is cached, because an agent sends the same tools with
     each request, and both parsers of a response need them."""
-    return ToolSet([_tool(json.loads(definition)) for definition in definitions])
+    return ToolSet([_convert_tool(json.loads(definition)) for definition in definitions])
 
 
-def _tool(definition: JsonObject) -> Tool:
+def _convert_tool(definition: JsonObject) -> Tool:
     """Convert a tool definition. If it is invalid, keep only the tool's name."""
     try:
         return Tool.from_definition(definition)

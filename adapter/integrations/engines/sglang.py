@@ -19,9 +19,9 @@ from typing import Any, ClassVar
 
 from adapter.core.events import Event, InvalidToolCall, ReasoningDelta, ToolCall
 from adapter.integrations.engines.compat import SglangCompat, warn_on_failure
-from adapter.integrations.engines.request_tools import parser_names, tools_from_request
+from adapter.integrations.engines.request_tools import convert_request_tools, list_parser_names
 from adapter.integrations.engines.stream_adapter import EngineDelta, StreamAdapter
-from adapter.integrations.engines.tokenizer_detection import detect_engine_format, generation_prompt
+from adapter.integrations.engines.tokenizer_detection import detect_engine_format, find_generation_prompt
 from adapter.parsing.format import CUT_OFF, Format
 from adapter.parsing.formats import get_format
 from adapter.parsing.marker_tables import REASONING
@@ -40,13 +40,13 @@ def register() -> None:
     May be called any number of times, in each of SGLang's processes.
     """
     sglang = SglangCompat()
-    for name, format in parser_names().items():
-        tool, reasoning = parsers(sglang, format)
+    for name, format in list_parser_names().items():
+        tool, reasoning = create_parsers(sglang, format)
         sglang.tool_parser.ToolCallParserEnum[name] = tool
         sglang.reasoning_parser.DetectorMap[name] = reasoning
 
 
-def parsers(sglang: SglangCompat, format: str | None) -> tuple[type[Any], type[Any]]:
+def create_parsers(sglang: SglangCompat, format: str | None) -> tuple[type[Any], type[Any]]:
     """Return the tool parser and the reasoning parser for ``format``; None means that the format is detected."""
     class_fields = {"sglang": sglang, "format_name": format}
     return type("ToolDetector", (SglangToolParser, sglang.detector), class_fields), type(
@@ -86,17 +86,17 @@ class SglangToolParser:
     def __init__(self, tokenizer: Any = None) -> None:
         super().__init__()
         self._format = _format(self.format_name, tokenizer)
-        self._prompt = generation_prompt(tokenizer, {})
+        self._prompt = find_generation_prompt(tokenizer, {})
         self._stream: StreamAdapter | None = None
 
     def has_tool_call(self, text: str) -> bool:
         """Return whether the text contains a call, whether complete or truncated."""
-        return any(map(_is_removed, _read_all(self._new_stream([]), text)))
+        return any(map(_is_removed, _read_all(self._create_stream([]), text)))
 
     def detect_and_parse(self, text: str, tools: list[Any]) -> Any:
         """Return the calls and the content of a complete response."""
-        stream = self._new_stream(tools)
-        delta = stream.emitted_calls(_read_all(stream, text))
+        stream = self._create_stream(tools)
+        delta = stream.emit_calls(_read_all(stream, text))
         indexes = {tool.function.name: at for at, tool in enumerate(tools)}
         calls = [
             self.sglang.call(
@@ -111,7 +111,7 @@ class SglangToolParser:
     def parse_streaming_increment(self, new_text: str, tools: list[Any]) -> Any:
         """Parse ``new_text``, and return its content and calls."""
         if self._stream is None:
-            self._stream = self._new_stream(tools)
+            self._stream = self._create_stream(tools)
         return self._stream_delta(self._stream, self._stream.feed(new_text))
 
     def finish(self, tools: list[Any]) -> Any:  # noqa: ARG002
@@ -130,7 +130,7 @@ class SglangToolParser:
 
     def _stream_delta(self, stream: StreamAdapter, events: list[Event]) -> Any:
         """Convert events to a stream result, and update the attributes that SGLang reads from its parsers."""
-        delta: EngineDelta = stream.emitted_calls(events)
+        delta: EngineDelta = stream.emit_calls(events)
         calls = []
         for call in delta.calls:
             if call.name is not None:
@@ -140,11 +140,11 @@ class SglangToolParser:
         stream.record_calls(delta, self.prev_tool_call_arr, self.streamed_args_for_tool)
         return self.sglang.result(normal_text=delta.content, calls=calls)
 
-    def _new_stream(self, tools: list[Any]) -> StreamAdapter:
+    def _create_stream(self, tools: list[Any]) -> StreamAdapter:
         splits_reasoning = SglangReasoningParser.is_in_use
         return StreamAdapter(
             self._format,
-            tools_from_request(tools),
+            convert_request_tools(tools),
             generation_prompt="" if splits_reasoning else self._prompt,
             turn=uuid.uuid4().hex,
             splits_reasoning=splits_reasoning,
@@ -187,17 +187,17 @@ class SglangReasoningParser:
             **{name: value for name, value in class_fields.items() if name in parameters},
         )
         SglangReasoningParser.is_in_use = True
-        self._prompt = self._generation_prompt(force_reasoning, tokenizer)
+        self._prompt = self._find_generation_prompt(force_reasoning, tokenizer)
         self._feeds_tool_parser = tool_call_parser_active is not False
         self._stream: StreamAdapter | None = None
 
-    def _generation_prompt(self, is_on: bool | None, tokenizer: Any) -> str | None:
+    def _find_generation_prompt(self, is_on: bool | None, tokenizer: Any) -> str | None:
         """Return the template's generation prompt.
 
         Without a template, assume that the prompt ends with the reasoning opener if reasoning is on. Return None to let
         the format decide.
         """
-        found = generation_prompt(tokenizer, {} if is_on is None else dict.fromkeys(REASONING_ARGUMENTS, is_on))
+        found = find_generation_prompt(tokenizer, {} if is_on is None else dict.fromkeys(REASONING_ARGUMENTS, is_on))
         if found is not None or is_on is None:
             return found
         if not is_on:
@@ -206,30 +206,32 @@ class SglangReasoningParser:
 
     def detect_and_parse(self, text: str) -> Any:
         """Return the reasoning and the remaining text of a complete response."""
-        stream = self._new_stream()
+        stream = self._create_stream()
         events = _read_all(stream, text)
-        delta = stream.emitted_text(events, with_cut_off=True)
-        content = ContentText.from_text(delta.content, _raw_text(events)) if self._feeds_tool_parser else delta.content
+        delta = stream.emit_text(events, with_cut_off=True)
+        content = (
+            ContentText.from_text(delta.content, _join_raw_text(events)) if self._feeds_tool_parser else delta.content
+        )
         return self.sglang.reasoning_result(normal_text=content, reasoning_text=delta.reasoning)
 
     def parse_streaming_increment(self, new_text: str) -> Any:
         """Parse ``new_text``, and return its reasoning and its remaining text."""
         if self._stream is None:
-            self._stream = self._new_stream()
-        return self._result(self._stream, self._stream.feed(new_text))
+            self._stream = self._create_stream()
+        return self._build_result(self._stream, self._stream.feed(new_text))
 
     def finish(self) -> Any:
         """Return the last delta. Some releases call this at the end of a stream."""
         if self._stream is None:
             return self.sglang.reasoning_result()
-        return self._result(self._stream, self._stream.close())
+        return self._build_result(self._stream, self._stream.close())
 
-    def _result(self, stream: StreamAdapter, events: list[Event]) -> Any:
-        delta = stream.emitted_text(events, with_cut_off=True)
-        content = _raw_text(events) if self._feeds_tool_parser else delta.content
+    def _build_result(self, stream: StreamAdapter, events: list[Event]) -> Any:
+        delta = stream.emit_text(events, with_cut_off=True)
+        content = _join_raw_text(events) if self._feeds_tool_parser else delta.content
         return self.sglang.reasoning_result(normal_text=content, reasoning_text=delta.reasoning)
 
-    def _new_stream(self) -> StreamAdapter:
+    def _create_stream(self) -> StreamAdapter:
         return StreamAdapter(self._format, ToolSet(), generation_prompt=self._prompt, turn="")
 
 
@@ -238,7 +240,7 @@ def _read_all(stream: StreamAdapter, text: str) -> list[Event]:
     return [*stream.feed(getattr(text, "raw", text)), *stream.close()]
 
 
-def _raw_text(events: list[Event]) -> str:
+def _join_raw_text(events: list[Event]) -> str:
     return "".join(event.raw for event in events if not isinstance(event, ReasoningDelta))
 
 

@@ -22,7 +22,7 @@ from adapter.core.events import (
 )
 from adapter.parsing.format import CUT_OFF, Format
 from adapter.parsing.formats import FORMATS
-from adapter.parsing.marker_tables import REASONING, reasoning_markers
+from adapter.parsing.marker_tables import REASONING, map_reasoning_markers
 from adapter.parsing.parser import Parser
 from adapter.tools.tool import ToolSet
 
@@ -76,7 +76,7 @@ class StreamAdapter:
         self._parser = Parser(
             format, tools, generation_prompt=generation_prompt, turn=turn, stream_arguments=stream_arguments
         )
-        self._reasoning_markers, self._closing = _reasoning_markers_of(format)
+        self._reasoning_markers, self._closing = _list_reasoning_markers(format)
         if follows_reasoning:
             self._parser.feed(next(iter(REASONING.values())))  # accepted by every format
         self._splits_reasoning, self._is_closed = splits_reasoning, False
@@ -102,7 +102,7 @@ class StreamAdapter:
         """Return whether ``text`` equals the text parsed so far. Only its length and its end are compared."""
         return len(text) == self.position and text.endswith(self._tail)
 
-    def end_of_reasoning(self, events: Sequence[Event]) -> int | None:
+    def find_end_of_reasoning(self, events: Sequence[Event]) -> int | None:
         """Return the index of the first event after the reasoning and its closing marker; None if reasoning has not
         ended."""
         for at, event in enumerate(events):
@@ -122,17 +122,17 @@ class StreamAdapter:
             case _:
                 return True
 
-    def emitted_calls(self, events: Iterable[Event]) -> EngineDelta:
+    def emit_calls(self, events: Iterable[Event]) -> EngineDelta:
         """Convert events for the engine's client. Truncated calls are dropped; other invalid calls become content."""
         delta = EngineDelta()
         for event in events:
             match event:
                 case ToolCallDelta(id=id, name=name, arguments=arguments):
-                    delta.calls.append(self._call_delta(id, name, arguments))
+                    delta.calls.append(self._build_call_delta(id, name, arguments))
                 case ToolCall():
                     if event.id not in self._indices:
                         arguments = json.dumps(event.arguments, ensure_ascii=False)
-                        delta.calls.append(self._call_delta(event.id, event.name, arguments))
+                        delta.calls.append(self._build_call_delta(event.id, event.name, arguments))
                     delta.completed.append(event)
                 case InvalidToolCall(raw=raw, error=error):
                     delta.content += raw if error != CUT_OFF else ""
@@ -140,7 +140,7 @@ class StreamAdapter:
                     self._add_event(event, delta)
         return delta
 
-    def emitted_text(self, events: Iterable[Event], *, with_cut_off: bool) -> EngineDelta:
+    def emit_text(self, events: Iterable[Event], *, with_cut_off: bool) -> EngineDelta:
         """Convert events for the engine's client, with the raw text of all calls as content.
 
         ``with_cut_off``: whether to include truncated calls.
@@ -185,7 +185,7 @@ class StreamAdapter:
             case ReasoningReclassified() if self._splits_reasoning:
                 delta.reasoning, delta.content = "", "".join(self._reasoning_chunks) + delta.content
 
-    def _call_delta(self, id: str, name: str, arguments: str) -> EngineCallDelta:
+    def _build_call_delta(self, id: str, name: str, arguments: str) -> EngineCallDelta:
         if id in self._indices:
             return EngineCallDelta(self._indices[id], arguments)
         index = self._indices[id] = len(self._indices)
@@ -193,9 +193,9 @@ class StreamAdapter:
 
 
 @lru_cache(maxsize=128)
-def _reasoning_markers_of(format: Format | None) -> tuple[frozenset[str], frozenset[str]]:
+def _list_reasoning_markers(format: Format | None) -> tuple[frozenset[str], frozenset[str]]:
     """Return all reasoning markers of a format, and its closing markers."""
-    markers = reasoning_markers(FORMATS.all if format is None else (format,))
+    markers = map_reasoning_markers(FORMATS.all if format is None else (format,))
     return frozenset((*markers, *markers.values())), frozenset(markers.values())
 
 

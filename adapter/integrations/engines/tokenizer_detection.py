@@ -42,16 +42,16 @@ def _detect_format(template: str | None, model: str | None) -> Format | None:
     return None if count_inside is None else get_format(count_inside)
 
 
-def generation_prompt(tokenizer: object, arguments: JsonObject) -> str | None:
+def find_generation_prompt(tokenizer: object, arguments: JsonObject) -> str | None:
     """Return the template's generation prompt for ``arguments`` (``enable_thinking``, ...); None if it is unknown."""
     try:
-        return _generation_prompt(tokenizer, json.dumps(arguments, sort_keys=True))
+        return _find_generation_prompt(tokenizer, json.dumps(arguments, sort_keys=True))
     except TypeError:  # arguments that are not JSON, or an unhashable tokenizer
         return None
 
 
 @lru_cache(maxsize=64)
-def _generation_prompt(tokenizer: object, arguments: str) -> str | None:
+def _find_generation_prompt(tokenizer: object, arguments: str) -> str | None:
     import jinja2
 
     render = getattr(tokenizer, "apply_chat_template", None)
@@ -107,13 +107,13 @@ class ReasoningMarkers:
 
     @cached_property
     def _opening(self) -> frozenset[int]:
-        return self._tokens(self._pairs)
+        return self._find_tokens(self._pairs)
 
     @cached_property
     def _closing(self) -> frozenset[int]:
-        return self._tokens(self._pairs.values())
+        return self._find_tokens(self._pairs.values())
 
-    def _tokens(self, markers: Iterable[str]) -> frozenset[int]:
+    def _find_tokens(self, markers: Iterable[str]) -> frozenset[int]:
         return frozenset(self._vocabulary[marker] for marker in markers if marker in self._vocabulary)
 
     @cached_property
@@ -125,10 +125,10 @@ class ReasoningMarkers:
     def is_reasoning_closed(self, token_ids: Sequence[int]) -> bool:
         """Return whether reasoning has ended in ``token_ids``, which are a prompt and possibly the response so far."""
         ids = list(token_ids)
-        closed = max((_last_index(ids, token) for token in self._closing), default=-1)
-        is_added = max((_last_index(ids, token) for token in self._opening), default=-1)
+        closed = max((_find_last_index(ids, token) for token in self._closing), default=-1)
+        is_added = max((_find_last_index(ids, token) for token in self._opening), default=-1)
         if closed < 0 and is_added < 0:
-            text = self._text(ids[-PROMPT_TAIL:])
+            text = self._decode_text(ids[-PROMPT_TAIL:])
             closed = max((text.rfind(closing) for closing in self._pairs.values()), default=-1)
             is_added = max((text.rfind(opening) for opening in self._pairs), default=-1)
         return closed > is_added if closed >= 0 or is_added >= 0 else not self._can_mark_reasoning
@@ -137,17 +137,17 @@ class ReasoningMarkers:
         """Return whether ``delta_ids``, the last tokens of ``token_ids``, close reasoning."""
         if self._closing:
             return not self._closing.isdisjoint(delta_ids)
-        text = self._text(list(token_ids[-OUTPUT_TAIL:]))
+        text = self._decode_text(list(token_ids[-OUTPUT_TAIL:]))
         return any(closing in text for closing in self._pairs.values()) or not self._can_mark_reasoning
 
     def are_special_tokens(self, special: Iterable[int]) -> bool:
         """Return whether a reasoning marker is a special token. Special tokens are missing from the response text."""
         return not (self._opening | self._closing).isdisjoint(special)
 
-    def tokens_after_reasoning(self, token_ids: Sequence[int]) -> list[int]:
+    def take_tokens_after_reasoning(self, token_ids: Sequence[int]) -> list[int]:
         """Return the tokens after reasoning; all tokens if reasoning is not closed."""
         ids = list(token_ids)
-        return ids[max((_last_index(ids, token) for token in self._closing), default=-1) + 1 :]
+        return ids[max((_find_last_index(ids, token) for token in self._closing), default=-1) + 1 :]
 
     def count_reasoning_tokens(self, token_ids: Sequence[int], *, is_open: bool) -> int:
         """Return the number of response tokens inside reasoning. ``is_open``: whether the prompt opens reasoning."""
@@ -161,19 +161,19 @@ class ReasoningMarkers:
                 count_inside += is_open
         return count_inside
 
-    def generation_prompt(self, prompt_ids: Sequence[int]) -> str:
+    def find_generation_prompt(self, prompt_ids: Sequence[int]) -> str:
         """Return the end of a prompt, after its last turn marker."""
-        text = self._text(list(prompt_ids[-PROMPT_TAIL:]))
+        text = self._decode_text(list(prompt_ids[-PROMPT_TAIL:]))
         return text[
             max((at + len(marker) for marker in self._turn_markers if (at := text.rfind(marker)) >= 0), default=0) :
         ]
 
-    def _text(self, ids: list[int]) -> str:
+    def _decode_text(self, ids: list[int]) -> str:
         return self._tokenizer.decode(ids, skip_special_tokens=False)
 
 
 @lru_cache(maxsize=16)
-def reasoning_markers_of(tokenizer: Tokenizer, format: Format | None) -> ReasoningMarkers:
+def find_reasoning_markers(tokenizer: Tokenizer, format: Format | None) -> ReasoningMarkers:
     """Return the reasoning markers of a tokenizer.
 
     The result is cached, because vocabularies are large and engines create a parser for each response.
@@ -181,6 +181,6 @@ def reasoning_markers_of(tokenizer: Tokenizer, format: Format | None) -> Reasoni
     return ReasoningMarkers(tokenizer, format)
 
 
-def _last_index(ids: list[int], token: int) -> int:
+def _find_last_index(ids: list[int], token: int) -> int:
     """Return the last index of ``token``, or -1."""
     return len(ids) - 1 - ids[::-1].index(token) if token in ids else -1

@@ -20,12 +20,12 @@ from typing import Any, ClassVar
 
 from adapter.core.events import Event, Json, ReasoningDelta
 from adapter.integrations.engines.compat import VllmCompat, warn_on_failure
-from adapter.integrations.engines.request_tools import parser_names, tools_from_request
+from adapter.integrations.engines.request_tools import convert_request_tools, list_parser_names
 from adapter.integrations.engines.stream_adapter import EngineDelta, ReasoningRemainder, StreamAdapter
 from adapter.integrations.engines.tokenizer_detection import (
     detect_engine_format,
-    generation_prompt,
-    reasoning_markers_of,
+    find_generation_prompt,
+    find_reasoning_markers,
 )
 from adapter.parsing.formats import get_format
 from adapter.parsing.stream_buffer import SPACE
@@ -44,7 +44,7 @@ def register() -> None:
     May be called any number of times, in each of vLLM's processes.
     """
     parsers = Parsers(VllmCompat())
-    for name, format in parser_names().items():
+    for name, format in list_parser_names().items():
         parsers.register(name, format)
 
 
@@ -63,11 +63,11 @@ class Parsers:
         )
 
     def register(self, name: str, format: str | None) -> None:
-        tool, reasoning = self.classes_for(format)
+        tool, reasoning = self.create_classes(format)
         self._vllm.tool_parsers.register_module(name=name, force=True, module=tool)
         self._vllm.reasoning_parsers.register_module(name=name, force=True, module=reasoning)
 
-    def classes_for(self, format: str | None) -> tuple[type[Any], type[Any]]:
+    def create_classes(self, format: str | None) -> tuple[type[Any], type[Any]]:
         """Return the tool parser and the reasoning parser for ``format``; None means that the format is detected."""
         return type("ToolParser", (self._tool,), {"format_name": format}), type(
             "ReasoningParser", (self._reasoning,), {"format_name": format}
@@ -86,7 +86,7 @@ class _VllmParserBase:
         super().__init__(*args, **options)
         self._format = get_format(self.format_name) if self.format_name else detect_engine_format(self.model_tokenizer)
         self._stream: StreamAdapter | None = None
-        self._markers = reasoning_markers_of(self.model_tokenizer, self._format)
+        self._markers = find_reasoning_markers(self.model_tokenizer, self._format)
 
     def adjust_request(self, request: Any) -> Any:
         """Keep special tokens in the response text if some of them are markers."""
@@ -99,7 +99,7 @@ class _VllmParserBase:
     def _needs_special_tokens(self, request: Any) -> bool:
         raise NotImplementedError
 
-    def _current_stream(self, previous_text: str) -> StreamAdapter | None:
+    def _find_current_stream(self, previous_text: str) -> StreamAdapter | None:
         """Return the stream of the response whose text so far is ``previous_text``; None for a different response.
 
         Releases that call ``finish_streaming`` create a parser for each stream, and may omit the text so far.
@@ -119,7 +119,7 @@ class _VllmParserBase:
         token = self.model_tokenizer.decode([last], skip_special_tokens=False)
         return not delta_text.endswith(token) and not self._markers.contains(token)
 
-    def _message(self, delta: EngineDelta) -> Any:
+    def _build_message(self, delta: EngineDelta) -> Any:
         """Convert a delta to vLLM's message, or to None if it is empty."""
         vllm, fields = self.vllm, dict[str, Any]()
         if delta.content:
@@ -154,8 +154,8 @@ class VllmToolParser(_VllmParserBase):
         if isinstance(model_output, ReasoningRemainder):
             delta = model_output.delta
         else:
-            stream = self._new_stream(request)
-            delta = stream.emitted_calls([*stream.feed(model_output), *stream.close()])
+            stream = self._create_stream(request)
+            delta = stream.emit_calls([*stream.feed(model_output), *stream.close()])
         calls = [
             self.vllm.call(id=call.id, type="function", function=self.vllm.function(name=call.name, arguments=text))
             for call in delta.completed
@@ -177,11 +177,11 @@ class VllmToolParser(_VllmParserBase):
 
         The first delta after reasoning is empty; before 0.13, it starts with whitespace.
         """
-        stream = self._current_stream(previous_text)
+        stream = self._find_current_stream(previous_text)
         if stream is None:
             self.prev_tool_call_arr, self.streamed_args_for_tool = [], []
             is_after_reasoning = len(delta_text) == 0 if self.vllm.continues_in_same_delta else delta_text[:1].isspace()
-            stream = self._stream = self._new_stream(
+            stream = self._stream = self._create_stream(
                 request, follows_reasoning=is_after_reasoning and not previous_text
             )
             # Some releases read this attribute. It is set only now, because it changes how forced calls are parsed.
@@ -194,30 +194,30 @@ class VllmToolParser(_VllmParserBase):
         delta = self._emit(stream, events)
         if isinstance(delta_text, ReasoningRemainder):
             delta.reasoning = delta_text.delta.reasoning + delta.reasoning
-        return self._message(delta)
+        return self._build_message(delta)
 
     def finish_streaming(self) -> Any:
         """Return the last message. Some releases call this at the end of a stream."""
         if self._stream is None:
             return None
-        return self._message(self._emit(self._stream, self._stream.close()))
+        return self._build_message(self._emit(self._stream, self._stream.close()))
 
     def _needs_special_tokens(self, request: Any) -> bool:
         return bool(getattr(request, "tools", None)) and getattr(request, "tool_choice", None) != "none"
 
     def _emit(self, stream: StreamAdapter, events: Iterable[Event]) -> EngineDelta:
         """Convert events to a delta, and update the attributes that vLLM reads from its parser."""
-        delta = stream.emitted_calls(events)
+        delta = stream.emit_calls(events)
         stream.record_calls(delta, self.prev_tool_call_arr, self.streamed_args_for_tool)
         return delta
 
-    def _new_stream(self, request: Any, *, follows_reasoning: bool = False) -> StreamAdapter:
+    def _create_stream(self, request: Any, *, follows_reasoning: bool = False) -> StreamAdapter:
         splits_reasoning = VllmReasoningParser.is_in_use
         arguments = getattr(request, "chat_template_kwargs", None) or {}
         return StreamAdapter(
             self._format,
-            tools_from_request(getattr(request, "tools", None)),
-            generation_prompt="" if splits_reasoning else generation_prompt(self.model_tokenizer, arguments),
+            convert_request_tools(getattr(request, "tools", None)),
+            generation_prompt="" if splits_reasoning else find_generation_prompt(self.model_tokenizer, arguments),
             turn=uuid.uuid4().hex,
             splits_reasoning=splits_reasoning,
             stream_arguments=bool(os.environ.get(STREAM_ARGUMENTS)),
@@ -284,7 +284,7 @@ class VllmReasoningParser(_VllmParserBase):
         ends."""
         if self._stream is None:
             return None
-        return self._message(self._stream.emitted_text(self._stream.close(), with_cut_off=True))
+        return self._build_message(self._stream.emit_text(self._stream.close(), with_cut_off=True))
 
     def set_prompt_token_ids(self, prompt_token_ids: Sequence[int]) -> None:
         self.is_reasoning_end(prompt_token_ids)
@@ -293,7 +293,7 @@ class VllmReasoningParser(_VllmParserBase):
         return self._markers.are_special_tokens(getattr(self.model_tokenizer, "all_special_ids", ()))
 
     def extract_content_ids(self, input_ids: list[int]) -> list[int]:
-        return self._markers.tokens_after_reasoning(input_ids)
+        return self._markers.take_tokens_after_reasoning(input_ids)
 
     def count_reasoning_tokens(self, token_ids: Sequence[int]) -> int:
         return self._markers.count_reasoning_tokens(
@@ -302,15 +302,15 @@ class VllmReasoningParser(_VllmParserBase):
 
     def _whole(self, model_output: str, request: Any) -> tuple[str | None, str | None]:
         """Return the reasoning and the content of a complete response. The content includes all calls as raw text."""
-        tools = tools_from_request(getattr(request, "tools", None))
-        stream = self._new_stream(tools, getattr(request, "chat_template_kwargs", None) or {})
+        tools = convert_request_tools(getattr(request, "tools", None))
+        stream = self._create_stream(tools, getattr(request, "chat_template_kwargs", None) or {})
         events = [*stream.feed(model_output), *stream.close()]
         if getattr(request, "tool_choice", None) not in (None, "auto", "none"):  # vLLM parses the rest itself
             reasoning, rest = _split_reasoning(stream, events, model_output)
             return reasoning or None, rest or None
-        delta = stream.emitted_text(events, with_cut_off=not tools)
+        delta = stream.emit_text(events, with_cut_off=not tools)
         return delta.reasoning or None, ReasoningRemainder.from_text(
-            delta.content, stream.emitted_calls(events)
+            delta.content, stream.emit_calls(events)
         ) if delta.content else None
 
     def _streaming(
@@ -324,10 +324,10 @@ class VllmReasoningParser(_VllmParserBase):
     ) -> Any:
         """Return the message for ``delta_text``, with its reasoning or the content after it."""
         self._delta = list(delta_token_ids)
-        stream = self._current_stream(previous_text)
+        stream = self._find_current_stream(previous_text)
         if stream is None:
             self._is_over, self._end_of_reasoning = False, None
-            stream = self._stream = self._new_stream(ToolSet(), {})
+            stream = self._stream = self._create_stream(ToolSet(), {})
             self._pending_text = previous_text[sum(len(event.raw) for event in stream.feed(previous_text)) :]
         events = stream.feed(delta_text)
         message = self._read(stream, events, delta_text, delta_token_ids)
@@ -343,23 +343,23 @@ class VllmReasoningParser(_VllmParserBase):
             events += stream.close()
         text = self._pending_text + delta_text
         self._pending_text = text[sum(len(event.raw) for event in events) :]
-        message = self._message(stream.emitted_text(events, with_cut_off=True))
+        message = self._build_message(stream.emit_text(events, with_cut_off=True))
         if self._is_over or (is_last and not self.vllm.continues_in_same_delta):
             return message
-        if stream.end_of_reasoning(events) is not None:
+        if stream.find_end_of_reasoning(events) is not None:
             self._is_over, message = True, message or self.vllm.message()
             self._end_of_reasoning = (message, *_split_reasoning(stream, events, text))
         return message
 
-    def _new_stream(self, tools: ToolSet, arguments: Mapping[str, Json]) -> StreamAdapter:
+    def _create_stream(self, tools: ToolSet, arguments: Mapping[str, Json]) -> StreamAdapter:
         prompt = self._prompt
         return StreamAdapter(
             self._format,
             tools,
             generation_prompt=(
-                generation_prompt(self.model_tokenizer, dict(arguments))
+                find_generation_prompt(self.model_tokenizer, dict(arguments))
                 if prompt is None
-                else self._markers.generation_prompt(prompt)
+                else self._markers.find_generation_prompt(prompt)
             ),
             turn=uuid.uuid4().hex,
         )
@@ -367,7 +367,7 @@ class VllmReasoningParser(_VllmParserBase):
 
 def _split_reasoning(stream: StreamAdapter, events: list[Event], text: str) -> tuple[str, str]:
     """Split ``text`` into its initial reasoning and the raw rest. ``events``: the events of ``text``."""
-    end = stream.end_of_reasoning(events)
+    end = stream.find_end_of_reasoning(events)
     before = events if end is None else events[:end]
     reasoning = "".join(event.text for event in before if isinstance(event, ReasoningDelta))
     return reasoning, "" if end is None else text[sum(len(event.raw) for event in before) :].lstrip(SPACE)

@@ -33,7 +33,7 @@ from adapter.tools.function_tools import tool as as_tool
 from adapter.tools.function_tools import with_runner
 from adapter.tools.operations import Effect
 from adapter.tools.tool import Tool, ToolSet
-from adapter.workspace.changes.journal import state_home
+from adapter.workspace.changes.journal import find_state_home
 from adapter.workspace.paths.resolved_path import read_at
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class McpTools:
         self._servers = _with_distinct_names(servers)
         self._existing_tools = existing_tools or ToolSet()
         self._call_s = call_s
-        self._state = Path(state or state_home(), "mcp")
+        self._state = Path(state or find_state_home(), "mcp")
         self._closing = ExitStack()
 
     def __enter__(self) -> Self:
@@ -127,13 +127,13 @@ class McpTools:
             full_definition = listed.model_dump(mode="json", by_alias=True, exclude_none=True)
             pinned = pins[id(session)]
             change = pinned.describe_change(listed.name, full_definition)
-            effect = _effect(listed.annotations)
+            effect = _find_effect(listed.annotations)
             if change:
                 notes.append(f"{session.server}: {listed.name}: {change}")
             elif not pinned.is_known:
                 new_definitions.setdefault(id(session), {})[listed.name] = full_definition
             notice = change or ("" if session.server.trusted or effect == "execute" else UNTRUSTED_NOTICE)
-            function = session.function(listed.name)
+            function = session.create_function(listed.name)
             if change:
                 function = _pin_on_call(function, pinned, listed.name, full_definition)
             yield with_runner(
@@ -184,7 +184,7 @@ def _assign_names(sessions: Sequence[_Session], existing_tools: ToolSet) -> Iter
         yield session, listed, name
 
 
-def _effect(hints: Any) -> Effect:
+def _find_effect(hints: Any) -> Effect:
     """Return the effect that a tool's annotations claim. A tool without such a claim needs approval like a command."""
     if hints is None or not hints.read_only_hint:
         return "execute"
@@ -241,7 +241,7 @@ class _Session:
                 if isinstance(error, FutureTimeoutError)
                 else _describe_error(error)
             )
-            stderr_note = self._recent_stderr()
+            stderr_note = self._get_recent_stderr()
             self.close()
             raise UsageError(f"{self.server} failed to start: {reason}.{stderr_note}") from error
 
@@ -254,7 +254,7 @@ class _Session:
             self._has_ended.wait(STOP_S)
         self._log.close()
 
-    def function(self, name: str) -> Callable[..., object]:
+    def create_function(self, name: str) -> Callable[..., object]:
         """Return a function that calls the tool ``name`` and waits for its result. It raises ToolError on failure."""
 
         def call(**arguments: Json) -> object:
@@ -269,16 +269,16 @@ class _Session:
 
     def _explain_failure(self, name: str, error: Exception) -> str:
         if self._task.done():
-            return f"{self.server} has ended; its tools can no longer be used.{self._recent_stderr()}"
+            return f"{self.server} has ended; its tools can no longer be used.{self._get_recent_stderr()}"
         reason = _describe_error(error)
         if isinstance(error, FutureTimeoutError | TimeoutError) or "timed out" in reason.lower():
             return f"{self.server} did not answer {name} within {self._call_s:g} s. The call may still be running."
-        return f"{self.server} failed to run {name}: {reason}.{self._recent_stderr()}"
+        return f"{self.server} failed to run {name}: {reason}.{self._get_recent_stderr()}"
 
     async def _run(self) -> None:
         try:
             async with AsyncExitStack() as stack:
-                client = await stack.enter_async_context(self._new_client())
+                client = await stack.enter_async_context(self._create_client())
                 await self._list(client)
                 self._client.set_result(client)
                 await self._stop_requested.wait()
@@ -289,15 +289,15 @@ class _Session:
         finally:
             self._has_ended.set()
 
-    def _new_client(self) -> Client:
+    def _create_client(self) -> Client:
         from mcp import Client, StdioServerParameters, stdio_client
 
         if self.server.url:
-            from adapter.integrations.mcp.http_transport import limited_http_client
+            from adapter.integrations.mcp.http_transport import create_limited_http_client
 
-            transport = limited_http_client(self.server.url, MAX_MESSAGE, self._call_s)
+            transport = create_limited_http_client(self.server.url, MAX_MESSAGE, self._call_s)
             return Client(transport, read_timeout_seconds=self._call_s)
-        program, *arguments = _supervised_command(_limited_command(self.server.command))
+        program, *arguments = _wrap_in_supervisor(_wrap_in_limiter(self.server.command))
         environment = dict(self.server.environment) or None
         parameters = StdioServerParameters(command=program, args=arguments, env=environment, cwd=self.server.cwd)
         return Client(stdio_client(parameters, self._log), read_timeout_seconds=self._call_s)
@@ -329,7 +329,7 @@ class _Session:
             f"({size:,} characters, limit {MAX_DEFINITION:,})"
         )
 
-    def _recent_stderr(self) -> str:
+    def _get_recent_stderr(self) -> str:
         """Return the last lines of the server's standard error, for error messages."""
         size = os.fstat(self._log.fileno()).st_size
         written = read_at(self._log.fileno(), MAX_LOG_TAIL, max(size - MAX_LOG_TAIL, 0)).decode("utf-8", "replace")
@@ -337,7 +337,7 @@ class _Session:
         return f" Its last output: {' | '.join(lines[-3:])[:500]}" if lines else ""
 
 
-def _supervised_command(command: Sequence[str]) -> Sequence[str]:
+def _wrap_in_supervisor(command: Sequence[str]) -> Sequence[str]:
     """Wrap a command in the supervisor, which ends the server and its child processes even if this process crashes."""
     if os.name != "posix":
         return command
@@ -346,7 +346,7 @@ def _supervised_command(command: Sequence[str]) -> Sequence[str]:
     return (*supervisor.COMMAND, "--accompany", *command)
 
 
-def _limited_command(command: Sequence[str]) -> Sequence[str]:
+def _wrap_in_limiter(command: Sequence[str]) -> Sequence[str]:
     """Wrap a command in the line limiter, which limits the size of a message."""
     return (sys.executable, "-I", "-S", "-X", "utf8", line_limiter.__file__, str(MAX_MESSAGE), *command)
 

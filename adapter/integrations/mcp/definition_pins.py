@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from adapter.core.text.diffs import unified_diff
+from adapter.core.text.diffs import render_unified_diff
 
 MAX_STORED = 20_000
 """Maximum length of a stored definition, in characters. For a longer definition, only the hash is stored."""
@@ -51,7 +51,9 @@ class DefinitionPins:
             return ""
         if len(text) > MAX_STORED or not pinned.get("text"):
             return "its definition has changed and is too long to show"
-        return "its definition has changed:\n" + unified_diff(_format_json(pinned["text"]), _format_json(text), name)
+        return "its definition has changed:\n" + render_unified_diff(
+            _format_json(pinned["text"]), _format_json(text), name
+        )
 
     def save(self, definitions: dict[str, Any]) -> None:
         """Pin these definitions. If they cannot be stored, the change is reported again next time."""

@@ -17,7 +17,7 @@ WAIT_S = 30.0
 
 
 @asynccontextmanager
-async def limited_http_client(url: str, max_message: int, call_s: float) -> AsyncIterator[TransportStreams]:
+async def create_limited_http_client(url: str, max_message: int, call_s: float) -> AsyncIterator[TransportStreams]:
     """Create a transport for the SDK's client. A message of more than ``max_message`` bytes makes its request fail."""
     timeout = httpx2.Timeout(WAIT_S, read=call_s)
     # Compressed responses could expand to any size.

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 from adapter.core.errors import UsageError
-from adapter.core.text.display_escaping import encodable_json
+from adapter.core.text.display_escaping import replace_surrogates_in_json
 from adapter.core.version import __version__
 from adapter.tools.operations import Effect
 from adapter.tools.tool import Tool
@@ -68,7 +68,9 @@ def _read_any_text() -> None:
     def forward_lines() -> None:
         with os.fdopen(source, "rb") as lines, os.fdopen(writer, "wb", 0) as out, suppress(BrokenPipeError):
             for line in lines:
-                out.write(encodable_json(line.decode("utf-8", "replace")).encode() if b"\\u" in line else line)
+                out.write(
+                    replace_surrogates_in_json(line.decode("utf-8", "replace")).encode() if b"\\u" in line else line
+                )
 
     threading.Thread(target=forward_lines, name="stdin", daemon=True).start()
 
@@ -106,7 +108,7 @@ class KeyCheck:
         self._origins = {f"http://{name}:{port}".encode() for name in (HOST, "localhost")}
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "http" and (problem := self._problem(scope)):
+        if scope["type"] == "http" and (problem := self._find_problem(scope)):
             from starlette.responses import JSONResponse
 
             status, message = problem
@@ -114,7 +116,7 @@ class KeyCheck:
             return
         await self._app(scope, receive, send)
 
-    def _problem(self, scope: Any) -> tuple[int, str] | None:
+    def _find_problem(self, scope: Any) -> tuple[int, str] | None:
         headers = scope["headers"]
         if any(name == b"origin" and value not in self._origins for name, value in headers):
             return 403, "requests of web pages are rejected"
@@ -132,7 +134,7 @@ def build_server(workspace: Workspace) -> Server[Any]:
     from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, TextContent
 
     async def list_tools(_context: object, _page: object) -> ListToolsResult:
-        return ListToolsResult(tools=[_as_mcp(tool) for tool in workspace.tools.values()])
+        return ListToolsResult(tools=[_to_mcp(tool) for tool in workspace.tools.values()])
 
     async def call_tool(_context: object, request: CallToolRequestParams) -> CallToolResult:
         result = await run_sync(partial(workspace.run, request.name, request.arguments or {}))
@@ -161,7 +163,7 @@ READS: frozenset[Effect] = frozenset({"read", "state", "skill"})
 DESTROYS: frozenset[Effect] = frozenset({"write", "delete", "execute"})
 
 
-def _as_mcp(tool: Tool) -> Any:
+def _to_mcp(tool: Tool) -> Any:
     from mcp_types import Tool as McpTool
     from mcp_types import ToolAnnotations
 

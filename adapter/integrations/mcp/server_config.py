@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 from typing import Any
 from urllib.parse import urlsplit
 
-from adapter.core.arguments import reason
+from adapter.core.arguments import explain_read_error
 from adapter.core.bounded_parsing import parse_json
 from adapter.core.errors import UsageError
 
@@ -72,7 +72,7 @@ def _load_servers(file: str) -> list[McpServer]:
             case KeyError():
                 problem = f"{error} is missing"
             case ValueError():
-                problem = reason(error)
+                problem = explain_read_error(error)
             case _:
                 problem = "unexpected structure"
         raise UsageError(f"{file!r} has no valid MCP servers ({problem}); {expected}") from error

@@ -9,14 +9,19 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 from adapter.core.events import JsonObject
-from adapter.protocols.budgets import shortened_header
-from adapter.protocols.dropped_fields import HEADER, as_header
+from adapter.protocols.budgets import build_shortened_header
+from adapter.protocols.dropped_fields import HEADER, to_header
 from adapter.protocols.exchange import BufferedExchange, StreamedExchange
 from adapter.protocols.guarded_exchange import guard_headers
-from adapter.protocols.openai_errors import RequestError, error_body
+from adapter.protocols.openai_errors import RequestError, build_error_body
 from adapter.protocols.sse import encode_json
 from adapter.protocols.template_prompt import HttpPost, TemplatePromptError
-from adapter.protocols.translate import needs_reading, needs_translation, passthrough_request, translate_chat_request
+from adapter.protocols.translate import (
+    build_passthrough_request,
+    needs_reading,
+    needs_translation,
+    translate_chat_request,
+)
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.translation_options import TranslationOptions
 from adapter.server.response_references import ResponsesRequest
@@ -66,13 +71,13 @@ class OpenAIExchange:
             elif needs_translation(body):
                 self.request = translate_chat_request(body, options)
             elif needs_reading(body, options, splits=splits_reasoning):
-                self.request = passthrough_request(body, options)
+                self.request = build_passthrough_request(body, options)
             else:
-                fitted, self._shortened = options.budgets_for(body).fit_body(body)
+                fitted, self._shortened = options.get_budgets(body).fit_body(body)
                 if self._shortened:
                     self.http_request = self._with_body(url, fitted)
         except RequestError as error:
-            self.error_response = http.Response(error.status, json=error_body(error), request=http_request)
+            self.error_response = http.Response(error.status, json=build_error_body(error), request=http_request)
         if self.request is not None:
             self._completed = BufferedExchange(self.request, int(time.time()))
             self.http_request = self._with_body(url, self.request.body)
@@ -84,28 +89,30 @@ class OpenAIExchange:
         """
         assert self.request is not None
         if self.request.as_text is None:
-            self.error_response = self.refusal(error)
+            self.error_response = self.build_refusal(error)
             return None
         _log.info("the chat template cannot be used, so a generated prompt is sent: %s", error)
         self.request = self.request.as_text()
         self._completed = BufferedExchange(self.request, int(time.time()))
         return self.request.body
 
-    def refusal(self, error: TemplatePromptError) -> Any:
+    def build_refusal(self, error: TemplatePromptError) -> Any:
         """Build the error response for a chat template that cannot be used."""
         error_response = RequestError(
             f"the model's chat template does not accept this conversation: {error}", "messages"
         )
-        return self._http.Response(error_response.status, json=error_body(error_response), request=self.http_request)
+        return self._http.Response(
+            error_response.status, json=build_error_body(error_response), request=self.http_request
+        )
 
-    def abandoned_response(self, response: Any) -> Any:
+    def choose_abandoned_response(self, response: Any) -> Any:
         """Return the response to use if a retry after ``response`` failed; None if the first answer cannot be used."""
         completion = self._completed.give_up()
         return None if completion is None else self._build_response(response, 200, completion)
 
     def start_stream(self) -> StreamedExchange:
         assert self.request is not None
-        writer = None if self._response is None else self._response.writer()
+        writer = None if self._response is None else self._response.create_writer()
         self._streamed = StreamedExchange(self.request, int(time.time()), writer)
         return self._streamed
 
@@ -125,11 +132,11 @@ class OpenAIExchange:
         )
 
     def pass_through(self, response: Any, chunks: Iterator[bytes] | AsyncIterator[bytes]) -> Any:
-        headers = [*response.headers.multi_items(), *shortened_header(self._shortened).items()]
-        return self._streaming_response(response, headers, chunks)
+        headers = [*response.headers.multi_items(), *build_shortened_header(self._shortened).items()]
+        return self._build_streaming_response(response, headers, chunks)
 
     def stream(self, response: Any, chunks: Iterator[bytes] | AsyncIterator[bytes]) -> Any:
-        return self._streaming_response(response, self._response_headers(response), chunks)
+        return self._build_streaming_response(response, self._build_response_headers(response), chunks)
 
     def feed_body(self, response: Any, body: bytes) -> Any:
         """Return the client's response, or the body of a retry."""
@@ -139,32 +146,32 @@ class OpenAIExchange:
         return self._build_response(response, *answer)
 
     def _build_response(self, response: Any, status: int, completion: JsonObject) -> Any:
-        headers = self._response_headers(response) | guard_headers(completion)
+        headers = self._build_response_headers(response) | guard_headers(completion)
         if self._response is not None and status == 200:
-            completion = self._response.writer().answer(completion)
+            completion = self._response.create_writer().build_answer(completion)
         return self._http.Response(status, headers=headers, json=completion, request=self.http_request)
 
-    def _streaming_response(self, response: Any, headers: Any, chunks: Any) -> Any:
+    def _build_streaming_response(self, response: Any, headers: Any, chunks: Any) -> Any:
         return self._http.Response(
             response.status_code,
             headers=headers,
-            stream=_byte_stream(self._http, response, chunks, self._on_close),
+            stream=_wrap_byte_stream(self._http, response, chunks, self._on_close),
             extensions={key: value for key, value in response.extensions.items() if key != "network_stream"},
         )
 
-    def _response_headers(self, response: Any) -> dict[str, str]:
+    def _build_response_headers(self, response: Any) -> dict[str, str]:
         """Return the headers that are valid for a translated body, and a header that lists dropped request fields."""
         removed = ("content-length", "content-encoding", "transfer-encoding")
         headers = {name: value for name, value in response.headers.items() if name not in removed}
-        headers |= shortened_header(self._shortened) if self.request is None else self.request.headers
-        return headers | ({HEADER: as_header(self._dropped_fields)} if self._dropped_fields else {})
+        headers |= build_shortened_header(self._shortened) if self.request is None else self.request.headers
+        return headers | ({HEADER: to_header(self._dropped_fields)} if self._dropped_fields else {})
 
     def _on_close(self) -> None:
         if self._streamed is not None:
             self._streamed.cancel()
 
 
-def _byte_stream(http: Any, response: Any, chunks: Any, on_close: Callable[[], None]) -> Any:
+def _wrap_byte_stream(http: Any, response: Any, chunks: Any, on_close: Callable[[], None]) -> Any:
     """Wrap chunks in the HTTP library's stream class. Closing the stream closes ``response``, which stops the model."""
     if isinstance(chunks, AsyncIterator):
 

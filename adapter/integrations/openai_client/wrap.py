@@ -20,11 +20,11 @@ from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from adapter.backends.chat_client import constraint_fields
+from adapter.backends.chat_client import build_constraint_fields
 from adapter.backends.context_size import query_context_size
 from adapter.backends.control_token_discovery import discover_control_tokens
 from adapter.backends.endpoint_discovery import Endpoint, detect_server_kind
-from adapter.backends.profiles import setup_lookup, validate_profile_name
+from adapter.backends.profiles import build_setup_lookup, validate_profile_name
 from adapter.backends.prompt_discovery import PromptDiscoverer
 from adapter.backends.small_model_check import SmallModelCheck
 from adapter.backends.template_files import TemplateWorker, load_chat_template, run_render_step
@@ -42,7 +42,7 @@ from adapter.protocols.guarded_exchange import RetryPolicy
 from adapter.protocols.openai_errors import relay_error
 from adapter.protocols.recorded_exchange import Observation
 from adapter.protocols.sse import read_json_or_none
-from adapter.protocols.template_prompt import RenderTemplate, TemplatePromptError, prompt_steps
+from adapter.protocols.template_prompt import RenderTemplate, TemplatePromptError, iter_prompt_steps
 from adapter.protocols.translation_options import (
     ConstraintSettings,
     PromptSettings,
@@ -142,13 +142,13 @@ def wrap(
     validate_profile_name(profile)
     worker = TemplateWorker(load_chat_template(Path(template))) if template is not None else None
     server = _UpstreamInfo(str(client.base_url).rstrip("/"), options, profile, worker)
-    http = http_library_of(client._client)
+    http = find_http_library(client._client)
     if isinstance(client, AsyncOpenAI):
         return client.copy(http_client=http.AsyncClient(transport=_AsyncTransport(http, client._client, server)))
     return client.copy(http_client=http.Client(transport=_Transport(http, client._client, server)))
 
 
-def http_library_of(client: object) -> Any:
+def find_http_library(client: object) -> Any:
     """Return httpx2 or httpx, whichever the client uses. The default of openai 3 is httpx2."""
     names = (kind.__module__.partition(".")[0] for kind in type(client).__mro__)
     return sys.modules[next(name for name in names if name in ("httpx2", "httpx"))]
@@ -168,7 +168,7 @@ class _UpstreamInfo:
         is_set = options.constraints.mode == "off" and profile == "none" and not options.prompt.may_be_own
         self._is_known = is_set and options.budgets.context != AUTO
 
-    def exchange(self, http: Any, http_request: Any, options: TranslationOptions) -> OpenAIExchange:
+    def create_exchange(self, http: Any, http_request: Any, options: TranslationOptions) -> OpenAIExchange:
         return OpenAIExchange(http, http_request, options, lambda: self._store, splits_reasoning=self._splits_reasoning)
 
     @cached_property
@@ -178,7 +178,7 @@ class _UpstreamInfo:
         weakref.finalize(self, store.close)
         return store
 
-    def options(self, http_request: Any) -> TranslationOptions:
+    def find_options(self, http_request: Any) -> TranslationOptions:
         if not is_chat(http_request):
             return self._options
         if not self._is_known:
@@ -187,8 +187,8 @@ class _UpstreamInfo:
                 self._options = replace(self._options, kind=kind)
                 self._splits_reasoning = kind in ("llama.cpp", "ollama")
                 if self._options.constraints.mode != "off":
-                    self._options = self._options.with_constraints(enforce=partial(constraint_fields, kind))
-                setup_of, notes = setup_lookup(self._profile, endpoint)
+                    self._options = self._options.with_constraints(enforce=partial(build_constraint_fields, kind))
+                setup_of, notes = build_setup_lookup(self._profile, endpoint)
                 tokens = discover_control_tokens(endpoint, self.template)
                 self._options = replace(self._options.with_prompt(control_tokens=tokens), setup_of=setup_of)
                 if self._options.budgets.context == AUTO:
@@ -201,9 +201,9 @@ class _UpstreamInfo:
             self._is_known = True
         if self._prompts is None:
             return self._options
-        model = _model_of(http_request)
+        model = _find_model(http_request)
         found = self._prompts.discover(model)
-        small = self._small_models.assists_for(model) if self._small_models and found.own is None else None
+        small = self._small_models.find_assist(model) if self._small_models and found.own is None else None
         detected = found.recognized
         if detected is not None and self._options.prompt.from_template:
             detected = detected.from_template()
@@ -213,12 +213,12 @@ class _UpstreamInfo:
         options = self._options.with_prompt(own=found.own, template=found.template, recognized=recognized)
         return replace(options, assists=small)
 
-    async def options_async(self, http_request: Any) -> TranslationOptions:
+    async def find_options_async(self, http_request: Any) -> TranslationOptions:
         is_ready = self._is_known and self._prompts is None
-        return self._options if is_ready else await asyncio.to_thread(self.options, http_request)
+        return self._options if is_ready else await asyncio.to_thread(self.find_options, http_request)
 
 
-def _model_of(http_request: Any) -> str:
+def _find_model(http_request: Any) -> str:
     body = read_json_or_none(http_request.content)
     return str(body.get("model") or "") if isinstance(body, dict) else ""
 
@@ -256,13 +256,13 @@ class _BaseTransport:
     _read: Callable[[Any], Any]
     _raw_chunks: Callable[[Any], Any]
     _render: Callable[[RenderTemplate], Any]
-    _translated_chunks: Callable[[Any, OpenAIExchange], Any]
+    _translate_chunks: Callable[[Any, OpenAIExchange], Any]
 
     def __init__(self, http: Any, client: Any, server: _UpstreamInfo) -> None:
         self._http, self._client, self._server = http, client, server
 
     def _respond(self, http_request: Any, options: TranslationOptions) -> _Steps:
-        exchange = self._server.exchange(self._http, http_request, options)
+        exchange = self._server.create_exchange(self._http, http_request, options)
         if exchange.error_response:
             return exchange.error_response
         response = yield from self._send_first(exchange)
@@ -271,14 +271,14 @@ class _BaseTransport:
         if exchange.request is None or response.status_code != 200:
             return exchange.pass_through(response, self._raw_chunks(response))
         if exchange.request.client.stream:
-            return exchange.stream(response, self._translated_chunks(response, exchange))
+            return exchange.stream(response, self._translate_chunks(response, exchange))
         while True:
             body = exchange.feed_body(response, (yield self._read(response)))
             if not isinstance(body, dict):
                 return body
             retried = yield from self._retry(exchange, body)
             if retried.status_code != 200:
-                return exchange.abandoned_response(response) or exchange.pass_through(
+                return exchange.choose_abandoned_response(response) or exchange.pass_through(
                     retried, self._raw_chunks(retried)
                 )
             response = retried
@@ -298,10 +298,10 @@ class _BaseTransport:
         try:
             return (yield from self._send(exchange, body))
         except TemplatePromptError as error:
-            return exchange.refusal(error)
+            return exchange.build_refusal(error)
 
     def _send(self, exchange: OpenAIExchange, body: JsonObject) -> _Steps:
-        steps = prompt_steps(V1_CHAT, body)
+        steps = iter_prompt_steps(V1_CHAT, body)
         try:
             step = next(steps)
             while True:
@@ -319,12 +319,12 @@ class _Transport(_BaseTransport):
     _read, _raw_chunks = methodcaller("read"), methodcaller("iter_raw")
 
     def handle_request(self, http_request: Any) -> Any:
-        return _run(self._respond(http_request, self._server.options(http_request)))
+        return _run(self._respond(http_request, self._server.find_options(http_request)))
 
     def _render(self, step: RenderTemplate) -> str:
         return run_render_step(step, self._server.template)
 
-    def _translated_chunks(self, response: Any, exchange: OpenAIExchange) -> Iterator[bytes]:
+    def _translate_chunks(self, response: Any, exchange: OpenAIExchange) -> Iterator[bytes]:
         streamed = exchange.start_stream()
         while True:
             try:
@@ -334,7 +334,7 @@ class _Transport(_BaseTransport):
                         break
             except (self._http.NetworkError, self._http.RemoteProtocolError):
                 pass  # next_body() and close() handle an incomplete stream
-            body = streamed.next_body()
+            body = streamed.build_next_body()
             if body is None:
                 break
             response.close()
@@ -362,12 +362,12 @@ class _AsyncTransport(_BaseTransport):
     _read, _raw_chunks = methodcaller("aread"), methodcaller("aiter_raw")
 
     async def handle_async_request(self, http_request: Any) -> Any:
-        return await _run_async(self._respond(http_request, await self._server.options_async(http_request)))
+        return await _run_async(self._respond(http_request, await self._server.find_options_async(http_request)))
 
     def _render(self, step: RenderTemplate) -> Any:
         return asyncio.to_thread(run_render_step, step, self._server.template)
 
-    async def _translated_chunks(self, response: Any, exchange: OpenAIExchange) -> AsyncIterator[bytes]:
+    async def _translate_chunks(self, response: Any, exchange: OpenAIExchange) -> AsyncIterator[bytes]:
         streamed = exchange.start_stream()
         while True:
             try:
@@ -377,7 +377,7 @@ class _AsyncTransport(_BaseTransport):
                         break
             except (self._http.NetworkError, self._http.RemoteProtocolError):
                 pass  # next_body() and close() handle an incomplete stream
-            body = streamed.next_body()
+            body = streamed.build_next_body()
             if body is None:
                 break
             await response.aclose()

@@ -24,7 +24,7 @@ def assert_calls(answer: Any, expected: Sequence[ExpectedCalls], *, partial: boo
     __tracebackhide__ = True
     expected_calls: list[_Call] = [(item, ...) if isinstance(item, str) else (item[0], item[1]) for item in expected]
     answer = _to_plain(answer)
-    actual = [_call(_to_plain(item)) for item in _calls_of(answer)]
+    actual = [_convert_call(_to_plain(item)) for item in _get_calls(answer)]
     pairs = [_normalize_pair(one, other, partial) for one, other in zip(actual, expected_calls, strict=False)]
     if len(actual) == len(expected_calls) and all(one == other for one, other in pairs):
         return
@@ -32,7 +32,7 @@ def assert_calls(answer: Any, expected: Sequence[ExpectedCalls], *, partial: boo
     comparable_expected = [other for _, other in pairs] + expected_calls[len(pairs) :]
     content_note = "" if calls else f"\nNo calls were made; the content is {_describe_content(answer)}"
     raise AssertionError(
-        f"unexpected calls (- expected, + actual):\n{_difference(comparable_expected, calls)}{content_note}"
+        f"unexpected calls (- expected, + actual):\n{_describe_difference(comparable_expected, calls)}{content_note}"
     )
 
 
@@ -53,14 +53,14 @@ def _normalize_pair(actual: _Call, expected: _Call, partial: bool) -> tuple[_Cal
     return (name, kept), (name, comparable)
 
 
-def _difference(expected_calls: Sequence[_Call], actual: Sequence[_Call]) -> str:
+def _describe_difference(expected_calls: Sequence[_Call], actual: Sequence[_Call]) -> str:
     from difflib import ndiff
 
-    before, after = ([line for call in calls for line in _lines(call)] for calls in (expected_calls, actual))
+    before, after = ([line for call in calls for line in _format_lines(call)] for calls in (expected_calls, actual))
     return "\n".join(line for line in ndiff(before, after) if not line.startswith("?"))
 
 
-def _lines(call: _Call) -> list[str]:
+def _format_lines(call: _Call) -> list[str]:
     name, arguments = call
     if not isinstance(arguments, dict):
         return [f"{name}({'...' if arguments is ... else repr(arguments)})"]
@@ -85,12 +85,12 @@ def _to_plain(value: Any) -> Any:
     return value
 
 
-def _calls_of(answer: Any) -> Sequence[Any]:
+def _get_calls(answer: Any) -> Sequence[Any]:
     match answer:
         case list() | tuple():
             return answer
         case {"choices": [{"message": message}, *_]}:
-            return _calls_of(message)
+            return _get_calls(message)
         case {"object": "response", "output": output}:
             return [item for item in output if item["type"] in ("function_call", "custom_tool_call")]
         case {"tool_calls": [*calls]} | {"calls": [*calls]}:
@@ -100,10 +100,10 @@ def _calls_of(answer: Any) -> Sequence[Any]:
     raise TypeError(f"expected a completion, a message, a response, a Turn or a list of calls, got {answer!r:.200}")
 
 
-def _call(call: Any) -> _Call:
+def _convert_call(call: Any) -> _Call:
     match call:
         case {"function": {} as inner} | {"custom": {} as inner}:
-            return _call(inner)
+            return _convert_call(inner)
         case {"name": str(name), "arguments": arguments} | {"name": str(name), "input": arguments}:
             return name, _decode_arguments(arguments)
         case (str(name), arguments):

@@ -64,7 +64,7 @@ def replayed(
     from openai import OpenAI
 
     replays = _Replays(request, tmp_path_factory, _run)
-    yield partial(replays.client, OpenAI)
+    yield partial(replays.create_client, OpenAI)
     replays.save_recordings()
 
 
@@ -76,7 +76,7 @@ def async_replayed(
     from openai import AsyncOpenAI
 
     replays = _Replays(request, tmp_path_factory, _run)
-    yield partial(replays.client, AsyncOpenAI)
+    yield partial(replays.create_client, AsyncOpenAI)
     replays.save_recordings()
 
 
@@ -90,19 +90,21 @@ class _Replays:
         self._new_recordings: dict[Path, Path] = {}
         """Maps each new recording to its temporary file, until the test ends."""
 
-    def client(self, kind: type[Client], file: str | Path, *, in_order: bool = False, **options: Any) -> Client:
+    def create_client(self, kind: type[Client], file: str | Path, *, in_order: bool = False, **options: Any) -> Client:
         """Create a client. ``file``: path relative to pytest's root folder. ``in_order``: whether each request gets the
         next answer, regardless of its content. ``options``: options for `adapter.wrap`, used while recording."""
         from adapter.core.errors import UsageError
 
         try:
             if self._url:
-                return self._recording_client(kind, self._root / file, self._url, options)
-            return self._replaying_client(kind, self._root / file, in_order, options)
+                return self._create_recording_client(kind, self._root / file, self._url, options)
+            return self._create_replaying_client(kind, self._root / file, in_order, options)
         except UsageError as error:
             self._fail(str(error))
 
-    def _replaying_client(self, kind: type[Client], file: Path, in_order: bool, options: dict[str, Any]) -> Client:
+    def _create_replaying_client(
+        self, kind: type[Client], file: Path, in_order: bool, options: dict[str, Any]
+    ) -> Client:
         from adapter.core.text.redaction import Redactor
         from adapter.integrations.pytest.recording_files import load_exchanges
         from adapter.integrations.pytest.replay_clients import replay_client
@@ -113,17 +115,17 @@ class _Replays:
         recorded = ReplayModel(exchanges, file.name, Redactor(os.environ), run=run, in_order=in_order)
         return replay_client(recorded, kind, self._fail, stream_arguments=options.get("stream_arguments", False))
 
-    def _recording_client(self, kind: type[Client], file: Path, url: str, options: dict[str, Any]) -> Client:
-        from adapter.backends.endpoint_discovery import api_url
+    def _create_recording_client(self, kind: type[Client], file: Path, url: str, options: dict[str, Any]) -> Client:
+        from adapter.backends.endpoint_discovery import build_api_url
         from adapter.integrations.openai_client.wrap import wrap
-        from adapter.integrations.pytest.replay_clients import renamed_model_client
+        from adapter.integrations.pytest.replay_clients import create_renamed_client
 
         address, _, model = url.partition("#")
         if file not in self._new_recordings:
             self._new_recordings[file] = self._folders.mktemp("recorded") / file.name
-        unwrapped = kind(base_url=api_url(address), api_key=os.environ.get("OPENAI_API_KEY") or "none")
+        unwrapped = kind(base_url=build_api_url(address), api_key=os.environ.get("OPENAI_API_KEY") or "none")
         client = wrap(unwrapped, record=self._new_recordings[file], **options)
-        return renamed_model_client(client, model) if model else client
+        return create_renamed_client(client, model) if model else client
 
     def save_recordings(self) -> None:
         """Save new recordings under their final names."""

@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 from openai import AsyncOpenAI, OpenAI
 
 from adapter.core.events import JsonObject
-from adapter.integrations.openai_client.wrap import http_library_of
+from adapter.integrations.openai_client.wrap import find_http_library
 from adapter.integrations.pytest.replay_matching import NotRecordedError, ReplayModel
 from adapter.protocols.exchange import BufferedExchange, StreamedExchange
 from adapter.protocols.guarded_exchange import RetryPolicy
 from adapter.protocols.openai_choice import ABANDONED, INCOMPLETE
-from adapter.protocols.openai_errors import RequestError, error_body
+from adapter.protocols.openai_errors import RequestError, build_error_body
 from adapter.protocols.recorded_exchange import RecordedExchange
 from adapter.protocols.sse import DONE, encode_event, encode_json
 from adapter.protocols.translate import translate_chat_request
@@ -44,7 +44,7 @@ def replay_client(
     """
     options, store = replace(_REPLAY_OPTIONS, stream_arguments=stream_arguments), ResponseStore()
     client = kind(base_url="http://recorded/v1", api_key="none", max_retries=0)
-    http = http_library_of(client._client)
+    http = find_http_library(client._client)
 
     def answer_request(http_request: Any) -> Any:
         path = http_request.url.path
@@ -54,19 +54,23 @@ def replay_client(
         try:
             response = ResponsesRequest(body, store, len(http_request.content)) if path.endswith("/responses") else None
             request = translate_chat_request(response.to_chat_request([]) if response else body, options)
-            exchange = recorded.answer(request.client.messages, (tool.to_openai() for tool in request.tools.values()))
+            exchange = recorded.find_answer(
+                request.client.messages, (tool.to_openai() for tool in request.tools.values())
+            )
         except RequestError as error:
-            return http.Response(error.status, json=error_body(error))
+            return http.Response(error.status, json=build_error_body(error))
         except NotRecordedError as error:
             return fail(str(error))
         request = _with_recorded_parsing(request, exchange)
         if request.client.stream:
-            content = _streamed_response(request, exchange, response)
+            content = _build_streamed_response(request, exchange, response)
             return http.Response(200, headers={"content-type": "text/event-stream"}, content=content)
-        status, answer = _complete_response(request, exchange)
-        return http.Response(status, json=response.writer().answer(answer) if response and status == 200 else answer)
+        status, answer = _build_complete_response(request, exchange)
+        return http.Response(
+            status, json=response.create_writer().build_answer(answer) if response and status == 200 else answer
+        )
 
-    return client.copy(http_client=_http_client_class(client, http)(transport=http.MockTransport(answer_request)))
+    return client.copy(http_client=_find_http_client_class(client, http)(transport=http.MockTransport(answer_request)))
 
 
 def _with_recorded_parsing(request: TranslatedRequest, exchange: RecordedExchange) -> TranslatedRequest:
@@ -80,41 +84,41 @@ def _with_recorded_parsing(request: TranslatedRequest, exchange: RecordedExchang
     return replace(request, parsing=parsing)
 
 
-def _message_fields(exchange: RecordedExchange) -> tuple[JsonObject, str | None]:
+def _build_message_fields(exchange: RecordedExchange) -> tuple[JsonObject, str | None]:
     reasoning = {"reasoning_content": exchange.reasoning} if exchange.reasoning else {}
     reason = None if exchange.finish_reason in (INCOMPLETE, ABANDONED) else exchange.finish_reason
     return {"role": "assistant", "content": exchange.text} | reasoning, reason
 
 
-def _common_fields(exchange: RecordedExchange) -> JsonObject:
+def _build_common_fields(exchange: RecordedExchange) -> JsonObject:
     return {"id": "chatcmpl-recorded", "created": int(time.time()), "model": exchange.model}
 
 
-def _complete_response(request: TranslatedRequest, exchange: RecordedExchange) -> tuple[int, JsonObject]:
-    message, reason = _message_fields(exchange)
+def _build_complete_response(request: TranslatedRequest, exchange: RecordedExchange) -> tuple[int, JsonObject]:
+    message, reason = _build_message_fields(exchange)
     choices = [{"index": 0, "message": message, "finish_reason": reason or "length"}]
     answer = BufferedExchange(request).feed(
-        encode_json({**_common_fields(exchange), "object": "chat.completion", "choices": choices})
+        encode_json({**_build_common_fields(exchange), "object": "chat.completion", "choices": choices})
     )
     assert isinstance(answer, tuple)  # no retries
     return answer
 
 
-def _streamed_response(
+def _build_streamed_response(
     request: TranslatedRequest, exchange: RecordedExchange, response: ResponsesRequest | None
 ) -> bytes:
-    delta, reason = _message_fields(exchange)
-    streamed = StreamedExchange(request, int(time.time()), None if response is None else response.writer())
+    delta, reason = _build_message_fields(exchange)
+    streamed = StreamedExchange(request, int(time.time()), None if response is None else response.create_writer())
     choices = [{"index": 0, "delta": delta, "finish_reason": reason}]
     events = streamed.feed(
-        encode_event({**_common_fields(exchange), "object": "chat.completion.chunk", "choices": choices})
+        encode_event({**_build_common_fields(exchange), "object": "chat.completion.chunk", "choices": choices})
     )
     return events + (streamed.feed(DONE) if reason else b"") + streamed.close()
 
 
-def renamed_model_client(client: Client, model: str) -> Client:
+def create_renamed_client(client: Client, model: str) -> Client:
     """Return a copy of ``client`` whose requests all use ``model``."""
-    http, inner = http_library_of(client._client), client._client
+    http, inner = find_http_library(client._client), client._client
 
     def rename_model(http_request: Any) -> Any:
         try:
@@ -128,8 +132,8 @@ def renamed_model_client(client: Client, model: str) -> Client:
         )
 
     transport = http.MockTransport(lambda http_request: inner.send(rename_model(http_request), stream=True))
-    return client.copy(http_client=_http_client_class(client, http)(transport=transport))
+    return client.copy(http_client=_find_http_client_class(client, http)(transport=transport))
 
 
-def _http_client_class(client: OpenAI | AsyncOpenAI, http: Any) -> Any:
+def _find_http_client_class(client: OpenAI | AsyncOpenAI, http: Any) -> Any:
     return http.Client if isinstance(client, OpenAI) else http.AsyncClient

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
-from adapter.core.text.lines import common_prefix_length
+from adapter.core.text.lines import count_common_prefix
 from adapter.core.text.plurals import pluralize
 from adapter.core.text.redaction import Redactor
 from adapter.protocols.recorded_exchange import RecordedExchange
@@ -61,7 +61,9 @@ class ReplayModel:
     ) -> None:
         self._name, self._secrets, self._in_order, self._skipped = name, secrets, in_order, 0 if in_order else run
         self._exchanges = [item for item in exchanges if not item.asked_again]
-        self._fingerprints = [RequestFingerprint.from_request(_messages(item), item.tools) for item in self._exchanges]
+        self._fingerprints = [
+            RequestFingerprint.from_request(_get_messages(item), item.tools) for item in self._exchanges
+        ]
         self._remaining = list(range(len(self._exchanges)))  # exchanges after the last answer come first
         self._answered_count = 0
         self._lock = threading.Lock()
@@ -71,7 +73,7 @@ class ReplayModel:
                 raise NotRecordedError(f"{name} has {len(starts)} conversations; conversation {run + 1} was requested")
             self._remaining = self._remaining[starts[run] :]
 
-    def answer(self, messages: Json, tools: Iterable[JsonObject]) -> RecordedExchange:
+    def find_answer(self, messages: Json, tools: Iterable[JsonObject]) -> RecordedExchange:
         """Return the answer to a request. Raises NotRecordedError, which shows the differences from the most similar
         recorded request, if there is none."""
         fingerprint = RequestFingerprint.from_request(self._secrets.redact(messages), tools)
@@ -100,10 +102,10 @@ class ReplayModel:
             return f"{self._name} has no exchanges"
         index, nearest = max(enumerate(self._fingerprints), key=lambda item: _rank_similarity(item[1], fingerprint))
         head = f"{self._name} has no answer to {request_name}. The nearest is exchange {index + 1}"
-        return f"{head} (- recorded, + requested):\n{_difference(nearest, fingerprint)}"
+        return f"{head} (- recorded, + requested):\n{_describe_difference(nearest, fingerprint)}"
 
 
-def _messages(exchange: RecordedExchange) -> Json:
+def _get_messages(exchange: RecordedExchange) -> Json:
     return exchange.sent.get("messages") if exchange.messages is None else exchange.messages
 
 
@@ -131,22 +133,22 @@ def _rank_similarity(one: RequestFingerprint, other: RequestFingerprint) -> tupl
     """Return the number of equal messages at the start, and the similarity of the next message."""
     from rapidfuzz.fuzz import ratio
 
-    same = common_prefix_length(one.messages, other.messages)
+    same = count_common_prefix(one.messages, other.messages)
     texts = [json.dumps(item.messages[same : same + 1], ensure_ascii=False, default=str) for item in (one, other)]
     return same, ratio(*texts) + (one.tools == other.tools)
 
 
-def _difference(recorded: RequestFingerprint, fingerprint: RequestFingerprint) -> str:
+def _describe_difference(recorded: RequestFingerprint, fingerprint: RequestFingerprint) -> str:
     from difflib import unified_diff
 
-    same = common_prefix_length(recorded.messages, fingerprint.messages)
-    before, after = (_lines(item, same) for item in (recorded, fingerprint))
+    same = count_common_prefix(recorded.messages, fingerprint.messages)
+    before, after = (_format_lines(item, same) for item in (recorded, fingerprint))
     lines = [line for line in list(unified_diff(before, after, lineterm=""))[2:] if not line.startswith("@@")]
     omitted = [f"... {len(lines) - MAX_SHOWN} more lines"] if len(lines) > MAX_SHOWN else []
     return "\n".join([f"  {same} messages before are the same"] * bool(same) + lines[:MAX_SHOWN] + omitted)
 
 
-def _lines(fingerprint: RequestFingerprint, first: int) -> list[str]:
+def _format_lines(fingerprint: RequestFingerprint, first: int) -> list[str]:
     """Return lines that show the tools, and the messages from index ``first`` on."""
     texts = [json.dumps(item, ensure_ascii=False, indent=2, default=str) for item in fingerprint.messages[first:]]
     return [f"tools: {', '.join(fingerprint.tools) or 'none'}", *(line for text in texts for line in text.split("\n"))]

@@ -17,7 +17,7 @@ from functools import lru_cache
 from adapter.parsing.bodies.python_scanner import PythonBlock, read_list
 from adapter.parsing.fallback_readers import mark_foreign_opener
 from adapter.parsing.format import TEXT, BodyReader, BodyResult, BodySource, CallOpener
-from adapter.parsing.marker_set import MarkerSet, markers_for
+from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import Reader
 from adapter.parsing.tagged_json import TaggedJson
 
@@ -38,7 +38,7 @@ def build_announced_opener(tag: str) -> CallOpener:
 def build_announced_reader(tag: str) -> BodyReader:
     """Return a parser of the text after ``<tag>``, up to its closing tag."""
     opening, closing = f"<{tag}>", f"</{tag}>"
-    close, read_python = markers_for(closing), PythonBlock(closing, fence="```")
+    close, read_python = get_marker_set(closing), PythonBlock(closing, fence="```")
 
     def read(source: BodySource, span: list[str]) -> Reader[BodyResult]:
         if not source.at_line_start:
@@ -55,7 +55,7 @@ def build_announced_reader(tag: str) -> BodyReader:
         if (yield from source.take_marker(_fence, span)):
             yield from source.skip_space(span)
         if (yield from source.take_marker(close, span)):
-            return result.without_fixes("missing-close-tag")
+            return result.remove_fixes("missing-close-tag")
         is_closed = "".join(span).lower().endswith(closing.lower())
         return TEXT if source.was_cut and not is_closed else result
 

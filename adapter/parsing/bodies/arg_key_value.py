@@ -26,7 +26,7 @@ from adapter.parsing.bodies.argument_collection import (
     is_ambiguous_pair,
     reads_as_null,
 )
-from adapter.parsing.bodies.raw_value_end import RawValue, without_broken_close, without_line_end
+from adapter.parsing.bodies.raw_value_end import RawValue, remove_broken_close, strip_line_break
 from adapter.parsing.fallback_readers import read_call_or_text
 from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource
 from adapter.parsing.marker_set import MarkerSet
@@ -65,10 +65,13 @@ class KeyValueTags:
     ) -> KeyValueTags:
         """Return the usual tags, with ``prefix`` and ``suffix`` around their words. ``type``: the word for a type."""
 
-        def pair(word: str) -> tuple[str, str]:
+        def build_pair(word: str) -> tuple[str, str]:
             return f"<{prefix}{word}{suffix}>", f"</{prefix}{word}{suffix}>"
 
-        (call, key, value), type_tags = map(pair, ("tool_call", "arg_key", "arg_value")), pair(type) if type else None
+        (call, key, value), type_tags = (
+            map(build_pair, ("tool_call", "arg_key", "arg_value")),
+            build_pair(type) if type else None,
+        )
         return cls(*call, *key, *value, separator, section_close, type_tags)
 
     @property
@@ -96,7 +99,7 @@ class KeyValueReader:
     def __init__(self, tags: KeyValueTags, own: tuple[str, ...] = ()) -> None:
         self.tags, self.own = tags, own
         kinds = {
-            without_bracket(tags.key_open): "broken key",
+            remove_bracket(tags.key_open): "broken key",
             tags.key_open: "key",
             tags.key_close: "key close",
             tags.value_open: "value",
@@ -109,14 +112,14 @@ class KeyValueReader:
         self._tags = MarkerSet(*filter(None, self._kind))
         self._separator = MarkerSet(tags.separator) if tags.separator else None
         self._key_end = tags.key_close or tags.value_open
-        self._broken_value_open = without_bracket(tags.value_open)
+        self._broken_value_open = remove_bracket(tags.value_open)
         self._key_closes = (tags.key_close,) if tags.key_close else ()
         self._after_key = MarkerSet(
             tags.value_open, self._broken_value_open, *filter(None, [tags.key_close]), *(tags.type or ())[:1]
         )
         self._value = RawValue(
             closes=[tags.value_close],
-            next_opens=[*dict.fromkeys([tags.key_open, without_bracket(tags.key_open)])],
+            next_opens=[*dict.fromkeys([tags.key_open, remove_bracket(tags.key_open)])],
             call_opens=[tags.open],
             call_closes=[tags.close],
             outer_closes=[tags.section_close] if tags.section_close else [],
@@ -140,7 +143,7 @@ class KeyValueReader:
         span.extend(ahead)
         if source.text.startswith("{", source.position):
             read_json = TaggedJson(self.tags.open, self.tags.close, name=call.name)
-            return (yield from read_json(source, span)).repaired(*call.fixes)
+            return (yield from read_json(source, span)).with_fixes(*call.fixes)
         try:
             return (yield from self._read_pairs(source, span, call))
         except BodyError as error:
@@ -161,7 +164,7 @@ class KeyValueReader:
         may_continue = partial(self._may_be_unopened, tools=source.tools)
         if (yield from source.peek_call(self._unopened, NAME_LIMIT, may_continue)) is None:
             return TEXT
-        return (yield from read_call_or_text(self.read, source, span)).repaired("missing-open-tag")
+        return (yield from read_call_or_text(self.read, source, span)).with_fixes("missing-open-tag")
 
     def _may_be_unopened(self, ahead: str, tools: ToolSet) -> bool:
         """Return whether ``ahead`` may be the beginning of a known tool's name and a key's tag."""
@@ -236,14 +239,14 @@ class KeyValueReader:
                     yield from self._read_pair(source, span, call)
                 case "call close":
                     span.append(tag)
-                    return call.result()
+                    return call.build_result()
                 case "section close" if not source.was_cut:
                     source.push_back(tag)
-                    return call.result("missing-close-tag")
+                    return call.build_result("missing-close-tag")
                 case "call" if not (yield from self._peek_key(source)):
                     is_cut = source.was_cut and self._tags.search(source.text, source.position) is None
                     source.push_back(tag)  # a misspelt key's tag, or the next call: uncertain if the text is cut
-                    return CUT if is_cut else call.result("missing-close-tag")
+                    return CUT if is_cut else call.build_result("missing-close-tag")
                 case "call":
                     span.append(tag)
                     call.fix("misspelt-inner-tag")
@@ -309,7 +312,7 @@ class KeyValueReader:
             return
         else:
             call.fix("missing-inner-tag")
-            text = without_line_end(without_broken_close(text, key, (self.tags.value_close,), self._key_closes))
+            text = strip_line_break(remove_broken_close(text, key, (self.tags.value_close,), self._key_closes))
         call.add_text(key, text, {"type": type} if type else None)
 
     def _check_open(self, key: str, text: str, call: PendingCall) -> None:
@@ -353,7 +356,7 @@ class KeyValueReader:
             call.fix("text-in-tag")
 
 
-def without_bracket(tag: str) -> str:
+def remove_bracket(tag: str) -> str:
     """Return the opening ``tag`` without its first bracket, as quantized models sometimes write it."""
     return tag.removeprefix("<")
 

@@ -16,7 +16,7 @@ from adapter.parsing.bodies.raw_value_end import (
 )
 from adapter.parsing.format import CUT_OFF, BodyResult
 from adapter.tools.call_shapes import DecodedCall
-from adapter.tools.coercion import coerce_text, schema_types
+from adapter.tools.coercion import coerce_text, list_types
 from adapter.tools.tool import Tool
 
 ATTRIBUTES = r"(?:\s+[\w:.-]+\s*=\s*(?:\"[^\"<>]*\"|'[^'<>]*'))*"
@@ -58,7 +58,7 @@ class PendingCall:
         """Return whether ``key`` is a parameter of the tool that has no argument yet."""
         return key not in self.keys and self.has_parameter(key)
 
-    def schema_of(self, key: str) -> JsonObject | None:
+    def find_schema(self, key: str) -> JsonObject | None:
         return self.tool.properties.get(key) if self.tool else None
 
     def fix(self, *names: str) -> None:
@@ -67,10 +67,10 @@ class PendingCall:
     def add_text(self, key: str, text: str, schema: JsonObject | None = None) -> None:
         """Add an argument. ``schema`` declares its type if the tool does not."""
         self.keys.add(key)
-        add_text(self.arguments, key, text, self.schema_of(key) or schema, self.fixes)
+        add_text(self.arguments, key, text, self.find_schema(key) or schema, self.fixes)
 
     def add_value(self, key: str, value: Json) -> None:
-        add_value(self.arguments, key, value, self.schema_of(key), self.fixes)
+        add_value(self.arguments, key, value, self.find_schema(key), self.fixes)
 
     def check_end(self, key: str, text: str, opens: Sequence[str], closes: Sequence[str]) -> None:
         """Reject the call if ``text``, a value that one of the tags ``closes`` ended, seems to be closed twice."""
@@ -88,13 +88,13 @@ class PendingCall:
         if not is_free and not (_ODD_KEY if self.tool else _SEPARATORS).isdisjoint(key):
             self.problem = f"a parameter of {self.name!r} has no name but {key!r}: expected {expected}"
 
-    def result(self, *fixes: str) -> BodyResult:
+    def build_result(self, *fixes: str) -> BodyResult:
         if self.problem is not None:
             return BodyResult(error=self.problem)
         return BodyResult((DecodedCall(self.name, self.arguments),), (*self.fixes, *fixes))
 
 
-def without_cdata(text: str, fixes: dict[str, None]) -> str:
+def unwrap_cdata(text: str, fixes: dict[str, None]) -> str:
     """Return the content of ``text`` if it is one CDATA section, and record the repair. Otherwise return ``text``."""
     data = _CDATA.fullmatch(text)
     if data is None:
@@ -105,7 +105,7 @@ def without_cdata(text: str, fixes: dict[str, None]) -> str:
 
 def add_text(arguments: JsonObject, key: str, text: str, schema: JsonObject | None, fixes: dict[str, None]) -> None:
     """Add the value written as ``text``, converted to the type that ``schema`` declares."""
-    add_value(arguments, key, coerce_text(without_cdata(text, fixes), schema), schema, fixes)
+    add_value(arguments, key, coerce_text(unwrap_cdata(text, fixes), schema), schema, fixes)
 
 
 def add_value(arguments: JsonObject, key: str, value: Json, schema: JsonObject | None, fixes: dict[str, None]) -> None:
@@ -113,12 +113,12 @@ def add_value(arguments: JsonObject, key: str, value: Json, schema: JsonObject |
     value replaces the others."""
     if key in arguments:
         fixes["repeated-argument"] = None
-        if schema and "array" in schema_types(schema):
-            value = [*_items(arguments[key]), *_items(value)]
+        if schema and "array" in list_types(schema):
+            value = [*_list_items(arguments[key]), *_list_items(value)]
     arguments[key] = value
 
 
-def _items(value: Json) -> list[Json]:
+def _list_items(value: Json) -> list[Json]:
     return value if isinstance(value, list) else [value]
 
 

@@ -19,11 +19,11 @@ import re
 
 from adapter.core.errors import FormatError
 from adapter.core.json.decode import decode_json
-from adapter.core.json.strict import decode_strict, excerpt
+from adapter.core.json.strict import decode_strict, quote_excerpt
 from adapter.parsing.bodies.argument_collection import PendingCall
 from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource, CallOpener
 from adapter.parsing.json_scanner import BRACKETS, scan_json_value
-from adapter.parsing.marker_set import markers_for
+from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.tool import Tool
@@ -39,8 +39,8 @@ _NEXT = re.compile(r",?\s*(?:--[\w.-]+[\s=:}]|\})")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 _WORD = re.compile(r"[^\s,{}\[\]\"']+")
 _END = re.compile(r"\s*,?\s*\}")
-_tokens = markers_for(CLOSE, '"', *BRACKETS)
-_close, _brace = markers_for(CLOSE), markers_for("}")
+_tokens = get_marker_set(CLOSE, '"', *BRACKETS)
+_close, _brace = get_marker_set(CLOSE), get_marker_set("}")
 _read_json = TaggedJson(OPEN, CLOSE, may_list=True)
 
 
@@ -52,7 +52,7 @@ def read_arrow_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     head = yield from source.peek_match(_HEAD, NAME_LIMIT, lambda ahead: "}" not in ahead)
     if head is None:
         result = yield from _read_json(source, span)
-        return result.adding("misspelt-open-tag") if result.calls_known_tools(source.tools) else TEXT
+        return result.with_repairs("misspelt-open-tag") if result.calls_known_tools(source.tools) else TEXT
     tool = source.tools.match(head[2])
     if tool is None:
         return TEXT
@@ -70,8 +70,10 @@ def read_arrow_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     try:
         _add_arguments(call, "".join(body))
     except FormatError as error:
-        return BodyResult(error=f"the call of {tool.name!r} cannot be read: {error}. Write it as {_shape(tool)}")
-    return call.result() if is_closed else call.result("missing-close-tag")
+        return BodyResult(
+            error=f"the call of {tool.name!r} cannot be read: {error}. Write it as {_describe_parameters(tool)}"
+        )
+    return call.build_result() if is_closed else call.build_result("missing-close-tag")
 
 
 def _take_end(source: StreamBuffer, span: list[str]) -> Reader[bool]:
@@ -101,7 +103,7 @@ def _add_arguments(call: PendingCall, text: str) -> None:
     while not _END.match(text, position):
         item = _ITEM.match(text, position)
         if item is None:
-            raise FormatError(f"expected --NAME and a value, got {excerpt(text, position)}")
+            raise FormatError(f"expected --NAME and a value, got {quote_excerpt(text, position)}")
         position = _add(call, item[1] or item[2], text, item.end())
 
 
@@ -119,13 +121,13 @@ def _add(call: PendingCall, key: str, text: str, position: int) -> int:
         call.add_text(key, word.group())
         return word.end()
     else:
-        raise FormatError(f"expected a value, got {excerpt(text, position)}")
+        raise FormatError(f"expected a value, got {quote_excerpt(text, position)}")
     call.fix(*value.fixes)
     call.add_value(key, value.value)
     return position + value.end
 
 
-def _shape(tool: Tool) -> str:
+def _describe_parameters(tool: Tool) -> str:
     return f'{OPEN}{{tool => "{tool.name}", args => {{--NAME "value"}}}}{CLOSE}'
 
 

@@ -14,7 +14,7 @@ import re
 
 from adapter.parsing.bodies.gemma_call import GemmaCall
 from adapter.parsing.format import TEXT, BodyResult, BodySource, CallOpener
-from adapter.parsing.marker_set import markers_for
+from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader
 from adapter.parsing.tagged_json import TaggedJson
 
@@ -36,14 +36,14 @@ def read_call_element(source: BodySource, span: list[str]) -> Reader[BodyResult]
     if name_match[2] == "{":
         result = yield from _read_pairs(source, span)
         if "missing-close-tag" in result.fixes:
-            yield from source.take_marker(markers_for(">", "</call>", f"</call:{name_match[1]}>"), span)
+            yield from source.take_marker(get_marker_set(">", "</call>", f"</call:{name_match[1]}>"), span)
     else:
         source.take_match(name_match, span)
         if (yield from source.skip_space(span)) != "{":
             return TEXT
         tag = f"call:{name_match[1]}>"
         result = yield from TaggedJson(f"<{tag}", f"</{tag}", name=name_match[1])(source, span)
-    return result.repaired("misspelt-open-tag")
+    return result.with_fixes("misspelt-open-tag")
 
 
 OPENER = CallOpener(OPEN, read_call_element)

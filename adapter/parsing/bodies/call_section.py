@@ -80,7 +80,7 @@ class CallSection:
             return TEXT if is_tag(opening) else BodyResult()
         if char in "{[" and opening.lower() in self._close_of:
             read_json = TaggedJson(opening, self._close_of[opening.lower()], may_list=True)
-            return (yield from read_json(source, span)).adding("foreign-body", *fixes)
+            return (yield from read_json(source, span)).with_repairs("foreign-body", *fixes)
         marker = yield from source.peek_marker(self._inner, NOISE_LIMIT)
         if not marker:
             return (yield from self._read_other_content(source, span, at_line_start))
@@ -99,9 +99,9 @@ class CallSection:
         fixes += self._find_spelling_fixes(marker)
         result = yield from self._read_call(source, span)
         if result.not_a_call and source.final and len(source.text[source.position :].split()) < 2:
-            span.append(source.rest())
+            span.append(source.take_rest())
             return CUT  # cut within the first word: after a section's marker a call was intended
-        return result.repaired(*fixes)
+        return result.with_fixes(*fixes)
 
     def read_alone(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
         """Parse a call that begins with its own opening marker: a later call of a section, or a call outside a
@@ -111,7 +111,7 @@ class CallSection:
         fixes = self._find_spelling_fixes(span[-1])
         if not source.after_call:
             fixes.append("missing-open-tag")
-        return (yield from self._read_call(source, span)).repaired(*fixes)
+        return (yield from self._read_call(source, span)).with_fixes(*fixes)
 
     def _wraps_other_call(self, source: BodySource) -> Reader[bool]:
         """Return whether the section is only a wrapper around another family's call, which comes next."""

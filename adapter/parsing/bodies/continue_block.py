@@ -18,12 +18,12 @@ from adapter.core.errors import FormatError
 from adapter.core.json.decode import decode_json
 from adapter.parsing.bodies.argument_collection import PendingCall
 from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource, CallOpener
-from adapter.parsing.marker_set import markers_for
+from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 
 OPEN = "TOOL_NAME:"
 
-_begin, _end = markers_for("BEGIN_ARG:"), markers_for("\nEND_ARG")
+_begin, _end = get_marker_set("BEGIN_ARG:"), get_marker_set("\nEND_ARG")
 
 
 def read_labeled_block(source: BodySource, span: list[str]) -> Reader[BodyResult]:
@@ -45,11 +45,11 @@ def read_labeled_block(source: BodySource, span: list[str]) -> Reader[BodyResult
         begins = yield from source.take_marker(_begin)
         if not begins:
             if source.was_cut and (not char or _begin.may_start_with(source.text[source.position :])):
-                span.extend([*gap, source.rest()])
+                span.extend([*gap, source.take_rest()])
                 return CUT
             source.push_back("".join(gap))
             is_call = call.arguments or (char == "`" and not tool.required)
-            return call.result() if is_call else TEXT
+            return call.build_result() if is_call else TEXT
         span.extend([*gap, begins])
         key = yield from _take_line(source, span)
         value, ends = yield from source.take_through(_end, span)

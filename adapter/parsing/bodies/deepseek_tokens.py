@@ -41,14 +41,14 @@ STEP_TAGS = XmlInvokeTags(
 )
 
 
-def _spellings(words: str) -> tuple[str, ...]:
+def _list_spellings(words: str) -> tuple[str, ...]:
     """Return the spellings of a token: DeepSeek's tokenizer's, Step's, and the misspellings that models write."""
     return tuple(f"<{bar}{words.replace(' ', gap)}{bar}>" for bar in "｜|" for gap in "▁_ ")
 
 
-CALLS_BEGIN, CALLS_END = _spellings("tool calls begin"), _spellings("tool calls end")
-CALL_BEGIN, CALL_END = _spellings("tool call begin"), _spellings("tool call end")
-SEPARATOR = _spellings("tool sep")
+CALLS_BEGIN, CALLS_END = _list_spellings("tool calls begin"), _list_spellings("tool calls end")
+CALL_BEGIN, CALL_END = _list_spellings("tool call begin"), _list_spellings("tool call end")
+SEPARATOR = _list_spellings("tool sep")
 
 _separator = MarkerSet(*SEPARATOR)
 _call_end = MarkerSet(*CALL_END)
@@ -64,7 +64,7 @@ def read_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     opening = span[-1]
     yield from source.skip_space(span)
     if (yield from source.take_marker(_step_invoke, span)):
-        return (yield from _read_step_invoke(source, span)).adding("missing-inner-tag")
+        return (yield from _read_step_invoke(source, span)).with_repairs("missing-inner-tag")
     marker = yield from source.peek_marker(_in_head, HEAD_LIMIT)
     if _call_end.match(marker, 0) is not None:
         return (yield from _read_name_alone(source, span))
@@ -91,9 +91,9 @@ def read_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     yield from source.take_marker(_fence, span)
     result = yield from TaggedJson(opening, opening.replace("begin", "end"), name=name)(source, span)
     if is_typed:  # the format's normal spelling has a fence
-        result = result.without_fixes("code-fence")
+        result = result.remove_fixes("code-fence")
     other = UNTYPED_HEADS if is_typed else TYPED_HEADS
-    return result.repaired("foreign-body") if other in source.body_variants else result
+    return result.with_fixes("foreign-body") if other in source.body_variants else result
 
 
 def _read_name_alone(source: BodySource, span: list[str]) -> Reader[BodyResult]:
@@ -124,7 +124,7 @@ def read_step_invoke(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     if not source.at_line_start:
         return TEXT
     result = yield from _read_step_invoke(source, span)
-    return result.adding("missing-open-tag") if result.calls and not source.after_call else result
+    return result.with_repairs("missing-open-tag") if result.calls and not source.after_call else result
 
 
 STEP_OPENER = CallOpener(STEP_TAGS.call[0], read_step_invoke)

@@ -25,7 +25,7 @@ from adapter.core.json.strict import decode_strict
 from adapter.core.yaml_subset import decode_yaml
 from adapter.parsing.bodies.argument_collection import PendingCall
 from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource
-from adapter.parsing.marker_set import markers_for
+from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import HEAD_LIMIT, Reader
 
 MAX_CLOSERS = 20
@@ -67,7 +67,7 @@ class DescribedCall:
         return (yield from self._read_body(name, source, span))
 
     def _read_body(self, name: str, source: BodySource, span: list[str]) -> Reader[BodyResult]:
-        start, markers = len(span), markers_for(self._closing.replace("{name}", name))
+        start, markers = len(span), get_marker_set(self._closing.replace("{name}", name))
         first_end, first_error = 0, ""
         for _ in range(MAX_CLOSERS):
             marker = yield from source.read_until(markers, span)
@@ -77,7 +77,7 @@ class DescribedCall:
             span.append(marker)
             result = self._decode(name, body, source)
             if result.error is None:
-                return result if marker else result.adding("missing-close-tag")
+                return result if marker else result.with_repairs("missing-close-tag")
             if not first_end:
                 first_end, first_error = len(body) + len(marker), result.error
             if not marker:
@@ -95,7 +95,7 @@ class DescribedCall:
             self._decode_body(body, call)
         except FormatError as error:
             return BodyResult(error=f"the call of {name} cannot be read: {error}")
-        return call.result()
+        return call.build_result()
 
 
 def loosen(text: str) -> str:
@@ -133,10 +133,12 @@ def encode_yaml(arguments: JsonObject, indent: int) -> str:
     """Return ``arguments`` as YAML, one line per argument. Nested values are JSON, which is valid YAML."""
     if not arguments:
         return "{}"
-    return "\n".join(f"{' ' * indent}{_scalar(key)}: {_scalar(value)}" for key, value in arguments.items())
+    return "\n".join(
+        f"{' ' * indent}{_format_scalar(key)}: {_format_scalar(value)}" for key, value in arguments.items()
+    )
 
 
-def _scalar(value: Json) -> str:
+def _format_scalar(value: Json) -> str:
     if isinstance(value, str) and _PLAIN.fullmatch(value) and decode_yaml(value) == value == value.strip():
         return value
     return json.dumps(value, ensure_ascii=False)

@@ -25,10 +25,10 @@ from functools import lru_cache, partial
 from adapter.core.events import Json
 from adapter.parsing.bodies.call_section import CallSection
 from adapter.parsing.bodies.xml_invoke import WORD_LIMIT, XmlInvokeReader
-from adapter.parsing.bodies.xml_invoke_spelling import XmlInvokeTags, section_encoder
-from adapter.parsing.encoding import result_encoder
+from adapter.parsing.bodies.xml_invoke_spelling import XmlInvokeTags, build_section_encoder
+from adapter.parsing.encoding import build_result_encoder
 from adapter.parsing.format import TEXT, BodyResult, BodySource, CallOpener, Format
-from adapter.parsing.marker_set import MarkerSet, markers_for
+from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader
 
 END_OF_SENTENCE = "<｜end▁of▁sentence｜>"
@@ -36,7 +36,7 @@ END_OF_SENTENCE = "<｜end▁of▁sentence｜>"
 FUNCTION = "<function>"
 
 _WORD = re.compile(r" ?[a-z_]+")
-_name_opens, _name_closes, _parameter = map(markers_for, ("<name>", "/name>", "<parameter name="))
+_name_opens, _name_closes, _parameter = map(get_marker_set, ("<name>", "/name>", "<parameter name="))
 _BARS = ("｜", "｜｜", "|", "||", "‖", " | ", " ｜ ")
 _SECTIONS = (
     "function_calls",
@@ -84,12 +84,16 @@ def _build_openers(language: str) -> tuple[CallOpener, ...]:
     )
     broken_tags = (
         *(
-            CallOpener(prefix, partial(_read_broken_section, markers_for(*tags.call)))
+            CallOpener(prefix, partial(_read_broken_section, get_marker_set(*tags.call)))
             for prefix in _build_tags(language, ("",))
         ),
         *(CallOpener(prefix, _read_broken_close) for prefix in tags.broken_close),
     )
-    return (*section.openers, *broken_tags, CallOpener(FUNCTION, partial(_read_function, _function_body(language))))
+    return (
+        *section.openers,
+        *broken_tags,
+        CallOpener(FUNCTION, partial(_read_function, _build_function_reader(language))),
+    )
 
 
 def _read_broken_section(calls: MarkerSet, source: BodySource, span: list[str]) -> Reader[BodyResult]:
@@ -116,7 +120,7 @@ def _read_broken_close(source: BodySource, span: list[str]) -> Reader[BodyResult
 
 
 @lru_cache
-def _function_body(language: str) -> XmlInvokeReader:
+def _build_function_reader(language: str) -> XmlInvokeReader:
     """Return a parser of the parameters after ``<function>`` and a name. It accepts any of the closing tags."""
     tags = _build_all_tags(language)
     return XmlInvokeReader(
@@ -147,7 +151,7 @@ def _read_function(body: XmlInvokeReader, source: BodySource, span: list[str]) -
         source.push_back("".join(ahead))
         return TEXT  # for example a quotation of a tool's description
     span.extend(ahead)
-    return (yield from body.read_named(name, FUNCTION, source, span)).repaired("misspelt-open-tag")
+    return (yield from body.read_named(name, FUNCTION, source, span)).with_fixes("misspelt-open-tag")
 
 
 def _put_first(tags: Sequence[str], word: str) -> tuple[str, ...]:
@@ -186,8 +190,8 @@ def build_dsml_format(
         name=name,
         aliases=aliases,
         openers=_build_openers(language),
-        encode_calls=section_encoder(tags, _is_string),
-        encode_result=result_encoder(before, after),
+        encode_calls=build_section_encoder(tags, _is_string),
+        encode_result=build_result_encoder(before, after),
         stray_closers=(
             *all_tags.section_close,
             *all_tags.call_close,

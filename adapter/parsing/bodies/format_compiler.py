@@ -28,9 +28,9 @@ from adapter.parsing.bodies.call_section import CallSection
 from adapter.parsing.bodies.described_call import DescribedCall, build_pairs_reader, build_yaml_reader
 from adapter.parsing.bodies.format_spec import FormatSpec
 from adapter.parsing.bodies.gemma_call import GemmaCall
-from adapter.parsing.bodies.name_then_json import NameThenJsonReader, after_word
-from adapter.parsing.bodies.python_scanner import python_or_json, read_list, read_one_call
-from adapter.parsing.bodies.react_lines import labeled_reader
+from adapter.parsing.bodies.name_then_json import NameThenJsonReader, build_word_reader
+from adapter.parsing.bodies.python_scanner import build_python_or_json_reader, read_list, read_one_call
+from adapter.parsing.bodies.react_lines import build_labeled_reader
 from adapter.parsing.bodies.xml_function import read_inline_function, read_xml_function
 from adapter.parsing.bodies.xml_function_openers import read_bare_function
 from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
@@ -120,7 +120,7 @@ def is_marker(text: str) -> bool:
 
 def _compile_json(spec: FormatSpec) -> CompiledReaders:
     encoded = spec.encode_calls([(_NAME, {_KEY: "value"})])
-    start, end, value = json_around(encoded, _NAME)
+    start, end, value = find_json_around(encoded, _NAME)
     key = spec.arguments_key or "arguments"
     reshape = None if spec.arguments_key else spell_out_name
     is_list = isinstance(value, list)
@@ -151,7 +151,7 @@ def _compile_json(spec: FormatSpec) -> CompiledReaders:
         ends = tuple(dict.fromkeys(filter(None, (opening, section[1], *spec.ends))))
         read = UntaggedJson(key, after_marker=True, ends=ends)
     read, mark = require_json(_ignore_fixes(read, own_fixes)), opening or section[0]
-    return _in_section(section, mark, (closing,), read)
+    return _wrap_in_section(section, mark, (closing,), read)
 
 
 _SHARED_JSON = {
@@ -160,7 +160,7 @@ _SHARED_JSON = {
 }
 
 
-def json_around(text: str, word: str) -> tuple[int, int, Json]:
+def find_json_around(text: str, word: str) -> tuple[int, int, Json]:
     """Return the start, end and value of the outermost JSON object or list that contains ``word``.
 
     Raises UnsupportedLayoutError.
@@ -189,14 +189,16 @@ def _ignore_fixes(read: BodyReader, fixes: set[str]) -> BodyReader:
     """Return a reader like ``read`` that does not report ``fixes``, because they are this format's normal spelling."""
 
     def read_own(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-        return (yield from read(source, span)).without_fixes(*fixes)
+        return (yield from read(source, span)).remove_fixes(*fixes)
 
     return read_own
 
 
-def _in_section(section: tuple[str, str], opening: str, closes: tuple[str, ...], read: BodyReader) -> CompiledReaders:
+def _wrap_in_section(
+    section: tuple[str, str], opening: str, closes: tuple[str, ...], read: BodyReader
+) -> CompiledReaders:
     """Compile calls that begin with ``opening``, with the text of ``section`` around all calls."""
-    read, closers = read if is_marker(opening) else after_word(read), (*closes, section[1])
+    read, closers = read if is_marker(opening) else build_word_reader(read), (*closes, section[1])
     if section[0] in ("", opening):
         return CompiledReaders((CallOpener(opening, read),), closers=closers)
     if not section[1]:
@@ -216,7 +218,7 @@ def _compile_named_json(spec: FormatSpec) -> CompiledReaders:
     if head == "<function=":
         closers = ("</function>",)
         return CompiledReaders((CallOpener(head, read_bare_function),), closers=closers)
-    opening, prefix = _marker_and_prefix(head)
+    opening, prefix = _split_marker_and_prefix(head)
     if not opening:
         raise UnsupportedLayoutError("the name and the JSON have no marker before them")
     is_numbered = middle.startswith(":{number}")
@@ -232,10 +234,10 @@ def _compile_named_json(spec: FormatSpec) -> CompiledReaders:
         is_numbered=is_numbered,
         ends=tuple(filter(None, (section[1], *spec.ends))),
     )
-    return _in_section(section, opening, (closing,), read)
+    return _wrap_in_section(section, opening, (closing,), read)
 
 
-def _marker_and_prefix(head: str) -> tuple[str, str]:
+def _split_marker_and_prefix(head: str) -> tuple[str, str]:
     """Split ``head`` into the marker before a name and the prefix of the name (``functions.``)."""
     match = re.fullmatch(r"(.*\W)?([A-Za-z_]+\.)", head, re.DOTALL)
     return (match[1].rstrip(), match[2]) if match and match[1] and match[1].strip() else (head, "")
@@ -244,7 +246,7 @@ def _marker_and_prefix(head: str) -> tuple[str, str]:
 def _compile_labels(spec: FormatSpec) -> CompiledReaders:
     label, arguments = spec.head.strip(), spec.middle.strip()
     result = spec.results[0] if spec.results else "Observation:"
-    return CompiledReaders((CallOpener(label, labeled_reader(arguments, result)),))
+    return CompiledReaders((CallOpener(label, build_labeled_reader(arguments, result)),))
 
 
 # ------------------------------------------------------------------- pairs
@@ -313,7 +315,7 @@ def _compile_pairs(spec: FormatSpec) -> CompiledReaders:
             (*tool_call_tag.OPENERS, *(tool_calls_tag.OPENERS if section[0] else ())), closers=tags.all
         )
     read = KeyValueReader(tags, own=(spec.name,)).read
-    return _in_section(section, tags.open, (tags.close, tags.value_close, tags.key_close), read)
+    return _wrap_in_section(section, tags.open, (tags.close, tags.value_close, tags.key_close), read)
 
 
 def _find_tags(text: str) -> list[str]:
@@ -355,7 +357,7 @@ def _compile_elements(spec: FormatSpec) -> CompiledReaders:
         key=first["key"],
     )
     read: BodyReader = XmlInvokeReader(tags)
-    return _in_section(section, head["call"], (*tags.call_close, *tags.parameter_close), read)
+    return _wrap_in_section(section, head["call"], (*tags.call_close, *tags.parameter_close), read)
 
 
 _INVOKE = tuple(f"<{each}invoke" for each in invoke_tags.NAMESPACES)
@@ -375,14 +377,16 @@ def _compile_python(spec: FormatSpec) -> CompiledReaders:
         return CompiledReaders(bare=read_list)
     if not closing:
         raise UnsupportedLayoutError(f"the Python calls after {opening!r} have no closing marker")
-    return CompiledReaders((CallOpener(opening, python_or_json(opening, closing)),), bare=read_list, closers=(closing,))
+    return CompiledReaders(
+        (CallOpener(opening, build_python_or_json_reader(opening, closing)),), bare=read_list, closers=(closing,)
+    )
 
 
 def _compile_marked_python(spec: FormatSpec) -> CompiledReaders:
     """Compile Python calls with a marker before each: ``CALL: f(x=1)``."""
     opening, closing = spec.head.strip(), spec.tail.strip()
-    read = python_or_json(opening, closing) if closing else read_one_call
-    return _in_section(_strip_both(spec.section), opening, (closing,), read)
+    read = build_python_or_json_reader(opening, closing) if closing else read_one_call
+    return _wrap_in_section(_strip_both(spec.section), opening, (closing,), read)
 
 
 def _compile_gemma(spec: FormatSpec) -> CompiledReaders:
@@ -435,7 +439,7 @@ def _compile_described(spec: FormatSpec, read: BodyReader, closing: str) -> Comp
     if not re.search(r"\w", opening):
         raise UnsupportedLayoutError(f"the text before the name is {spec.head!r}, which is not a marker")
     closers = () if "{name}" in closing else (closing,)
-    return _in_section(_strip_both(spec.section), opening, closers, read)
+    return _wrap_in_section(_strip_both(spec.section), opening, closers, read)
 
 
 def _strip_both(section: tuple[str, str]) -> tuple[str, str]:

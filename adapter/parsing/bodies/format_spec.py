@@ -18,7 +18,7 @@ from adapter.core.events import Json, JsonObject
 from adapter.parsing.bodies import gemma_call, python_encoder
 from adapter.parsing.bodies.argument_collection import is_ambiguous_pair, reads_as_null
 from adapter.parsing.bodies.described_call import encode_yaml
-from adapter.tools.coercion import type_name
+from adapter.tools.coercion import get_type_name
 
 Body: TypeAlias = Literal[
     "json", "named json", "labels", "function", "pairs", "elements", "python", "gemma", "channels", "yaml", "lines"
@@ -68,7 +68,7 @@ class KeyValueLayout:
         common = "".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], tokens))
         return common.rstrip() or common
 
-    def opening(self, kind: str) -> str:
+    def find_opening(self, kind: str) -> str:
         return self.openings.get(kind, self.openings.get("other", self.openings["string"]))
 
 
@@ -153,7 +153,8 @@ class FormatSpec:
         if is_ambiguous and pairs.in_place is not None:
             return json.dumps(arguments, ensure_ascii=False).join(pairs.in_place)
         encoded = [
-            f"{key}{pairs.opening(type_name(value))}{value if isinstance(value, str) else self._encode_json(value)}"
+            f"{key}{pairs.find_opening(get_type_name(value))}"
+            f"{value if isinstance(value, str) else self._encode_json(value)}"
             for key, value in arguments.items()
         ]
         if self.body == "lines":
@@ -168,7 +169,7 @@ class FormatSpec:
 
     def _is_ambiguous(self, pairs: KeyValueLayout, key: str, value: Json) -> bool:
         text = value if isinstance(value, str) else self._encode_json(value)
-        is_inline = isinstance(value, str) and not pairs.opening("string").endswith("\n")
+        is_inline = isinstance(value, str) and not pairs.find_opening("string").endswith("\n")
         has_margin = is_inline and text != text.strip("\r\n")
         return reads_as_null(value) or has_margin or is_ambiguous_pair(key, text, self.markers, "<>\n\"'")
 

@@ -31,7 +31,7 @@ from adapter.core.json.strict import (
 )
 from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyResult, BodySource
 from adapter.parsing.json_scanner import find_break
-from adapter.parsing.marker_set import markers_for
+from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.call_shapes import DecodedCall
@@ -56,10 +56,10 @@ class GemmaCall:
 
     def __init__(self, opening: str, closing: str, quote: str) -> None:
         self.closing, self.quote = closing, quote
-        self._head_ends = markers_for("{", "(", "[", opening, closing)
-        self._tokens = markers_for(quote, opening, closing)
-        self._quote = markers_for(quote)
-        self._ends = markers_for(opening, closing)
+        self._head_ends = get_marker_set("{", "(", "[", opening, closing)
+        self._tokens = get_marker_set(quote, opening, closing)
+        self._quote = get_marker_set(quote)
+        self._ends = get_marker_set(opening, closing)
         self._read_json = TaggedJson(opening, closing)
 
     def __call__(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
@@ -71,11 +71,11 @@ class GemmaCall:
             source.take_match(word, span)
             char = "{"
         if char in "{[":
-            return (yield from self._read_json(source, span)).adding("foreign-body")
+            return (yield from self._read_json(source, span)).with_repairs("foreign-body")
         end = yield from source.peek_marker(self._head_ends, NAME_LIMIT)
         rest = source.text[source.position : source.position + NAME_LIMIT + 1]
         if not end and len(rest) <= NAME_LIMIT and _HEAD.fullmatch(rest):
-            span.append(source.rest())
+            span.append(source.take_rest())
             return CUT
         head = _HEAD.match(rest)
         if head is None or not end:
@@ -107,7 +107,7 @@ class GemmaCall:
             tool = source.tools.get(match[1]) if match is not None else None
             if match is None or tool is None or match[2] not in tool.properties:
                 return TEXT
-        return (yield from self(source, span)).repaired("missing-open-tag")
+        return (yield from self(source, span)).with_fixes("missing-open-tag")
 
     def _take_body(self, source: StreamBuffer, body: list[str]) -> Reader[str]:
         """Take text up to a marker outside strings. Return the marker; "" at the end."""
@@ -270,7 +270,10 @@ class _GemmaReader:
                 raise FormatError(f"{number.group()} is too large to be a number")
             return spell(value, number.group())
         is_word = _WORD.match(self.text, self.position) is not None
-        if not is_word and (text := self.single_quoted() if char == "'" else self.text_before_quote()) is not None:
+        if (
+            not is_word
+            and (text := self.take_single_quoted() if char == "'" else self.take_text_before_quote()) is not None
+        ):
             return text
         bare = _BARE.match(self.text, self.position)
         text = bare.group().partition(closing)[0].strip() if bare is not None else ""
@@ -288,7 +291,7 @@ class _GemmaReader:
         self.fixes["unquoted-string"] = None
         return text.strip("'")
 
-    def single_quoted(self) -> str | None:
+    def take_single_quoted(self) -> str | None:
         """Return a string in single quotes; None if it is not closed."""
         end = self.position + 1
         while (end := self.text.find("'", end, self.position + VALUE_LIMIT) + 1) > 0:
@@ -298,7 +301,7 @@ class _GemmaReader:
                 return self.text[start : end - 1]
         return None
 
-    def text_before_quote(self) -> str | None:
+    def take_text_before_quote(self) -> str | None:
         """Return a string that lacks its opening quote; None if the next quote belongs to another value."""
         end = self.text.find(self.quote, self.position, self.position + VALUE_LIMIT)
         text = self.text[self.position : end]

@@ -111,7 +111,7 @@ def read_message(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     elif len(text) > HEADER_LIMIT or not _HEADER.fullmatch(opening + _ANY_TOKEN.sub("", text)):
         return _read_broken_header(source, span, "", "")
     else:  # a header that is cut off before its message
-        span.append(source.rest())
+        span.append(source.take_rest())
         return CUT if _RECIPIENT.search(opening + text) else BodyResult(section=_CONTENT)
     span.append(text + source.text[source.position + len(text) :][: len(end)])
     source.position += len(text) + len(end)
@@ -122,7 +122,7 @@ def read_message(source: BodySource, span: list[str]) -> Reader[BodyResult]:
         name = recipients[-1].removeprefix("functions.")
         glued = name.removesuffix("json")
         if source.tools.match(name) is None and source.tools.match(glued) is not None:
-            return (yield from _read_call(glued, source, span)).repaired("tool-name")
+            return (yield from _read_call(glued, source, span)).with_fixes("tool-name")
         return (yield from _read_call(name, source, span))
     channels = _CHANNEL.findall(opening + text)
     if CHANNEL + " " in (opening + text).lower():
@@ -158,7 +158,7 @@ def _read_without_message(source: BodySource, span: list[str]) -> Reader[BodyRes
     if match is None or source.tools.match(match[1]) is None:
         return TEXT
     source.take_match(match, span)
-    return (yield from UntaggedJson("arguments", after_marker=True, name=match[1])(source, span)).repaired(
+    return (yield from UntaggedJson("arguments", after_marker=True, name=match[1])(source, span)).with_fixes(
         "missing-open-tag"
     )
 
@@ -180,7 +180,7 @@ def read_without_tokens(source: BodySource, span: list[str]) -> Reader[BodyResul
     if match["final"]:
         return BodyResult()
     read = UntaggedJson("arguments", after_marker=True, name=match["name"])
-    return (yield from read(source, span)).repaired("missing-open-tag")
+    return (yield from read(source, span)).with_fixes("missing-open-tag")
 
 
 def _may_be_without_tokens(ahead: str) -> bool:
@@ -238,13 +238,13 @@ def _read_call(name: str, source: BodySource, span: list[str]) -> Reader[BodyRes
     ahead: list[str] = []
     yield from source.skip_space(ahead)
     if fence:
-        result = result.repaired("code-fence")
+        result = result.with_fixes("code-fence")
         yield from source.take_marker(_fence_end, ahead)
         yield from source.skip_space(ahead)
     rubbish = yield from source.peek_match(_RUBBISH, RUBBISH_LIMIT, _MAY_BE_RUBBISH.fullmatch)
     if rubbish is not None:
         source.take_match(rubbish, ahead)
-        result = result.repaired("text-in-tag")
+        result = result.with_fixes("text-in-tag")
     closing = yield from source.take_marker(_body_end)
     if not closing:
         source.take_cut_marker(CALL, ahead)

@@ -20,13 +20,13 @@ from functools import lru_cache
 from adapter.core.events import JsonObject
 from adapter.parsing.bodies.call_section import CallSection
 from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
-from adapter.parsing.bodies.xml_invoke_spelling import XmlInvokeTags, section_encoder
+from adapter.parsing.bodies.xml_invoke_spelling import XmlInvokeTags, build_section_encoder
 from adapter.parsing.format import CallOpener
 
 MINIMAX, ANTHROPIC, DOTS, ATEM = "minimax:tool_call", "function_calls", "dots_function_call", "atem:function_calls"
 
 NAMESPACES = ("", "antml:", "atem:", "minimax:", "anthropic:", "claude:", "mcp:", "tool:", "ns:")
-"""Namespaces of the tags that models have been seen to write. `opener_in` is for calls in any other namespace."""
+"""Namespaces of the tags that models have been seen to write. `build_opener` is for calls in any other namespace."""
 
 _SECTIONS = (ANTHROPIC, MINIMAX, DOTS, *(namespace + ANTHROPIC for namespace in NAMESPACES[1:]))
 
@@ -65,12 +65,12 @@ OPENERS = SECTION.openers
 
 
 @lru_cache(maxsize=64)
-def opener_in(namespace: str) -> CallOpener:
+def build_opener(namespace: str) -> CallOpener:
     """Return the opener of a call in tags of ``namespace``, which ends with a colon."""
     tags = _build_tags(ANTHROPIC, namespace)
     return CallOpener(tags.call[0], _build_section(tags).read_alone)
 
 
-def calls_encoder(section: str, namespace: str = "") -> Callable[[list[tuple[str, JsonObject]]], str]:
+def build_calls_encoder(section: str, namespace: str = "") -> Callable[[list[tuple[str, JsonObject]]], str]:
     """Return an encoder that writes calls in the section called ``section``."""
-    return section_encoder(_build_tags(section, namespace), None)
+    return build_section_encoder(_build_tags(section, namespace), None)

@@ -51,22 +51,22 @@ class NameThenJsonReader:
         self._left_out = separators[-1:] if len(separators) > 1 else ()
         self._last = MarkerSet(separators[-1]) if len(separators) > 1 else None
         self._brace = MarkerSet("{")
-        self._whole = self._json(None)
+        self._whole = self._build_json_reader(None)
 
     def __call__(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
         char = yield from source.skip_space(span)
         if not char:
             return CUT if source.at_line_start or source.was_cut else TEXT
         if char in "{[":
-            return (yield from self._whole(source, span)).adding("foreign-body")
+            return (yield from self._whole(source, span)).with_repairs("foreign-body")
         head: list[str] = []
         if not (yield from source.peek_marker(self._brace, HEAD_LIMIT)):
             if self._ends_before_arguments(source):
-                span.append(source.rest())
+                span.append(source.take_rest())
                 return CUT if source.was_cut else BodyResult(error=f"the call after {self.opening} has no arguments")
             return source.read_cut_head(span, HEAD_LIMIT)
         marker = yield from source.read_until(self._first, head)
-        name = self._name("".join(head))
+        name = self._parse_name("".join(head))
         if not name:
             source.push_back("".join([*head, marker]))
             return TEXT
@@ -84,7 +84,7 @@ class NameThenJsonReader:
             source.push_back("".join([*head, *space]))
             return TEXT
         span.extend([*head, *space])
-        return (yield from self._json(name)(source, span))
+        return (yield from self._build_json_reader(name)(source, span))
 
     def _ends_before_arguments(self, source: StreamBuffer) -> bool:
         """Return whether the remaining text is only a name and a separator, and possibly an id."""
@@ -92,14 +92,14 @@ class NameThenJsonReader:
         if self._separators is None or not source.final or len(rest) > HEAD_LIMIT:
             return False
         found = self._separators.search(rest, 0)
-        return found is not None and self._name(rest[: found[0]]) != ""
+        return found is not None and self._parse_name(rest[: found[0]]) != ""
 
-    def _json(self, name: str | None) -> BodyReader:
+    def _build_json_reader(self, name: str | None) -> BodyReader:
         if self.closing:
             return TaggedJson(self.opening, self.closing, name=name, may_list=True)
         return UntaggedJson("arguments", after_marker=True, name=name, ends=self._ends)
 
-    def _name(self, text: str) -> str:
+    def _parse_name(self, text: str) -> str:
         """Return the name in ``text``; "" if the name is invalid."""
         name = text.strip().removeprefix(self._prefix)
         if self._is_numbered:
@@ -107,7 +107,7 @@ class NameThenJsonReader:
         return name if _NAME.fullmatch(name) else ""
 
 
-def after_word(read: BodyReader) -> BodyReader:
+def build_word_reader(read: BodyReader) -> BodyReader:
     """Return a reader for a marker that is a plain word. Within a line, it accepts only calls of known tools."""
 
     def read_after_word(source: BodySource, span: list[str]) -> Reader[BodyResult]:

@@ -28,7 +28,7 @@ from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.call_shapes import DecodedCall
-from adapter.tools.coercion import coerce_text, member_schema, schema_types, select_branch
+from adapter.tools.coercion import coerce_text, find_member_schema, list_types, select_branch
 from adapter.tools.schema_refs import expand_schema
 
 TAG_LIMIT = 300
@@ -55,21 +55,21 @@ class _Element:
     problem: str | None = None
     """The reason why the call, which is the first element, is invalid."""
 
-    def child(self, key: str) -> _Element:
+    def open_child(self, key: str) -> _Element:
         """Return the child element that the tag ``key`` opens, with its part of the schema."""
         inner = select_branch(self.schema, "array").get("items") if key == ITEM and self.may_be_list else None
-        inner = inner or member_schema(select_branch(self.schema, "object"), key)
+        inner = inner or find_member_schema(select_branch(self.schema, "object"), key)
         inner = expand_schema(inner)
         return _Element(key, inner if isinstance(inner, dict) else {})
 
     @property
     def may_hold_elements(self) -> bool:
-        types = schema_types(self.schema)
+        types = list_types(self.schema)
         return bool(types & {"array", "object"}) if types else not "".join(self.text).strip()
 
     @property
     def may_be_list(self) -> bool:
-        types = schema_types(self.schema)
+        types = list_types(self.schema)
         return "array" in types or not types
 
     def drop_bare_close(self) -> None:
@@ -78,23 +78,23 @@ class _Element:
         bare = text.rstrip().removesuffix(f"</{self.key}>")
         self.text = [bare if bare != text.rstrip() else text]
 
-    def value(self) -> Json:
+    def build_value(self) -> Json:
         if self.children:
             if self.may_be_list and all(key == ITEM for key, _ in self.children):
                 return [value for _, value in self.children]
-            return self.members({})
+            return self.list_members({})
         text = "".join(self.text)
-        types = schema_types(self.schema)
+        types = list_types(self.schema)
         if not text.strip() and "string" not in types and types & {"array", "object"}:
             return [] if "array" in types else {}
         return coerce_text(text, self.schema) if types else _guess_value(text)
 
-    def members(self, fixes: dict[str, None]) -> JsonObject:
+    def list_members(self, fixes: dict[str, None]) -> JsonObject:
         """Return the child elements by name. Repeated elements become a list if their type allows one."""
         members: JsonObject = {}
         for key, value in self.children:
-            schema = self.child(key).schema
-            add_value(members, key, value, dict(schema) if schema_types(schema) else {"type": "array"}, fixes)
+            schema = self.open_child(key).schema
+            add_value(members, key, value, dict(schema) if list_types(schema) else {"type": "array"}, fixes)
         return members
 
 
@@ -164,7 +164,7 @@ class NestedElements:
                     _close(nested)
                 if root.problem is not None:
                     return BodyResult(error=root.problem)
-                return BodyResult((DecodedCall(root.key, root.members(fixes)),), tuple(fixes))
+                return BodyResult((DecodedCall(root.key, root.list_members(fixes)),), tuple(fixes))
             span.extend([token, *taken])
             if not closes and len(nested) > MAX_DEPTH:
                 return BodyResult(error=f"the arguments of {root.key!r} are nested more than {MAX_DEPTH} levels deep")
@@ -172,7 +172,7 @@ class NestedElements:
                 if len(nested) > 1 and not nested[-1].may_hold_elements:
                     fixes["missing-inner-tag"] = None
                     _close(nested)
-                nested.append(nested[-1].child(key))
+                nested.append(nested[-1].open_child(key))
             elif word == "parameter" and len(nested) > 1:
                 _close(nested)
             elif word in [element.key for element in nested[1:]]:
@@ -192,7 +192,7 @@ class NestedElements:
         rest = source.text[source.position :]
         if not source.final or len(rest) >= TAG_LIMIT or "\n" in rest or ">" in rest:
             return TEXT
-        span.append(source.rest())
+        span.append(source.take_rest())
         return CUT
 
 
@@ -200,7 +200,7 @@ def _close(nested: list[_Element]) -> str:
     element = nested.pop()
     if not element.children and (close := find_named_close("".join(element.text), element.key, ())):
         nested[0].problem = explain_uncertain_end(nested[0].key, element.key, close)
-    nested[-1].children.append((element.key, element.value()))
+    nested[-1].children.append((element.key, element.build_value()))
     return element.key
 
 

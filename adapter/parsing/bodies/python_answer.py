@@ -52,7 +52,7 @@ def _read(span: list[str], start: int, tools: ToolSet) -> BodyResult:
     except FormatError:
         return TEXT
     is_answer = not result.fixes and all(_is_certain(call, tools) for call in result.calls)
-    return result.adding("no-markers") if is_answer else TEXT
+    return result.with_repairs("no-markers") if is_answer else TEXT
 
 
 def _is_certain(call: DecodedCall, tools: ToolSet) -> bool:

@@ -14,7 +14,7 @@ from adapter.parsing.bare_json import UntaggedJson
 from adapter.parsing.bodies.python_parser import CONTINUES_STRING, NAME, WORD_LIMIT, read_calls
 from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyReader, BodyResult, BodySource, try_readers
 from adapter.parsing.json_scanner import skip_string
-from adapter.parsing.marker_set import MarkerSet, markers_for
+from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.tool import ToolSet
@@ -64,7 +64,7 @@ def _read_balanced(source: BodySource, span: list[str]) -> Reader[BodyResult]:
 
 def take_balanced(source: StreamBuffer, span: list[str]) -> Reader[str]:
     """Take code until its brackets balance. Return the last bracket, or "" if the text ends first."""
-    return (yield from _take_code(source, span, markers_for(*_SYNTAX), stops_balanced=True))
+    return (yield from _take_code(source, span, get_marker_set(*_SYNTAX), stops_balanced=True))
 
 
 class PythonBlock:
@@ -76,8 +76,8 @@ class PythonBlock:
 
     def __init__(self, closing: str, fence: str = "", opening: str = "") -> None:
         self.closing, self.fence = closing, fence
-        self._close = markers_for(closing)
-        self._tokens = markers_for(*_SYNTAX, closing, *([opening] if opening else []))
+        self._close = get_marker_set(closing)
+        self._tokens = get_marker_set(*_SYNTAX, closing, *([opening] if opening else []))
 
     def __call__(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
         start = sum(map(len, span))
@@ -97,7 +97,7 @@ class PythonBlock:
         except FormatError as error:
             is_cut = isinstance(error, UnterminatedError) and not closed
             return self._reject(CUT_OFF if is_cut else _explain(error), text, source)
-        return result if closed else result.adding("missing-close-tag")
+        return result if closed else result.with_repairs("missing-close-tag")
 
     def _read_hidden(self, text: str, source: BodySource, span: list[str], start: int) -> BodyResult | None:
         """Parse the calls before a closing marker that was overlooked because of a stray quote; None if they cannot be
@@ -152,7 +152,7 @@ read_after_python_tag = try_readers(read_list, UntaggedJson("parameters", after_
 """Parse the text after ``<|python_tag|>``, in any of Llama's spellings."""
 
 
-def python_or_json(
+def build_python_or_json_reader(
     opening: str, closing: str, arguments_key: str = "arguments", *, has_fence: bool = False
 ) -> BodyReader:
     """Return a parser of Python calls up to ``closing``, or of the JSON list that some models write instead.
@@ -170,7 +170,7 @@ def python_or_json(
         if fence:
             span.extend([*ahead, fence])
             result = yield from read_fenced(source, span)
-            return result if has_fence else result.repaired("foreign-body")
+            return result if has_fence else result.with_fixes("foreign-body")
         if char == "[":
             ahead.append(char)
             source.position += 1
@@ -226,7 +226,7 @@ def _continues_string(source: StreamBuffer) -> Reader[bool]:
 
 
 def _skip_triple_quoted(source: StreamBuffer, span: list[str], quotes: str) -> Reader[None]:
-    tokens = markers_for(quotes, "\\\\", "\\" + quotes[0])
+    tokens = get_marker_set(quotes, "\\\\", "\\" + quotes[0])
     while (token := (yield from source.read_until(tokens, span))) not in ("", quotes):
         span.append(token)
     span.append(token)
@@ -249,8 +249,8 @@ def read_named_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     closing = yield from source.take_marker(_bracket, span)
     if not result.calls or (not closing and source.was_cut):
         return result if result.error else CUT
-    result = result.without_fixes("positional-arguments")  # one object is this form's own spelling
-    return result.adding("misspelt-open-tag", *(() if closing else ("missing-close-tag",)))
+    result = result.remove_fixes("positional-arguments")  # one object is this form's own spelling
+    return result.with_repairs("misspelt-open-tag", *(() if closing else ("missing-close-tag",)))
 
 
 def _read_with_arguments(source: BodySource, span: list[str]) -> Reader[BodyResult]:
@@ -267,4 +267,4 @@ def _read_with_arguments(source: BodySource, span: list[str]) -> Reader[BodyResu
     result = yield from UntaggedJson("arguments", after_marker=True, name=head_match[1])(source, span)
     yield from source.skip_space(span)
     yield from source.take_marker(_bracket, span)
-    return result.repaired("misspelt-open-tag")
+    return result.with_fixes("misspelt-open-tag")

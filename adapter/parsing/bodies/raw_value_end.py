@@ -43,8 +43,8 @@ class RawValue:
         broken_closes: Sequence[str] = (),
         stray_closes: Sequence[str] = (),
     ) -> None:
-        self._closes, self._next_opens, self._call_closes = map(_lowered, (closes, next_opens, call_closes))
-        self._call_opens = _lowered(call_opens)
+        self._closes, self._next_opens, self._call_closes = map(_lower_tags, (closes, next_opens, call_closes))
+        self._call_opens = _lower_tags(call_opens)
         self._tags = MarkerSet(*closes, *next_opens, *call_opens, *call_closes)
         self._closing = MarkerSet(*closes)
         self._ends = MarkerSet(*closes, *outer_closes)
@@ -53,8 +53,8 @@ class RawValue:
         self._after_value = MarkerSet(
             *next_opens, *call_opens, *call_closes, *outer_closes, *stray_closes, *broken_closes, *whole_closes
         )
-        self._stray_closes = _lowered(stray_closes)
-        self._not_after_value = _lowered(whole_closes)
+        self._stray_closes = _lower_tags(stray_closes)
+        self._not_after_value = _lower_tags(whole_closes)
         self._after_call = MarkerSet(*call_opens, *outer_closes)
         self._outer_closes = MarkerSet(*outer_closes) if outer_closes else None
 
@@ -173,13 +173,13 @@ def explain_uncertain_end(name: str, key: str, close: str) -> str:
     )
 
 
-def without_line_end(value: str) -> str:
+def strip_line_break(value: str) -> str:
     """Return ``value`` without its last line break. For a value that lacks its closing tag: the line break belongs to
     the tag that ended the value."""
     return _LINE_END.sub("", value)
 
 
-def without_broken_close(value: str, key: str, closes: Sequence[str], others: Sequence[str] = ()) -> str:
+def remove_broken_close(value: str, key: str, closes: Sequence[str], others: Sequence[str] = ()) -> str:
     """Return ``value`` without a misspelled closing tag at its end. For a value that lacks its closing tag, so that the
     tag of another element ended it.
 
@@ -196,5 +196,5 @@ def without_broken_close(value: str, key: str, closes: Sequence[str], others: Se
     return bare[: -len(found)] if found else value
 
 
-def _lowered(tags: Sequence[str]) -> frozenset[str]:
+def _lower_tags(tags: Sequence[str]) -> frozenset[str]:
     return frozenset(tag.lower() for tag in tags)

@@ -16,24 +16,24 @@ import re
 
 from adapter.parsing.bare_json import UntaggedJson
 from adapter.parsing.format import CUT_OFF, TEXT, BodyReader, BodyResult, BodySource
-from adapter.parsing.marker_set import MarkerSet, markers_for
+from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 from adapter.tools.call_shapes import DecodedCall
-from adapter.tools.coercion import schema_types
+from adapter.tools.coercion import list_types
 from adapter.tools.tool import Tool
 
 LANGUAGE_LIMIT = 20
 """Maximum length of the language of a code fence around the arguments."""
 
-_fence = markers_for("```")
+_fence = get_marker_set("```")
 _LANGUAGE = re.compile(r"[a-zA-Z]*(?=[^a-zA-Z])")
 _is_letters = re.compile("[a-zA-Z]*").fullmatch
 _NAME = re.compile(r"[ \t]*`?([\w.:/-]+)`?[ \t]*")
 
 
-def labeled_reader(arguments: str, result_label: str) -> BodyReader:
+def build_labeled_reader(arguments: str, result_label: str) -> BodyReader:
     """Return a parser of the name in the rest of its line, and of the arguments after their label."""
-    label, line_end = markers_for(arguments), markers_for("\n", arguments)
+    label, line_end = get_marker_set(arguments), get_marker_set("\n", arguments)
 
     def read(source: BodySource, span: list[str]) -> Reader[BodyResult]:
         if not source.at_line_start or not (yield from source.peek_marker(line_end, NAME_LIMIT)):
@@ -60,15 +60,15 @@ def labeled_reader(arguments: str, result_label: str) -> BodyReader:
         result = yield from read_json(source, span)
         if is_fenced and (yield from source.peek_after_space(_fence))[1]:
             yield from source.take_through(_fence, span)
-            result = result.repaired("code-fence")
+            result = result.with_fixes("code-fence")
         if not result.not_a_call:
             return result
         cut = source.final and source.is_empty
         tool = source.tools.match(name_match.group(1))
         if cut and not source.was_cut and tool is not None and not tool.properties:
             return BodyResult((DecodedCall(name_match.group(1), {}),), ("no-arguments",))
-        if not cut and (key := _only_text_parameter(tool)):
-            text = yield from _take_line(source, span, markers_for(*ends, "\n"))
+        if not cut and (key := _find_only_text_parameter(tool)):
+            text = yield from _take_line(source, span, get_marker_set(*ends, "\n"))
             if text:
                 return BodyResult((DecodedCall(name_match.group(1), {key: text}),), ("positional-arguments",))
         return BodyResult(error=CUT_OFF if cut else f"after {arguments!r} must come one JSON object with the arguments")
@@ -76,10 +76,10 @@ def labeled_reader(arguments: str, result_label: str) -> BodyReader:
     return read
 
 
-def _only_text_parameter(tool: Tool | None) -> str:
+def _find_only_text_parameter(tool: Tool | None) -> str:
     """Return the parameter that text without a name can only be: the single one that must be given, a string."""
     keys = (tool.required or tuple(tool.properties)) if tool is not None else ()
-    is_text = len(keys) == 1 and tool is not None and "string" in schema_types(tool.properties.get(keys[0], {}))
+    is_text = len(keys) == 1 and tool is not None and "string" in list_types(tool.properties.get(keys[0], {}))
     return keys[0] if is_text else ""
 
 

@@ -9,7 +9,7 @@ import re
 
 from adapter.parsing.bare_json import UntaggedJson
 from adapter.parsing.format import CUT, BodyResult, BodySource
-from adapter.parsing.marker_set import MarkerSet, markers_for
+from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 
 _NAME = re.compile(r"[ \t]*([\w.:/-]*)")
@@ -42,7 +42,7 @@ def take_cut_name(source: StreamBuffer, span: list[str]) -> BodyResult | None:
     match = _NAME.match(source.text, source.position)
     if not source.final or match is None or match.end() < len(source.text):
         return None
-    span.append(source.rest())
+    span.append(source.take_rest())
     return CUT
 
 
@@ -52,7 +52,7 @@ def read_arguments(name: str, source: BodySource, span: list[str], ends: tuple[s
     if not result.not_a_call:
         return result
     start = len(span)
-    following = yield from source.skip_to(markers_for(*ends), span)
+    following = yield from source.skip_to(get_marker_set(*ends), span)
     if not following and not "".join(span[start:]).strip():
         return CUT
     return BodyResult(error=f"the text to {name!r} must be its arguments as one JSON object")

@@ -67,13 +67,13 @@ def read_tool_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
             return BodyResult() if source.after_call and not source.was_cut else CUT
         if char in "{[":
             fixes += _find_foreign_fixes("json", source)
-            return (yield from _read_json(source, span)).adding(*fixes)
+            return (yield from _read_json(source, span)).with_repairs(*fixes)
         marker = yield from source.take_marker(_inner, span)
         match marker.lower():
             case "<function=" | "<function " | "function=" as tag:
                 fixes += [*_find_foreign_fixes("function", source), *(["misspelt-inner-tag"] if tag[0] != "<" else [])]
                 read = read_wrapped_function if tag == "<function " else read_xml_function
-                return (yield from _close((yield from read(source, span)), source, span)).adding(*fixes)
+                return (yield from _close((yield from read(source, span)), source, span)).with_repairs(*fixes)
             case "<parameter=":
                 return (yield from _read_misspelt_function(source, span))
             case "</tool_call>":
@@ -81,10 +81,10 @@ def read_tool_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
             case "":
                 pairs = yield from _read_pairs(source, span)
                 if pairs is not None:
-                    return pairs.adding(*fixes, *_find_foreign_fixes("pairs", source))
+                    return pairs.with_repairs(*fixes, *_find_foreign_fixes("pairs", source))
                 elements = yield from _read_elements(source, span)
                 if not elements.not_a_call:
-                    return elements.adding(*fixes)
+                    return elements.with_repairs(*fixes)
                 return (yield from _read_unknown(source, span))
             case "<tool_call>":
                 fixes.append("text-in-tag")  # doubled opening marker
@@ -105,7 +105,7 @@ def _read_elements(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse the name of a tool of the session in an element, and its arguments after it. Otherwise takes nothing."""
     read = partial(unknown_tags.read_elements, closing=CLOSE)
     result = yield from read_call_or_text(read, source, span, keeps_error=source.at_line_start)
-    return result.repaired("foreign-body")
+    return result.with_fixes("foreign-body")
 
 
 def _find_foreign_fixes(body: str, source: BodySource) -> list[str]:
@@ -129,7 +129,7 @@ def with_attributes(read: BodyReader) -> BodyReader:
             result = yield from TaggedJson(OPEN, CLOSE, name=name_match[1])(source, span)
         else:
             result = yield from read(source, span)
-        return result.repaired("misspelt-open-tag")
+        return result.with_fixes("misspelt-open-tag")
 
     return read_after_attributes
 
@@ -139,7 +139,7 @@ def _read_misspelt_function(source: BodySource, span: list[str]) -> Reader[BodyR
     result = yield from read_xml_function(source, span)
     if any(source.tools and not source.tools.match(call.name) for call in result.calls):
         return BodyResult(error=f"the text in {OPEN} is not a call: expected <function=NAME> before <parameter=...>")
-    return (yield from _close(result, source, span)).adding("misspelt-open-tag")
+    return (yield from _close(result, source, span)).with_repairs("misspelt-open-tag")
 
 
 def _close(result: BodyResult, source: StreamBuffer, span: list[str]) -> Reader[BodyResult]:
@@ -153,10 +153,10 @@ def _close(result: BodyResult, source: StreamBuffer, span: list[str]) -> Reader[
     match = yield from source.peek_match(_CLOSE_BEHIND_WORDS, WORDS_LIMIT, _MAY_BE_WORDS.fullmatch)
     if match is not None:
         source.take_match(match, span)
-        return result.adding("text-in-tag")
+        return result.with_repairs("text-in-tag")
     if source.was_cut and source.is_empty:
         return CUT
-    return result.adding("missing-close-tag")
+    return result.with_repairs("missing-close-tag")
 
 
 def _read_unknown(source: BodySource, span: list[str]) -> Reader[BodyResult]:
@@ -166,10 +166,10 @@ def _read_unknown(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     prose.
     """
     if source.at_line_start and source.tools.match((yield from peek_call_name(source))) is not None:
-        return (yield from _read_python(source, span)).adding("foreign-body")
+        return (yield from _read_python(source, span)).with_repairs("foreign-body")
     if source.at_line_start and (yield from find_open_name(source)) is not None:
         result = yield from read_xml_function(source, span)
-        return (yield from _close(result, source, span)).adding(*_find_foreign_fixes("function", source))
+        return (yield from _close(result, source, span)).with_repairs(*_find_foreign_fixes("function", source))
     if (yield from source.is_next(_other_tags)):
         return TEXT  # a call that begins with a marker of its own
     marker = yield from source.peek_marker(_after_prose, PROSE_LIMIT)
@@ -177,7 +177,7 @@ def _read_unknown(source: BodySource, span: list[str]) -> Reader[BodyResult]:
         yield from source.take_through(_function, span)
         source.may_be_text = True
         result = yield from read_xml_function(source, span)
-        return (yield from _close(result, source, span)).adding("text-in-tag") if result.calls else TEXT
+        return (yield from _close(result, source, span)).with_repairs("text-in-tag") if result.calls else TEXT
     if not marker and source.at_line_start and source.take_cut_tags(PROSE_LIMIT, span):
         return CUT
     if marker.lower() != CLOSE or not source.at_line_start:

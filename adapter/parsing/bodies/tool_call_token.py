@@ -16,7 +16,7 @@ from __future__ import annotations
 from adapter.parsing.bare_json import UntaggedJson
 from adapter.parsing.bodies.gemma_call import GemmaCall
 from adapter.parsing.format import BodyResult, BodySource
-from adapter.parsing.marker_set import markers_for
+from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import Reader
 
 OPEN, CLOSE, TAG, TAG_CLOSE = "<|tool_call|>", "<|/tool_call|>", "<tool_call>", "</tool_call>"
@@ -24,7 +24,7 @@ OPEN, CLOSE, TAG, TAG_CLOSE = "<|tool_call|>", "<|/tool_call|>", "<tool_call>", 
 read_list = UntaggedJson(
     "arguments", after_marker=True, ends=(OPEN, CLOSE, TAG, TAG_CLOSE, "<|end|>", "<|end_of_text|>")
 )
-_tag = markers_for(TAG)
+_tag = get_marker_set(TAG)
 _gemma = GemmaCall(OPEN, "<tool_call|>", '<|"|>')
 
 
@@ -33,7 +33,7 @@ def read_calls(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     yield from source.skip_space(span)
     call = yield from _gemma.read_bare(source, span)
     if not call.not_a_call:
-        return call.repaired("foreign-body")
+        return call.with_fixes("foreign-body")
     tag = yield from source.take_marker(_tag, span)
     result = yield from read_list(source, span)
     closes = result.not_a_call and source.after_call and not tag and not source.was_cut

@@ -21,7 +21,7 @@ import re
 from adapter.parsing.bodies.argument_collection import ATTRIBUTES, PendingCall
 from adapter.parsing.bodies.xml_function import read_xml_function
 from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyReader, BodyResult, BodySource, CallOpener
-from adapter.parsing.marker_set import MarkerSet, markers_for
+from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
 
@@ -46,7 +46,7 @@ _strays = MarkerSet("</parameter>", "</function>", "</invoke>")
 _argument_tags = MarkerSet("<input>", "<arguments>", "<parameters>", "<args>")
 
 
-def _reader(tag: str, *, has_attributes: bool) -> BodyReader:
+def _build_reader(tag: str, *, has_attributes: bool) -> BodyReader:
     closing = f"</{tag}>"
     read_json = TaggedJson(f"<{tag}>", closing)
 
@@ -83,7 +83,7 @@ def _reader(tag: str, *, has_attributes: bool) -> BodyReader:
             return TEXT
         if result is CUT and char != "{" and source.is_empty:
             return CUT  # after the name of a tool of the session
-        return result.adding("misspelt-open-tag") if result.calls_known_tools(source.tools) else TEXT
+        return result.with_repairs("misspelt-open-tag") if result.calls_known_tools(source.tools) else TEXT
 
     return read
 
@@ -94,7 +94,7 @@ def read_json_in_tag(opening: str, closing: str, source: BodySource, span: list[
     if not result.calls_known_tools(source.tools):
         return CUT if result.error == CUT_OFF else TEXT
     yield from _take_closing(source, span, closing)
-    return result.adding("misspelt-open-tag")
+    return result.with_repairs("misspelt-open-tag")
 
 
 def read_elements(source: BodySource, span: list[str], closing: str) -> Reader[BodyResult]:
@@ -129,7 +129,7 @@ def read_elements(source: BodySource, span: list[str], closing: str) -> Reader[B
 
 def _read_arguments(name: str, inner: str, source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse the arguments in ``<inner>``, each in an element of its own."""
-    text, closing = yield from source.take_through(markers_for(f"</{inner}>"), span)
+    text, closing = yield from source.take_through(get_marker_set(f"</{inner}>"), span)
     if not closing:
         return CUT
     call = PendingCall(name, source.tools.match(name))
@@ -137,16 +137,19 @@ def _read_arguments(name: str, inner: str, source: BodySource, span: list[str]) 
         return BodyResult(error=f"the arguments of {name!r} cannot be read: expected <NAME>value</NAME> in <{inner}>")
     for key, value in _ELEMENT.findall(text):
         call.add_text(key, value)
-    return call.result()
+    return call.build_result()
 
 
 def _take_closing(source: StreamBuffer, span: list[str], closing: str) -> Reader[None]:
-    _, follows = yield from source.peek_after_space(markers_for(closing))
+    _, follows = yield from source.peek_after_space(get_marker_set(closing))
     if follows:
-        yield from source.take_through(markers_for(closing), span)
+        yield from source.take_through(get_marker_set(closing), span)
 
 
 OPENERS = (
-    *(CallOpener(f"<{tag}>", _reader(tag, has_attributes=False)) for tag in TAGS),
-    *(CallOpener(f"<{tag} ", _reader(tag, has_attributes=True)) for tag in (*TAGS, "function_call", "functioncall")),
+    *(CallOpener(f"<{tag}>", _build_reader(tag, has_attributes=False)) for tag in TAGS),
+    *(
+        CallOpener(f"<{tag} ", _build_reader(tag, has_attributes=True))
+        for tag in (*TAGS, "function_call", "functioncall")
+    ),
 )

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 
 from adapter.parsing.bodies.argument_collection import ATTRIBUTES, BodyError, PendingCall
 from adapter.parsing.bodies.named_value import read_named_value
-from adapter.parsing.bodies.raw_value_end import explain_uncertain_end, without_broken_close
+from adapter.parsing.bodies.raw_value_end import explain_uncertain_end, remove_broken_close
 from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, BodySource
-from adapter.parsing.marker_set import MarkerSet, markers_for
+from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
 
@@ -79,12 +79,12 @@ class _Function(PendingCall):
     """True if a value is on the same line as its tags, so that line breaks at its ends belong to it."""
 
     def add(self, key: str, text: str, *, is_closed: bool = False) -> None:
-        text = self._without_margins(text)
+        text = self._strip_margins(text)
         if is_closed:
             self.check_end(key, text, ("<parameter",), ("</parameter>",))
         self.add_text(key, text)
 
-    def _without_margins(self, text: str) -> str:
+    def _strip_margins(self, text: str) -> str:
         """Return ``text`` without the line breaks that belong to the tags.
 
         A value on separate lines loses the line breaks around it. A value on the same line as its tags loses only a
@@ -153,7 +153,7 @@ def _read(source: BodySource, span: list[str], function: _Function) -> Reader[Bo
         function.problem = f"a call has no name but {function.name!r}: expected <function=NAME>"
     if is_empty:
         yield from _take_close(source, span)
-        return function.result()
+        return function.build_result()
     try:
         return (yield from _read_arguments(source, span, function))
     except BodyError as error:
@@ -179,16 +179,16 @@ def _read_arguments(source: BodySource, span: list[str], function: _Function) ->
             case "</function>":
                 span.append(marker)
                 yield from _take_close(source, span)
-                return function.result()
+                return function.build_result()
             case "</tool_call>":
                 span.append(marker)
-                return function.result("missing-inner-tag")
+                return function.build_result("missing-inner-tag")
             case "</parameter>":
                 span.append(marker)
                 function.fix("missing-inner-tag")
             case "<tool_call>" | "<function=" | "<function ":
                 source.push_back(marker)
-                return function.result("missing-inner-tag", "missing-close-tag")
+                return function.build_result("missing-inner-tag", "missing-close-tag")
             case _ if not char:
                 raise function.cut_off()
             case _ if not (
@@ -233,7 +233,7 @@ def _read_parameter(source: StreamBuffer, span: list[str], function: _Function) 
     else:
         function.fix("missing-inner-tag")
         text = text if "<parameter" in text.lower() else _SECTION_CLOSE.sub("", text)
-        text = without_broken_close(text, key, ("</parameter>",), (f"</parameter={key}>",))
+        text = remove_broken_close(text, key, ("</parameter>",), (f"</parameter={key}>",))
         if "</parameter>" in text.lower() and not function.was_nested:
             function.problem = explain_uncertain_end(function.name, key, "</parameter>")
     if _DOUBLED_BRACKET.match(text) and not function.is_inline:
@@ -255,7 +255,7 @@ def _read_element(source: StreamBuffer, span: list[str], function: _Function) ->
         source.push_back("".join(ahead))
         return False
     value: list[str] = []
-    closing = yield from source.read_until(markers_for(f"</{key}>", *_ELEMENT_ENDS), value)
+    closing = yield from source.read_until(get_marker_set(f"</{key}>", *_ELEMENT_ENDS), value)
     span.extend([*ahead, *value])
     text = "".join(value)
     if closing.lower() in _FUNCTION_ENDS or any(f"<{other}>" in text for other in function.tool.properties):

@@ -35,7 +35,7 @@ def read_bare_function(source: BodySource, span: list[str]) -> Reader[BodyResult
     body = "".join(span[start:]).partition(">")[2]
     if not source.was_cut and not any(tag in body.lower() for tag in ("<parameter", "</function>", "{")):
         return TEXT  # the tag was only mentioned
-    return result.adding("missing-open-tag") if result.calls and not body.lstrip().startswith("{") else result
+    return result.with_repairs("missing-open-tag") if result.calls and not body.lstrip().startswith("{") else result
 
 
 def read_broken_opener(source: BodySource, span: list[str]) -> Reader[BodyResult]:
@@ -65,7 +65,7 @@ def _read_broken(
         return TEXT
     span.append(source.text[source.position : source.position + match.start(1)])
     source.position += match.start(1)
-    return (yield from read_call_or_text(read_xml_function, source, span)).repaired("misspelt-open-tag")
+    return (yield from read_call_or_text(read_xml_function, source, span)).with_fixes("misspelt-open-tag")
 
 
 def _begins_block(source: StreamBuffer) -> Reader[bool]:

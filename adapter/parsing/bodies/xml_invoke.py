@@ -17,12 +17,12 @@ import re
 from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.decode import decode_json
-from adapter.parsing.bodies.argument_collection import ATTRIBUTES, BodyError, PendingCall, without_cdata
-from adapter.parsing.bodies.raw_value_end import RawValue, without_broken_close, without_line_end
+from adapter.parsing.bodies.argument_collection import ATTRIBUTES, BodyError, PendingCall, unwrap_cdata
+from adapter.parsing.bodies.raw_value_end import RawValue, remove_broken_close, strip_line_break
 from adapter.parsing.bodies.unknown_tags import read_elements
 from adapter.parsing.bodies.xml_invoke_spelling import ATTRIBUTES_LIMIT, XmlInvokeTags
 from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource
-from adapter.parsing.marker_set import MarkerSet, markers_for
+from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.coercion import coerce_text
@@ -85,15 +85,15 @@ class XmlInvokeReader:
             if span[-1].endswith(self.tags.end):
                 yield from source.skip_space(span)
                 closing = self._close_of[opening.lower()]
-                return (yield from read_elements(source, span, closing)).repaired("misspelt-open-tag")
+                return (yield from read_elements(source, span, closing)).with_fixes("misspelt-open-tag")
             return CUT if self._ends_in_attributes(source, span) else TEXT
         call = PendingCall(name, source.tools.match(name))
         is_empty = self._is_empty_element(span)
         for key, text in attributes.items():
-            if key not in (self.tags.name, *_ABOUT) and (is_empty or call.schema_of(key) is not None):
+            if key not in (self.tags.name, *_ABOUT) and (is_empty or call.find_schema(key) is not None):
                 call.fix("value-in-attribute")
                 call.add_text(key, text)
-        return call.result() if is_empty else (yield from self._read_arguments(call, opening, source, span))
+        return call.build_result() if is_empty else (yield from self._read_arguments(call, opening, source, span))
 
     def read_named(self, name: str, opening: str, source: BodySource, span: list[str]) -> Reader[BodyResult]:
         """Parse the body after ``opening``, a complete opening tag that did not contain the tool's ``name``."""
@@ -119,28 +119,28 @@ class XmlInvokeReader:
                         call.fix("text-in-tag")
                     case "call close":
                         span.append(marker)
-                        return call.result()
+                        return call.build_result()
                     case "section close":
                         span.append(marker)
-                        return call.result("missing-close-tag")
+                        return call.build_result("missing-close-tag")
                     case "broken close" if call.arguments:
                         span.append(marker)
                         if (yield from source.take_until(">", WORD_LIMIT, span)) is None:
                             return CUT
                         if not (yield from source.peek_after_space(self._parameter))[1]:
-                            return call.result("misspelt-close-tag")
+                            return call.build_result("misspelt-close-tag")
                         call.fix("text-in-tag")
                     case "call":
                         if not (yield from self._read_misnamed(marker, source, span, call)):
                             source.push_back(marker)
-                            return call.result("missing-close-tag")
+                            return call.build_result("missing-close-tag")
                     case "json":
                         span.append(marker)
                         yield from self._read_json(source, span, call)
                     case _ if not char or (
                         source.final and self._markers.may_start_with(source.text[source.position :])
                     ):
-                        span.append(source.rest())
+                        span.append(source.take_rest())
                         return CUT
                     case None if key := (yield from self._take_element(source, span, call)):
                         yield from self._read_element(source, span, call, key, f"</{key}>")
@@ -164,7 +164,7 @@ class XmlInvokeReader:
         if not key:
             rest = source.text[source.position :]
             if self._ends_in_attributes(source, span) or (source.final and _CUT_ATTRIBUTE.fullmatch(rest)):
-                span.append(source.rest())
+                span.append(source.take_rest())
                 raise BodyError
             raise BodyError(f'a parameter of {call.name!r} has no name: expected {self.tags.key}="NAME"')
         if self._is_empty_element(span):
@@ -189,19 +189,19 @@ class XmlInvokeReader:
             raise BodyError
         span.append(closing)
         text = "".join(value)
-        if closing and not text.strip() and self._values(attributes):
+        if closing and not text.strip() and self._select_values(attributes):
             self._add_attribute(call, key, attributes)
             return
         if not closing:
             call.fix("missing-inner-tag")
             others = [] if any(tag in text for tag in self.tags.parameter) else self._section_closes
-            text = without_line_end(without_broken_close(text, key, self.tags.parameter_close, others))
+            text = strip_line_break(remove_broken_close(text, key, self.tags.parameter_close, others))
         else:
             call.check_end(key, text, self.tags.parameter, self.tags.parameter_close)
-        content = without_cdata(text, {} if self.tags.has_cdata else call.fixes)
+        content = unwrap_cdata(text, {} if self.tags.has_cdata else call.fixes)
         if self.tags.has_cdata and content is not text:
             attributes["string"] = "true"
-        decoded, fixes = _decode(content, attributes, call.schema_of(key))
+        decoded, fixes = _decode(content, attributes, call.find_schema(key))
         call.fix(*fixes)
         call.add_value(key, decoded)
 
@@ -223,7 +223,7 @@ class XmlInvokeReader:
         self, source: StreamBuffer, span: list[str], call: PendingCall, key: str, *closes: str
     ) -> Reader[None]:
         """Parse the value of ``key`` up to one of ``closes``."""
-        value, closing = yield from source.take_through(markers_for(*closes), span)
+        value, closing = yield from source.take_through(get_marker_set(*closes), span)
         if not closing:
             raise BodyError
         call.fix("misspelt-inner-tag")
@@ -237,7 +237,7 @@ class XmlInvokeReader:
         taken = [marker]
         attributes = yield from self._take_attributes(source, taken)
         key, is_empty = attributes.get(self.tags.name, ""), self._is_empty_element(taken)
-        is_parameter = key and call.schema_of(key) is not None and source.tools.match(key) is None
+        is_parameter = key and call.find_schema(key) is not None and source.tools.match(key) is None
         is_again = key == call.name and call.tool is not None and call.tool.required and not call.arguments
         if not is_parameter and not (is_again and not is_empty):
             source.push_back("".join(taken[1:]))
@@ -255,13 +255,13 @@ class XmlInvokeReader:
         """Return whether the tag whose attributes were just taken is an empty element."""
         return span[-1].removesuffix(self.tags.end).endswith("/")
 
-    def _values(self, attributes: dict[str, str]) -> dict[str, str]:
+    def _select_values(self, attributes: dict[str, str]) -> dict[str, str]:
         """Return the attributes of a parameter's tag that may be its value."""
         return {name: text for name, text in attributes.items() if name not in (self.tags.key, *_ABOUT)}
 
     def _add_attribute(self, call: PendingCall, key: str, attributes: dict[str, str]) -> None:
         """Add a parameter written as an empty element. Its value is in an attribute, or empty."""
-        values = self._values(attributes)
+        values = self._select_values(attributes)
         if attributes.get("string") not in ("true", "false", None):
             values["string"] = attributes["string"]
         if len(values) > 1:
@@ -299,7 +299,7 @@ class XmlInvokeReader:
         rest = source.text[source.position :]
         if not source.final or not _BEGINS_ATTRIBUTES.fullmatch(rest):
             return False
-        span.append(source.rest())
+        span.append(source.take_rest())
         return True
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.bodies.argument_collection import encode_unescaped, reads_as_null
 from adapter.parsing.bodies.raw_value_end import find_named_close
-from adapter.parsing.encoding import calls_encoder
+from adapter.parsing.encoding import build_calls_encoder
 
 ATTRIBUTES_LIMIT = 400
 """Maximum number of characters of attributes in one tag; longer text is prose."""
@@ -69,10 +69,12 @@ def encode_call(
     return f"{opening}{line_end}{body}{line_end}{tags.call_close[0]}"
 
 
-def section_encoder(tags: XmlInvokeTags, describe: Describe | None) -> Callable[[list[tuple[str, JsonObject]]], str]:
+def build_section_encoder(
+    tags: XmlInvokeTags, describe: Describe | None
+) -> Callable[[list[tuple[str, JsonObject]]], str]:
     """Return an ``encode_calls`` function that writes all calls in one section, each on separate lines."""
     body = partial(encode_call, tags, describe=describe)
-    return calls_encoder(body, between="\n", opening=f"{tags.section[0]}\n", closing=f"\n{tags.section_close[0]}")
+    return build_calls_encoder(body, between="\n", opening=f"{tags.section[0]}\n", closing=f"\n{tags.section_close[0]}")
 
 
 def _encode_parameter(tags: XmlInvokeTags, key: str, value: Json, describe: Describe | None) -> str:

@@ -4,17 +4,17 @@ Format: the tool use prompt that Anthropic published before its API supported to
 this prompt write the elements without being asked to. See `invoke_tags`.
 """
 
-from adapter.parsing.bodies.invoke_tags import ANTHROPIC, OPENERS, STRAYS, calls_encoder, opener_in
-from adapter.parsing.encoding import result_encoder
+from adapter.parsing.bodies.invoke_tags import ANTHROPIC, OPENERS, STRAYS, build_calls_encoder, build_opener
+from adapter.parsing.encoding import build_result_encoder
 from adapter.parsing.format import Format
 
 FORMAT = Format(
     name="anthropic",
     aliases=("claude", "function_calls", "invoke"),
     openers=OPENERS,
-    opener_in=opener_in,
-    encode_calls=calls_encoder(ANTHROPIC),
-    encode_result=result_encoder(
+    opener_in=build_opener,
+    encode_calls=build_calls_encoder(ANTHROPIC),
+    encode_result=build_result_encoder(
         "<function_results>\n<result>\n<tool_name>{name}</tool_name>\n<stdout>\n",
         "\n</stdout>\n</result>\n</function_results>",
     ),

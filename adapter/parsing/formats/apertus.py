@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 
 from adapter.core.events import JsonObject
-from adapter.parsing.encoding import result_encoder
+from adapter.parsing.encoding import build_result_encoder
 from adapter.parsing.format import CallOpener, Format
 from adapter.parsing.tagged_json import TaggedJson, require_json, spell_out_name
 
@@ -30,7 +30,7 @@ FORMAT = Format(
     aliases=("apertus2509",),
     openers=(CallOpener(OPEN, require_json(TaggedJson(OPEN, CLOSE, may_list=True, reshape=spell_out_name))),),
     encode_calls=encode_calls,
-    encode_result=result_encoder("[", "]"),
+    encode_result=build_result_encoder("[", "]"),
     reasoning={THINK: END_THINK},
     stray_closers=(CLOSE,),
     end_tokens=(END,),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from adapter.parsing.encoding import content_alone
+from adapter.parsing.encoding import encode_content_alone
 from adapter.parsing.format import BodyResult, BodySource, CallOpener
 from adapter.parsing.formats import hunyuan_a13b
 from adapter.parsing.stream_buffer import Reader
@@ -22,7 +22,7 @@ _read_singular = require_json(TaggedJson(SINGULAR, SINGULAR_CLOSE, may_list=True
 
 def read_singular(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse the list between the ``<tool_call>`` tags that the prompt of 1.5 mentions."""
-    return (yield from _read_singular(source, span)).repaired("misspelt-open-tag")
+    return (yield from _read_singular(source, span)).with_fixes("misspelt-open-tag")
 
 
 FORMAT = replace(
@@ -30,7 +30,7 @@ FORMAT = replace(
     name="apriel",
     aliases=("apriel_1_5",),
     openers=(*hunyuan_a13b.FORMAT.openers, CallOpener(SINGULAR, read_singular)),
-    encode_result=content_alone,
+    encode_result=encode_content_alone,
     answer_tags={},
     reasoning={"Here are my reasoning steps:\n": "[BEGIN FINAL RESPONSE]"},
     end_tokens=("<|end|>", "[END FINAL RESPONSE]"),

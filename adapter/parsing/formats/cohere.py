@@ -27,7 +27,7 @@ _read_labeled = TaggedJson(LABEL, FENCE, "parameters", may_list=True)
 
 def read_actions(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse the actions. The key ``tool_name`` is this format's normal spelling, and not a repair."""
-    return (yield from _read_json(source, span)).without_fixes("name-key")
+    return (yield from _read_json(source, span)).remove_fixes("name-key")
 
 
 def read_labeled(source: BodySource, span: list[str]) -> Reader[BodyResult]:
@@ -37,7 +37,7 @@ def read_labeled(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     result = yield from _read_labeled(source, span)
     if result.error is not None or not all(source.tools.match(call.name) for call in result.calls):
         return TEXT
-    return result.without_fixes("name-key")
+    return result.remove_fixes("name-key")
 
 
 def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:

@@ -17,7 +17,7 @@ import re
 
 from adapter.core.events import JsonObject
 from adapter.parsing.bodies.argument_collection import PendingCall
-from adapter.parsing.encoding import calls_encoder, json_arguments, result_encoder
+from adapter.parsing.encoding import build_calls_encoder, build_result_encoder, encode_json_arguments
 from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader
@@ -51,7 +51,7 @@ def read_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
 
 
 def _build_call(name: str, tool: Tool | None, text: str) -> BodyResult:
-    parameters = _parameters(tool) if tool else []
+    parameters = _list_parameters(tool) if tool else []
     call = PendingCall(name, tool)
     lines = text.rstrip("\n").split("\n", len(parameters) - 1) if parameters and text.strip() else []
     for key, value in zip(parameters, lines, strict=False):
@@ -60,10 +60,10 @@ def _build_call(name: str, tool: Tool | None, text: str) -> BodyResult:
         return BodyResult(
             error=f"the call of {name!r} has arguments, but no parameters are known for it: {text[:60]!r}"
         )
-    return call.result()
+    return call.build_result()
 
 
-def _parameters(tool: Tool) -> list[str]:
+def _list_parameters(tool: Tool) -> list[str]:
     """Return the parameters that lines are assigned to: the required ones, or the only one."""
     return list(tool.required) or list(tool.properties)[:1]
 
@@ -71,7 +71,7 @@ def _parameters(tool: Tool) -> list[str]:
 def _encode_call(name: str, arguments: JsonObject) -> str:
     """Encode a single string as the model writes it. Several arguments are written as JSON, because the order in which
     the model writes them is not known here."""
-    body = json_arguments(name, arguments)
+    body = encode_json_arguments(name, arguments)
     if len(arguments) == 1:
         (value,) = arguments.values()
         is_plain = isinstance(value, str) and value == value.strip() != "" and CLOSE not in value
@@ -82,8 +82,8 @@ def _encode_call(name: str, arguments: JsonObject) -> str:
 FORMAT = Format(
     name="cwm",
     openers=(CallOpener(OPEN, read_call),),
-    encode_calls=calls_encoder(_encode_call, between="\n"),
-    encode_result=result_encoder("<|start_header_id|>tool: {name}<|end_header_id|>\n\n", END),
+    encode_calls=build_calls_encoder(_encode_call, between="\n"),
+    encode_result=build_result_encoder("<|start_header_id|>tool: {name}<|end_header_id|>\n\n", END),
     reasoning={"<think>": "</think>"},
     end_tokens=(END,),
     stop_sequences=(END,),

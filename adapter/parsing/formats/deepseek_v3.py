@@ -10,7 +10,7 @@ DeepSeek-R1-0528::
 """
 
 from adapter.parsing.bodies import deepseek_tokens as tokens
-from adapter.parsing.encoding import calls_encoder, json_arguments, result_encoder
+from adapter.parsing.encoding import build_calls_encoder, build_result_encoder, encode_json_arguments
 from adapter.parsing.format import Format
 
 END_OF_SENTENCE = "<｜end▁of▁sentence｜>"
@@ -20,15 +20,15 @@ FORMAT = Format(
     aliases=("deepseek", "deepseek3", "deepseek_r1", "deepseekv3", "cogito"),
     openers=tokens.SECTION.openers,
     body_variants=frozenset({tokens.TYPED_HEADS}),
-    encode_calls=calls_encoder(
-        json_arguments,
+    encode_calls=build_calls_encoder(
+        encode_json_arguments,
         f"{tokens.CALL_BEGIN[0]}function{tokens.SEPARATOR[0]}{{name}}\n```json\n",
         f"\n```{tokens.CALL_END[0]}",
         between="\n",
         opening=tokens.CALLS_BEGIN[0],
         closing=tokens.CALLS_END[0],
     ),
-    encode_result=result_encoder("<｜tool▁output▁begin｜>", "<｜tool▁output▁end｜>"),
+    encode_result=build_result_encoder("<｜tool▁output▁begin｜>", "<｜tool▁output▁end｜>"),
     result_markers=("<｜tool▁outputs▁begin｜>", "<｜tool▁output▁begin｜>"),
     stray_closers=tokens.STRAYS,
     end_tokens=(END_OF_SENTENCE,),

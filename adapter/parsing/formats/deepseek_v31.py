@@ -8,7 +8,7 @@ Format: assets/chat_template.jinja of deepseek-ai/DeepSeek-V3.1, V3.1-Terminus a
 from dataclasses import replace
 
 from adapter.parsing.bodies import deepseek_tokens as tokens
-from adapter.parsing.encoding import calls_encoder, json_arguments
+from adapter.parsing.encoding import build_calls_encoder, encode_json_arguments
 from adapter.parsing.formats import deepseek_v3
 
 FORMAT = replace(
@@ -16,8 +16,8 @@ FORMAT = replace(
     name="deepseek_v31",
     aliases=("deepseekv31", "deepseek_v3_1"),
     body_variants=frozenset({tokens.UNTYPED_HEADS}),
-    encode_calls=calls_encoder(
-        json_arguments,
+    encode_calls=build_calls_encoder(
+        encode_json_arguments,
         f"{tokens.CALL_BEGIN[0]}{{name}}{tokens.SEPARATOR[0]}",
         tokens.CALL_END[0],
         opening=tokens.CALLS_BEGIN[0],

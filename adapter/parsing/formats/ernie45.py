@@ -18,7 +18,7 @@ Results are returned between ``<tool_output>`` tags under the role ``tool``.
 
 from dataclasses import replace
 
-from adapter.parsing.encoding import result_encoder
+from adapter.parsing.encoding import build_result_encoder
 from adapter.parsing.formats import hermes
 
 RESULT = "<tool_output>"
@@ -27,7 +27,7 @@ FORMAT = replace(
     hermes.FORMAT,
     name="ernie45",
     aliases=("ernie", "ernie4_5", "ernie5", "ernie_x1", "ernie_45_vl_thinking"),
-    encode_result=result_encoder(f"{RESULT}\n", "\n</tool_output>"),
+    encode_result=build_result_encoder(f"{RESULT}\n", "\n</tool_output>"),
     starts_in_reasoning=True,
     answer_tags={"<response>": "</response>"},
     result_markers=(RESULT,),

@@ -6,7 +6,7 @@ Format: the chat template of fireworks-ai/llama-3-firefunction-v2, which writes 
 
 from dataclasses import replace
 
-from adapter.parsing.encoding import content_alone
+from adapter.parsing.encoding import encode_content_alone
 from adapter.parsing.format import CallOpener
 from adapter.parsing.formats import phi4_mini_json
 from adapter.parsing.formats.phi4_mini_json import WORD, read_functools
@@ -16,7 +16,7 @@ FORMAT = replace(
     name="firefunction",
     aliases=("firefunction_v2",),
     openers=(CallOpener(WORD, read_functools),),
-    encode_result=content_alone,
+    encode_result=encode_content_alone,
     stray_closers=(),
     end_tokens=(),
     other_role_markers=(),

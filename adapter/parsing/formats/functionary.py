@@ -15,18 +15,18 @@ and omits ``all``; it is also parsed here. Results are returned under the role `
 from __future__ import annotations
 
 from adapter.parsing.bodies.recipient import read_arguments, take_cut_name, take_name
-from adapter.parsing.encoding import calls_encoder, json_arguments
+from adapter.parsing.encoding import build_calls_encoder, encode_json_arguments
 from adapter.parsing.format import TEXT, BodyResult, BodySource, CallOpener, Format
-from adapter.parsing.marker_set import markers_for
+from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import Reader
 
 OPEN, OPEN_V25 = ">>>", "<|reserved_special_token_249|>"
 ALL = "all\n"
 ENDS = (OPEN, OPEN_V25, "<|eot_id|>")
 
-_line_end = markers_for("\n")
-_json_below = markers_for("\n{")
-_all = markers_for(ALL)
+_line_end = get_marker_set("\n")
+_json_below = get_marker_set("\n{")
+_all = get_marker_set(ALL)
 
 
 def read_recipient(source: BodySource, span: list[str]) -> Reader[BodyResult]:
@@ -64,7 +64,7 @@ FORMAT = Format(
         CallOpener(OPEN_V25, read_recipient, keeps_space=True),
     ),
     read_header=read_first_recipient,
-    encode_calls=calls_encoder(json_arguments, f"{OPEN}{{name}}\n"),
+    encode_calls=build_calls_encoder(encode_json_arguments, f"{OPEN}{{name}}\n"),
     end_tokens=(OPEN + ALL,),
     stop_sequences=("<|eot_id|>",),
     special_tokens=(OPEN_V25,),

@@ -15,15 +15,15 @@ Text to ``all`` is the answer. A result is returned as a message from the tool t
 from __future__ import annotations
 
 from adapter.parsing.bodies.recipient import read_arguments, take_cut_name, take_name
-from adapter.parsing.encoding import calls_encoder, json_arguments, result_encoder
+from adapter.parsing.encoding import build_calls_encoder, build_result_encoder, encode_json_arguments
 from adapter.parsing.format import TEXT, BodyResult, BodySource, CallOpener, Format
-from adapter.parsing.marker_set import markers_for
+from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import Reader
 
 FROM, RECIPIENT, CONTENT, STOP = "<|from|>", "<|recipient|>", "<|content|>", "<|stop|>"
 ASSISTANT = FROM + "assistant"
 
-_content = markers_for("\n" + CONTENT, CONTENT)
+_content = get_marker_set("\n" + CONTENT, CONTENT)
 
 
 def read_recipient(source: BodySource, span: list[str]) -> Reader[BodyResult]:
@@ -53,8 +53,8 @@ FORMAT = Format(
     aliases=("functionary2",),
     openers=(CallOpener(RECIPIENT, read_recipient),),
     read_header=read_first_recipient,
-    encode_calls=calls_encoder(json_arguments, f"\n{ASSISTANT}\n{RECIPIENT}{{name}}\n{CONTENT}"),
-    encode_result=result_encoder(f"\n{FROM}{{name}}\n{RECIPIENT}all\n{CONTENT}"),
+    encode_calls=build_calls_encoder(encode_json_arguments, f"\n{ASSISTANT}\n{RECIPIENT}{{name}}\n{CONTENT}"),
+    encode_result=build_result_encoder(f"\n{FROM}{{name}}\n{RECIPIENT}all\n{CONTENT}"),
     end_tokens=(ASSISTANT, STOP),
     other_role_markers=(FROM + "user", FROM + "system"),
     result_markers=(FROM,),

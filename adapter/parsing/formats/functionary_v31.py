@@ -6,7 +6,7 @@ Format: the chat template of meetkai/functionary-medium-v3.1 (v3-llama3.1). Code
 
 from dataclasses import replace
 
-from adapter.parsing.encoding import calls_encoder, json_arguments
+from adapter.parsing.encoding import build_calls_encoder, encode_json_arguments
 from adapter.parsing.formats import llama3_json
 
 FORMAT = replace(
@@ -14,7 +14,7 @@ FORMAT = replace(
     name="functionary_v31",
     aliases=("functionary_v3_1", "functionary_v3_1_llama_3_1"),
     read_bare=None,
-    encode_calls=calls_encoder(json_arguments, "<function={name}>", "</function>"),
+    encode_calls=build_calls_encoder(encode_json_arguments, "<function={name}>", "</function>"),
     stray_closers=("</function>",),
     model_patterns=(r"functionary.*v(?:3\.1|4)",),
     template_fingerprints=("<{start_tag}={function_name}>",),

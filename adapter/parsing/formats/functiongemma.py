@@ -7,7 +7,7 @@ google/functiongemma-270m-it. The model stops at ``<start_function_response>``.
 from functools import partial
 
 from adapter.parsing.bodies.gemma_call import GemmaCall, encode_call
-from adapter.parsing.encoding import calls_encoder, result_encoder
+from adapter.parsing.encoding import build_calls_encoder, build_result_encoder
 from adapter.parsing.format import CallOpener, Format
 
 OPEN, CLOSE, QUOTE = "<start_function_call>", "<end_function_call>", "<escape>"
@@ -17,8 +17,10 @@ FORMAT = Format(
     name="functiongemma",
     aliases=("function_gemma",),
     openers=(CallOpener(OPEN, GemmaCall(OPEN, CLOSE, QUOTE), keeps_space=True),),
-    encode_calls=calls_encoder(partial(encode_call, quote=QUOTE), OPEN, CLOSE),
-    encode_result=result_encoder(f"{RESULT}response:{{name}}{{value:{QUOTE}", f"{QUOTE}}}<end_function_response>"),
+    encode_calls=build_calls_encoder(partial(encode_call, quote=QUOTE), OPEN, CLOSE),
+    encode_result=build_result_encoder(
+        f"{RESULT}response:{{name}}{{value:{QUOTE}", f"{QUOTE}}}<end_function_response>"
+    ),
     stray_closers=(CLOSE,),
     end_tokens=(END, "<eos>"),
     other_role_markers=(TURN,),

@@ -39,7 +39,7 @@ def read_element(source: BodySource, span: list[str]) -> Reader[BodyResult]:
         return TEXT
     source.may_be_text = True
     result = yield from _read_element(source, span)
-    return result.adding("misspelt-open-tag") if result.calls_known_tools(source.tools) else TEXT
+    return result.with_repairs("misspelt-open-tag") if result.calls_known_tools(source.tools) else TEXT
 
 
 def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:

@@ -11,7 +11,7 @@ from functools import partial
 
 from adapter.parsing.bodies import call_element
 from adapter.parsing.bodies.gemma_call import GemmaCall, encode_call
-from adapter.parsing.encoding import calls_encoder, result_encoder
+from adapter.parsing.encoding import build_calls_encoder, build_result_encoder
 from adapter.parsing.format import TEXT, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.stream_buffer import Reader
 from adapter.parsing.tagged_json import TaggedJson
@@ -33,7 +33,7 @@ def _read_json(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     span.extend(ahead)
     source.may_be_text = True
     result = yield from _read_after_closing(source, span)
-    return result.adding("misspelt-open-tag") if result.calls_known_tools(source.tools) else TEXT
+    return result.with_repairs("misspelt-open-tag") if result.calls_known_tools(source.tools) else TEXT
 
 
 FORMAT = Format(
@@ -41,8 +41,8 @@ FORMAT = Format(
     aliases=("gemma4_no_thinking", "gemma_4"),
     openers=(CallOpener(OPEN, _read_call, keeps_space=True), call_element.OPENER, CallOpener(CLOSE, _read_json)),
     read_without_markers=_read_call.read_bare,
-    encode_calls=calls_encoder(partial(encode_call, quote=QUOTE), OPEN, CLOSE),
-    encode_result=result_encoder(f"{RESULT}response:{{name}}{{value:{QUOTE}", f"{QUOTE}}}<tool_response|>"),
+    encode_calls=build_calls_encoder(partial(encode_call, quote=QUOTE), OPEN, CLOSE),
+    encode_result=build_result_encoder(f"{RESULT}response:{{name}}{{value:{QUOTE}", f"{QUOTE}}}<tool_response|>"),
     reasoning={"<|channel>thought": "<channel|>", "<|channel><|channel>thought": "<channel|>"},
     stray_closers=(CLOSE,),
     end_tokens=(END, "<eos>"),

@@ -16,9 +16,9 @@ place of the line breaks that belong to the tokens.
 from __future__ import annotations
 
 from adapter.parsing.bare_json import UntaggedJson
-from adapter.parsing.encoding import calls_encoder, json_call, result_encoder
+from adapter.parsing.encoding import build_calls_encoder, build_result_encoder, encode_json_call
 from adapter.parsing.format import TEXT, BodyResult, BodySource, CallOpener, Format
-from adapter.parsing.marker_set import markers_for
+from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import Reader
 
 ROLE, ROLE_END, MESSAGE_END = "function call", "<|role_sep|>", "<|message_sep|>"
@@ -26,7 +26,7 @@ OPEN, SHORT, RESULT, END = ROLE + ROLE_END, "<|function_call|>", "function resul
 STRIPPED = (ROLE + "{", ROLE + "\n{")
 NEXT_TURNS = ("user" + ROLE_END, RESULT)
 
-_nul = markers_for("\0")
+_nul = get_marker_set("\0")
 _read_json = UntaggedJson("arguments", after_marker=True, ends=(MESSAGE_END, SHORT, END))
 _read_bare = UntaggedJson("arguments", after_marker=False)
 
@@ -44,7 +44,7 @@ def read_stripped(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     marker = span.pop()
     span.append(marker[:-1])
     source.push_back(marker[-1])
-    return (yield from _read_bare(source, span)).adding("misspelt-open-tag")
+    return (yield from _read_bare(source, span)).with_repairs("misspelt-open-tag")
 
 
 FORMAT = Format(
@@ -55,8 +55,8 @@ FORMAT = Format(
         CallOpener(SHORT, read_call),
         *(CallOpener(marker, read_stripped) for marker in STRIPPED),
     ),
-    encode_calls=calls_encoder(json_call, f"{OPEN}\n", between=f"{MESSAGE_END}\n\n"),
-    encode_result=result_encoder(f"{RESULT}\n", f"{MESSAGE_END}\n\n"),
+    encode_calls=build_calls_encoder(encode_json_call, f"{OPEN}\n", between=f"{MESSAGE_END}\n\n"),
+    encode_result=build_result_encoder(f"{RESULT}\n", f"{MESSAGE_END}\n\n"),
     end_tokens=(MESSAGE_END, MESSAGE_END + "\0\0", END),
     other_role_markers=NEXT_TURNS,
     stop_sequences=(END,),

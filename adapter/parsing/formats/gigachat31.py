@@ -5,7 +5,7 @@ Format: users' reports of the output of ai-sage/GigaChat3.1-10B-A1.8B. The rest 
 
 from dataclasses import replace
 
-from adapter.parsing.encoding import calls_encoder, json_call
+from adapter.parsing.encoding import build_calls_encoder, encode_json_call
 from adapter.parsing.formats import gigachat3
 from adapter.parsing.formats.gigachat3 import SHORT
 
@@ -13,7 +13,7 @@ FORMAT = replace(
     gigachat3.FORMAT,
     name="gigachat31",
     aliases=("gigachat3_1",),
-    encode_calls=calls_encoder(json_call, SHORT),
+    encode_calls=build_calls_encoder(encode_json_call, SHORT),
     model_patterns=(r"gigachat-?3\.[1-4]",),
     template_fingerprints=(SHORT,),
 )

@@ -14,7 +14,7 @@ from functools import partial
 
 from adapter.parsing.bodies.arg_key_value import GLM, encode_call
 from adapter.parsing.bodies.tool_call_tag import CLOSE, OPEN, OPENERS, STRAYS, read_unopened_pairs
-from adapter.parsing.encoding import calls_encoder, result_encoder
+from adapter.parsing.encoding import build_calls_encoder, build_result_encoder
 from adapter.parsing.format import Format
 
 PAIR_TOKENS = (GLM.key_open, GLM.key_close, GLM.value_open, GLM.value_close)
@@ -25,8 +25,8 @@ FORMAT = Format(
     aliases=("glm", "glm4", "glm46", "glm4_5", "glm4_6", "glm4_moe", "glm_ocr"),
     openers=OPENERS,
     read_without_markers=read_unopened_pairs,
-    encode_calls=calls_encoder(partial(encode_call, GLM, gap="\n", key_end="\n", value_end="\n"), between="\n"),
-    encode_result=result_encoder("<tool_response>\n", "\n</tool_response>"),
+    encode_calls=build_calls_encoder(partial(encode_call, GLM, gap="\n", key_end="\n", value_end="\n"), between="\n"),
+    encode_result=build_result_encoder("<tool_response>\n", "\n</tool_response>"),
     stray_closers=(*STRAYS, GLM.key_close, GLM.value_close),
     end_tokens=("<|observation|>", "<|user|>", "<|begin_of_box|>", "<|end_of_box|>"),
     stop_sequences=("<|observation|>", "<|user|>", "<|endoftext|>"),

@@ -9,15 +9,15 @@ from dataclasses import replace
 from functools import partial
 
 from adapter.parsing.bodies.arg_key_value import GLM, encode_call
-from adapter.parsing.encoding import calls_encoder, result_encoder
+from adapter.parsing.encoding import build_calls_encoder, build_result_encoder
 from adapter.parsing.formats import glm45
 
 FORMAT = replace(
     glm45.FORMAT,
     name="glm47",
     aliases=("glm5", "glm4_7", "glm47_moe", "glm5_3", "glm53", "glm_4_7"),
-    encode_calls=calls_encoder(partial(encode_call, GLM)),
-    encode_result=result_encoder("<tool_response>", "</tool_response>"),
+    encode_calls=build_calls_encoder(partial(encode_call, GLM)),
+    encode_result=build_result_encoder("<tool_response>", "</tool_response>"),
     starts_in_reasoning=True,
     model_patterns=(r"glm-?_?4[.-]?7", r"glm-?_?[5-9]"),
     template_fingerprints=("<arg_key>{arg-key-1}</arg_key><arg_value>",),

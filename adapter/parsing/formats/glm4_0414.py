@@ -12,12 +12,12 @@ Results are returned under the role ``observation``.
 from __future__ import annotations
 
 from adapter.parsing.bodies.recipient import read_arguments, take_name
-from adapter.parsing.encoding import calls_encoder, json_arguments
+from adapter.parsing.encoding import build_calls_encoder, encode_json_arguments
 from adapter.parsing.format import TEXT, BodyResult, BodySource, Format
-from adapter.parsing.marker_set import markers_for
+from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import Reader
 
-_json_below = markers_for("\n{")
+_json_below = get_marker_set("\n{")
 
 
 def read_named_line(source: BodySource, span: list[str]) -> Reader[BodyResult]:
@@ -41,7 +41,7 @@ FORMAT = Format(
     aliases=("glm_z1", "chatglm3", "chatglm4"),
     openers=(),
     read_without_markers=read_named_line,
-    encode_calls=calls_encoder(json_arguments, "{name}\n", between="\n"),
+    encode_calls=build_calls_encoder(encode_json_arguments, "{name}\n", between="\n"),
     end_tokens=ENDS,
     stop_sequences=(*ENDS, "<|endoftext|>"),
     model_patterns=(r"glm-?_?4-?:?_?\d+b", r"glm-?_?z1", r"chatglm-?[34]"),

@@ -5,7 +5,7 @@ closing marker. The prompt asks for ``no_function`` if no tool fits. Results fol
 """
 
 from adapter.parsing.bare_json import UntaggedJson
-from adapter.parsing.encoding import calls_encoder, json_call, result_encoder
+from adapter.parsing.encoding import build_calls_encoder, build_result_encoder, encode_json_call
 from adapter.parsing.format import CallOpener, Format
 from adapter.parsing.tagged_json import require_json
 
@@ -17,8 +17,8 @@ FORMAT = Format(
     name="granite_20b_fc",
     aliases=("granite_20b",),
     openers=(CallOpener(OPEN, _read_json),),
-    encode_calls=calls_encoder(json_call, f"{OPEN} "),
-    encode_result=result_encoder(f"{RESULT} "),
+    encode_calls=build_calls_encoder(encode_json_call, f"{OPEN} "),
+    encode_result=build_result_encoder(f"{RESULT} "),
     stray_closers=(CLOSE,),
     result_markers=(RESULT,),
     stop_sequences=(END,),

@@ -15,7 +15,7 @@ after each token. `muse_glimmer` shares the headers, but its calls are elements,
 
 from adapter.parsing.bodies import harmony_messages as messages
 from adapter.parsing.bodies.harmony_messages import ASSISTANT, CALL, CHANNEL, CONSTRAIN, END, MESSAGE, RETURN, START
-from adapter.parsing.encoding import calls_encoder, json_arguments, result_encoder
+from adapter.parsing.encoding import build_calls_encoder, build_result_encoder, encode_json_arguments
 from adapter.parsing.format import Format
 
 FORMAT = Format(
@@ -25,12 +25,12 @@ FORMAT = Format(
     body_variants=frozenset({messages.HEADER_WORDS}),
     read_header=messages.read_rest_of_header,
     read_without_markers=messages.read_without_tokens,
-    encode_calls=calls_encoder(
-        json_arguments,
+    encode_calls=build_calls_encoder(
+        encode_json_arguments,
         f"{ASSISTANT} to=functions.{{name}}{CHANNEL}commentary {CONSTRAIN}json{MESSAGE}",
         CALL,
     ),
-    encode_result=result_encoder(f"{START}functions.{{name}} to=assistant{CHANNEL}commentary{MESSAGE}", END),
+    encode_result=build_result_encoder(f"{START}functions.{{name}} to=assistant{CHANNEL}commentary{MESSAGE}", END),
     reasoning={},
     end_tokens=messages.ENDS,
     other_role_markers=messages.NEXT_TURNS,

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from adapter.core.events import JsonObject
 from adapter.parsing.bodies.tool_call_tag import CLOSE, OPEN, OPENERS, STRAYS
-from adapter.parsing.encoding import calls_encoder, json_call, result_encoder
+from adapter.parsing.encoding import build_calls_encoder, build_result_encoder, encode_json_call
 from adapter.parsing.format import Format
 
 
 def encode_call(name: str, arguments: JsonObject) -> str:
-    return f"{OPEN}\n{json_call(name, arguments)}\n{CLOSE}"
+    return f"{OPEN}\n{encode_json_call(name, arguments)}\n{CLOSE}"
 
 
-encode_calls = calls_encoder(encode_call, between="\n")
+encode_calls = build_calls_encoder(encode_call, between="\n")
 
 
 FORMAT = Format(
@@ -39,7 +39,7 @@ FORMAT = Format(
     ),
     openers=OPENERS,
     encode_calls=encode_calls,
-    encode_result=result_encoder("<tool_response>\n", "\n</tool_response>"),
+    encode_result=build_result_encoder("<tool_response>\n", "\n</tool_response>"),
     stray_closers=STRAYS,
     stop_sequences=("<|im_end|>",),
     special_tokens=(OPEN, CLOSE, "<think>", "</think>"),

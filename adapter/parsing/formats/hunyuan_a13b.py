@@ -4,7 +4,7 @@ Format: chat_template.jinja of tencent/Hunyuan-A13B-Instruct; see `tool_calls_ta
 """
 
 from adapter.parsing.bodies.tool_calls_tag import CLOSE, OPEN, OPENERS
-from adapter.parsing.encoding import list_encoder, result_encoder
+from adapter.parsing.encoding import build_result_encoder, list_encoder
 from adapter.parsing.format import Format
 
 FORMAT = Format(
@@ -12,7 +12,7 @@ FORMAT = Format(
     aliases=("hunyuan",),
     openers=OPENERS,
     encode_calls=list_encoder(OPEN, CLOSE),
-    encode_result=result_encoder("<tool_response>", "</tool_response>"),
+    encode_result=build_result_encoder("<tool_response>", "</tool_response>"),
     answer_tags={"<answer>": "</answer>"},
     stray_closers=(CLOSE,),
     end_tokens=("<|eos|>",),

@@ -17,7 +17,7 @@ from functools import partial
 from adapter.parsing.bodies import tool_call_tag, tool_calls_tag
 from adapter.parsing.bodies.arg_key_value import KeyValueReader, KeyValueTags, encode_call
 from adapter.parsing.bodies.call_section import CallSection
-from adapter.parsing.encoding import calls_encoder, result_encoder
+from adapter.parsing.encoding import build_calls_encoder, build_result_encoder
 from adapter.parsing.format import Format
 
 TAGS = KeyValueTags.with_affixes(
@@ -38,13 +38,13 @@ FORMAT = Format(
     tool_call_body="pairs",
     aliases=("hunyuan3", "hy3"),
     openers=(*_section.openers, *tool_calls_tag.OPENERS, *tool_call_tag.OPENERS),
-    encode_calls=calls_encoder(
+    encode_calls=build_calls_encoder(
         partial(encode_call, TAGS, gap=f"{TAGS.separator}\n", key_end="\n", value_end="\n"),
         after="\n",
         opening=f"{OPEN}\n",
         closing=TAGS.section_close,
     ),
-    encode_result=result_encoder(f"{RESULT}\n", "\n</tool_response:opensource>"),
+    encode_result=build_result_encoder(f"{RESULT}\n", "\n</tool_response:opensource>"),
     reasoning={"<think:opensource>": "</think:opensource>", "<think>": "</think>"},
     stray_closers=(
         TAGS.section_close,

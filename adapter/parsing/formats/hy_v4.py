@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 
 from adapter.parsing.bodies.arg_key_value import encode_call
-from adapter.parsing.encoding import calls_encoder, result_encoder
+from adapter.parsing.encoding import build_calls_encoder, build_result_encoder
 from adapter.parsing.formats import hy_v3
 from adapter.parsing.formats.hy_v3 import OPEN, RESULT, TAGS
 
@@ -19,8 +19,8 @@ FORMAT = replace(
     hy_v3.FORMAT,
     name="hy_v4",
     aliases=("hunyuan4", "hy4"),
-    encode_calls=calls_encoder(partial(encode_call, TAGS), opening=OPEN, closing=TAGS.section_close),
-    encode_result=result_encoder(RESULT, "</tool_response:opensource>"),
+    encode_calls=build_calls_encoder(partial(encode_call, TAGS), opening=OPEN, closing=TAGS.section_close),
+    encode_result=build_result_encoder(RESULT, "</tool_response:opensource>"),
     special_tokens=tuple(token for token in hy_v3.FORMAT.special_tokens if token != TAGS.separator),
     model_patterns=(r"hy-?_?v?4", r"hunyuan-?_?4"),
     template_fingerprints=(),

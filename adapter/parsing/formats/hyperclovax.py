@@ -17,9 +17,9 @@ call. Results are returned in a message of ``tool/function_call``. HyperCLOVA X 
 from __future__ import annotations
 
 from adapter.parsing.bare_json import UntaggedJson
-from adapter.parsing.encoding import list_encoder, result_encoder
+from adapter.parsing.encoding import build_result_encoder, list_encoder
 from adapter.parsing.format import TEXT, BodyResult, BodySource, CallOpener, Format, OpaqueSection
-from adapter.parsing.marker_set import markers_for
+from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import Reader
 
 START, END, STOP, END_OF_TURN = "<|im_start|>", "<|im_end|>", "<|stop|>", "<|endofturn|>"
@@ -30,7 +30,7 @@ _REASONING = OpaqueSection(
     is_reasoning=True, ends=(END,), before=(START, STOP, END_OF_TURN), closes=(f"{END}\n{ASSISTANT}",)
 )
 
-_think = markers_for(THINK)
+_think = get_marker_set(THINK)
 read_list = UntaggedJson("arguments", after_marker=True, ends=(END, STOP))
 
 
@@ -54,7 +54,7 @@ FORMAT = Format(
     ),
     read_header=read_head,
     encode_calls=list_encoder(HEADER),
-    encode_result=result_encoder(f"{START}tool/function_call\n", f"{END}\n"),
+    encode_result=build_result_encoder(f"{START}tool/function_call\n", f"{END}\n"),
     end_tokens=(STOP, END_OF_TURN),
     result_markers=(START + "tool/function_call",),
     stop_sequences=(STOP, END_OF_TURN),

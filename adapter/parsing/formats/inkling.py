@@ -17,9 +17,9 @@ import json
 
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.bodies.recipient import take_name
-from adapter.parsing.encoding import result_encoder
+from adapter.parsing.encoding import build_result_encoder
 from adapter.parsing.format import TEXT, BodyReader, BodyResult, BodySource, CallOpener, Format, OpaqueSection
-from adapter.parsing.marker_set import markers_for
+from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import Reader
 from adapter.parsing.tagged_json import TaggedJson, require_json
 
@@ -31,7 +31,7 @@ _BLOCKS = (MODEL, THINK, ANSWER, CALL)
 _REASONING = OpaqueSection(is_reasoning=True, ends=(END, STOP), before=_BLOCKS, starts=(MODEL, ANSWER))
 _CONTENT = OpaqueSection(is_reasoning=False, ends=(END, STOP), before=_BLOCKS, starts=(MODEL,))
 
-_call = markers_for(CALL)
+_call = get_marker_set(CALL)
 _read_json = require_json(TaggedJson(CALL, END, "args"))
 
 
@@ -78,7 +78,7 @@ FORMAT = Format(
     ),
     read_header=read_rest_of_header,
     encode_calls=encode_calls,
-    encode_result=result_encoder(f"{TOOL}{{name}}{ANSWER}", END),
+    encode_result=build_result_encoder(f"{TOOL}{{name}}{ANSWER}", END),
     reasoning={},
     end_tokens=(END, STOP),
     other_role_markers=("<|message_user|>", "<|message_system|>"),

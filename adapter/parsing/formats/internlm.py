@@ -5,7 +5,7 @@ the arguments is ``parameters``, or ``arguments`` in the first InternLM2, whose 
 tokens. Results are returned under the role ``environment``.
 """
 
-from adapter.parsing.encoding import calls_encoder, json_call_with_parameters
+from adapter.parsing.encoding import build_calls_encoder, encode_json_call_with_parameters
 from adapter.parsing.format import CallOpener, Format
 from adapter.parsing.tagged_json import TaggedJson, require_json
 
@@ -18,7 +18,7 @@ FORMAT = Format(
     name="internlm",
     aliases=("internlm2", "internlm3", "interns1", "intern_s1"),
     openers=(CallOpener(OPEN, _read_json), CallOpener(SPACED, _read_json)),
-    encode_calls=calls_encoder(json_call_with_parameters, f"{OPEN}\n", CLOSE, between="\n"),
+    encode_calls=build_calls_encoder(encode_json_call_with_parameters, f"{OPEN}\n", CLOSE, between="\n"),
     stray_closers=(CLOSE,),
     stop_sequences=("<|im_end|>",),
     special_tokens=("<|action_start|>", "<|plugin|>", CLOSE),

@@ -8,7 +8,7 @@ Format: the detector for the family in sgl-project/sglang (function_call/iquest_
 from functools import partial
 
 from adapter.parsing.bodies.arg_key_value import KeyValueReader, KeyValueTags, encode_call
-from adapter.parsing.encoding import calls_encoder, result_encoder
+from adapter.parsing.encoding import build_calls_encoder, build_result_encoder
 from adapter.parsing.format import CallOpener, Format
 
 TAGS = KeyValueTags(open="<iquest_tool_call>", close="</iquest_tool_call>")
@@ -17,8 +17,8 @@ FORMAT = Format(
     name="iquest_q1",
     aliases=("iquest",),
     openers=(CallOpener(TAGS.open, KeyValueReader(TAGS, own=("iquest_q1",)).read),),
-    encode_calls=calls_encoder(partial(encode_call, TAGS)),
-    encode_result=result_encoder("<tool_response>", "</tool_response>"),
+    encode_calls=build_calls_encoder(partial(encode_call, TAGS)),
+    encode_result=build_result_encoder("<tool_response>", "</tool_response>"),
     stray_closers=(TAGS.close, TAGS.key_close, TAGS.value_close),
     special_tokens=(*TAGS.all, "<think>", "</think>"),
     model_patterns=(r"iquest.*q1",),

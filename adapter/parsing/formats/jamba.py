@@ -5,7 +5,7 @@ Format: the chat template of ai21labs/AI21-Jamba-Mini-1.5 and later releases. Re
 """
 
 from adapter.parsing.bodies.tool_calls_tag import CLOSE, OPEN, OPENERS
-from adapter.parsing.encoding import list_encoder, result_encoder
+from adapter.parsing.encoding import build_result_encoder, list_encoder
 from adapter.parsing.format import Format
 
 RESULT = "<tool_response>"
@@ -14,7 +14,7 @@ FORMAT = Format(
     name="jamba",
     openers=OPENERS,
     encode_calls=list_encoder(OPEN, CLOSE),
-    encode_result=result_encoder(f"{RESULT}\n", "\n</tool_response>"),
+    encode_result=build_result_encoder(f"{RESULT}\n", "\n</tool_response>"),
     stray_closers=(CLOSE,),
     end_tokens=("<|eom|>",),
     result_markers=(RESULT,),

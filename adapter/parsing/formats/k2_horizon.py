@@ -18,7 +18,7 @@ from functools import partial
 
 from adapter.parsing.bodies.arg_key_value import KeyValueReader, KeyValueTags, encode_call
 from adapter.parsing.bodies.call_section import CallSection
-from adapter.parsing.encoding import calls_encoder
+from adapter.parsing.encoding import build_calls_encoder
 from adapter.parsing.format import Format
 
 TAGS = KeyValueTags.with_affixes("ifm|", section_close="</ifm|tool_calls>", type="arg_type")
@@ -36,7 +36,7 @@ FORMAT = Format(
     name="k2_horizon",
     aliases=("k2_v3",),
     openers=_section.openers,
-    encode_calls=calls_encoder(
+    encode_calls=build_calls_encoder(
         partial(encode_call, TAGS, gap="\n", key_end="\n", value_end="\n"),
         between="\n",
         opening=f"{OPEN}\n",

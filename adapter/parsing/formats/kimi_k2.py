@@ -19,7 +19,7 @@ from functools import partial
 
 from adapter.core.events import JsonObject
 from adapter.parsing.bodies.call_section import CallSection
-from adapter.parsing.encoding import result_encoder
+from adapter.parsing.encoding import build_result_encoder
 from adapter.parsing.format import TEXT, BodyResult, BodySource, Format
 from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import HEAD_LIMIT, Reader
@@ -53,7 +53,7 @@ def read_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     if not id_text and marker == "{":
         span.extend(ahead)
         source.push_back(marker)
-        return (yield from _read_json(source, span)).adding("foreign-body")
+        return (yield from _read_json(source, span)).with_repairs("foreign-body")
     match marker.lower():
         case "<|tool_call_argument_begin|>":
             span.extend([*ahead, marker])
@@ -68,7 +68,7 @@ def read_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
             source.push_back("".join([*ahead, marker]))
             return TEXT
     result = yield from TaggedJson(CALL_OPEN, CALL_CLOSE, name=name)(source, span)
-    return _use_name_in_arguments(result, source.tools).adding(*fixes) if result.calls else result
+    return _use_name_in_arguments(result, source.tools).with_repairs(*fixes) if result.calls else result
 
 
 def _find_name_in_id(id_text: str, tools: ToolSet) -> tuple[str, list[str]]:
@@ -119,7 +119,7 @@ def read_unopened(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     source.push_back("".join(ahead))
     if not is_unopened:
         return (yield from _section.read(source, span))
-    return (yield from read_call(source, span)).adding("missing-open-tag")
+    return (yield from read_call(source, span)).with_repairs("missing-open-tag")
 
 
 _section = CallSection(
@@ -137,7 +137,7 @@ def read_stripped(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     may_continue = partial(_may_be_stripped, tools=source.tools)
     if (yield from source.peek_call(_STRIPPED, HEAD_LIMIT, may_continue)) is None:
         return TEXT
-    return (yield from read_call(source, span)).adding("missing-open-tag")
+    return (yield from read_call(source, span)).with_repairs("missing-open-tag")
 
 
 def _may_be_stripped(ahead: str, tools: ToolSet) -> bool:
@@ -158,7 +158,7 @@ FORMAT = Format(
     openers=OPENERS,
     read_without_markers=read_stripped,
     encode_calls=encode_calls,
-    encode_result=result_encoder("## Return of {id}\n"),
+    encode_result=build_result_encoder("## Return of {id}\n"),
     result_markers=("\n## Return of ",),
     stray_closers=(SECTION_CLOSE, MISSPELT_CLOSE, CALL_CLOSE),
     stop_sequences=("<|im_end|>",),

@@ -22,9 +22,9 @@ from adapter.core.events import Json
 from adapter.parsing.bodies.call_section import CallSection
 from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
 from adapter.parsing.bodies.xml_invoke_spelling import XmlInvokeTags, encode_call
-from adapter.parsing.encoding import calls_encoder
+from adapter.parsing.encoding import build_calls_encoder
 from adapter.parsing.format import Format
-from adapter.tools.coercion import type_name
+from adapter.tools.coercion import get_type_name
 
 SEP = "<|sep|>"
 
@@ -57,8 +57,8 @@ TAGS = XmlInvokeTags(
 )
 
 
-def _type(value: Json) -> str:
-    name = type_name(value)
+def _get_type(value: Json) -> str:
+    name = get_type_name(value)
     return f' type="{"number" if name == "integer" else name}"'
 
 
@@ -74,8 +74,10 @@ FORMAT = Format(
     name="kimi_k3",
     aliases=("kimi3",),
     openers=_section.openers,
-    encode_calls=calls_encoder(
-        partial(encode_call, TAGS, describe=_type, line_end=""), opening=TAGS.section[0], closing=TAGS.section_close[0]
+    encode_calls=build_calls_encoder(
+        partial(encode_call, TAGS, describe=_get_type, line_end=""),
+        opening=TAGS.section[0],
+        closing=TAGS.section_close[0],
     ),
     reasoning={f"<|open|>think{SEP}": _close("think")},
     starts_in_reasoning=True,

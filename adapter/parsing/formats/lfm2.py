@@ -5,8 +5,8 @@ of objects is also parsed. Results are returned between ``<|tool_response_start|
 """
 
 from adapter.parsing.bodies.python_encoder import encode_call
-from adapter.parsing.bodies.python_scanner import python_or_json
-from adapter.parsing.encoding import calls_encoder, result_encoder
+from adapter.parsing.bodies.python_scanner import build_python_or_json_reader
+from adapter.parsing.encoding import build_calls_encoder, build_result_encoder
 from adapter.parsing.format import CallOpener, Format
 from adapter.parsing.formats import pythonic
 
@@ -15,10 +15,10 @@ OPEN, CLOSE, RESULT = "<|tool_call_start|>", "<|tool_call_end|>", "<|tool_respon
 FORMAT = Format(
     name="lfm2",
     aliases=("lfm", "liquid", "lfm2_thinking"),
-    openers=(CallOpener(OPEN, python_or_json(OPEN, CLOSE)),),
+    openers=(CallOpener(OPEN, build_python_or_json_reader(OPEN, CLOSE)),),
     read_bare=pythonic.FORMAT.read_bare,
-    encode_calls=calls_encoder(encode_call, between=", ", opening=f"{OPEN}[", closing=f"]{CLOSE}"),
-    encode_result=result_encoder(RESULT, "<|tool_response_end|>"),
+    encode_calls=build_calls_encoder(encode_call, between=", ", opening=f"{OPEN}[", closing=f"]{CLOSE}"),
+    encode_result=build_result_encoder(RESULT, "<|tool_response_end|>"),
     stray_closers=(CLOSE,),
     result_markers=(RESULT,),
     stop_sequences=("<|im_end|>",),

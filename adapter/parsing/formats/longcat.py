@@ -7,7 +7,7 @@ writes reasoning in its own tags. The keys and values of `longcat2` in these tag
 from __future__ import annotations
 
 from adapter.parsing.bodies.arg_key_value import KeyValueReader, KeyValueTags
-from adapter.parsing.encoding import calls_encoder, json_call
+from adapter.parsing.encoding import build_calls_encoder, encode_json_call
 from adapter.parsing.format import BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.stream_buffer import Reader
 from adapter.parsing.tagged_json import TaggedJson, require_json
@@ -29,7 +29,7 @@ FORMAT = Format(
     name="longcat",
     aliases=("longcat_flash",),
     openers=(CallOpener(OPEN, read_call),),
-    encode_calls=calls_encoder(json_call, f"{OPEN}\n", f"\n{CLOSE}", between="\n"),
+    encode_calls=build_calls_encoder(encode_json_call, f"{OPEN}\n", f"\n{CLOSE}", between="\n"),
     reasoning={"<longcat_think>": "</longcat_think>"},
     stray_closers=(CLOSE, TAGS.key_close, TAGS.value_close),
     end_tokens=("</longcat_s>",),

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 
 from adapter.parsing.bodies.arg_key_value import encode_call
-from adapter.parsing.encoding import calls_encoder
+from adapter.parsing.encoding import build_calls_encoder
 from adapter.parsing.formats import longcat
 from adapter.parsing.formats.longcat import TAGS
 
@@ -21,7 +21,7 @@ FORMAT = replace(
     longcat.FORMAT,
     name="longcat2",
     aliases=("longcat_2", "longcat_next"),
-    encode_calls=calls_encoder(partial(encode_call, TAGS, gap="\n", key_end="\n", value_end="\n"), between="\n"),
+    encode_calls=build_calls_encoder(partial(encode_call, TAGS, gap="\n", key_end="\n", value_end="\n"), between="\n"),
     special_tokens=(*TAGS.all, "<longcat_think>", "</longcat_think>"),
     model_patterns=(r"longcat",),
     template_fingerprints=(TAGS.key_open,),

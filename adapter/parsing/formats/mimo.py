@@ -15,7 +15,7 @@ from functools import partial
 
 from adapter.parsing.bodies.tool_call_tag import CLOSE, OPEN
 from adapter.parsing.bodies.xml_function import INLINE_VALUES
-from adapter.parsing.encoding import calls_encoder
+from adapter.parsing.encoding import build_calls_encoder
 from adapter.parsing.formats import qwen3_coder
 from adapter.parsing.formats.qwen3_coder import encode_function
 
@@ -24,7 +24,7 @@ FORMAT = replace(
     name="mimo",
     aliases=("mimo_v2", "mimo_v2_flash"),
     body_variants=frozenset({INLINE_VALUES}),
-    encode_calls=calls_encoder(partial(encode_function, margin=""), f"{OPEN}\n", f"\n{CLOSE}", between="\n"),
+    encode_calls=build_calls_encoder(partial(encode_function, margin=""), f"{OPEN}\n", f"\n{CLOSE}", between="\n"),
     model_patterns=(r"mimo-?_?v?[2-9]",),
     template_fingerprints=("You are MiMo",),
 )

@@ -14,8 +14,8 @@ tokens are those of `lfm2`, whose lists of calls are also parsed::
 """
 
 from adapter.parsing.bodies.python_encoder import encode_call
-from adapter.parsing.bodies.python_scanner import python_or_json
-from adapter.parsing.encoding import calls_encoder
+from adapter.parsing.bodies.python_scanner import build_python_or_json_reader
+from adapter.parsing.encoding import build_calls_encoder
 from adapter.parsing.format import CallOpener, Format
 
 OPEN, CLOSE = "<|tool_call_start|>", "<|tool_call_end|>"
@@ -24,8 +24,10 @@ THINK, END_THINK = "<|thought_start|>", "<|thought_end|>"
 FORMAT = Format(
     name="minicpm",
     aliases=("minicpm3", "minicpm4"),
-    openers=(CallOpener(OPEN, python_or_json(OPEN, CLOSE, has_fence=True)),),
-    encode_calls=calls_encoder(encode_call, between="\n", opening=f"{OPEN}\n```python\n", closing=f"\n```\n{CLOSE}"),
+    openers=(CallOpener(OPEN, build_python_or_json_reader(OPEN, CLOSE, has_fence=True)),),
+    encode_calls=build_calls_encoder(
+        encode_call, between="\n", opening=f"{OPEN}\n```python\n", closing=f"\n```\n{CLOSE}"
+    ),
     reasoning={THINK: END_THINK, "<think>": "</think>"},
     stray_closers=(CLOSE,),
     stop_sequences=("<|im_end|>",),

@@ -10,7 +10,7 @@ from functools import partial
 
 from adapter.parsing.bodies.xml_invoke_spelling import encode_call
 from adapter.parsing.bodies.xml_named_function import OPENER, PARAM_ELEMENTS, TAGS
-from adapter.parsing.encoding import calls_encoder, result_encoder
+from adapter.parsing.encoding import build_calls_encoder, build_result_encoder
 from adapter.parsing.format import Format
 
 FORMAT = Format(
@@ -18,8 +18,8 @@ FORMAT = Format(
     aliases=("minicpm5_xml", "minicpm4_xml"),
     openers=(OPENER,),
     body_variants=frozenset({PARAM_ELEMENTS}),
-    encode_calls=calls_encoder(partial(encode_call, TAGS, describe=None, line_end=""), between="\n"),
-    encode_result=result_encoder("<tool_response>\n", "\n</tool_response>"),
+    encode_calls=build_calls_encoder(partial(encode_call, TAGS, describe=None, line_end=""), between="\n"),
+    encode_result=build_result_encoder("<tool_response>\n", "\n</tool_response>"),
     stray_closers=("</function>", "</param>"),
     stop_sequences=("<|im_end|>",),
     special_tokens=("<think>", "</think>"),

@@ -10,7 +10,7 @@ import json
 
 from adapter.core.events import JsonObject
 from adapter.parsing.bodies.tool_calls_tag import CLOSE, OPEN, OPENERS
-from adapter.parsing.encoding import result_encoder
+from adapter.parsing.encoding import build_result_encoder
 from adapter.parsing.format import Format
 
 
@@ -24,7 +24,7 @@ FORMAT = Format(
     aliases=("minimax_text_01", "minimax1"),
     openers=OPENERS,
     encode_calls=encode_calls,
-    encode_result=result_encoder("tool name: {name}\ntool result: "),
+    encode_result=build_result_encoder("tool name: {name}\ntool result: "),
     result_markers=("\ntool name:", "\ntool result:"),
     stray_closers=(CLOSE,),
     end_tokens=("<end_of_sentence>",),

@@ -5,16 +5,16 @@ Format: chat_template.jinja of MiniMaxAI/MiniMax-M2 and MiniMax-M2.1, which open
 """
 
 from adapter.parsing.bodies import arrow_call
-from adapter.parsing.bodies.invoke_tags import MINIMAX, OPENERS, STRAYS, calls_encoder
-from adapter.parsing.encoding import result_encoder
+from adapter.parsing.bodies.invoke_tags import MINIMAX, OPENERS, STRAYS, build_calls_encoder
+from adapter.parsing.encoding import build_result_encoder
 from adapter.parsing.format import Format
 
 FORMAT = Format(
     name="minimax_m2",
     aliases=("minimax", "minimax-m2"),
     openers=(*OPENERS, arrow_call.OPENER),
-    encode_calls=calls_encoder(MINIMAX),
-    encode_result=result_encoder("<response>", "</response>"),
+    encode_calls=build_calls_encoder(MINIMAX),
+    encode_result=build_result_encoder("<response>", "</response>"),
     result_markers=("<response>",),
     starts_in_reasoning=True,
     stray_closers=STRAYS,

@@ -17,7 +17,7 @@ from __future__ import annotations
 from adapter.core.events import JsonObject
 from adapter.parsing.bodies.call_section import CallSection
 from adapter.parsing.bodies.nested_elements import NestedElements, encode_call
-from adapter.parsing.encoding import result_encoder
+from adapter.parsing.encoding import build_result_encoder
 from adapter.parsing.format import CallOpener, Format
 
 TOKEN = "]<]minimax[>["
@@ -42,7 +42,7 @@ FORMAT = Format(
     aliases=("minimax-m3", "minimax3"),
     openers=(*_section.openers, *(CallOpener(f"<tool_call>{gap}{CALL}", _section.read_alone) for gap in ("", "\n"))),
     encode_calls=encode_calls,
-    encode_result=result_encoder("<response>", "</response>"),
+    encode_result=build_result_encoder("<response>", "</response>"),
     result_markers=("<response>",),
     reasoning={"<mm:think>": "</mm:think>"},
     stray_closers=(*_section.closes, f"{TOKEN}</invoke>"),

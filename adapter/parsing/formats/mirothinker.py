@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 
 from adapter.core.events import JsonObject
-from adapter.parsing.encoding import calls_encoder, json_arguments
+from adapter.parsing.encoding import build_calls_encoder, encode_json_arguments
 from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import Reader
@@ -44,7 +44,7 @@ def read_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
         rest = source.text[source.position :]
         if not source.was_cut or len(rest) > HEAD_LIMIT or not rest.lstrip().startswith("<"):
             return TEXT
-        span.append(source.rest())
+        span.append(source.take_rest())
         return CUT
     found = yield from source.peek_match(_HEAD, HEAD_LIMIT, lambda _: True)
     if found is None:
@@ -56,14 +56,14 @@ def read_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
 
 def encode_call(name: str, arguments: JsonObject) -> str:
     head = f"{OPEN}\n<server_name>default</server_name>\n<tool_name>{name}</tool_name>\n{ARGUMENTS}\n"
-    return f"{head}{json_arguments(name, arguments)}\n{END_ARGUMENTS}\n{CLOSE}"
+    return f"{head}{encode_json_arguments(name, arguments)}\n{END_ARGUMENTS}\n{CLOSE}"
 
 
 FORMAT = Format(
     name="mirothinker",
     aliases=("mcp",),
     openers=(CallOpener(OPEN, read_call),),
-    encode_calls=calls_encoder(encode_call, between="\n"),
+    encode_calls=build_calls_encoder(encode_call, between="\n"),
     stray_closers=(CLOSE, END_ARGUMENTS),
     stop_sequences=("<|im_end|>",),
     special_tokens=("<think>", "</think>"),

@@ -15,7 +15,7 @@ import re
 from functools import partial
 
 from adapter.parsing.bare_json import UntaggedJson
-from adapter.parsing.encoding import calls_encoder, json_arguments, result_encoder
+from adapter.parsing.encoding import build_calls_encoder, build_result_encoder, encode_json_arguments
 from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
@@ -45,7 +45,7 @@ def read_tool_calls(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     if not char:
         return CUT
     if char in "{[":
-        return (yield from _read_list(source, span)).adding(*fixes)
+        return (yield from _read_list(source, span)).with_repairs(*fixes)
     head: list[str] = []
     marker = yield from _take_head(source, _after_name, head)
     span.extend(head)
@@ -73,7 +73,7 @@ def read_tool_calls(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     if result.not_a_call:
         cut = source.final and source.is_empty
         return BodyResult(error=CUT_OFF if cut else f"after {OPEN}{name}{ARGUMENTS} must come one JSON object")
-    return result.adding(*fixes)
+    return result.with_repairs(*fixes)
 
 
 def read_stripped(source: BodySource, span: list[str]) -> Reader[BodyResult]:
@@ -84,7 +84,7 @@ def read_stripped(source: BodySource, span: list[str]) -> Reader[BodyResult]:
         return TEXT
     source.take_match(match, span)
     read = UntaggedJson("arguments", after_marker=True, name=match[1], ends=_ENDS)
-    return (yield from read(source, span)).adding("missing-open-tag")
+    return (yield from read(source, span)).with_repairs("missing-open-tag")
 
 
 def _may_be_stripped(ahead: str, tools: ToolSet) -> bool:
@@ -96,7 +96,7 @@ def _may_be_stripped(ahead: str, tools: ToolSet) -> bool:
 def _take_head(source: StreamBuffer, markers: MarkerSet, head: list[str]) -> Reader[str]:
     """Take a short text and the marker after it. Return the marker, or ""."""
     if not (yield from source.peek_marker(markers, NAME_LIMIT)):
-        head.append(source.rest() if source.final and len(source.text) - source.position < NAME_LIMIT else "")
+        head.append(source.take_rest() if source.final and len(source.text) - source.position < NAME_LIMIT else "")
         return ""
     return (yield from source.read_until(markers, head))
 
@@ -106,8 +106,8 @@ FORMAT = Format(
     aliases=("mixtral", "ministral", "magistral", "devstral", "mistral_common", "ministral3"),
     openers=(CallOpener(OPEN, read_tool_calls, keeps_space=True),),
     read_without_markers=read_stripped,
-    encode_calls=calls_encoder(json_arguments, f"{OPEN}{{name}}{ARGUMENTS}"),
-    encode_result=result_encoder("[TOOL_RESULTS]", "[/TOOL_RESULTS]"),
+    encode_calls=build_calls_encoder(encode_json_arguments, f"{OPEN}{{name}}{ARGUMENTS}"),
+    encode_result=build_result_encoder("[TOOL_RESULTS]", "[/TOOL_RESULTS]"),
     result_markers=("[TOOL_RESULTS]",),
     reasoning={"[THINK]": "[/THINK]"},
     stray_closers=(CLOSE,),

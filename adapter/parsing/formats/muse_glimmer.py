@@ -17,13 +17,13 @@ from dataclasses import replace
 
 from adapter.core.events import JsonObject
 from adapter.parsing.bodies.harmony_messages import ASSISTANT, MESSAGE, START
-from adapter.parsing.bodies.invoke_tags import ATEM, OPENERS, STRAYS, calls_encoder
-from adapter.parsing.encoding import result_encoder
+from adapter.parsing.bodies.invoke_tags import ATEM, OPENERS, STRAYS, build_calls_encoder
+from adapter.parsing.encoding import build_result_encoder
 from adapter.parsing.formats import harmony
 
 END, END_TURN = "<|eom|>", "<|eot|>"
 
-_encode_elements = calls_encoder(ATEM, "atem:")
+_encode_elements = build_calls_encoder(ATEM, "atem:")
 
 
 def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
@@ -38,7 +38,7 @@ FORMAT = replace(
     body_variants=frozenset(),
     openers=(*harmony.FORMAT.openers, *OPENERS),
     encode_calls=encode_calls,
-    encode_result=result_encoder(
+    encode_result=build_result_encoder(
         f'{START}tool {{name}}{MESSAGE}<tool_output name="{{name}}">\n', f"\n</tool_output>{END_TURN}"
     ),
     stray_closers=STRAYS,

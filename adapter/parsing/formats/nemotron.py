@@ -7,7 +7,7 @@ Llama-3_3-Nemotron-Super-49B-v1_5. Nemotron 3 writes `qwen3_coder`.
 from __future__ import annotations
 
 from adapter.parsing.bodies.unknown_tags import read_elements
-from adapter.parsing.encoding import list_encoder, result_encoder
+from adapter.parsing.encoding import build_result_encoder, list_encoder
 from adapter.parsing.format import BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.stream_buffer import Reader
 from adapter.parsing.tagged_json import TaggedJson, require_json
@@ -26,7 +26,7 @@ def read_calls(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     start = len(span)
     result = yield from read_elements(source, span, CLOSE)
     if result.calls:
-        return result.adding("foreign-body")
+        return result.with_repairs("foreign-body")
     source.give_back(span, start)
     return (yield from _read_json(source, span))
 
@@ -36,7 +36,7 @@ FORMAT = Format(
     aliases=("nemotron_json", "nemotron_nano_v2"),
     openers=(CallOpener(OPEN, read_calls),),
     encode_calls=list_encoder(OPEN, CLOSE),
-    encode_result=result_encoder("<TOOL_RESPONSE>[", "]</TOOL_RESPONSE>"),
+    encode_result=build_result_encoder("<TOOL_RESPONSE>[", "]</TOOL_RESPONSE>"),
     stray_closers=(CLOSE,),
     end_tokens=("<SPECIAL_12>",),
     stop_sequences=("<SPECIAL_12>", "<|eot_id|>"),

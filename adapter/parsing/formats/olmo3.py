@@ -17,15 +17,15 @@ from functools import partial
 
 from adapter.parsing.bodies.invoke_tags import OPENERS
 from adapter.parsing.bodies.python_encoder import encode_call
-from adapter.parsing.bodies.python_scanner import python_or_json
-from adapter.parsing.encoding import calls_encoder
+from adapter.parsing.bodies.python_scanner import build_python_or_json_reader
+from adapter.parsing.encoding import build_calls_encoder
 from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader
 
 OPEN, CLOSE = "<function_calls>", "</function_calls>"
 
 _read_invokes = next(opener.read for opener in OPENERS if opener.marker == OPEN)
-_read_calls = python_or_json(OPEN, CLOSE)
+_read_calls = build_python_or_json_reader(OPEN, CLOSE)
 _CALL_BEGINS = re.compile(r"\{|\[\s*\{|\[?\s*([^\W\d][\w.-]*+)\s*\(")
 _CALL_MAY_BEGIN = re.compile(r"\[?\s*+(?:[^\W\d][\w.-]*+\s*+)?")
 
@@ -43,14 +43,14 @@ def read_calls(source: BodySource, span: list[str]) -> Reader[BodyResult]:
         return (yield from _read_invokes(source, span))
     result = yield from _read_calls(source, span)
     # JSON's true, false and null are this format's own.
-    return result.without_fixes("json-literal")
+    return result.remove_fixes("json-literal")
 
 
 FORMAT = Format(
     name="olmo3",
     aliases=("olmo", "olmo3_think"),
     openers=(CallOpener(OPEN, read_calls),),
-    encode_calls=calls_encoder(
+    encode_calls=build_calls_encoder(
         partial(encode_call, encode_value=partial(json.dumps, ensure_ascii=False)),
         between="\n",
         opening=OPEN,

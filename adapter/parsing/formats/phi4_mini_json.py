@@ -7,7 +7,7 @@ Format: the model card and chat template of microsoft/Phi-4-mini-instruct. Later
 from __future__ import annotations
 
 from adapter.parsing.bodies.tool_call_token import CLOSE, OPEN, read_calls, read_list
-from adapter.parsing.encoding import list_encoder, result_encoder
+from adapter.parsing.encoding import build_result_encoder, list_encoder
 from adapter.parsing.format import TEXT, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.stream_buffer import Reader
 
@@ -37,7 +37,7 @@ FORMAT = Format(
     aliases=("phi4", "phi4_mini", "phi_4_mini", "functools"),
     openers=(CallOpener(WORD, read_functools), CallOpener("functools [", read_functools), CallOpener(OPEN, read_calls)),
     encode_calls=list_encoder("functools"),
-    encode_result=result_encoder(RESULT),
+    encode_result=build_result_encoder(RESULT),
     stray_closers=(CLOSE,),
     end_tokens=(END,),
     other_role_markers=("<|user|>", "<|system|>"),

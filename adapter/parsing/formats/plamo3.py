@@ -15,19 +15,23 @@ The tokens are ordinary text for the tokenizer, so a stream may cut them anywher
 
 from adapter.parsing.bodies.call_section import CallSection
 from adapter.parsing.bodies.name_then_json import NameThenJsonReader
-from adapter.parsing.encoding import calls_encoder, json_arguments
+from adapter.parsing.encoding import build_calls_encoder, encode_json_arguments
 from adapter.parsing.format import Format
 
 
-def _token(name: str) -> str:
+def _build_token(name: str) -> str:
     return f"<|plamo:{name}:plamo|>"
 
 
-REQUESTS, END_REQUESTS = _token("begin_tool_requests"), _token("end_tool_requests")
-REQUEST, END_REQUEST = _token("begin_tool_request"), _token("end_tool_request")
-NAME, END_NAME = _token("begin_tool_name"), _token("end_tool_name")
-ARGUMENTS, END_ARGUMENTS, MESSAGE = _token("begin_tool_arguments"), _token("end_tool_arguments"), "<|plamo:msg|>"
-THINK, END_THINK, END = _token("begin_think"), _token("end_think"), "<|plamo:tag|>"
+REQUESTS, END_REQUESTS = _build_token("begin_tool_requests"), _build_token("end_tool_requests")
+REQUEST, END_REQUEST = _build_token("begin_tool_request"), _build_token("end_tool_request")
+NAME, END_NAME = _build_token("begin_tool_name"), _build_token("end_tool_name")
+ARGUMENTS, END_ARGUMENTS, MESSAGE = (
+    _build_token("begin_tool_arguments"),
+    _build_token("end_tool_arguments"),
+    "<|plamo:msg|>",
+)
+THINK, END_THINK, END = _build_token("begin_think"), _build_token("end_think"), "<|plamo:tag|>"
 
 _section = CallSection(
     opens=(REQUESTS, REQUEST),
@@ -40,8 +44,8 @@ FORMAT = Format(
     name="plamo3",
     aliases=("plamo",),
     openers=_section.openers,
-    encode_calls=calls_encoder(
-        json_arguments,
+    encode_calls=build_calls_encoder(
+        encode_json_arguments,
         f"{REQUEST}\n{NAME}{{name}}{END_NAME}\n{ARGUMENTS}<|plamo:constrain|>json{MESSAGE}",
         f"{END_ARGUMENTS}\n{END_REQUEST}\n",
         opening=f"{REQUESTS}\n",

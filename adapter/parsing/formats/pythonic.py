@@ -7,8 +7,13 @@ Other models write a call without a list (`python_answer`).
 
 from adapter.parsing.bodies.python_answer import read_answer
 from adapter.parsing.bodies.python_encoder import encode_call
-from adapter.parsing.bodies.python_scanner import BARE_LISTS, python_or_json, read_after_python_tag, read_list
-from adapter.parsing.encoding import calls_encoder
+from adapter.parsing.bodies.python_scanner import (
+    BARE_LISTS,
+    build_python_or_json_reader,
+    read_after_python_tag,
+    read_list,
+)
+from adapter.parsing.encoding import build_calls_encoder
 from adapter.parsing.format import CallOpener, Format
 
 OPEN, CLOSE, PYTHON_TAG = "<|python_start|>", "<|python_end|>", "<|python_tag|>"
@@ -17,13 +22,13 @@ FORMAT = Format(
     name="pythonic",
     aliases=("llama4_pythonic", "llama4", "llama_4"),
     openers=(
-        CallOpener(OPEN, python_or_json(OPEN, CLOSE, "parameters"), keeps_space=True),
+        CallOpener(OPEN, build_python_or_json_reader(OPEN, CLOSE, "parameters"), keeps_space=True),
         CallOpener(PYTHON_TAG, read_after_python_tag, keeps_space=True),
     ),
     read_bare=read_list,
     read_without_markers=read_answer,
     body_variants=frozenset({BARE_LISTS}),
-    encode_calls=calls_encoder(encode_call, between=", ", opening="[", closing="]"),
+    encode_calls=build_calls_encoder(encode_call, between=", ", opening="[", closing="]"),
     stray_closers=(CLOSE,),
     end_tokens=("<|eot|>",),
     other_role_markers=("<|header_start|>",),

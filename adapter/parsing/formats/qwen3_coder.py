@@ -13,7 +13,7 @@ from adapter.parsing.bodies.argument_collection import encode_unescaped, is_ambi
 from adapter.parsing.bodies.tool_call_tag import CLOSE, OPEN, OPENERS, STRAYS
 from adapter.parsing.bodies.xml_function_openers import read_bare_function, read_broken_opener, read_without_opener
 from adapter.parsing.bodies.xml_named_function import OPENER
-from adapter.parsing.encoding import calls_encoder, result_encoder
+from adapter.parsing.encoding import build_calls_encoder, build_result_encoder
 from adapter.parsing.format import CallOpener, Format
 from adapter.parsing.stream_buffer import NAME_LIMIT
 
@@ -64,8 +64,8 @@ FORMAT = Format(
         OPENER,
     ),
     read_without_markers=read_without_opener,
-    encode_calls=calls_encoder(encode_function, f"{OPEN}\n", f"\n{CLOSE}", between="\n"),
-    encode_result=result_encoder("<tool_response>\n", "\n</tool_response>"),
+    encode_calls=build_calls_encoder(encode_function, f"{OPEN}\n", f"\n{CLOSE}", between="\n"),
+    encode_result=build_result_encoder("<tool_response>\n", "\n</tool_response>"),
     stray_closers=STRAYS,
     stop_sequences=("<|im_end|>",),
     special_tokens=(OPEN, CLOSE, "<think>", "</think>"),

@@ -10,8 +10,8 @@ Format: the prompt in QwenLM/Qwen-Agent for Qwen 1.5 and 2 (llm/fncall_prompts/q
 All calls precede the first result. The model must stop at ``✿RESULT✿``. The answer follows ``✿RETURN✿``.
 """
 
-from adapter.parsing.bodies.react_lines import labeled_reader
-from adapter.parsing.encoding import calls_encoder, json_arguments, result_encoder
+from adapter.parsing.bodies.react_lines import build_labeled_reader
+from adapter.parsing.encoding import build_calls_encoder, build_result_encoder, encode_json_arguments
 from adapter.parsing.format import CallOpener, Format
 
 OPEN, ARGUMENTS, RESULT, ANSWER = "✿FUNCTION✿:", "✿ARGS✿:", "✿RESULT✿", "✿RETURN✿"
@@ -19,9 +19,9 @@ OPEN, ARGUMENTS, RESULT, ANSWER = "✿FUNCTION✿:", "✿ARGS✿:", "✿RESULT�
 FORMAT = Format(
     name="qwen_agent",
     aliases=("qwen_fncall",),
-    openers=(CallOpener(OPEN, labeled_reader(ARGUMENTS, RESULT)),),
-    encode_calls=calls_encoder(json_arguments, f"{OPEN} {{name}}\n{ARGUMENTS} ", between="\n"),
-    encode_result=result_encoder(f"{RESULT}: "),
+    openers=(CallOpener(OPEN, build_labeled_reader(ARGUMENTS, RESULT)),),
+    encode_calls=build_calls_encoder(encode_json_arguments, f"{OPEN} {{name}}\n{ARGUMENTS} ", between="\n"),
+    encode_result=build_result_encoder(f"{RESULT}: "),
     end_tokens=(ANSWER + ":",),
     result_markers=(RESULT,),
     stop_sequences=(RESULT, ANSWER),

@@ -13,17 +13,17 @@ labels are also parsed; see `continue_block`.
 """
 
 from adapter.parsing.bodies import continue_block
-from adapter.parsing.bodies.react_lines import labeled_reader
-from adapter.parsing.encoding import calls_encoder, json_arguments, result_encoder
+from adapter.parsing.bodies.react_lines import build_labeled_reader
+from adapter.parsing.encoding import build_calls_encoder, build_result_encoder, encode_json_arguments
 from adapter.parsing.format import CallOpener, Format
 
 OPEN, INPUT, RESULT = "Action:", "Action Input:", "Observation:"
 
 FORMAT = Format(
     name="react",
-    openers=(CallOpener(OPEN, labeled_reader(INPUT, RESULT)), continue_block.OPENER),
-    encode_calls=calls_encoder(json_arguments, f"{OPEN} {{name}}\n{INPUT} ", between="\n"),
-    encode_result=result_encoder(f"{RESULT} "),
+    openers=(CallOpener(OPEN, build_labeled_reader(INPUT, RESULT)), continue_block.OPENER),
+    encode_calls=build_calls_encoder(encode_json_arguments, f"{OPEN} {{name}}\n{INPUT} ", between="\n"),
+    encode_result=build_result_encoder(f"{RESULT} "),
     result_markers=("\n" + RESULT,),
     stop_sequences=("\n" + RESULT,),
     template_fingerprints=(INPUT,),

@@ -15,7 +15,7 @@ from functools import partial
 
 from adapter.parsing.bodies.call_section import CallSection
 from adapter.parsing.bodies.xml_function import read_inline_function
-from adapter.parsing.encoding import calls_encoder
+from adapter.parsing.encoding import build_calls_encoder
 from adapter.parsing.format import Format
 from adapter.parsing.formats.qwen3_coder import encode_function
 
@@ -30,7 +30,7 @@ FORMAT = Format(
     name="seed_oss",
     aliases=("seed", "seed_oss_36b"),
     openers=_section.openers,
-    encode_calls=calls_encoder(partial(encode_function, margin=""), f"{OPEN}\n", f"\n{CLOSE}", between="\n"),
+    encode_calls=build_calls_encoder(partial(encode_function, margin=""), f"{OPEN}\n", f"\n{CLOSE}", between="\n"),
     reasoning={"<seed:think>": "</seed:think>"},
     stray_closers=(CLOSE, "</function>", "</parameter>"),
     end_tokens=("<seed:eos>",),

@@ -13,7 +13,7 @@ The markers are tokens of the tokenizer, so values need no escaping.
 from functools import partial
 
 from adapter.parsing.bodies.arg_key_value import KeyValueReader, KeyValueTags, encode_call
-from adapter.parsing.encoding import calls_encoder
+from adapter.parsing.encoding import build_calls_encoder
 from adapter.parsing.format import CallOpener, Format
 
 TAGS = KeyValueTags(
@@ -30,7 +30,7 @@ FORMAT = Format(
     name="solar_open2",
     aliases=("solar", "solar_open", "solar_pro4"),
     openers=(CallOpener(TAGS.open, KeyValueReader(TAGS, own=("solar_open2",)).read),),
-    encode_calls=calls_encoder(partial(encode_call, TAGS, gap="\n", value_end="\n"), between="\n"),
+    encode_calls=build_calls_encoder(partial(encode_call, TAGS, gap="\n", value_end="\n"), between="\n"),
     reasoning={THINK: END_THINK},
     stray_closers=(TAGS.close, TAGS.value_close),
     end_tokens=(END,),

@@ -12,14 +12,14 @@ from dataclasses import replace
 from functools import partial
 
 from adapter.parsing.bodies.arg_key_value import GLM, encode_call
-from adapter.parsing.encoding import calls_encoder
+from adapter.parsing.encoding import build_calls_encoder
 from adapter.parsing.formats import glm45
 
 FORMAT = replace(
     glm45.FORMAT,
     name="spark25",
     aliases=("spark2_5", "spark3", "spark"),
-    encode_calls=calls_encoder(partial(encode_call, GLM, gap="\n", value_end="\n"), between="\n"),
+    encode_calls=build_calls_encoder(partial(encode_call, GLM, gap="\n", value_end="\n"), between="\n"),
     end_tokens=(),
     stop_sequences=(),
     model_patterns=(r"spark-?_?x?[23]",),

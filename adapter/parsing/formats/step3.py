@@ -13,7 +13,7 @@ from functools import partial
 
 from adapter.parsing.bodies import deepseek_tokens as tokens
 from adapter.parsing.bodies.xml_invoke_spelling import encode_call
-from adapter.parsing.encoding import calls_encoder, result_encoder
+from adapter.parsing.encoding import build_calls_encoder, build_result_encoder
 from adapter.parsing.format import Format
 
 _OPEN, _SEPARATOR, _CLOSE = tokens.CALL_BEGIN[1], tokens.SEPARATOR[1], tokens.CALL_END[1]
@@ -22,14 +22,14 @@ FORMAT = Format(
     name="step3",
     aliases=("step-3",),
     openers=(*tokens.SECTION.openers, tokens.STEP_OPENER),
-    encode_calls=calls_encoder(
+    encode_calls=build_calls_encoder(
         partial(encode_call, tokens.STEP_TAGS, describe=None, line_end=""),
         f"{_OPEN}function{_SEPARATOR}",
         _CLOSE,
         opening=tokens.CALLS_BEGIN[1],
         closing=tokens.CALLS_END[1],
     ),
-    encode_result=result_encoder("<｜tool_output_begin｜>", "<｜tool_output_end｜>"),
+    encode_result=build_result_encoder("<｜tool_output_begin｜>", "<｜tool_output_end｜>"),
     result_markers=("<｜tool_outputs_begin｜>", "<｜tool_output_begin｜>"),
     stray_closers=(*tokens.STRAYS, *tokens.STEP_TAGS.call_close, *tokens.STEP_TAGS.parameter_close),
     end_tokens=("<|EOT|>",),

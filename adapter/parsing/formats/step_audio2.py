@@ -9,7 +9,7 @@ Format: the detector for the family in sgl-project/sglang (function_call/step_au
 
 from dataclasses import replace
 
-from adapter.parsing.encoding import calls_encoder, json_arguments
+from adapter.parsing.encoding import build_calls_encoder, encode_json_arguments
 from adapter.parsing.formats import hermes
 
 FORMAT = replace(
@@ -17,7 +17,9 @@ FORMAT = replace(
     name="step_audio2",
     tool_call_body=None,
     aliases=("stepaudio2", "step_audio_2"),
-    encode_calls=calls_encoder(json_arguments, "<tool_call>function\n{name}\n", "</tool_call>", between="\n"),
+    encode_calls=build_calls_encoder(
+        encode_json_arguments, "<tool_call>function\n{name}\n", "</tool_call>", between="\n"
+    ),
     model_patterns=(r"step-?_?audio",),
     template_fingerprints=("<tool_call>function\\n", "<tool_call>function\n"),
 )

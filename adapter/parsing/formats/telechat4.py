@@ -9,7 +9,7 @@ from functools import partial
 
 from adapter.parsing.bodies.arg_key_value import TELECHAT, encode_call
 from adapter.parsing.bodies.tool_call_tag import CLOSE, OPEN, OPENERS, STRAYS
-from adapter.parsing.encoding import calls_encoder
+from adapter.parsing.encoding import build_calls_encoder
 from adapter.parsing.format import Format
 
 PAIR_TOKENS = (TELECHAT.key_open, TELECHAT.key_close, TELECHAT.value_open, TELECHAT.value_close)
@@ -18,7 +18,7 @@ FORMAT = Format(
     name="telechat4",
     aliases=("telechat", "xingchen4", "xing4_0"),
     openers=OPENERS,
-    encode_calls=calls_encoder(partial(encode_call, TELECHAT)),
+    encode_calls=build_calls_encoder(partial(encode_call, TELECHAT)),
     stray_closers=(*STRAYS, TELECHAT.key_close, TELECHAT.value_close),
     special_tokens=(OPEN, CLOSE, *PAIR_TOKENS, "<think>", "</think>"),
     model_patterns=(r"telechat-?_?4", r"xing(?:chen)?-?_?4"),

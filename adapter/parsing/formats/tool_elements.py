@@ -29,13 +29,13 @@ from adapter.parsing.bodies.argument_collection import (
     encode_unescaped,
     reads_as_null,
 )
-from adapter.parsing.bodies.raw_value_end import RawValue, without_line_end
-from adapter.parsing.encoding import calls_encoder, result_encoder
+from adapter.parsing.bodies.raw_value_end import RawValue, strip_line_break
+from adapter.parsing.encoding import build_calls_encoder, build_result_encoder
 from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyReader, BodyResult, BodySource, CallOpener, Format
-from adapter.parsing.marker_set import markers_for
+from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
-from adapter.tools.coercion import schema_types
+from adapter.tools.coercion import list_types
 from adapter.tools.tool import Tool
 
 KEY_LIMIT = 100
@@ -52,7 +52,7 @@ _ATTRIBUTE = re.compile(r"\s*([\w.-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 _ATTRIBUTES = re.compile(rf"(?:{_ATTRIBUTE.pattern}(?=[\s/>]))+\s*/?>")
 
 
-def openers_for(names: Sequence[str]) -> tuple[CallOpener, ...]:
+def build_openers(names: Sequence[str]) -> tuple[CallOpener, ...]:
     elements = [CallOpener(f"<{name}>", _build_reader(name)) for name in names if _is_key(name)]
     tags = [CallOpener(f"<{name} ", partial(_read_tag, name)) for name in names if _is_key(name)]
     return (*elements, *tags)
@@ -84,7 +84,7 @@ def _read_tag(name: str, source: BodySource, span: list[str]) -> Reader[BodyResu
         source.push_back("".join(taken))
         return TEXT
     span.extend(taken)
-    return call.result()
+    return call.build_result()
 
 
 def _take_attributes(source: StreamBuffer, span: list[str]) -> Reader[dict[str, str]]:
@@ -119,17 +119,17 @@ def _read_body(call: PendingCall, tool: Tool, source: BodySource, span: list[str
         if char == "{" and may_be_text:
             return (yield from TaggedJson(opening, closing, name=tool.name)(source, span))
         closers = (closing, f"</{tool.name} >", *(() if may_be_text else (_FUNCTION_CLOSE,)))
-        if (yield from source.take_marker(markers_for(*closers), span)):
-            return call.result()
+        if (yield from source.take_marker(get_marker_set(*closers), span)):
+            return call.build_result()
         if source.final and _BEGINS_TAG.fullmatch(source.text, source.position):
-            span.append(source.rest())
+            span.append(source.take_rest())
             return CUT
         key = yield from _take_key(source, span, tool)
         if not key and may_be_text and char:
             return (yield from _read_only_value(call, tool, source, span))
         if not key:
-            if char and (yield from source.peek_marker(markers_for(closing), KEY_LIMIT)):
-                yield from source.take_through(markers_for(closing), span)
+            if char and (yield from source.peek_marker(get_marker_set(closing), KEY_LIMIT)):
+                yield from source.take_through(get_marker_set(closing), span)
             return BodyResult(error=_explain_broken_body(tool) if char else CUT_OFF)
         may_be_text = False
         try:
@@ -152,7 +152,7 @@ def _read_only_value(call: PendingCall, tool: Tool, source: StreamBuffer, span: 
     span.extend(taken)
     call.fix("missing-inner-tag")
     call.add_text(next(iter(tool.properties)), text)
-    return call.result()
+    return call.build_result()
 
 
 def _read_value(key: str, tool: Tool, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[None]:
@@ -181,8 +181,8 @@ def _read_value(key: str, tool: Tool, source: StreamBuffer, span: list[str], cal
         text, others = _split_other_parameters(text, tool.properties.keys() - call.arguments.keys() - {key})
         source.push_back(others)
         span.append(text)
-        text = without_line_end(text)
-    call.add_text(key, _without_margins(text))
+        text = strip_line_break(text)
+    call.add_text(key, _strip_margins(text))
 
 
 def _is_key(name: str) -> bool:
@@ -214,7 +214,7 @@ def _build_raw_value(name: str, key: str, keys: tuple[str, ...]) -> RawValue:
 
 def _find_next_keys(tool: Tool, key: str) -> tuple[str, ...]:
     """Return the parameters whose tags may follow the value of ``key``. A list's tag may be repeated for each item."""
-    is_list = "array" in schema_types(tool.properties.get(key, {}))
+    is_list = "array" in list_types(tool.properties.get(key, {}))
     return tuple(other for other in tool.properties if other != key or is_list)
 
 
@@ -235,10 +235,10 @@ def _reject_parameter(_source: StreamBuffer, _tag: str) -> Reader[bool]:
     return False
 
 
-def _without_margins(text: str) -> str:
+def _strip_margins(text: str) -> str:
     """Return a value without the line breaks around it if it is on separate lines."""
     begins_line = re.match(r"\r?\n", text)
-    return without_line_end(text[begins_line.end() :]) if begins_line else text
+    return strip_line_break(text[begins_line.end() :]) if begins_line else text
 
 
 def _explain_broken_body(tool: Tool) -> str:
@@ -264,8 +264,8 @@ FORMAT = Format(
     name="tool_elements",
     aliases=("cline", "roo", "roo_code"),
     openers=(),
-    openers_for=openers_for,
-    encode_calls=calls_encoder(encode_call, between="\n"),
-    encode_result=result_encoder("[{name}] Result:\n"),
+    openers_for=build_openers,
+    encode_calls=build_calls_encoder(encode_call, between="\n"),
+    encode_result=build_result_encoder("[{name}] Result:\n"),
     result_markers=("] Result:\n",),
 )

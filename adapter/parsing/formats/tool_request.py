@@ -4,7 +4,7 @@ Format: "default tool use support" in LM Studio's documentation of tool use. LM 
 template has no tools. Results are returned as a user message.
 """
 
-from adapter.parsing.encoding import calls_encoder, json_call
+from adapter.parsing.encoding import build_calls_encoder, encode_json_call
 from adapter.parsing.format import CallOpener, Format
 from adapter.parsing.tagged_json import TaggedJson, require_json
 
@@ -14,7 +14,7 @@ FORMAT = Format(
     name="tool_request",
     aliases=("lmstudio", "lm_studio"),
     openers=(CallOpener(OPEN, require_json(TaggedJson(OPEN, CLOSE))),),
-    encode_calls=calls_encoder(json_call, OPEN, CLOSE, between="\n"),
+    encode_calls=build_calls_encoder(encode_json_call, OPEN, CLOSE, between="\n"),
     stray_closers=(CLOSE,),
     template_fingerprints=(OPEN,),
 )

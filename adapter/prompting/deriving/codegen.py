@@ -53,7 +53,7 @@ def generate_format_files(description: FormatSpec, name: str, source: str, diges
     example = description.encode_calls([("get_weather", {"city": "Oslo"})])
     known = {opener.marker for entry in FORMATS.values() for opener in entry.openers}
     marks = [opener.marker for opener in format.openers if opener.marker in source and opener.marker not in known][:1]
-    settings = "\n".join(_setting(key, value) for key, value in _settings(description))
+    settings = "\n".join(_format_setting(key, value) for key, value in _list_settings(description))
     module = _FILE.format(
         placeholder=PLACEHOLDER,
         body=f"calls as {description.body}",
@@ -61,16 +61,16 @@ def generate_format_files(description: FormatSpec, name: str, source: str, diges
         example="\n".join(f"    {line}".rstrip() for line in example.replace("\\", "\\\\").splitlines()),
         pair_import=", KeyValueLayout" if description.pairs is not None else "",
         settings=settings,
-        marks="".join(f"{_literal(mark)}," for mark in marks),
+        marks="".join(f"{_format_literal(mark)}," for mark in marks),
     )
     cases = {
-        f"fixtures/cases/{name}/{claim}.toml": _case(text, format, finish_reason)
-        for claim, text, finish_reason in _texts(description)
+        f"fixtures/cases/{name}/{claim}.toml": _build_case(text, format, finish_reason)
+        for claim, text, finish_reason in _list_texts(description)
     }
     return {f"adapter/parsing/formats/{name}.py": module, **cases}
 
 
-def _settings(description: FormatSpec) -> Iterator[tuple[str, object]]:
+def _list_settings(description: FormatSpec) -> Iterator[tuple[str, object]]:
     """Yield the names and values of the fields that differ from their defaults."""
     for each in fields(description):
         value = getattr(description, each.name)
@@ -79,18 +79,22 @@ def _settings(description: FormatSpec) -> Iterator[tuple[str, object]]:
             yield each.name, value
 
 
-def _setting(key: str, value: object, indent: str = "    ") -> str:
+def _format_setting(key: str, value: object, indent: str = "    ") -> str:
     """Return a field as ruff would format it: with one item per line if it is too long for one line."""
-    line = f"{indent}{key}={_literal(value, indent)},"
+    line = f"{indent}{key}={_format_literal(value, indent)},"
     if len(line) <= WIDTH or not isinstance(value, tuple | list | dict):
         return line
-    items = [f"{_literal(key)}: {_literal(item)}" for key, item in value.items()] if isinstance(value, dict) else None
+    items = (
+        [f"{_format_literal(key)}: {_format_literal(item)}" for key, item in value.items()]
+        if isinstance(value, dict)
+        else None
+    )
     opening, closing = "()" if items is None else "{}"
-    lines = [f"{indent}    {item}," for item in items or map(_literal, value)]
+    lines = [f"{indent}    {item}," for item in items or map(_format_literal, value)]
     return "\n".join([f"{indent}{key}={opening}", *lines, f"{indent}{closing},"])
 
 
-def _literal(value: object, indent: str = "    ") -> str:
+def _format_literal(value: object, indent: str = "    ") -> str:
     """Return a literal as ruff would format it: with double quotes unless single quotes need fewer escapes, and with
     one field per line."""
     match value:
@@ -100,13 +104,15 @@ def _literal(value: object, indent: str = "    ") -> str:
                 quote + "".join(f"\\{c}" if c == quote else c if c in "'\"" else repr(c)[1:-1] for c in value) + quote
             )
         case tuple() | list():
-            items = ", ".join(_literal(item, indent) for item in value)
+            items = ", ".join(_format_literal(item, indent) for item in value)
             return f"({items},)" if len(value) == 1 else f"({items})"
         case dict():
-            return "{" + ", ".join(f"{_literal(key)}: {_literal(item)}" for key, item in value.items()) + "}"
+            return (
+                "{" + ", ".join(f"{_format_literal(key)}: {_format_literal(item)}" for key, item in value.items()) + "}"
+            )
         case KeyValueLayout():
             inner = f"{indent}    "
-            lines = [_setting(each.name, getattr(value, each.name), inner) for each in fields(value)]
+            lines = [_format_setting(each.name, getattr(value, each.name), inner) for each in fields(value)]
             return "\n".join(["KeyValueLayout(", *lines, f"{indent})"])
         case _:
             return repr(value)
@@ -129,13 +135,13 @@ TOOLS = ToolSet(
 )
 
 
-def _texts(description: FormatSpec) -> Iterator[tuple[str, str, str]]:
+def _list_texts(description: FormatSpec) -> Iterator[tuple[str, str, str]]:
     """Yield the name, text and finish reason of each test case."""
 
     def encode(*calls: tuple[str, JsonObject]) -> str:
         return description.encode_calls(list(calls))
 
-    def file(content: str) -> tuple[str, JsonObject]:
+    def build_file(content: str) -> tuple[str, JsonObject]:
         return "write_file", {"path": "a.txt", "content": content}
 
     one = encode(_WEATHER)
@@ -143,9 +149,9 @@ def _texts(description: FormatSpec) -> Iterator[tuple[str, str, str]]:
     yield "two-calls", encode(_WEATHER, _TIME), "stop"
     yield "call-after-text", f"I look.\n{one}", "stop"
     yield "no-arguments", encode(_TIME), "stop"
-    yield "lines-and-quotes", encode(file('first\n  "second" \\n\nlast')), "stop"
-    yield "other-scripts", encode(file("Ünï 漢字 🙂")), "stop"
-    yield "an-empty-value", encode(file("")), "stop"
+    yield "lines-and-quotes", encode(build_file('first\n  "second" \\n\nlast')), "stop"
+    yield "other-scripts", encode(build_file("Ünï 漢字 🙂")), "stop"
+    yield "an-empty-value", encode(build_file("")), "stop"
     yield "cut-in-a-value", one[: one.index("Oslo") + 2], "length"
     if description.ends:
         yield "end-token", one + description.ends[0], "stop"
@@ -153,6 +159,6 @@ def _texts(description: FormatSpec) -> Iterator[tuple[str, str, str]]:
         yield "text-alone", "Nothing to call.", "stop"
 
 
-def _case(text: str, format: Format, finish_reason: str) -> str:
+def _build_case(text: str, format: Format, finish_reason: str) -> str:
     turn = parse(text, TOOLS, format, finish_reason, generation_prompt="")
     return format_case(text, turn, finish_reason, source="derived from the chat template")

@@ -30,8 +30,8 @@ from adapter.prompting.deriving.round_trip import (
     MAX_QUOTED,
     RoundTripFailure,
     RoundTripSample,
-    round_trip_failures,
-    round_trip_samples,
+    find_round_trip_failures,
+    render_round_trip_samples,
 )
 
 
@@ -58,7 +58,7 @@ class DerivationResult:
         return next((sample.rendered for sample in self.samples if sample.name == name), None)
 
 
-def derived_format_name(source: str, tokens: Mapping[str, str]) -> str:
+def build_derived_name(source: str, tokens: Mapping[str, str]) -> str:
     """Return the name of the format derived from this template. It contains a hash of the template's text and
     tokens."""
     text = "\0".join((source, *(f"{name}={token}" for name, token in sorted(tokens.items()))))
@@ -79,13 +79,13 @@ def derive_format(render: PromptRenderer, name: str) -> DerivationResult:
     try:
         description = _with_turns(frame, infer_call_format(frame, name))
     except CannotDeriveError as error:
-        return DerivationResult(None, str(error)[:MAX_QUOTED], None, frame, round_trip_samples(frame, markers))
-    samples = round_trip_samples(frame, tuple(dict.fromkeys((*markers, *description.markers))))
+        return DerivationResult(None, str(error)[:MAX_QUOTED], None, frame, render_round_trip_samples(frame, markers))
+    samples = render_round_trip_samples(frame, tuple(dict.fromkeys((*markers, *description.markers))))
     try:
         format = compile_format(description)
     except UnsupportedLayoutError as error:
         return DerivationResult(None, f"no parser supports {error}"[:MAX_QUOTED], description, frame, samples)
-    misses = round_trip_failures(format, samples)
+    misses = find_round_trip_failures(format, samples)
     wrong = [miss for miss in misses if not miss.is_ambiguous]
     if wrong:
         return DerivationResult(None, f"it misreads {wrong[0]}", description, frame, samples, misses)

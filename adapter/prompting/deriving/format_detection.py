@@ -16,7 +16,7 @@ from adapter.parsing.format import Format
 from adapter.parsing.formats import FORMATS, guess_format
 from adapter.prompting.deriving.derive_format import DerivationResult
 from adapter.prompting.deriving.probes import ONE_CALL, TWO_CALLS
-from adapter.prompting.deriving.round_trip import ONE_CALL_SAMPLE, TWO_CALLS_SAMPLE, round_trip_failures
+from adapter.prompting.deriving.round_trip import ONE_CALL_SAMPLE, TWO_CALLS_SAMPLE, find_round_trip_failures
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def _detect(found: DerivationResult, source: str, model: str | None) -> Detected
     if not found.samples:
         why = f"a guess: {found.why}" if guess else f"none known and none derived: {found.why}"
         return DetectedFormat(guess, "guess", why)
-    for name, why in _candidates(found, source, model):
+    for name, why in _list_candidates(found, source, model):
         if not _misreads(FORMATS[name], found):
             return DetectedFormat(name, "known", f"a known format that reads the template's output ({why})")
     if found.format is not None:
@@ -70,7 +70,7 @@ def _detect(found: DerivationResult, source: str, model: str | None) -> Detected
     return DetectedFormat(guess, "guess", why)
 
 
-def _candidates(found: DerivationResult, source: str, model: str | None) -> Iterator[tuple[str, str]]:
+def _list_candidates(found: DerivationResult, source: str, model: str | None) -> Iterator[tuple[str, str]]:
     """Yield the known formats to try, most likely first, and the reason for each attempt."""
     for name, why in (
         (guess_format(None, source), "by its markers"),
@@ -92,4 +92,4 @@ def _writes(format: Format, found: DerivationResult) -> bool:
 
 
 def _misreads(format: Format, found: DerivationResult) -> bool:
-    return any(not miss.is_ambiguous for miss in round_trip_failures(format, found.samples, writes=False))
+    return any(not miss.is_ambiguous for miss in find_round_trip_failures(format, found.samples, writes=False))

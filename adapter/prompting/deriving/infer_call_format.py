@@ -10,7 +10,7 @@ from itertools import islice, product
 
 from adapter.core.events import Json, JsonObject
 from adapter.core.text.split_around import split_around
-from adapter.parsing.bodies.format_compiler import UnsupportedLayoutError, json_around
+from adapter.parsing.bodies.format_compiler import UnsupportedLayoutError, find_json_around
 from adapter.parsing.bodies.format_spec import ID, NUMBER, Body, FormatSpec, KeyValueLayout
 from adapter.prompting.deriving.probes import (
     KEY,
@@ -24,9 +24,9 @@ from adapter.prompting.deriving.probes import (
     TWO_CALLS,
     VALUE,
     Call,
+    find_shared_end,
+    find_shared_start,
     is_special,
-    shared_end,
-    shared_start,
     split_tokens,
 )
 from adapter.prompting.deriving.prompt_layout import CannotDeriveError, PromptFrame
@@ -42,7 +42,7 @@ def infer_call_format(frame: PromptFrame, name: str) -> FormatSpec:
         raise CannotDeriveError("the template renders a call, but rejects one with two arguments")
     if one.find(KEY) < one.find(NAME):
         raise CannotDeriveError(f"the arguments come before the name, which no parser supports: {one!r}")
-    found = _json(frame, one, two) or _gemma(one) or _python(one, two) or _pairs(frame, two)
+    found = _infer_json(frame, one, two) or _infer_gemma(one) or _infer_python(one, two) or _infer_pairs(frame, two)
     return _with_section(frame, replace(found, name=name), one)
 
 
@@ -54,14 +54,14 @@ def _render(frame: PromptFrame, calls: Sequence[Call]) -> str | None:
     for number, (name, _) in enumerate(calls):
         text = text.replace(f"{name}:{number}", f"{name}:{NUMBER}")
         if not frame.conversations.conventions.named_ids:
-            text = text.replace(frame.conversations.conventions.call_id(name, number), ID)
+            text = text.replace(frame.conversations.conventions.build_call_id(name, number), ID)
     return text
 
 
 # ------------------------------------------------------------------- one call
 
 
-def _json(frame: PromptFrame, one: str, two: str) -> FormatSpec | None:
+def _infer_json(frame: PromptFrame, one: str, two: str) -> FormatSpec | None:
     """Infer a format with JSON arguments. The arguments are in an object with the name, or follow the name."""
     found = _find_arguments(one, {KEY: VALUE})
     if found is None:
@@ -72,17 +72,17 @@ def _json(frame: PromptFrame, one: str, two: str) -> FormatSpec | None:
     body: Body = "named json"
     arguments_key = "arguments"
     try:
-        _, _, value = json_around(one.replace(ID, "0").replace(NUMBER, "0"), NAME)
+        _, _, value = find_json_around(one.replace(ID, "0").replace(NUMBER, "0"), NAME)
     except UnsupportedLayoutError:
         if re.search(r"\w:\s*\Z", head) and re.search(r"\w:\s*\Z", middle):
             body = "labels"
     else:
-        body, arguments_key = "json", _arguments_key(value)
+        body, arguments_key = "json", _find_arguments_key(value)
     if body == "named json" and re.match(r"\s*\w", head):
         line = split_tokens(frame.lead)
         start = max((index for index, token in enumerate(line) if is_special(token)), default=len(line))
         body, head = "channels", f"{''.join(line[start:])}{head}"
-    colon, comma, indent = _json_style(two, is_text)
+    colon, comma, indent = _infer_json_style(two, is_text)
     return FormatSpec(
         "", body, head, middle, tail, arguments_key=arguments_key, colon=colon, comma=comma, indent=indent,
         is_text=is_text,
@@ -111,10 +111,10 @@ def _load(text: str) -> Json:
         return None
 
 
-def _arguments_key(value: Json) -> str:
+def _find_arguments_key(value: Json) -> str:
     """Return the key of the arguments in the object that contains the name. Return "" if the name itself is the key."""
     if isinstance(value, list):
-        return _arguments_key(value[0]) if value else "arguments"
+        return _find_arguments_key(value[0]) if value else "arguments"
     if not isinstance(value, dict):
         return "arguments"
     if NAME in value:
@@ -123,10 +123,10 @@ def _arguments_key(value: Json) -> str:
         if inner == {KEY: VALUE} or (isinstance(inner, str) and _load(inner) == {KEY: VALUE}):
             return str(key)
     nested = [inner for inner in value.values() if isinstance(inner, dict | list)]
-    return _arguments_key(nested[0]) if nested else "arguments"
+    return _find_arguments_key(nested[0]) if nested else "arguments"
 
 
-def _json_style(two: str, is_text: bool) -> tuple[str, str, int | None]:
+def _infer_json_style(two: str, is_text: bool) -> tuple[str, str, int | None]:
     """Return the colon, the comma and the indent that the template writes in arguments."""
     arguments = {KEY: VALUE, OTHER_KEY: OTHER_VALUE}
     for indent, colon, comma in product((None, 4, 2), (": ", ":"), (", ", ",")):
@@ -136,7 +136,7 @@ def _json_style(two: str, is_text: bool) -> tuple[str, str, int | None]:
     return ": ", ", ", None
 
 
-def _gemma(one: str) -> FormatSpec | None:
+def _infer_gemma(one: str) -> FormatSpec | None:
     match = re.fullmatch(
         rf"(?P<head>.*)call:{NAME}\{{{KEY}:(?P<quote>\S+?){VALUE}(?P=quote)\}}(?P<tail>.*)", one, re.DOTALL
     )
@@ -145,7 +145,7 @@ def _gemma(one: str) -> FormatSpec | None:
     return FormatSpec("", "gemma", match["head"], tail=match["tail"], quote=match["quote"])
 
 
-def _python(one: str, two: str) -> FormatSpec | None:
+def _infer_python(one: str, two: str) -> FormatSpec | None:
     match = re.fullmatch(rf"(?P<head>.*){NAME}\({KEY}=(?P<quote>[\"']){VALUE}(?P=quote)\)(?P<tail>.*)", one, re.DOTALL)
     if match is None or not re.search(rf"{VALUE}[\"'], ?{OTHER_KEY}=", two):
         return None
@@ -162,7 +162,7 @@ _TYPED_VALUES: JsonObject = {
 _KINDS = dict(zip(_TYPED_VALUES, ("integer", "number", "boolean", "array", "object"), strict=True))
 
 
-def _pairs(frame: PromptFrame, two: str) -> FormatSpec:
+def _infer_pairs(frame: PromptFrame, two: str) -> FormatSpec:
     """Infer a format that writes keys and values separately. Raises CannotDeriveError if the template writes no such
     pairs."""
     pieces = split_around(two, NAME, KEY, VALUE, OTHER_KEY, OTHER_VALUE)
@@ -173,7 +173,7 @@ def _pairs(frame: PromptFrame, two: str) -> FormatSpec:
         raise CannotDeriveError(f"two keys are separated from their values by {opening!r} and {other_opening!r}")
     none = _render(frame, NO_ARGUMENTS)
     none = none.partition(NAME)[2] if none is not None and NAME in none else ""
-    openings = {"string": opening, **_openings(frame, head, first, last)}
+    openings = {"string": opening, **_find_openings(frame, head, first, last)}
     bases = set(openings.values())
     if bases == {opening}:
         openings = {"string": opening}
@@ -183,13 +183,13 @@ def _pairs(frame: PromptFrame, two: str) -> FormatSpec:
     elif re.search(r"[\w:.-]=\"\Z", head) and re.search(r"[\w:.-]=\"\Z", first):
         body = "elements"
     pairs = KeyValueLayout(first, following, last, none, openings)
-    before, after = shared_start(first, none), shared_end(last, none)
+    before, after = find_shared_start(first, none), find_shared_end(last, none)
     if none:
         pairs = replace(pairs, in_place=(before, after))
     return FormatSpec("", body, head, pairs=pairs)
 
 
-def _openings(frame: PromptFrame, head: str, first: str, last: str) -> dict[str, str]:
+def _find_openings(frame: PromptFrame, head: str, first: str, last: str) -> dict[str, str]:
     """Return the text between a key and its value, by the value's JSON type. Omit types whose values are not written as
     JSON."""
     openings = {}
@@ -217,12 +217,12 @@ def _with_section(frame: PromptFrame, found: FormatSpec, one: str) -> FormatSpec
     if both is None or OTHER_NAME not in both:
         return _with_list(found, one)
     after = both.partition(VALUE)[2]
-    gap = after[len(_value_end(found, after)) :].partition(OTHER_NAME)[0]
+    gap = after[len(_find_value_end(found, after)) :].partition(OTHER_NAME)[0]
     if NUMBER not in head and '"0"' in head and '"1"' in gap:
         head, gap = _renumber(head, "0"), _renumber(gap, "1")
     if found.body == "gemma":
         gap = gap.removesuffix("call:")
-    own_head, own_tail = shared_end(head, gap), shared_start(tail, gap)
+    own_head, own_tail = find_shared_end(head, gap), find_shared_start(tail, gap)
     if len(own_head) + len(own_tail) > len(gap):
         own_tail = gap[: len(gap) - len(own_head)]
     opening, closing = head[: len(head) - len(own_head)], tail[len(own_tail) :]
@@ -241,7 +241,7 @@ def _with_section(frame: PromptFrame, found: FormatSpec, one: str) -> FormatSpec
     return replace(found, head=own_head, tail=own_tail, pairs=pairs, section=(opening, closing), between=between)
 
 
-def _value_end(found: FormatSpec, after: str) -> str:
+def _find_value_end(found: FormatSpec, after: str) -> str:
     """Return the part of ``after`` that belongs to the arguments. ``after`` is the text after the value of the first
     call."""
     if found.pairs is not None:
@@ -263,7 +263,7 @@ def _with_list(found: FormatSpec, one: str) -> FormatSpec:
     """Infer the section for a template that accepts only one call. If the call is in a list, assume that the list can
     contain several calls."""
     if found.body == "json":
-        start, end, value = json_around(one.replace(ID, "0").replace(NUMBER, "0"), NAME)
+        start, end, value = find_json_around(one.replace(ID, "0").replace(NUMBER, "0"), NAME)
         if isinstance(value, list) and ID not in one:
             inner = one.index("{", start)
             close = one.rindex("}", 0, end) + 1

@@ -60,7 +60,7 @@ def locate_calls(text: str, calls: list[Call], locate: Locator) -> list[CallSpan
     return spans
 
 
-def _occurrences(text: str, start: int, name: str) -> Iterator[int]:
+def _find_occurrences(text: str, start: int, name: str) -> Iterator[int]:
     pattern = re.compile(rf"(?<![\w]){re.escape(name)}(?!\w)")
     return (found.start() for found in islice(pattern.finditer(text, start), MAX_TRIES))
 
@@ -84,11 +84,11 @@ def find_json(text: str, start: int, arguments: JsonObject) -> Iterator[tuple[in
 
 def locate_json(text: str, start: int, name: str, arguments: JsonObject) -> CallSpan:
     """Locate a JSON object that contains the name and the arguments."""
-    for at in _occurrences(text, start, name):
+    for at in _find_occurrences(text, start, name):
         if text[at - 1 : at] != '"' or text[at + len(name) : at + len(name) + 1] != '"':
             continue
         found = next((each for each in find_json(text, at, arguments) if each[0] - at < MAX_GAP + len(name)), None)
-        outer = _innermost_object(text, start, at)
+        outer = _find_innermost_object(text, start, at)
         if outer is None:
             continue
         begin, end = outer
@@ -103,7 +103,7 @@ def locate_json(text: str, start: int, name: str, arguments: JsonObject) -> Call
     raise CannotLearnError(f"{name!r} is not in a JSON object")
 
 
-def _innermost_object(text: str, start: int, at: int) -> tuple[int, int] | None:
+def _find_innermost_object(text: str, start: int, at: int) -> tuple[int, int] | None:
     """Return the object of the call whose name is at ``at``: the outermost object that is not a list of calls."""
     decoder = json.JSONDecoder()
     for found in islice(re.finditer(r"\{", text[start:at]), MAX_TRIES):
@@ -135,7 +135,7 @@ def locate_named_json(text: str, start: int, name: str, arguments: JsonObject) -
 
 
 def locate_python(text: str, start: int, name: str, arguments: JsonObject) -> CallSpan:
-    for at in _occurrences(text, start, name):
+    for at in _find_occurrences(text, start, name):
         if not text.startswith("(", at + len(name)):
             continue
         for close in islice(re.finditer(r"\)", text[at:]), MAX_TRIES):
@@ -150,7 +150,7 @@ def locate_python(text: str, start: int, name: str, arguments: JsonObject) -> Ca
 
 
 def locate_gemma(text: str, start: int, name: str, arguments: JsonObject) -> CallSpan:
-    for at in _occurrences(text, start, name):
+    for at in _find_occurrences(text, start, name):
         string = next((value for value in arguments.values() if isinstance(value, str) and value), None)
         match = re.compile(rf"\{{[^{{}}]*?\w:(\S+?){re.escape(string)}\1").search(text, at) if string else None
         quote = match[1] if match else '<|"|>'
@@ -161,7 +161,7 @@ def locate_gemma(text: str, start: int, name: str, arguments: JsonObject) -> Cal
 
 
 def locate_yaml(text: str, start: int, name: str, arguments: JsonObject) -> CallSpan:
-    for at in _occurrences(text, start, name):
+    for at in _find_occurrences(text, start, name):
         after = at + len(name)
         if not arguments:
             match = re.compile(r"[ \t]*\n(?:\s*[\w-]+:[ \t]*(?:\{\})?[ \t]*(?=\n))?").match(text, after)
@@ -190,7 +190,7 @@ def locate_yaml(text: str, start: int, name: str, arguments: JsonObject) -> Call
 def locate_pairs(text: str, start: int, name: str, arguments: JsonObject) -> CallSpan:
     """Locate a name, and then each key with its value. ``texts``: the text before each key and value, alternately."""
     best: CallSpan | None = None
-    for at in _occurrences(text, start, name):
+    for at in _find_occurrences(text, start, name):
         span = _match_pairs(text, at, name, arguments)
         if span is not None and (best is None or sum(map(len, span.texts)) < sum(map(len, best.texts))):
             best = span

@@ -27,8 +27,8 @@ from adapter.prompting.deriving.known_call_locations import (
     locate_python,
     locate_yaml,
 )
-from adapter.prompting.deriving.probes import is_special, shared_end, shared_start, split_tokens
-from adapter.tools.coercion import type_name
+from adapter.prompting.deriving.probes import find_shared_end, find_shared_start, is_special, split_tokens
+from adapter.tools.coercion import get_type_name
 from adapter.tools.tool import ToolSet
 
 MIN_EXAMPLES = 3
@@ -58,7 +58,7 @@ class LearningResult:
 def learn_format(examples: Sequence[LearningExample], name: str) -> LearningResult:
     """Learn the format ``name``, and check it on each example with the format learned from the other examples."""
     spec, refusals = _infer(examples, name)
-    known = next((each.name for each in FORMATS.all if not _misread(each, examples, examples)), None)
+    known = next((each.name for each in FORMATS.all if not _find_misread(each, examples, examples)), None)
     if spec is None:
         return LearningResult(None, refusals, known=known)
     left_out = []
@@ -67,7 +67,7 @@ def learn_format(examples: Sequence[LearningExample], name: str) -> LearningResu
         learned, reasons = _infer(others, name)
         if learned is None:
             left_out.append((index, "; ".join(dict.fromkeys(reasons.values()))))
-        elif problem := _misread(compile_format(learned), [example], examples):
+        elif problem := _find_misread(compile_format(learned), [example], examples):
             left_out.append((index, problem))
     return LearningResult(spec, refusals, tuple(left_out), known)
 
@@ -90,9 +90,9 @@ def _infer(examples: Sequence[LearningExample], name: str) -> tuple[FormatSpec |
         except CannotLearnError as error:
             refusals[body] = str(error)
             continue
-        for variant in _variants(spec):
+        for variant in _list_variants(spec):
             try:
-                problem = _misread(compile_format(variant), examples, examples)
+                problem = _find_misread(compile_format(variant), examples, examples)
             except UnsupportedLayoutError as error:
                 problem = f"no parser supports it: {error}"
             if not problem:
@@ -102,16 +102,16 @@ def _infer(examples: Sequence[LearningExample], name: str) -> tuple[FormatSpec |
 
 
 def _locate(example: LearningExample, ends: tuple[str, ...], locate: Locator) -> _Located:
-    text = _without_ends(example.text, ends)
+    text = _strip_ends(example.text, ends)
     return _Located(text, locate_calls(text, example.calls, locate), example.calls)
 
 
-def _variants(spec: FormatSpec) -> list[FormatSpec]:
+def _list_variants(spec: FormatSpec) -> list[FormatSpec]:
     """Return ``spec``, and with it the more general body that may read the same text."""
     return [spec, replace(spec, body="lines")] if spec.body in ("pairs", "elements", "function") else [spec]
 
 
-def _misread(format: Format, examples: Sequence[LearningExample], all_examples: Sequence[LearningExample]) -> str:
+def _find_misread(format: Format, examples: Sequence[LearningExample], all_examples: Sequence[LearningExample]) -> str:
     """Return the first difference between the calls that ``format`` parses and those of the examples; "" if there is
     none."""
     tools = infer_tools(all_examples)
@@ -130,11 +130,11 @@ def infer_tools(examples: Sequence[LearningExample]) -> ToolSet:
     for name, arguments in (call for example in examples for call in example.calls):
         properties = tools.setdefault(name, {})
         for key, value in arguments.items():
-            properties.setdefault(key, set()).add(type_name(value))
-    return ToolSet([{"name": name, "parameters": _schema(properties)} for name, properties in tools.items()])
+            properties.setdefault(key, set()).add(get_type_name(value))
+    return ToolSet([{"name": name, "parameters": _build_schema(properties)} for name, properties in tools.items()])
 
 
-def _schema(properties: dict[str, set[str]]) -> JsonObject:
+def _build_schema(properties: dict[str, set[str]]) -> JsonObject:
     types: dict[str, Json] = {key: {"type": list[Json](sorted(kinds))} for key, kinds in properties.items()}
     return {"type": "object", "properties": types}
 
@@ -166,7 +166,7 @@ def _find_ends(examples: Sequence[LearningExample]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(end for end in found if end is not None))
 
 
-def _without_ends(text: str, ends: tuple[str, ...]) -> str:
+def _strip_ends(text: str, ends: tuple[str, ...]) -> str:
     end = next((each for each in ends if text.rstrip().endswith(each)), "")
     return text.rstrip().removesuffix(end) if end else text
 
@@ -174,7 +174,7 @@ def _without_ends(text: str, ends: tuple[str, ...]) -> str:
 def _find_frame(located: Sequence[_Located]) -> _Frame:
     """Find the text around and between the calls. If a call without arguments has no recognizable end, the text after
     it is ignored, provided that other calls have an end."""
-    is_end_known = any(span.texts for span in _spans(located))
+    is_end_known = any(span.texts for span in _build_spans(located))
     befores = [each.text[: each.spans[0].start] for each in located]
     afters = [each.text[each.spans[-1].end :] for each in located if each.spans[-1].texts or not is_end_known]
     gaps = [
@@ -185,10 +185,10 @@ def _find_frame(located: Sequence[_Located]) -> _Frame:
     ]
     if not afters:
         raise CannotLearnError("no example ends with a call that has arguments; add one")
-    head, tail = _trim_head(reduce(shared_end, befores), befores), reduce(shared_start, afters).rstrip()
+    head, tail = _trim_head(reduce(find_shared_end, befores), befores), reduce(find_shared_start, afters).rstrip()
     if not gaps:
         return _Frame(head, tail)
-    own_head, own_tail = reduce(shared_end, gaps, head), reduce(shared_start, gaps, tail)
+    own_head, own_tail = reduce(find_shared_end, gaps, head), reduce(find_shared_start, gaps, tail)
     if not re.search(r"\w", own_head):
         return _Frame("", "", (head, tail), gaps[0])
     shortest = min(gaps, key=len)
@@ -208,12 +208,12 @@ def _trim_head(head: str, befores: Sequence[str]) -> str:
     return "".join(tokens[first:])
 
 
-def _shared(what: str, pieces: Sequence[str]) -> str:
+def _find_shared(what: str, pieces: Sequence[str]) -> str:
     """Return the text of ``pieces``, which must be equal except for numbers and ids. Raises CannotLearnError."""
     different = list(dict.fromkeys(pieces))
     if len(different) == 1:
         return different[0]
-    start, end = reduce(shared_start, different), reduce(shared_end, different)
+    start, end = reduce(find_shared_start, different), reduce(find_shared_end, different)
     inner = [piece[len(start) : len(piece) - len(end)] for piece in different]
     if all(re.fullmatch(r"[\w-]+", each) for each in inner):
         return f"{start}{ID}{end}"
@@ -225,31 +225,33 @@ def _shared(what: str, pieces: Sequence[str]) -> str:
 Describe: TypeAlias = Callable[[Sequence[_Located], _Frame], FormatSpec]
 
 
-def _spans(located: Sequence[_Located]) -> list[CallSpan]:
+def _build_spans(located: Sequence[_Located]) -> list[CallSpan]:
     return [span for each in located for span in each.spans]
 
 
-def _spec(frame: _Frame, body: Body, middle: str = "", **settings: object) -> FormatSpec:
+def _build_spec(frame: _Frame, body: Body, middle: str = "", **settings: object) -> FormatSpec:
     spec = FormatSpec("", body, frame.head, middle, frame.tail, frame.section, frame.between)
     return replace(spec, **settings)  # type: ignore[arg-type]
 
 
 def _describe_json(located: Sequence[_Located], frame: _Frame) -> FormatSpec:
-    spans = _spans(located)
-    head = _shared("the JSON before the name", [span.head for span in spans])
-    middle = _shared("the JSON between name and arguments", [span.texts[0] for span in spans])
-    tail = _shared("the JSON after the arguments", [span.texts[1] for span in spans])
-    return _spec(
+    spans = _build_spans(located)
+    head = _find_shared("the JSON before the name", [span.head for span in spans])
+    middle = _find_shared("the JSON between name and arguments", [span.texts[0] for span in spans])
+    tail = _find_shared("the JSON after the arguments", [span.texts[1] for span in spans])
+    return _build_spec(
         replace(frame, head=f"{frame.head}{head}", tail=f"{tail}{frame.tail}"), "json", middle,
         arguments_key=spans[0].key, is_text=spans[0].is_text,
     )  # fmt: skip
 
 
 def _describe_named_json(located: Sequence[_Located], frame: _Frame) -> FormatSpec:
-    middles = [re.sub(r"\A:\d+(?=\D)", f":{NUMBER}", span.texts[0]) for span in _spans(located)]
-    middle = _shared("the text between name and arguments", middles)
+    middles = [re.sub(r"\A:\d+(?=\D)", f":{NUMBER}", span.texts[0]) for span in _build_spans(located)]
+    middle = _find_shared("the text between name and arguments", middles)
     is_labeled = re.search(r"\w:\s*\Z", frame.head) and re.search(r"\w:\s*\Z", middle)
-    return _spec(frame, "labels" if is_labeled else "named json", middle, is_text=_spans(located)[0].is_text)
+    return _build_spec(
+        frame, "labels" if is_labeled else "named json", middle, is_text=_build_spans(located)[0].is_text
+    )
 
 
 def _describe_python(_located_calls: Sequence[_Located], frame: _Frame) -> FormatSpec:
@@ -257,21 +259,21 @@ def _describe_python(_located_calls: Sequence[_Located], frame: _Frame) -> Forma
         frame = _Frame("", "", (frame.head, frame.tail), ", ")
     elif not frame.head and frame.section[0] and not frame.section[0].rstrip().endswith("["):
         frame = _Frame(*frame.section, between=frame.between)  # several calls between one pair of markers
-    return _spec(frame, "python")
+    return _build_spec(frame, "python")
 
 
 def _describe_gemma(located: Sequence[_Located], frame: _Frame) -> FormatSpec:
-    quote = _shared("the quote", [span.quote for span in _spans(located) if span.quote] or ['"'])
-    return _spec(frame, "gemma", quote=quote)
+    quote = _find_shared("the quote", [span.quote for span in _build_spans(located) if span.quote] or ['"'])
+    return _build_spec(frame, "gemma", quote=quote)
 
 
 def _describe_yaml(located: Sequence[_Located], frame: _Frame) -> FormatSpec:
-    texts = [span.texts for span in _spans(located) if span.texts]
+    texts = [span.texts for span in _build_spans(located) if span.texts]
     if not texts:
         raise CannotLearnError("no example has arguments")
-    middle = _shared("the text between name and arguments", [each[0] for each in texts])
-    indent = _shared("the indentation of the arguments", [each[1] for each in texts])
-    return _spec(frame, "yaml", middle, indent=len(indent))
+    middle = _find_shared("the text between name and arguments", [each[0] for each in texts])
+    indent = _find_shared("the indentation of the arguments", [each[1] for each in texts])
+    return _build_spec(frame, "yaml", middle, indent=len(indent))
 
 
 def _describe_pairs(located: Sequence[_Located], frame: _Frame) -> FormatSpec:
@@ -289,11 +291,14 @@ def _describe_pairs(located: Sequence[_Located], frame: _Frame) -> FormatSpec:
             lasts.append(_hide(after, keys[-1]).replace(f"/{name}>", "/{name}>"))
     if not followings:
         raise CannotLearnError("no example has a call with two arguments; add one")
-    first, opening = _shared("the text before the first key", firsts), _shared("the text before a value", openings)
-    following = _shared("the text between two pairs", followings)
-    last = reduce(shared_start, lasts).removesuffix(frame.section[1]).rstrip()
+    first, opening = (
+        _find_shared("the text before the first key", firsts),
+        _find_shared("the text before a value", openings),
+    )
+    following = _find_shared("the text between two pairs", followings)
+    last = reduce(find_shared_start, lasts).removesuffix(frame.section[1]).rstrip()
     pairs = KeyValueLayout(first, following, last, "", {"string": opening})
-    pairs = replace(pairs, none=_text_without_pairs(pairs, nones, frame))
+    pairs = replace(pairs, none=_find_text_without_pairs(pairs, nones, frame))
     between = {after[len(last) :].removesuffix(frame.head) for after in lasts if after.endswith(frame.head)}
     frame = replace(frame, tail="", between=between.pop() if len(between) == 1 else "\n")
     body: Body = "pairs"
@@ -303,14 +308,14 @@ def _describe_pairs(located: Sequence[_Located], frame: _Frame) -> FormatSpec:
         body = "elements"
     elif "{key}" in following or "{name}" in last:
         body = "lines"
-    return _spec(frame, body, pairs=pairs)
+    return _build_spec(frame, body, pairs=pairs)
 
 
-def _text_without_pairs(pairs: KeyValueLayout, nones: Sequence[str], frame: _Frame) -> str:
+def _find_text_without_pairs(pairs: KeyValueLayout, nones: Sequence[str], frame: _Frame) -> str:
     """Return the text after the name of a call without arguments: as in an example, or inferred if no example has such
     a call."""
     if nones:
-        return reduce(shared_start, nones).rstrip().removesuffix(frame.section[1])
+        return reduce(find_shared_start, nones).rstrip().removesuffix(frame.section[1])
     key_opening = pairs.following[len(pairs.value_close) :]
     return f"{pairs.first.removesuffix(key_opening)}{pairs.last[len(pairs.value_close) :]}"
 

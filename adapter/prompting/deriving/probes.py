@@ -77,11 +77,11 @@ class TemplateConventions:
     with_results: bool
     with_tools: bool
 
-    def call_id(self, call: str, number: int) -> str:
+    def build_call_id(self, call: str, number: int) -> str:
         """Return a call id: nine letters and digits, which most templates accept, or an id with the tool's name."""
         return f"functions.{call}:{number}" if self.named_ids else f"zqid0000{number}"
 
-    def answer_message(
+    def build_answer_message(
         self, calls: Sequence[Call], content: str | None = None, reasoning: str | None = None
     ) -> JsonObject:
         """Return an assistant message."""
@@ -89,15 +89,19 @@ class TemplateConventions:
         if reasoning is not None:
             message["reasoning_content"] = reasoning
         if calls:
-            message["tool_calls"] = [self._call(*call, number) for number, call in enumerate(calls)]
+            message["tool_calls"] = [self._build_call(*call, number) for number, call in enumerate(calls)]
         return message
 
-    def _call(self, name: str, arguments: JsonObject, number: int) -> JsonObject:
+    def _build_call(self, name: str, arguments: JsonObject, number: int) -> JsonObject:
         encoded = arguments if self.arguments == "object" else json.dumps(arguments, ensure_ascii=False)
-        return {"id": self.call_id(name, number), "type": "function", "function": {"name": name, "arguments": encoded}}
+        return {
+            "id": self.build_call_id(name, number),
+            "type": "function",
+            "function": {"name": name, "arguments": encoded},
+        }
 
-    def result_message(self, call: str, number: int = 0, text: str = RESULT) -> JsonObject:
-        return {"role": "tool", "tool_call_id": self.call_id(call, number), "name": call, "content": text}
+    def build_result_message(self, call: str, number: int = 0, text: str = RESULT) -> JsonObject:
+        return {"role": "tool", "tool_call_id": self.build_call_id(call, number), "name": call, "content": text}
 
 
 QUESTION_MESSAGE: JsonObject = {"role": "user", "content": QUESTION}
@@ -123,16 +127,16 @@ class RenderedConversations:
         self, calls: Sequence[Call], content: str | None = None, reasoning: str | None = None
     ) -> str | None:
         """Render an answer with calls. If results must follow, return the text up to the first result."""
-        messages = [self.conventions.answer_message(calls, content, reasoning)]
+        messages = [self.conventions.build_answer_message(calls, content, reasoning)]
         if self.conventions.with_results:
-            messages += [self.conventions.result_message(name, number) for number, (name, _) in enumerate(calls)]
+            messages += [self.conventions.build_result_message(name, number) for number, (name, _) in enumerate(calls)]
         text = self.render(*messages)
         return text.partition(RESULT)[0] if text is not None and self.conventions.with_results else text
 
 
 def detect_conventions(render: PromptRenderer) -> TemplateConventions | None:
     """Return the first conventions with which the template renders a call's name, key and value, or None."""
-    for conventions in _all_conventions():
+    for conventions in _list_conventions():
         text = RenderedConversations(render, conventions).render_calls(ONE_CALL)
         if text is None or any(word not in text for word in (KEY, VALUE)) or writes_python_dict(text):
             continue
@@ -141,7 +145,7 @@ def detect_conventions(render: PromptRenderer) -> TemplateConventions | None:
     return None
 
 
-def _all_conventions() -> Iterator[TemplateConventions]:
+def _list_conventions() -> Iterator[TemplateConventions]:
     for tools, named, results, empty, arguments in product(
         (True, False), (False, True), (False, True), (None, ""), ("object", "text")
     ):
@@ -164,17 +168,17 @@ def split_tokens(text: str) -> list[str]:
     return _TOKEN.findall(text)
 
 
-def shared_start(one: str, other: str) -> str:
+def find_shared_start(one: str, other: str) -> str:
     """Return the common prefix of two strings, in whole tokens."""
-    return "".join(_common_prefix(split_tokens(one), split_tokens(other)))
+    return "".join(_find_common_prefix(split_tokens(one), split_tokens(other)))
 
 
-def shared_end(one: str, other: str) -> str:
+def find_shared_end(one: str, other: str) -> str:
     """Return the common suffix of two strings, in whole tokens."""
-    return "".join(_common_prefix(split_tokens(one)[::-1], split_tokens(other)[::-1])[::-1])
+    return "".join(_find_common_prefix(split_tokens(one)[::-1], split_tokens(other)[::-1])[::-1])
 
 
-def _common_prefix(one: Sequence[str], other: Sequence[str]) -> list[str]:
+def _find_common_prefix(one: Sequence[str], other: Sequence[str]) -> list[str]:
     pairs = zip(one, other, strict=False)
     return [token for token, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]
 

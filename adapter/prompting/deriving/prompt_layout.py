@@ -23,10 +23,10 @@ from adapter.prompting.deriving.probes import (
     VALUE,
     Call,
     RenderedConversations,
+    find_shared_end,
+    find_shared_start,
     is_control,
     is_special,
-    shared_end,
-    shared_start,
     split_tokens,
 )
 
@@ -55,21 +55,23 @@ class TurnLayout:
 
 def find_turns(conversations: RenderedConversations) -> TurnLayout:
     generation_prompt = conversations.render(add_generation_prompt=True) or ""
-    answer = conversations.conventions.answer_message([], ANSWER)
+    answer = conversations.conventions.build_answer_message([], ANSWER)
     alone, followed = conversations.render(answer), conversations.render(answer, _FOLLOW_UP_MESSAGE)
     plain = _split_around(alone, ANSWER)
     if plain is None:
         around = _split_around(followed, ANSWER)
         plain = (around[0], "") if around is not None else None
     before, after = plain or ("", "")
-    wrapping = split_tokens(before[len(shared_start(before, generation_prompt)) :])
-    heads = _specials(generation_prompt)[1:]
-    closing = takewhile(lambda token: token not in heads, _specials(after))
-    ends = [token for token in (*closing, *_specials("".join(wrapping))) if token not in (BOS, EOS)]
+    wrapping = split_tokens(before[len(find_shared_start(before, generation_prompt)) :])
+    heads = _find_specials(generation_prompt)[1:]
+    closing = takewhile(lambda token: token not in heads, _find_specials(after))
+    ends = [token for token in (*closing, *_find_specials("".join(wrapping))) if token not in (BOS, EOS)]
     between = followed.partition(ANSWER)[2].partition(FOLLOW_UP)[0] if followed and ANSWER in followed else ""
-    following = [token for token in split_tokens(between[len(shared_start(between, after)) :]) if is_special(token)]
+    following = [
+        token for token in split_tokens(between[len(find_shared_start(between, after)) :]) if is_special(token)
+    ]
     next_turns = [token for token in following if token not in ends and is_control(token)][:1]
-    reasoning = _reasoning(conversations, plain)
+    reasoning = _find_reasoning(conversations, plain)
     known = {**REASONING, **reasoning}
     starts = any(generation_prompt.rstrip().endswith(opening.strip()) for opening in known)
     named = {token.strip() for pair in known.items() for token in pair}
@@ -91,18 +93,18 @@ def _split_around(text: str | None, word: str) -> tuple[str, str] | None:
     return before, after
 
 
-def _reasoning(conversations: RenderedConversations, plain: tuple[str, str] | None) -> dict[str, str]:
+def _find_reasoning(conversations: RenderedConversations, plain: tuple[str, str] | None) -> dict[str, str]:
     """Return the opening and closing markers around past reasoning, or an empty dict if the template does not render
     past reasoning."""
     for text, end in (
         (conversations.render_calls(ONE_CALL, ANSWER, THOUGHT), ANSWER),
         (conversations.render_calls(ONE_CALL, None, THOUGHT), NAME),
-        (conversations.render(conversations.conventions.answer_message([], ANSWER, THOUGHT)), ANSWER),
+        (conversations.render(conversations.conventions.build_answer_message([], ANSWER, THOUGHT)), ANSWER),
     ):
         around = _split_around(text, THOUGHT)
         if around is None or plain is None or end not in around[1]:
             continue
-        opening = around[0][len(shared_start(around[0], plain[0])) :].strip()
+        opening = around[0][len(find_shared_start(around[0], plain[0])) :].strip()
         closing = around[1].partition(end)[0]
         marked = [token for token in split_tokens(closing) if is_special(token)]
         close = marked[0] if marked else closing.strip()
@@ -135,7 +137,7 @@ class PromptFrame:
     @property
     def end(self) -> str:
         """The text that ends an answer if the server does not strip any tokens."""
-        return "" if self.suffix.strip() == "" else _first_end(self.suffix, self.turns.ends)
+        return "" if self.suffix.strip() == "" else _take_first_end(self.suffix, self.turns.ends)
 
     def render_answer(self, calls: Sequence[Call], content: str) -> str | None:
         """Render an answer with ``content`` and calls. Return None if the template cannot render both."""
@@ -148,14 +150,14 @@ class PromptFrame:
         if any(before.endswith(opening) for opening in self.turns.reasoning):
             return None  # the template renders text next to a call as reasoning
         start = (
-            len(shared_start(text, self.turns.generation_prompt))
+            len(find_shared_start(text, self.turns.generation_prompt))
             if self.turns.generation_prompt
             else text.index(content)
         )
         return text[min(start, text.index(content)) : len(text) - len(self.suffix)]
 
 
-def _first_end(text: str, ends: Sequence[str]) -> str:
+def _take_first_end(text: str, ends: Sequence[str]) -> str:
     """Return the start of ``text``, up to and including the first of ``ends``. Return "" if it contains none of
     them."""
     size = 0
@@ -172,30 +174,30 @@ def find_frame(conversations: RenderedConversations, turns: TurnLayout) -> Promp
     assert one is not None  # `detect_conventions` has already rendered this call
     head, tail = one.partition(NAME)[0], one.rpartition(VALUE)[2]
     before, after = turns.plain or ("", "")
-    lead = max(shared_start(before, head), shared_start(turns.generation_prompt, head), key=len)
-    lead += _skippable(head[len(lead) :], turns)
-    own = _specials(one.rpartition(VALUE)[0][len(lead) :])
-    results = [token for token in _between_results(conversations) if token not in own]
-    ends = {*_specials(after), *turns.ends, *turns.next_turns, *END_OF_TURN, BOS, EOS, *results}
+    lead = max(find_shared_start(before, head), find_shared_start(turns.generation_prompt, head), key=len)
+    lead += _find_skippable(head[len(lead) :], turns)
+    own = _find_specials(one.rpartition(VALUE)[0][len(lead) :])
+    results = [token for token in _find_markers_between_results(conversations) if token not in own]
+    ends = {*_find_specials(after), *turns.ends, *turns.next_turns, *END_OF_TURN, BOS, EOS, *results}
     return PromptFrame(
-        conversations, turns, lead, _suffix(tail, after, ends, is_cut=conversations.conventions.with_results)
+        conversations, turns, lead, _find_suffix(tail, after, ends, is_cut=conversations.conventions.with_results)
     )
 
 
-def _between_results(conversations: RenderedConversations) -> list[str]:
+def _find_markers_between_results(conversations: RenderedConversations) -> list[str]:
     """Return the markers between two results. Such a marker also ends the calls before a result."""
-    return _specials(_text_between_results(conversations))
+    return _find_specials(_find_text_between_results(conversations))
 
 
-def _text_between_results(conversations: RenderedConversations) -> str:
+def _find_text_between_results(conversations: RenderedConversations) -> str:
     """Return the text between the results of two calls, or "" if the template cannot render them."""
     conventions = conversations.conventions
-    results = (conventions.result_message(NAME), conventions.result_message(OTHER_NAME, 1, FOLLOW_UP))
-    text = conversations.render(conventions.answer_message(TWO_CALLS), *results) or ""
+    results = (conventions.build_result_message(NAME), conventions.build_result_message(OTHER_NAME, 1, FOLLOW_UP))
+    text = conversations.render(conventions.build_answer_message(TWO_CALLS), *results) or ""
     return text.partition(RESULT)[2].partition(FOLLOW_UP)[0]
 
 
-def _skippable(text: str, turns: TurnLayout) -> str:
+def _find_skippable(text: str, turns: TurnLayout) -> str:
     """Return the start of ``text`` that is not part of the first call: whitespace, end tokens and empty reasoning."""
     known = {**REASONING, **turns.reasoning}
     skipped = {*turns.ends, BOS, EOS, *(each.strip() for pair in known.items() for each in pair)}
@@ -207,10 +209,10 @@ def _skippable(text: str, turns: TurnLayout) -> str:
     return text[:size]
 
 
-def _suffix(tail: str, after: str, ends: set[str], *, is_cut: bool) -> str:
+def _find_suffix(tail: str, after: str, ends: set[str], *, is_cut: bool) -> str:
     """Return the part of ``tail`` after the calls. It begins at the first of ``ends``, or where ``tail`` and ``after``
     become equal."""
-    shared = "" if is_cut else shared_end(tail, after)
+    shared = "" if is_cut else find_shared_end(tail, after)
     end = len(tail) - len(shared)
     size = 0
     for token in split_tokens(tail):
@@ -224,7 +226,7 @@ def _suffix(tail: str, after: str, ends: set[str], *, is_cut: bool) -> str:
     return tail[len(tail[:end].rstrip()) :]
 
 
-def _specials(text: str) -> list[str]:
+def _find_specials(text: str) -> list[str]:
     return [token for token in split_tokens(text) if is_special(token)]
 
 
@@ -233,17 +235,17 @@ def find_result(frame: PromptFrame) -> tuple[str, tuple[str, ...], tuple[str, ..
     result, and the marker that begins its turn. Each marker is a tuple of one string, or empty if there is none."""
     conversations, turns = frame.conversations, frame.turns
     conventions = conversations.conventions
-    text = conversations.render(conventions.answer_message(ONE_CALL), conventions.result_message(NAME))
+    text = conversations.render(conventions.build_answer_message(ONE_CALL), conventions.build_result_message(NAME))
     if text is None or RESULT not in text:
         return "{}", (), ()
     before, _, after = text.partition(RESULT)
     before = before[len(frame.lead) :]
-    between = _text_between_results(conversations).replace(OTHER_NAME, NAME)
-    skipped = {*turns.ends, *turns.next_turns, *_specials(turns.generation_prompt), *END_OF_TURN, BOS, EOS}
-    own = {*_specials(frame.render_calls(ONE_CALL) or ""), *skipped}
-    opening = _without_head(shared_end(before, between) if between else before, own, turns)
-    begins = tuple(token for token in _specials(opening))[:1]
-    heads = [token for token in _specials(before) if token not in own and token not in _specials(opening)]
+    between = _find_text_between_results(conversations).replace(OTHER_NAME, NAME)
+    skipped = {*turns.ends, *turns.next_turns, *_find_specials(turns.generation_prompt), *END_OF_TURN, BOS, EOS}
+    own = {*_find_specials(frame.render_calls(ONE_CALL) or ""), *skipped}
+    opening = _remove_head(find_shared_end(before, between) if between else before, own, turns)
+    begins = tuple(token for token in _find_specials(opening))[:1]
+    heads = [token for token in _find_specials(before) if token not in own and token not in _find_specials(opening)]
     heads = [token for token in heads if is_control(token)]
     if not begins:
         return "{}", (), tuple(heads[:1])
@@ -252,11 +254,11 @@ def find_result(frame: PromptFrame) -> tuple[str, tuple[str, ...], tuple[str, ..
         if token in skipped or token in begins or token in heads:
             break
         closing += token
-    closing = closing.rstrip() if _specials(closing) else ""
+    closing = closing.rstrip() if _find_specials(closing) else ""
     return f"{opening}{{}}{closing}".replace(NAME, "{name}"), begins, tuple(heads[:1])
 
 
-def _without_head(text: str, skipped: set[str], turns: TurnLayout) -> str:
+def _remove_head(text: str, skipped: set[str], turns: TurnLayout) -> str:
     """Return ``text`` from the first marker after the head of a turn."""
     tokens = split_tokens(text)
     last = max((index for index, token in enumerate(tokens) if token in skipped), default=-1)

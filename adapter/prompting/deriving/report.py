@@ -26,14 +26,14 @@ _BODIES = {
 
 def format_report(found: DerivationResult, detected: DetectedFormat) -> str:
     """Return a report on ``found``, after a line about the detected format."""
-    return "".join(_line(label, text) for label, text in _lines(found, detected))
+    return "".join(_format_line(label, text) for label, text in _list_lines(found, detected))
 
 
-def _line(label: str, text: str) -> str:
+def _format_line(label: str, text: str) -> str:
     return f"{label}:{text}\n" if text.startswith("\n") else f"{label + ':':<16}{text}\n"
 
 
-def _lines(found: DerivationResult, detected: DetectedFormat) -> Iterator[tuple[str, str]]:
+def _list_lines(found: DerivationResult, detected: DetectedFormat) -> Iterator[tuple[str, str]]:
     yield "format", str(detected)
     checks = 2 * sum(sample.rendered is not None for sample in found.samples)
     if found.format is not None and found.frame is None:
@@ -47,7 +47,7 @@ def _lines(found: DerivationResult, detected: DetectedFormat) -> Iterator[tuple[
     if found.frame is not None:
         yield "before calls", repr(found.frame.lead)
         yield "after calls", repr(found.frame.suffix)
-    yield from _examples(found)
+    yield from _list_examples(found)
     for miss in found.misses:
         yield "limit" if miss.is_ambiguous else "misread", str(miss)
     for sample in found.samples:
@@ -84,7 +84,7 @@ def _describe(description: FormatSpec) -> Iterator[tuple[str, str]]:
     yield "next turns", " ".join(description.next_turns) or "not seen"
 
 
-def _examples(found: DerivationResult) -> Iterator[tuple[str, str]]:
+def _list_examples(found: DerivationResult) -> Iterator[tuple[str, str]]:
     for label, name in (("written", ONE_CALL_SAMPLE), ("several", TWO_CALLS_SAMPLE)):
         written = found.find_sample(name)
         if written is not None:

@@ -12,8 +12,8 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from re import _constants as codes  # type: ignore[attr-defined] # the parser of `re` has no public name
-from re import _parser  # type: ignore[attr-defined]
+from re import _constants as codes  # type: ignore[attr-defined,unused-ignore] # the parser of `re` has no public name
+from re import _parser  # type: ignore[attr-defined,unused-ignore]
 from typing import Any
 
 from adapter.core.events import Json, JsonObject
@@ -45,7 +45,7 @@ def learn_response_template(template: JsonObject, name: str) -> LearningResult:
     """Learn the format ``name``. Raises CannotLearnError with the reason for a template that cannot be used."""
     writer = _AnswerWriter(template)
     examples = [
-        LearningExample(writer.answer(calls, text), calls)
+        LearningExample(writer.render_answer(calls, text), calls)
         for text, calls in zip(("", "", TEXT, ""), ANSWERS, strict=True)
     ]
     learned = learn_format(examples, name)
@@ -76,7 +76,7 @@ def _find_known(examples: Sequence[LearningExample]) -> str | None:
 
 def _check_thinking(spec: FormatSpec, writer: _AnswerWriter, examples: Sequence[LearningExample]) -> None:
     calls = ANSWERS[0]
-    text = writer.answer(calls, TEXT, THOUGHT if spec.reasoning else "")
+    text = writer.render_answer(calls, TEXT, THOUGHT if spec.reasoning else "")
     turn = parse(text, infer_tools(examples), compile_format(spec), policy="strict")
     found = turn.reasoning.strip(), turn.content.strip(), [(call.name, call.arguments) for call in turn.calls]
     if found != (THOUGHT if spec.reasoning else "", TEXT, calls):
@@ -88,42 +88,42 @@ class _AnswerWriter:
     ``ends``: tokens that end the answer."""
 
     def __init__(self, template: JsonObject) -> None:
-        fields = _mapping(template.get("fields"), "fields")
-        self._field = _mapping(fields.get(CALLS), f"fields.{CALLS}")
+        fields = _require_mapping(template.get("fields"), "fields")
+        self._field = _require_mapping(fields.get(CALLS), f"fields.{CALLS}")
         self._pattern = self._field.get("open_pattern")
         self._groups = _group_names(self._pattern) if isinstance(self._pattern, str) else frozenset[str]()
         self._call = _Transform(self._field, self._groups)
         thinking: Json = next((fields[name] for name in THINKING if name in fields), {})
-        self.thinking = _markers(_mapping(thinking, "the reasoning"))
-        content = _mapping(fields.get(CONTENT, {}), f"fields.{CONTENT}")
+        self.thinking = _find_markers(_require_mapping(thinking, "the reasoning"))
+        content = _require_mapping(fields.get(CONTENT, {}), f"fields.{CONTENT}")
         closes = content.get("close")
-        self.content = _markers(content)
-        self.ends = () if self.content[0] else tuple(_literals(closes))
+        self.content = _find_markers(content)
+        self.ends = () if self.content[0] else tuple(_list_literals(closes))
 
-    def answer(self, calls: Sequence[Call], text: str = "", thought: str = "") -> str:
+    def render_answer(self, calls: Sequence[Call], text: str = "", thought: str = "") -> str:
         pieces = [f"{self.thinking[0]}{thought}{self.thinking[1]}" if thought else ""]
         pieces.append(f"{self.content[0]}{text}{self.content[1] if self.content[0] else ''}" if text else "")
-        return "".join([*pieces, *self._regions(calls)])
+        return "".join([*pieces, *self._render_regions(calls)])
 
-    def _regions(self, calls: Sequence[Call]) -> Iterator[str]:
+    def _render_regions(self, calls: Sequence[Call]) -> Iterator[str]:
         if self._field.get("transform_each") or not self._field.get("repeats"):
-            bodies = [self._call.shape(name, arguments) for name, arguments in calls]
-            yield self._region(calls[0][0], self._encode(bodies))
+            bodies = [self._call.build_shape(name, arguments) for name, arguments in calls]
+            yield self._render_region(calls[0][0], self._encode(bodies))
             return
         for name, arguments in calls:
-            yield self._region(name, self._encode(self._call.shape(name, arguments)))
+            yield self._render_region(name, self._encode(self._call.build_shape(name, arguments)))
 
-    def _region(self, name: str, body: str) -> str:
+    def _render_region(self, name: str, body: str) -> str:
         groups = {self._call.name_group: name} if self._call.name_group else {}
-        opening, _ = _markers(self._field, groups)
-        return f"{opening}{body}{_markers(self._field)[1]}"
+        opening, _ = _find_markers(self._field, groups)
+        return f"{opening}{body}{_find_markers(self._field)[1]}"
 
     def _encode(self, value: Json) -> str:
-        options = _mapping(self._field.get("content_args", {}), "content_args")
+        options = _require_mapping(self._field.get("content_args", {}), "content_args")
         kind = self._field.get("content", "text")
         if kind == "json":
             if options.get("unquoted_keys") or options.get("string_delims"):
-                return _loose_json(value, options)
+                return _render_loose_json(value, options)
             return json.dumps(value, ensure_ascii=False)
         if not isinstance(value, dict) or kind not in ("xml-inline", "kv-lines"):
             raise CannotLearnError(f"content {kind!r} of {CALLS} is not supported; use json, xml-inline or kv-lines")
@@ -133,7 +133,10 @@ class _AnswerWriter:
         pattern = options.get("tag_pattern")
         if not isinstance(pattern, str) or not {"key", "value"} <= _group_names(pattern):
             raise CannotLearnError("content_args.tag_pattern of xml-inline has no groups 'key' and 'value'")
-        return "".join(f"\n{_sample(pattern, {'key': key, 'value': str(text)})}" for key, text in value.items()) + "\n"
+        return (
+            "".join(f"\n{_build_sample(pattern, {'key': key, 'value': str(text)})}" for key, text in value.items())
+            + "\n"
+        )
 
 
 class _Transform:
@@ -141,18 +144,18 @@ class _Transform:
     name; "" if the name is in the content."""
 
     def __init__(self, field: Mapping[str, Json], groups: frozenset[str]) -> None:
-        transform = _mapping(field.get("transform", {"function": "{content}"}), "transform")
+        transform = _require_mapping(field.get("transform", {"function": "{content}"}), "transform")
         function = transform.get("function", transform)
         self.name_group, self._name, self._arguments = "", ["name"], ["arguments"]
         if function in ("{content}", "{content.function}"):
             return
-        parts = _mapping(function, "transform.function")
-        name, self._arguments = _path(parts.get("name")), _path(parts.get("arguments"))
+        parts = _require_mapping(function, "transform.function")
+        name, self._arguments = _parse_path(parts.get("name")), _parse_path(parts.get("arguments"))
         if len(name) == 1 and name[0] in groups:
             self.name_group = name[0]
         self._name = name
 
-    def shape(self, name: str, arguments: JsonObject) -> Json:
+    def build_shape(self, name: str, arguments: JsonObject) -> Json:
         """Return the content that the transform turns into this call."""
         if self.name_group and not self._arguments:
             return arguments
@@ -163,7 +166,7 @@ class _Transform:
         return found
 
 
-def _path(placeholder: Json) -> list[str]:
+def _parse_path(placeholder: Json) -> list[str]:
     """Return the keys in ``{content.a.b}`` or ``{a}``; empty for ``{content}``."""
     found = re.fullmatch(r"\{([\w.]+)\}", placeholder) if isinstance(placeholder, str) else None
     if found is None:
@@ -182,38 +185,42 @@ def _set(value: JsonObject, keys: Sequence[str], inner: Json) -> None:
     value[keys[-1]] = inner
 
 
-def _loose_json(value: Json, options: Mapping[str, Json]) -> str:
+def _render_loose_json(value: Json, options: Mapping[str, Json]) -> str:
     """Write JSON with bare keys, or with other quotes around strings."""
     delimiters = options.get("string_delims")
     opening, closing = delimiters[0] if isinstance(delimiters, list) and delimiters else ('"', '"')
     if isinstance(value, dict):
         quote = "" if options.get("unquoted_keys") else '"'
-        return "{" + ",".join(f"{quote}{key}{quote}:{_loose_json(each, options)}" for key, each in value.items()) + "}"
+        return (
+            "{"
+            + ",".join(f"{quote}{key}{quote}:{_render_loose_json(each, options)}" for key, each in value.items())
+            + "}"
+        )
     if isinstance(value, list):
-        return "[" + ",".join(_loose_json(each, options) for each in value) + "]"
+        return "[" + ",".join(_render_loose_json(each, options) for each in value) + "]"
     return f"{opening}{value}{closing}" if isinstance(value, str) else json.dumps(value)
 
 
 # ------------------------------------------------------------------- markers
 
 
-def _mapping(value: Json, what: str) -> Mapping[str, Json]:
+def _require_mapping(value: Json, what: str) -> Mapping[str, Json]:
     if not isinstance(value, dict):
         raise CannotLearnError(f"{what} of the response template is not an object: {str(value)[:60]!r}")
     return value
 
 
-def _literals(value: Json) -> list[str]:
+def _list_literals(value: Json) -> list[str]:
     found = value if isinstance(value, list) else [value]
     return [each for each in found if isinstance(each, str) and each]
 
 
-def _markers(field: Mapping[str, Json], groups: Mapping[str, str] | None = None) -> tuple[str, str]:
+def _find_markers(field: Mapping[str, Json], groups: Mapping[str, str] | None = None) -> tuple[str, str]:
     """Return the text that opens and the text that closes a field, each "" if it has none."""
     opening, closing = (
-        _sample(pattern, groups or {})
+        _build_sample(pattern, groups or {})
         if isinstance(pattern := field.get(f"{key}_pattern"), str)
-        else next(iter(_literals(field.get(key))), "")
+        else next(iter(_list_literals(field.get(key))), "")
         for key in ("open", "close")
     )
     return opening, closing
@@ -232,15 +239,15 @@ def _parse(pattern: str) -> Any:
         raise CannotLearnError(f"the pattern {pattern!r} of the response template cannot be parsed: {error}") from error
 
 
-def _sample(pattern: str, groups: Mapping[str, str]) -> str:
+def _build_sample(pattern: str, groups: Mapping[str, str]) -> str:
     """Return a short text that ``pattern`` matches, with the given text for each group."""
     parsed = _parse(pattern)
     names = {number: name for name, number in parsed.state.groupdict.items()}
-    return _sample_nodes(parsed, {number: groups[name] for number, name in names.items() if name in groups})
+    return _build_nodes_sample(parsed, {number: groups[name] for number, name in names.items() if name in groups})
 
 
-def _sample_nodes(nodes: Any, groups: Mapping[int, str]) -> str:
-    text = "".join(_sample_node(code, value, groups) for code, value in nodes)
+def _build_nodes_sample(nodes: Any, groups: Mapping[int, str]) -> str:
+    text = "".join(_build_node_sample(code, value, groups) for code, value in nodes)
     if len(text) > MAX_SAMPLE:
         raise CannotLearnError(
             f"a pattern of the response template matches no text shorter than {MAX_SAMPLE} characters"
@@ -248,26 +255,26 @@ def _sample_nodes(nodes: Any, groups: Mapping[int, str]) -> str:
     return text
 
 
-def _sample_node(code: Any, value: Any, groups: Mapping[int, str]) -> str:
+def _build_node_sample(code: Any, value: Any, groups: Mapping[int, str]) -> str:
     match code:
         case codes.LITERAL:
             return chr(value)
         case codes.SUBPATTERN:
             number, _, _, inner = value
-            return groups.get(number) or _sample_nodes(inner, groups)
+            return groups.get(number) or _build_nodes_sample(inner, groups)
         case codes.MAX_REPEAT | codes.MIN_REPEAT | codes.POSSESSIVE_REPEAT:
             least, _, inner = value
             if least > MAX_SAMPLE:
                 raise CannotLearnError(f"a pattern of the response template repeats {least} times")
             if not least:  # between tags, where white space is optional, models write a line break
                 return "\n" if len(groups) == 1 and inner[0] == _SPACE else ""
-            return _sample_nodes(inner, groups) * int(least)
+            return _build_nodes_sample(inner, groups) * int(least)
         case codes.BRANCH:
-            return next(filter(None, (_sample_nodes(branch, groups) for branch in value[1])), "")
+            return next(filter(None, (_build_nodes_sample(branch, groups) for branch in value[1])), "")
         case codes.ATOMIC_GROUP:
-            return _sample_nodes(value, groups)
+            return _build_nodes_sample(value, groups)
         case codes.IN:
-            return _sample_class(value)
+            return _build_class_sample(value)
         case codes.NOT_LITERAL:
             return "x" if value != ord("x") else "y"
         case codes.ANY:
@@ -278,7 +285,7 @@ def _sample_node(code: Any, value: Any, groups: Mapping[int, str]) -> str:
             raise CannotLearnError(f"a pattern of the response template uses {code}, which is not supported")
 
 
-def _sample_class(items: Any) -> str:
+def _build_class_sample(items: Any) -> str:
     """Return a character of a class such as ``[^<]`` or ``\\s``."""
     kinds: dict[Any, str] = {codes.CATEGORY_SPACE: " ", codes.CATEGORY_DIGIT: "1"}
     code, value = items[0]

@@ -80,7 +80,7 @@ class RoundTripFailure:
         return f"{self.name}: {written!r} was parsed as {parsed}, not as {expected}"
 
 
-def round_trip_samples(frame: PromptFrame, markers: Sequence[str]) -> tuple[RoundTripSample, ...]:
+def render_round_trip_samples(frame: PromptFrame, markers: Sequence[str]) -> tuple[RoundTripSample, ...]:
     """Render the sample answers. ``markers``: markers of the model family, which one sample contains as data."""
     with_markers: list[Call] = [(NAME, {KEY: f"a {' b '.join(markers)} c", OTHER_KEY: "d"})]
     quoted = frame.render_calls(_CALLS[_QUOTES])
@@ -106,18 +106,18 @@ def round_trip_samples(frame: PromptFrame, markers: Sequence[str]) -> tuple[Roun
         # A call that follows text without a marker or line break is part of the text.
         is_glued = answer is not None and re.match(r"\w|[{\[\"]", answer.partition(ANSWER)[2]) is not None
         samples.append(RoundTripSample(name, calls, answer, ANSWER, is_ambiguous=is_glued))
-    samples.append(RoundTripSample("text without a call", (), _plain(frame), ANSWER))
+    samples.append(RoundTripSample("text without a call", (), _render_plain(frame), ANSWER))
     return tuple(samples)
 
 
-def _plain(frame: PromptFrame) -> str | None:
+def _render_plain(frame: PromptFrame) -> str | None:
     if frame.turns.plain is None:
         return None
     before, generation_prompt = frame.turns.plain[0], frame.turns.generation_prompt
     return f"{before.removeprefix(generation_prompt) if before.startswith(generation_prompt) else ''}{ANSWER}"
 
 
-def round_trip_failures(
+def find_round_trip_failures(
     format: Format, samples: Sequence[RoundTripSample], *, writes: bool = True
 ) -> tuple[RoundTripFailure, ...]:
     """Return a failure for each sample that ``format`` misreads. ``writes``: whether to also check the calls that

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from adapter.core.events import Json
-from adapter.prompting.intent.bm25 import STOP_WORDS, description_of, split_words, stem
+from adapter.prompting.intent.bm25 import STOP_WORDS, get_description, split_words, stem_word
 from adapter.prompting.intent.text_values import Value, find_numbers, find_quoted
 
 MAX_DISTANCE = 4.0
@@ -32,10 +32,10 @@ def match_by_proximity(
     quoted = find_quoted(request)
     matches: dict[tuple[str, int], list[tuple[float, Value, _Span]]] = {}
     for name, values in candidates.items():
-        mentions = list(_mentions(request, name, properties))
+        mentions = list(_find_mentions(request, name, properties))
         distinctive = (each for each in values if each in quoted or is_distinctive(each))
         for value, span in ((each, span) for each in distinctive for span in find_spans(request, each)):
-            for distance, at in _distances(request, mentions, span, is_number=not isinstance(value, str)):
+            for distance, at in _measure_distances(request, mentions, span, is_number=not isinstance(value, str)):
                 matches.setdefault((name, at), []).append((distance, value, span))
     matched: dict[str, list[Value]] = {}
     used: list[_Span] = []
@@ -47,7 +47,7 @@ def match_by_proximity(
     return matched
 
 
-def _distances(
+def _measure_distances(
     request: str, mentions: Sequence[tuple[int, int, float]], span: _Span, *, is_number: bool
 ) -> Iterator[tuple[float, int]]:
     """Yield, for each mention of a parameter close to a value, the distance between the two, and the index of the
@@ -75,18 +75,18 @@ def find_spans(request: str, value: Value) -> list[_Span]:
     return [(each.start, each.end) for each in find_numbers(request) if value in (each.value, each.share)]
 
 
-def _mentions(request: str, name: str, properties: Mapping[str, Json]) -> Iterator[tuple[int, int, float]]:
+def _find_mentions(request: str, name: str, properties: Mapping[str, Json]) -> Iterator[tuple[int, int, float]]:
     """Yield the start and end of each mention of a parameter, and a distance to add for the mention's uncertainty.
 
     The request mentions a parameter by its full name, by a word that is in no other parameter's name, or by a word that
     is in no other parameter's description.
     """
-    names = {each: [stem(word) for word in split_words(each)] for each in properties}
-    texts = {each: {stem(word) for word in split_words(description_of(properties[each]))} for each in properties}
+    names = {each: [stem_word(word) for word in split_words(each)] for each in properties}
+    texts = {each: {stem_word(word) for word in split_words(get_description(properties[each]))} for each in properties}
     own, others = names[name], {word for each in properties if each != name for word in names[each]}
     described = texts[name].difference(*(texts[each] for each in properties if each != name))
     words = [(match.span(), match[0]) for match in _WORD.finditer(request)]
-    found = [stem(word.lower()) for _, word in words]
+    found = [stem_word(word.lower()) for _, word in words]
     for at, ((start, end), word) in enumerate(words):
         if own and found[at : at + len(own)] == own:
             yield start, words[at + len(own) - 1][0][1], 0.0 if len(own) > 1 else 0.5

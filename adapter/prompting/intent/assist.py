@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, replace
 
 from adapter.core.events import JsonObject
 from adapter.grammars.schema_ir import Choices
-from adapter.prompting.intent.bm25 import PATHS, ToolRanking, is_risky, request_terms, value_kinds_of
+from adapter.prompting.intent.bm25 import PATHS, ToolRanking, find_value_kinds, is_risky, list_request_terms
 from adapter.prompting.intent.call_threshold import names_tool, should_call
 from adapter.prompting.intent.candidate_values import narrow_tool
 from adapter.prompting.intent.further_calls import find_further_arguments
 from adapter.prompting.intent.text_values import find_known_paths, find_paths, find_quoted, unquote
 from adapter.tools.argument_synonyms import COMMAND
-from adapter.tools.coercion import schema_types
+from adapter.tools.coercion import list_types
 from adapter.tools.tool import Tool, ToolSet
 
 _READS = re.compile(r"(?i)(?:read|view|open|show|cat)(?:_?file\w*)?$")
@@ -56,12 +56,12 @@ def plan_assist(request: str, tools: ToolSet, settings: AssistSettings, *, must_
     known = find_known_paths(settings.known_paths, request)
     spelled = request if find_paths(request) else " ".join([request, *known[:1]])  # "the readme" names a path
     ranking = ToolRanking(tools)
-    scores = ranking.scores(spelled)
+    scores = ranking.score_tools(spelled)
     is_optional = settings.threshold and not must_call
     if is_optional and not should_call(spelled, tools, ranking, scores):
         return Assist()
-    present = {kind for kind in request_terms(spelled) if kind.startswith("_")}
-    is_path_alone = present == {"_path_"} and not ranking.shared_words(next(iter(scores)), request)
+    present = {kind for kind in list_request_terms(spelled) if kind.startswith("_")}
+    is_path_alone = present == {"_path_"} and not ranking.find_shared_words(next(iter(scores)), request)
     values = {*find_quoted(request), *find_paths(request)}
     fit = {name: score * _UNUSED_VALUE ** _count_unused(values, request, tools[name]) for name, score in scores.items()}
     ranked = sorted(scores, key=lambda name: -fit[name])
@@ -72,20 +72,20 @@ def plan_assist(request: str, tools: ToolSet, settings: AssistSettings, *, must_
     choices: dict[tuple[str, str] | str, Sequence[str]] = {}
     for name in names[: settings.max_tools] if is_optional else names:
         tool, found = narrow_tool(request, tools[name])
-        found |= _known_path_candidates(tool, found, known)
+        found |= _find_known_path_candidates(tool, found, known)
         if len(offered) != settings.max_tools and (not is_risky(tool) or _names_targets(tool, found)):
             offered.append(tool)
             choices |= {(tool.name, each): values for each, values in found.items()}
     return Assist(ToolSet(offered), choices)
 
 
-def _known_path_candidates(
+def _find_known_path_candidates(
     tool: Tool, found: Mapping[str, Sequence[str]], known: Sequence[str]
 ) -> dict[str, list[str]]:
     """Return the candidates for each path parameter. A candidate that is the end of the path of ``known`` files is
     replaced with these files. A parameter without a path among its candidates gets the known files; so do several
     parameters that have the same candidates."""
-    names = [name for name, schema in tool.properties.items() if known and PATHS & value_kinds_of(name, schema)]
+    names = [name for name, schema in tool.properties.items() if known and PATHS & find_value_kinds(name, schema)]
     result: dict[str, list[str]] = {}
     for name in names:
         written = found.get(name, ())
@@ -125,4 +125,4 @@ def _names_targets(tool: Tool, found: Mapping[str, Sequence[str]]) -> bool:
     whether the request contains a value for each of its strings and lists."""
     names = [name for name in tool.properties if name in COMMAND] or tool.properties
     free = (tool.properties[name] for name in names if name not in found)
-    return not any("enum" not in dict(each or {}) and {"string", "array"} & schema_types(each) for each in free)
+    return not any("enum" not in dict(each or {}) and {"string", "array"} & list_types(each) for each in free)

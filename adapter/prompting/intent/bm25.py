@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from adapter.core.events import Json
 from adapter.prompting.intent.text_values import KINDS, find_paths, find_quoted
-from adapter.tools.coercion import schema_types
+from adapter.tools.coercion import list_types
 from adapter.tools.tool import Tool, ToolSet
 
 K1, B = 1.2, 0.4
@@ -67,16 +67,16 @@ def split_words(text: str) -> list[str]:
     return [piece for word in pairs for piece in word]
 
 
-def stem(word: str) -> str:
+def stem_word(word: str) -> str:
     """Return a word without its English ending."""
     return _ENDING.sub("", word)
 
 
-def stems(text: str) -> list[str]:
-    return [stem(word) for word in split_words(text) if word not in STOP_WORDS]
+def stem_words(text: str) -> list[str]:
+    return [stem_word(word) for word in split_words(text) if word not in STOP_WORDS]
 
 
-def request_terms(text: str) -> list[str]:
+def list_request_terms(text: str) -> list[str]:
     """Return the stems of the words in a request, with values replaced by their kinds."""
     kinds = []
     for piece in find_quoted(text):
@@ -89,7 +89,7 @@ def request_terms(text: str) -> list[str]:
     for kind, pattern in KINDS.items():
         text, times = pattern.subn(" ", text)
         kinds += [kind] * times
-    return kinds + stems(text)
+    return kinds + stem_words(text)
 
 
 class ToolRanking:
@@ -97,28 +97,30 @@ class ToolRanking:
 
     def __init__(self, tools: ToolSet) -> None:
         self._tools = tools
-        self._room = {tool.name: _text_room(tool) for tool in tools.values()}
-        self._documents = {tool.name: Counter(_document(tool)) for tool in tools.values()}
+        self._room = {tool.name: _count_text_room(tool) for tool in tools.values()}
+        self._documents = {tool.name: Counter(_build_document(tool)) for tool in tools.values()}
         spread = Counter(word for document in self._documents.values() for word in document)
         count = len(tools)
         self._weights = {word: math.log(1 + (count - times + 0.5) / (times + 0.5)) for word, times in spread.items()}
         self._mean = sum(document.total() for document in self._documents.values()) / max(count, 1) or 1.0
 
-    def scores(self, request: str) -> dict[str, float]:
+    def score_tools(self, request: str) -> dict[str, float]:
         """Return the score of each tool, best first. The score is 0 if the tool shares no word with the request."""
-        words = Counter(request_terms(request))
+        words = Counter(list_request_terms(request))
         scores = {name: self._score(name, words) for name in self._tools}
         return dict(sorted(scores.items(), key=lambda pair: -pair[1]))
 
-    def shared_words(self, name: str, request: str) -> set[str]:
+    def find_shared_words(self, name: str, request: str) -> set[str]:
         """Return the words that a request shares with a tool, excluding kinds of values."""
-        return {word for word in request_terms(request) if word in self._documents[name] and not word.startswith("_")}
+        return {
+            word for word in list_request_terms(request) if word in self._documents[name] and not word.startswith("_")
+        }
 
     def _fits(self, name: str, words: Counter[str]) -> bool:
         tool, document = self._tools[name], self._documents[name]
         is_safe = not is_risky(tool) or any(word in document and not word.startswith("_") for word in words)
         texts = min(words["_text_"], max(self._room.values()))
-        return is_safe and texts <= self._room[name] and Counter(_needed_kinds(tool)) <= words
+        return is_safe and texts <= self._room[name] and Counter(_list_needed_kinds(tool)) <= words
 
     def _score(self, name: str, words: Counter[str]) -> float:
         document = self._documents[name]
@@ -128,35 +130,35 @@ class ToolRanking:
         return score if self._fits(name, words) else score * MISFIT_FACTOR
 
 
-def _document(tool: Tool) -> Iterator[str]:
-    yield from stems(tool.name) * NAME_WEIGHT
-    yield from stems(tool.description) * DESCRIPTION_WEIGHT
+def _build_document(tool: Tool) -> Iterator[str]:
+    yield from stem_words(tool.name) * NAME_WEIGHT
+    yield from stem_words(tool.description) * DESCRIPTION_WEIGHT
     for name, schema in tool.properties.items():
-        yield from stems(f"{name} {description_of(schema)}")
-        yield from value_kinds_of(name, schema)
-        yield from stems(" ".join(map(str, (schema.get("enum") or ()) if isinstance(schema, dict) else ())))
+        yield from stem_words(f"{name} {get_description(schema)}")
+        yield from find_value_kinds(name, schema)
+        yield from stem_words(" ".join(map(str, (schema.get("enum") or ()) if isinstance(schema, dict) else ())))
 
 
-def description_of(schema: Json) -> str:
+def get_description(schema: Json) -> str:
     return str(schema.get("description") or "") if isinstance(schema, dict) else ""
 
 
-def value_kinds_of(name: str, schema: Json) -> set[str]:
+def find_value_kinds(name: str, schema: Json) -> set[str]:
     """Return the kinds of values that a parameter accepts."""
     if not isinstance(schema, dict):
         return set()
-    types, text = schema_types(schema), f"{name} {description_of(schema)}"
+    types, text = list_types(schema), f"{name} {get_description(schema)}"
     kinds = {kind for kind, hint in _HINTS.items() if "string" in types and re.search(f"(?i){hint}", text)}
-    return kinds | {"_number_"} if (types | schema_types(schema.get("items"))) & {"integer", "number"} else kinds
+    return kinds | {"_number_"} if (types | list_types(schema.get("items"))) & {"integer", "number"} else kinds
 
 
-def _text_room(tool: Tool) -> int:
+def _count_text_room(tool: Tool) -> int:
     """Return how many strings a call can contain in addition to its paths."""
-    strings = (name for name, schema in tool.properties.items() if "string" in schema_types(schema))
-    return sum(PATHS.isdisjoint(value_kinds_of(name, tool.properties[name])) for name in strings)
+    strings = (name for name, schema in tool.properties.items() if "string" in list_types(schema))
+    return sum(PATHS.isdisjoint(find_value_kinds(name, tool.properties[name])) for name in strings)
 
 
-def _needed_kinds(tool: Tool) -> Iterator[str]:
+def _list_needed_kinds(tool: Tool) -> Iterator[str]:
     for name in tool.required:
-        if "array" not in schema_types(tool.properties.get(name)):
-            yield from value_kinds_of(name, tool.properties.get(name)) & {"_number_", "_path_"}
+        if "array" not in list_types(tool.properties.get(name)):
+            yield from find_value_kinds(name, tool.properties.get(name)) & {"_number_", "_path_"}

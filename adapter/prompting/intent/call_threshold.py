@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from adapter.prompting.intent.bm25 import ToolRanking, request_terms, value_kinds_of
+from adapter.prompting.intent.bm25 import ToolRanking, find_value_kinds, list_request_terms
 from adapter.prompting.intent.candidate_values import has_all_required, names_parameter
 from adapter.tools.tool import ToolSet
 
@@ -29,13 +29,13 @@ def should_call(request: str, tools: ToolSet, ranking: ToolRanking, scores: Mapp
     best = next(iter(scores))
     if scores[best] >= MIN_SCORE:
         return True
-    shared = len(ranking.shared_words(best, request))
+    shared = len(ranking.find_shared_words(best, request))
     is_about = shared >= MIN_SHARED_WORDS or (shared == MIN_SHARED_WORDS - 1 and names_parameter(request, tools[best]))
     if is_about and has_all_required(request, tools[best]):
         return True
-    kinds = (value_kinds_of(name, each) for tool in tools.values() for name, each in tool.properties.items())
+    kinds = (find_value_kinds(name, each) for tool in tools.values() for name, each in tool.properties.items())
     taken = set().union(*kinds)
-    return not DISTINCTIVE.isdisjoint(taken.intersection(request_terms(request)))
+    return not DISTINCTIVE.isdisjoint(taken.intersection(list_request_terms(request)))
 
 
 def names_tool(request: str, name: str) -> bool:

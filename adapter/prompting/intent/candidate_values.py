@@ -13,9 +13,9 @@ from dataclasses import replace
 from adapter.core.events import Json, JsonObject
 from adapter.prompting.intent import text_values as spelled
 from adapter.prompting.intent.argument_proximity import match_by_proximity
-from adapter.prompting.intent.bm25 import PATHS, STOP_WORDS, description_of, is_risky, stems, value_kinds_of
+from adapter.prompting.intent.bm25 import PATHS, STOP_WORDS, find_value_kinds, get_description, is_risky, stem_words
 from adapter.tools.argument_synonyms import COMMAND, DESTINATION, SOURCE
-from adapter.tools.coercion import schema_types
+from adapter.tools.coercion import list_types
 from adapter.tools.tool import Tool
 
 MAX_CHOICES = 200
@@ -62,7 +62,7 @@ def narrow_tool(request: str, tool: Tool) -> tuple[Tool, dict[str, list[str]]]:
 
 def has_all_required(request: str, tool: Tool) -> bool:
     """Return whether the request contains a candidate for each required string and number."""
-    simple = (name for name in tool.required if schema_types(tool.properties.get(name)) & {*_NUMERIC, "string"})
+    simple = (name for name in tool.required if list_types(tool.properties.get(name)) & {*_NUMERIC, "string"})
     return all(find_candidates(request, tool, name) for name in simple)
 
 
@@ -77,10 +77,10 @@ def find_candidates(request: str, tool: Tool, name: str) -> Sequence[Json]:
     schema = tool.properties.get(name)
     if not isinstance(schema, dict):
         return []
-    types = schema_types(schema)
+    types = list_types(schema)
     if isinstance(schema.get("enum"), list):
-        known = set(stems(request))
-        return [each for each in schema["enum"] if (words := stems(str(each))) and known.issuperset(words)]
+        known = set(stem_words(request))
+        return [each for each in schema["enum"] if (words := stem_words(str(each))) and known.issuperset(words)]
     if "array" in types:
         return list(_find_lists(request, tool, schema))
     if _is_text(schema):
@@ -92,7 +92,7 @@ def find_candidates(request: str, tool: Tool, name: str) -> Sequence[Json]:
 def _is_target(value: str, request: str, name: str, tool: Tool) -> bool:
     """Return whether ``value`` is an acceptable target of a risky tool. A path must be complete or quoted; all other
     values must name something specific."""
-    is_path = PATHS & value_kinds_of(name, tool.properties[name]) or name in (*SOURCE, *DESTINATION)
+    is_path = PATHS & find_value_kinds(name, tool.properties[name]) or name in (*SOURCE, *DESTINATION)
     if not is_path or name in COMMAND:
         return _may_be_value(value)
     quoted = () if tool.properties.keys() & set(COMMAND) else spelled.find_quoted(request)
@@ -105,8 +105,8 @@ def _find_lists(request: str, tool: Tool, schema: JsonObject) -> Iterator[list[J
     if written := spelled.find_lists(request):
         yield from (value for value, _ in written)
         return
-    types = schema_types(schema.get("items"))
-    others = [schema_types(each) for name in tool.required if (each := tool.properties.get(name)) is not schema]
+    types = list_types(schema.get("items"))
+    others = [list_types(each) for name in tool.required if (each := tool.properties.get(name)) is not schema]
     rivals = {*types, "array", *(_NUMERIC if types & _NUMERIC else ())}
     if types and types <= {*_NUMERIC, "string"} and not any(each & rivals for each in others):
         numbers = [each.value for each in spelled.find_numbers(request)]
@@ -117,8 +117,8 @@ def _find_lists(request: str, tool: Tool, schema: JsonObject) -> Iterator[list[J
 def _find_numbers(request: str, name: str, schema: JsonObject) -> Iterator[int | float]:
     """Yield the numbers within the parameter's bounds. "5 %" is 0.05, unless the parameter is an integer or a
     percentage."""
-    is_whole = "number" not in schema_types(schema)
-    as_percent = is_whole or _PERCENT.search(f"{name} {description_of(schema)}")
+    is_whole = "number" not in list_types(schema)
+    as_percent = is_whole or _PERCENT.search(f"{name} {get_description(schema)}")
     for each in spelled.find_numbers(request):
         value = each.value if as_percent else each.share
         is_inside = schema.get("minimum", value) <= value <= schema.get("maximum", value)
@@ -127,7 +127,7 @@ def _find_numbers(request: str, name: str, schema: JsonObject) -> Iterator[int |
 
 
 def _find_texts(request: str, name: str, schema: JsonObject) -> list[str]:
-    kinds, quoted, paths = value_kinds_of(name, schema), spelled.find_quoted(request), spelled.find_paths(request)
+    kinds, quoted, paths = find_value_kinds(name, schema), spelled.find_quoted(request), spelled.find_paths(request)
     for kind in _SHAPED:
         if kind in kinds and (found := spelled.find_kind(kind, request)):
             return found
@@ -170,7 +170,7 @@ def _may_be_value(run: str) -> bool:
 
 
 def _is_text(schema: Json) -> bool:
-    return isinstance(schema, dict) and "string" in schema_types(schema) and not schema.get("enum")
+    return isinstance(schema, dict) and "string" in list_types(schema) and not schema.get("enum")
 
 
 def _select_scalars(tool: Tool, candidates: Mapping[str, Sequence[Json]]) -> dict[str, list[spelled.Value]]:
@@ -214,8 +214,8 @@ def _is_mentioned(request: str, name: str, schema: Json, candidates: Mapping[str
     parameter is a flag, list or object, a word from its name or description.
     """
     is_certain = name in candidates and (
-        "enum" in dict(schema or {}) or value_kinds_of(name, schema) & {*PATHS, *_SHAPED}
+        "enum" in dict(schema or {}) or find_value_kinds(name, schema) & {*PATHS, *_SHAPED}
     )
-    is_simple = schema_types(schema) <= {"string", *_NUMERIC}
-    words = stems(f"{name} {description_of(schema)}")
-    return bool(is_certain) or (not is_simple and not set(words).isdisjoint(stems(request)))
+    is_simple = list_types(schema) <= {"string", *_NUMERIC}
+    words = stem_words(f"{name} {get_description(schema)}")
+    return bool(is_certain) or (not is_simple and not set(words).isdisjoint(stem_words(request)))

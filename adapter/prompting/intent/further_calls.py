@@ -17,7 +17,7 @@ from adapter.core.events import Json, JsonObject
 from adapter.grammars.gbnf import MAX_CALLS
 from adapter.prompting.intent import text_values as spelled
 from adapter.prompting.intent.argument_proximity import MAX_REQUEST_CHARS, find_spans, is_distinctive
-from adapter.prompting.intent.bm25 import STOP_WORDS, stem, stems
+from adapter.prompting.intent.bm25 import STOP_WORDS, stem_word, stem_words
 from adapter.prompting.intent.candidate_values import find_candidates, find_names
 from adapter.tools.tool import Tool
 
@@ -57,7 +57,7 @@ def find_further_arguments(request: str, tool: Tool, arguments: JsonObject) -> l
         return []
     found = _FurtherValues(request, tool, arguments)
     found.search()
-    rows = [arguments | row for row in islice(found.rows(), MAX_CALLS - 1)]
+    rows = [arguments | row for row in islice(found.list_rows(), MAX_CALLS - 1)]
     return [row for index, row in enumerate(rows) if row not in (arguments, *rows[:index])]
 
 
@@ -85,12 +85,12 @@ class _FurtherValues:
             if listed := self._find_listed_words(name):
                 self._further[name] = listed
 
-    def rows(self) -> Iterator[JsonObject]:
+    def list_rows(self) -> Iterator[JsonObject]:
         """Yield the values of each further call: the values at the same position in all lists, or each combination of
         the lists."""
         if not self._further:
             return
-        values = {name: [self._value(name, each) for each in found] for name, found in self._further.items()}
+        values = {name: [self._build_value(name, each) for each in found] for name, found in self._further.items()}
         is_product = all(self._is_list(name, found) for name, found in self._further.items())
         if len(values) > 1 and is_product and not _IN_ORDER.search(self._request):
             axes = ([self._arguments[name], *found] for name, found in values.items())
@@ -105,17 +105,17 @@ class _FurtherValues:
 
     def _locate(self) -> list[ValueMention]:
         """Find the anchors, and return all mentions of the first call's values."""
-        places = {name: self._mentions(value) for name, value in self._arguments.items()}
+        places = {name: self._find_mentions(value) for name, value in self._arguments.items()}
         used: list[ValueMention] = []
         for name in sorted(places, key=lambda name: [each.start for each in places[name][:1]]):
             if places[name] and name in self._tool.properties:
                 free = (each for each in places[name] if not each.overlaps(self._anchors.values()))
                 self._anchors[name] = next(free, places[name][0])
             elif isinstance(value := self._arguments[name], list):
-                used += [mention for each in value for mention in self._mentions(each)]
+                used += [mention for each in value for mention in self._find_mentions(each)]
         return [*used, *self._anchors.values()]
 
-    def _mentions(self, value: Json) -> list[ValueMention]:
+    def _find_mentions(self, value: Json) -> list[ValueMention]:
         if isinstance(value, list):
             return [ValueMention(*span, value) for found, span in spelled.find_lists(self._request) if found == value]
         if isinstance(value, str) or type(value) in (int, float):
@@ -125,19 +125,19 @@ class _FurtherValues:
     def _build_pools(self) -> list[_ValuePool]:
         pools: dict[str, _ValuePool] = {}
         for name in sorted(self._anchors, key=lambda name: self._anchors[name].start):
-            values = [value for value in self._candidates(name) if self._is_certain(name, value)]
+            values = [value for value in self._find_candidates(name) if self._is_certain(name, value)]
             is_numeric = bool(values) and all(type(value) in (int, float) for value in values)
             pool = pools.setdefault("numbers" if is_numeric else repr(values), _ValuePool())
             pool.names.append(name)
             pool.values += (value for value in values if value not in pool.values)
         for pool in pools.values():
             for value in sorted(pool.values, key=lambda value: -len(str(value))):
-                free = (each for each in self._mentions(value) if not each.overlaps([*self._used, *pool.fresh]))
+                free = (each for each in self._find_mentions(value) if not each.overlaps([*self._used, *pool.fresh]))
                 pool.fresh += free
             pool.fresh.sort(key=lambda mention: mention.start)
         return list(pools.values())
 
-    def _candidates(self, name: str) -> Sequence[Json]:
+    def _find_candidates(self, name: str) -> Sequence[Json]:
         found = find_candidates(self._request, self._tool, name)
         return found or (find_names(self._request) if isinstance(self._arguments[name], str) else [])
 
@@ -149,7 +149,7 @@ class _FurtherValues:
         words = [word for word in value.split() if word not in STOP_WORDS]
         return bool(words) and all(map(is_distinctive, words))
 
-    def _value(self, name: str, mention: ValueMention) -> Json:
+    def _build_value(self, name: str, mention: ValueMention) -> Json:
         """Return the value of a mention, as a fraction if the first call has one for a percentage."""
         if isinstance(mention.value, str | list):
             return mention.value
@@ -188,49 +188,49 @@ class _FurtherValues:
         """Assign each value to the parameter whose value has the most similar words next to it."""
         found: dict[str, list[ValueMention]] = {}
         for mention in pool.fresh:
-            ranked = sorted(((self._likeness(name, mention), name) for name in pool.names), reverse=True)
+            ranked = sorted(((self._count_shared_words(name, mention), name) for name in pool.names), reverse=True)
             if ranked[0][0] and (len(ranked) == 1 or ranked[0][0] > ranked[1][0]):
                 found.setdefault(ranked[0][1], []).append(mention)
         return found
 
     def _is_similar(self, name: str, mentions: Sequence[ValueMention]) -> bool:
-        return self._is_list(name, mentions) or all(self._likeness(name, mention) for mention in mentions)
+        return self._is_list(name, mentions) or all(self._count_shared_words(name, mention) for mention in mentions)
 
     def _is_list(self, name: str, mentions: Sequence[ValueMention]) -> bool:
         return len(self._find_list(self._anchors[name], mentions)) == len(mentions)
 
-    def _likeness(self, name: str, mention: ValueMention) -> int:
+    def _count_shared_words(self, name: str, mention: ValueMention) -> int:
         """Return how many words next to a value are also next to the parameter's value. A word after it, such as a
         unit, counts twice."""
         anchor = self._anchors[name]
         if isinstance(anchor.value, list):
             return 1
-        before = self._word_before(anchor) & self._word_before(mention)
-        return len(before) + 2 * len(self._word_after(anchor) & self._word_after(mention))
+        before = self._find_word_before(anchor) & self._find_word_before(mention)
+        return len(before) + 2 * len(self._find_word_after(anchor) & self._find_word_after(mention))
 
-    def _word_before(self, mention: ValueMention) -> set[str]:
+    def _find_word_before(self, mention: ValueMention) -> set[str]:
         start = max((end for end in self._ends if end <= mention.start), default=0)
         clause = _CLAUSE_END.split(self._request[start : mention.start])[-1]
-        return set(stems(clause)[-1:])
+        return set(stem_words(clause)[-1:])
 
-    def _word_after(self, mention: ValueMention) -> set[str]:
+    def _find_word_after(self, mention: ValueMention) -> set[str]:
         match = _NEXT_WORD.match(self._request, mention.end)
-        return {stem(match[1].lower())} - STOP_WORDS if match else set()
+        return {stem_word(match[1].lower())} - STOP_WORDS if match else set()
 
     def _find_list(self, anchor: ValueMention, mentions: Iterable[ValueMention]) -> list[ValueMention]:
         """Return the other items of the list that contains ``anchor``. Only commas and an "and" separate the items."""
         items = [anchor]
         ordered = sorted(mentions, key=lambda each: (each.start, -each.end))
         for mention in ordered:
-            if self._separator(items[-1], mention):
+            if self._find_separator(items[-1], mention):
                 items.append(mention)
         for mention in reversed(ordered):
-            if self._separator(mention, items[0]):
+            if self._find_separator(mention, items[0]):
                 items.insert(0, mention)
-        has_and = any(self._separator(*pair) == "and" for pair in pairwise(items))
+        has_and = any(self._find_separator(*pair) == "and" for pair in pairwise(items))
         return [each for each in items if each is not anchor] if has_and else []
 
-    def _separator(self, one: ValueMention, other: ValueMention) -> str:
+    def _find_separator(self, one: ValueMention, other: ValueMention) -> str:
         gap = (one.end, other.start)
         if one.end >= other.start:
             return ""
@@ -239,15 +239,17 @@ class _FurtherValues:
     def _find_listed_words(self, name: str) -> list[ValueMention]:
         """Return the words in a list of three or more that contains the parameter's value."""
         size = len(str(self._arguments[name]).split())
-        words = [value for value in self._candidates(name) if isinstance(value, str) and len(value.split()) <= size]
-        mentions = (each for word in words for each in self._mentions(word) if not each.overlaps(self._used))
+        words = [
+            value for value in self._find_candidates(name) if isinstance(value, str) and len(value.split()) <= size
+        ]
+        mentions = (each for word in words for each in self._find_mentions(word) if not each.overlaps(self._used))
         found = self._find_list(self._anchors[name], mentions)
         return found if len(found) > 1 else []
 
     def _complete(self, count: int) -> dict[str, list[Json]]:
         """Return the values of the other parameters, if there is one for each further call."""
         return {
-            name: [self._value(name, each) for each in pool.fresh]
+            name: [self._build_value(name, each) for each in pool.fresh]
             for pool in self._pools
             for name in pool.names
             if name not in self._further and len(pool.names) == 1 and len(pool.fresh) == count

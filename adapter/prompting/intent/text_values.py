@@ -80,7 +80,10 @@ def find_paths(text: str) -> list[str]:
 def find_numbers(text: str) -> list[Number]:
     """Return the numbers written in digits, with or without thousands separators."""
     found = ((Decimal(match[1].replace(",", "")), match) for match in _NUMBER.finditer(text))
-    return [Number(_plain(each), _plain(each / 100 if match[2] else each), *match.span()) for each, match in found]
+    return [
+        Number(_simplify_number(each), _simplify_number(each / 100 if match[2] else each), *match.span())
+        for each, match in found
+    ]
 
 
 def find_lists(text: str) -> list[tuple[list[Json], tuple[int, int]]]:
@@ -92,7 +95,7 @@ def find_lists(text: str) -> list[tuple[list[Json], tuple[int, int]]]:
     return lists
 
 
-def _plain(number: Decimal) -> int | float:
+def _simplify_number(number: Decimal) -> int | float:
     return int(number) if number == number.to_integral_value() else float(number)
 
 

@@ -58,10 +58,10 @@ class ExchangeStats:
         if self.prompt_tokens is not None:
             rows.append(("prompt", f"{self.prompt_tokens:,} tokens"))
         if self.written_tokens is not None:
-            rows.append(("written", f"{self.written_tokens:,} tokens{self._speed()}"))
+            rows.append(("written", f"{self.written_tokens:,} tokens{self._format_speed()}"))
         return [*rows, ("retry", str(self.retry))] if self.retry else rows
 
-    def _speed(self) -> str:
+    def _format_speed(self) -> str:
         writing_s = (self.duration_s or 0.0) - (self.first_s or 0.0)
         return f", {self.written_tokens / writing_s:,.0f} a second" if self.written_tokens and writing_s > 0 else ""
 
@@ -69,7 +69,7 @@ class ExchangeStats:
 UNKNOWN = ExchangeStats()
 
 
-def exchange_row(
+def build_exchange_row(
     title: str, question: str, time: str, model: str, figures: ExchangeStats, marks: Sequence[str],
     calls: Counter[str], conversation: int,
 ) -> JsonObject:  # fmt: skip
@@ -92,7 +92,7 @@ def _shorten(text: str) -> str:
     return escape_for_display(" ".join(text[: TITLE * 10].split())[:TITLE])
 
 
-def spans_of(turn: Turn) -> list[JsonObject]:
+def build_spans(turn: Turn) -> list[JsonObject]:
     """Return the spans of a response in order. Each span includes the rejected calls in its text."""
     pieces = turn.explain()
     text = "".join(piece.text for piece in pieces)
@@ -102,12 +102,12 @@ def spans_of(turn: Turn) -> list[JsonObject]:
             [_quote_rejected(text, each), REJECTION_REASONS[each.reason]] for each in piece.rejected[:remaining]
         ]
         remaining -= len(rejected)
-        spans.append(span_row(piece.kind, piece.text, piece.call, piece.error, rejected))
+        spans.append(build_span_row(piece.kind, piece.text, piece.call, piece.error, rejected))
     if len(pieces) > MAX_PIECES:
         rest = pieces[MAX_PIECES:]
         calls = sum(piece.call is not None for piece in rest)
         rows = f"{len(rest):,} more pieces with {calls:,} calls, shown as one"
-        spans.append(span_row("markup", text[rest[0].start :]) | {"error": rows})
+        spans.append(build_span_row("markup", text[rest[0].start :]) | {"error": rows})
     return spans
 
 
@@ -116,18 +116,18 @@ def _quote_rejected(text: str, rejected: RejectedCall) -> str:
     return truncate_for_page(text[rejected.start : end]) + ("…" if end < rejected.end else "")
 
 
-def span_row(
+def build_span_row(
     kind: str, text: str, call: ToolCall | None = None, error: str | None = None, rejected: Sequence[Json] = ()
 ) -> JsonObject:
     return {
         "kind": kind, "text": truncate_for_page(text),
-        "call": f"{escape_for_display(call.name)} {pretty_json(call.arguments)}" if call else "",
+        "call": f"{escape_for_display(call.name)} {format_pretty_json(call.arguments)}" if call else "",
         "fixes": [[fix, REPAIRS[fix]] for fix in call.fixes] if call else [], "error": truncate_for_page(error or ""),
         "rejected": rejected,
     }  # fmt: skip
 
 
-def turn_badges(turns: Sequence[Turn]) -> list[str]:
+def list_turn_badges(turns: Sequence[Turn]) -> list[str]:
     """Return the badges of an exchange, which can be used as filters.
 
     ``turns``: the recorded response, and the same response parsed again if that was requested.
@@ -135,29 +135,29 @@ def turn_badges(turns: Sequence[Turn]) -> list[str]:
     turn = turns[0]
     then, now = ([(call.name, call.arguments) for call in each.calls] for each in (turn, turns[-1]))
     has_fixes = any(call.fixes for call in turn.calls)
-    marks = exchange_badges(calls=then, fixes=has_fixes, invalid=turn.invalid, rejected=turn.rejected)
+    marks = list_exchange_badges(calls=then, fixes=has_fixes, invalid=turn.invalid, rejected=turn.rejected)
     return [*marks, *([OTHERWISE] if then != now else [])]
 
 
-def exchange_badges(*, calls: object, fixes: object, invalid: object, rejected: object) -> list[str]:
+def list_exchange_badges(*, calls: object, fixes: object, invalid: object, rejected: object) -> list[str]:
     """Return the badges for the properties that are true or not empty."""
     marks = {"calls": calls, "no call": not calls, "fixes": fixes, INVALID: invalid, REJECTED: rejected}
     return [mark for mark, holds in marks.items() if holds]
 
 
-def title_of(turn: Turn) -> str:
+def build_title(turn: Turn) -> str:
     """Return the title of a response, which is its first call, or its content if that comes first."""
     if not turn.calls:
         return turn.content
     before = Turn.from_events(takewhile(lambda event: not isinstance(event, ToolCall), turn.events)).content
-    return before if before.strip() else title_of_call(turn.calls[0])
+    return before if before.strip() else build_call_title(turn.calls[0])
 
 
-def title_of_call(call: ToolCall) -> str:
+def build_call_title(call: ToolCall) -> str:
     return f"{call.name} {json.dumps(call.arguments, ensure_ascii=False)}"
 
 
-def pretty_json(value: Json) -> str:
+def format_pretty_json(value: Json) -> str:
     return truncate_for_page(json.dumps(value, ensure_ascii=False, indent=2))
 
 

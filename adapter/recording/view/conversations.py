@@ -43,14 +43,14 @@ class Conversations:
 def find_question(messages: Iterable[JsonObject]) -> str:
     """Return the text of the last user message; "" if there is none."""
     questions = [message for message in messages if message.get("role") == "user"]
-    return _text(questions[-1].get("content")) if questions else ""
+    return _get_text(questions[-1].get("content")) if questions else ""
 
 
 def _hash_message(message: JsonObject) -> int:
-    return hash((str(message.get("role")), _text(message.get("content"))))
+    return hash((str(message.get("role")), _get_text(message.get("content"))))
 
 
-def _text(content: Json) -> str:
+def _get_text(content: Json) -> str:
     """Return the text of a message, without images and other parts."""
     if isinstance(content, str):
         return content

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from adapter.core.errors import AdapterError
 from adapter.core.events import JsonObject
-from adapter.core.text.diffs import unified_diff
+from adapter.core.text.diffs import render_unified_diff
 from adapter.recording.transcript import StoredFile
 from adapter.tools.operations import PatchFiles, PatchText, WriteText
 from adapter.tools.operations.files import FileEdit, Patch, WholeFileRewrite
@@ -25,7 +25,9 @@ class EditDiffs:
     def __init__(self, files: Mapping[str, StoredFile]) -> None:
         self._texts = {path: stored.text for path, stored in files.items() if stored.text is not None}
 
-    def diffs(self, tool: Tool | None, arguments: JsonObject, changed: Mapping[str, StoredFile | None]) -> list[str]:
+    def render_diffs(
+        self, tool: Tool | None, arguments: JsonObject, changed: Mapping[str, StoredFile | None]
+    ) -> list[str]:
         """Return the diffs of a successful call. ``changed``: the recorded file changes."""
         found = [self._replace_text(path, stored.text if stored else "") for path, stored in changed.items()]
         return [diff for diff in [*found, *self._diff_operation(tool, arguments)] if diff]
@@ -34,7 +36,7 @@ class EditDiffs:
         if tool is None or tool.validate is None or tool.effect == "read":
             return []
         try:
-            operation = tool.validate(arguments).operation()
+            operation = tool.validate(arguments).to_operation()
         except (ValidationError, AdapterError):
             return []
         match operation:
@@ -64,13 +66,16 @@ class EditDiffs:
         if before is not None and after is not None:
             return [self._replace_text(path, after)]
         self._texts.pop(path, None)
-        return [unified_diff(_end_line(patch.old_text), _end_line(patch.new_text), path) for patch in patches]
+        return [
+            render_unified_diff(_terminate_line(patch.old_text), _terminate_line(patch.new_text), path)
+            for patch in patches
+        ]
 
     def _replace_text(self, path: str, text: str | None) -> str:
         before = self._texts.get(path, "")
         self._texts[path] = text or ""
-        return unified_diff(before, text or "", path)
+        return render_unified_diff(before, text or "", path)
 
 
-def _end_line(text: str) -> str:
+def _terminate_line(text: str) -> str:
     return text if text.endswith("\n") or not text else text + "\n"

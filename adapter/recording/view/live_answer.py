@@ -23,7 +23,7 @@ from adapter.core.events import (
 )
 from adapter.core.text.redaction import MAX_BLOCK, MAX_BUFFERED, Redactor
 from adapter.core.turn import Span, Turn
-from adapter.recording.view.answer_rows import exchange_badges, span_row, title_of_call
+from adapter.recording.view.answer_rows import build_call_title, build_span_row, list_exchange_badges
 
 MAX_TAIL = 8_000
 """Maximum number of characters, from the end of a response, that are shown during the stream."""
@@ -97,7 +97,7 @@ class LiveAnswer:
     @property
     def marks(self) -> list[str]:
         """The badges that the response would have if it ended now."""
-        return exchange_badges(
+        return list_exchange_badges(
             calls=self.calls, fixes=self._has_fixes, invalid=self._has_invalid, rejected=self._has_rejected
         )
 
@@ -107,7 +107,7 @@ class LiveAnswer:
         if self._content.strip():
             return self._content
         if self._first_call is not None:
-            return title_of_call(self._first_call)[:MAX_HEAD]
+            return build_call_title(self._first_call)[:MAX_HEAD]
         return f"{self._tool_name} " if self._tool_name else ""
 
     def close(self) -> None:
@@ -116,7 +116,7 @@ class LiveAnswer:
         self.tail.clear()
 
 
-def tail_spans(tail: Sequence[Event], secrets: Redactor) -> list[JsonObject]:
+def build_tail_spans(tail: Sequence[Event], secrets: Redactor) -> list[JsonObject]:
     """Return the spans to show for a response that is still being streamed. ``tail``: its last events."""
     progress = [each.text for each in takewhile(_is_progress, reversed(tail)) if isinstance(each, ToolCallProgress)]
     pieces: list[tuple[str, str, Span | None]] = [
@@ -131,17 +131,17 @@ def tail_spans(tail: Sequence[Event], secrets: Redactor) -> list[JsonObject]:
         remaining -= len(text)
     last.reverse()
     texts = [text for _, text, _ in last]
-    texts = secrets.redact_pieces(_truncate_all(texts, len(safe_prefix("".join(texts)))))
+    texts = secrets.redact_pieces(_truncate_all(texts, len(clip_safe_prefix("".join(texts)))))
     spans: list[JsonObject] = []
     remaining = MAX_TAIL
     for (kind, _, piece), text in zip(reversed(last), reversed(texts), strict=True):
         if remaining > 0 and text:
-            spans.append(_span(kind, text[-remaining:], piece, secrets))
+            spans.append(_build_span(kind, text[-remaining:], piece, secrets))
             remaining -= len(text)
     return spans[::-1]
 
 
-def safe_prefix(text: str) -> str:
+def clip_safe_prefix(text: str) -> str:
     """Remove the end of ``text`` that may become part of a credential: the last word, or an incomplete private key."""
     text = text[: 1 + max(text.rfind(blank, max(0, len(text) - MAX_BUFFERED)) for blank in " \n\t")]
     start = text.rfind("-----BEGIN ")
@@ -161,6 +161,6 @@ def _truncate_all(texts: Sequence[str], size: int) -> list[str]:
     return prefixes
 
 
-def _span(kind: str, text: str, piece: Span | None, secrets: Redactor) -> JsonObject:
-    row = span_row(kind, text, piece.call if piece else None, piece.error if piece else None)
+def _build_span(kind: str, text: str, piece: Span | None, secrets: Redactor) -> JsonObject:
+    row = build_span_row(kind, text, piece.call if piece else None, piece.error if piece else None)
     return row | {name: secrets.redact(row[name][:MAX_TAIL]) for name in ("call", "error")}

@@ -25,15 +25,15 @@ from itertools import islice, takewhile
 from adapter.core.events import Event, JsonObject
 from adapter.core.text.redaction import Redactor
 from adapter.protocols.recorded_exchange import RecordedExchange
-from adapter.recording.view.answer_rows import NO_ANSWER, UNKNOWN, ExchangeStats, exchange_row, truncate_for_page
+from adapter.recording.view.answer_rows import NO_ANSWER, UNKNOWN, ExchangeStats, build_exchange_row, truncate_for_page
 from adapter.recording.view.conversations import Conversations, find_question
-from adapter.recording.view.live_answer import MAX_HEAD, WRITING, LiveAnswer, safe_prefix, tail_spans
+from adapter.recording.view.live_answer import MAX_HEAD, WRITING, LiveAnswer, build_tail_spans, clip_safe_prefix
 from adapter.recording.view.page_data import (
     ReparseOptions,
-    client_messages,
-    exchange_stats,
+    build_exchange_stats,
+    build_exchanges_view,
+    list_client_messages,
     retry_badges,
-    view_exchanges,
 )
 
 MAX_EXCHANGES = 5_000
@@ -130,7 +130,7 @@ class LiveExchanges:
     def listen(self, request: RecordedExchange) -> _ExchangeListener:
         """Return the listener for an exchange that begins; see `adapter.protocols.recorded_exchange.Observation`."""
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        chat = client_messages(request)
+        chat = list_client_messages(request)
         question = find_question(chat)[:MAX_HEAD]
         with self._lock:
             self._number += 1
@@ -154,10 +154,10 @@ class LiveExchanges:
             if exchange is not None:
                 entry.record = exchange
                 entry.searchable = f"{exchange.text[:MAX_SEARCHABLE]}\n{exchange.reasoning[:MAX_SEARCHABLE]}".lower()
-                entry.stats, entry.retries = exchange_stats(exchange), retry_badges(exchange)
+                entry.stats, entry.retries = build_exchange_stats(exchange), retry_badges(exchange)
             else:
                 entry.failure = (
-                    failure if len(failure) < MAX_REASON else safe_prefix(failure[:MAX_REASON])
+                    failure if len(failure) < MAX_REASON else clip_safe_prefix(failure[:MAX_REASON])
                 ) or "it ended without a response"
             entry.is_over = True
             self._mark_changed(entry)
@@ -171,7 +171,7 @@ class LiveExchanges:
         """Stop compressing exchanges. ``wait``: whether to first compress the exchanges that have ended."""
         self._packing.shutdown(wait=wait, cancel_futures=not wait)
 
-    def changes(self, since: int) -> JsonObject:
+    def list_changes(self, since: int) -> JsonObject:
         """Return the rows that changed after version ``since``, oldest first, and the version after these changes.
 
         ``oldest``: changes before this version are no longer available. ``is_part``: whether there may be more changed
@@ -186,7 +186,7 @@ class LiveExchanges:
         is_part = len(found) == MAX_ROWS
         return {"epoch": self.epoch, "version": version, "oldest": oldest, "rows": rows, "is_part": is_part}
 
-    def rows(self, words: str = "") -> list[JsonObject]:
+    def list_rows(self, words: str = "") -> list[JsonObject]:
         """Return the rows of all exchanges that contain ``words``, in the order in which they began."""
         with self._lock:
             entries = sorted(self._entries.values(), key=lambda entry: entry.number)
@@ -194,7 +194,7 @@ class LiveExchanges:
         rows = map(self._build_row, entries)
         return [row for row in rows if row["number"] in found or wanted in f"{row['question']}\n{row['title']}".lower()]
 
-    def detail(
+    def build_detail(
         self, number: int, options: ReparseOptions | None = None, *, answer_only: bool = False
     ) -> JsonObject | None:
         """Return an exchange in the format of the page of `adapter view`; None if it is no longer available.
@@ -208,14 +208,17 @@ class LiveExchanges:
             tail, record, version, is_over = list(entry.response.tail), entry.record, entry.version, entry.is_over
         own = {**self._build_row(entry), "version": version, "is_over": is_over}
         if not is_over:
-            own |= {"notes": [], "readings": [{"name": "The answer so far", "spans": tail_spans(tail, self._secrets)}]}
+            own |= {
+                "notes": [],
+                "readings": [{"name": "The answer so far", "spans": build_tail_spans(tail, self._secrets)}],
+            }
             if answer_only:
                 return own
         elif entry.failure:
             own |= {"notes": [truncate_for_page(f"No answer: {self._redacted(entry.failure)}")], "readings": []}
         fields = json.loads(zlib.decompress(record)) if isinstance(record, bytes) else record.model_dump(mode="json")
         fields = self._secrets.redact(fields | {"time": entry.time})
-        data = view_exchanges([RecordedExchange.model_validate(fields)], "", options).data
+        data = build_exchanges_view([RecordedExchange.model_validate(fields)], "", options).data
         found = data["exchanges"][0]
         if is_over and not entry.failure:
             own["marks"] = list(dict.fromkeys([*own["marks"], *found["marks"]]))
@@ -264,10 +267,12 @@ class LiveExchanges:
             return entry.row
         is_over, head = entry.is_over, entry.response.title
         is_whole = is_over and len(head) < MAX_HEAD
-        title = self._redacted(head if is_whole else safe_prefix(head)) or self._redacted(entry.failure)
+        title = self._redacted(head if is_whole else clip_safe_prefix(head)) or self._redacted(entry.failure)
         calls = Counter({self._redacted(name): times for name, times in entry.response.calls.copy().items()})
-        question = self._redacted(entry.question if len(entry.question) < MAX_HEAD else safe_prefix(entry.question))
-        row = exchange_row(
+        question = self._redacted(
+            entry.question if len(entry.question) < MAX_HEAD else clip_safe_prefix(entry.question)
+        )
+        row = build_exchange_row(
             title,
             question,
             entry.time,

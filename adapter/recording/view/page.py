@@ -8,7 +8,7 @@ from adapter.core.events import JsonObject
 from adapter.core.version import __version__
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.parse_policy import POLICIES
-from adapter.recording.html import page_asset, render_page
+from adapter.recording.html import load_page_asset, render_page
 from adapter.recording.view.noscript_exchanges import group_for_links
 from adapter.recording.view.page_data import PageData
 
@@ -22,24 +22,24 @@ ORDERS = (
 SCRIPTS = ("spans.js", "list.js", "exchange.js", "view.js")
 
 
-def page(data: JsonObject) -> str:
+def render_view_page(data: JsonObject) -> str:
     """Render a page. ``data``: data from `adapter.recording.view.page_data`."""
-    return _render(data, "".join(map(page_asset, SCRIPTS)))
+    return _render(data, "".join(map(load_page_asset, SCRIPTS)))
 
 
-def live_page(name: str) -> str:
+def render_live_page(name: str) -> str:
     """Render a page that loads its data from its own server. ``name``: heading of the page."""
     data = PageData(name, "live").data | {"live": True, "formats": sorted(FORMATS), "policies": sorted(POLICIES)}
-    return _render(data, "".join(map(page_asset, (*SCRIPTS, "live.js"))), connects=True)
+    return _render(data, "".join(map(load_page_asset, (*SCRIPTS, "live.js"))), connects=True)
 
 
-def linked_live_page(
+def render_linked_live_page(
     name: str, rows: Sequence[JsonObject] = (), words: str = "", exchange: JsonObject | None = None
 ) -> str:
     """Render a page for browsers without JavaScript: a list of links to exchanges, or one exchange.
 
-    ``rows``: the exchanges that contain ``words``, from `LiveExchanges.changes`. ``exchange``: from
-    `LiveExchanges.detail`.
+    ``rows``: the exchanges that contain ``words``, from `LiveExchanges.list_changes`. ``exchange``: from
+    `LiveExchanges.build_detail`.
     """
     conversations: dict[int, list[JsonObject]] = {}
     for row in rows:
@@ -48,13 +48,13 @@ def linked_live_page(
         exchange = {"results": (), "timeline": ()} | exchange | {"known": 0, "tool_set": 1}
     return render_page(
         "plain_live.html", title=name, conversations=list(conversations.values()), words=words, exchange=exchange,
-        style=page_asset("view.css"), version=__version__,
+        style=load_page_asset("view.css"), version=__version__,
     )  # fmt: skip
 
 
 def _render(data: JsonObject, script: str, *, connects: bool = False) -> str:
     conversations, tool_sets = group_for_links(data)
     return render_page(
-        "view.html", connects=connects, data=data, orders=ORDERS, style=page_asset("view.css"), script=script,
+        "view.html", connects=connects, data=data, orders=ORDERS, style=load_page_asset("view.css"), script=script,
         conversations=conversations, tool_sets=tool_sets, version=__version__,
     )  # fmt: skip

@@ -33,7 +33,7 @@ from adapter.parsing.parse_policy import APPROVED, get_policy
 from adapter.parsing.parser import parse
 from adapter.protocols.recorded_exchange import RecordedExchange
 from adapter.recording.exchange_log import reparse
-from adapter.recording.replay_workspace import dialect_of
+from adapter.recording.replay_workspace import build_dialect
 from adapter.recording.transcript import (
     CallLine,
     ChunkLine,
@@ -53,17 +53,17 @@ from adapter.recording.view.answer_rows import (
     OTHERWISE,
     UNKNOWN,
     ExchangeStats,
-    exchange_row,
-    pretty_json,
-    span_row,
-    spans_of,
-    title_of,
+    build_exchange_row,
+    build_span_row,
+    build_spans,
+    build_title,
+    format_pretty_json,
+    list_turn_badges,
     truncate_for_page,
-    turn_badges,
 )
 from adapter.recording.view.conversations import Conversations, find_question
 from adapter.recording.view.edit_diffs import EditDiffs
-from adapter.recording.view.timeline import timeline
+from adapter.recording.view.timeline import build_timeline
 from adapter.tools.tool import ToolSet
 
 
@@ -109,19 +109,19 @@ class PageData:
         self._part_indices: dict[tuple[str, str], int] = {}
         self._exchanges: list[JsonObject] = []
 
-    def part(self, role: str, text: str) -> int:
+    def add_part(self, role: str, text: str) -> int:
         """Return the index of a part. Add the part if it is new."""
         if (role, text) not in self._part_indices:
             self._part_indices[role, text] = len(self._parts)
             self._parts.append({"role": escape_for_display(role), "text": truncate_for_page(text)})
         return self._part_indices[role, text]
 
-    def messages(self, messages: Iterable[JsonObject]) -> list[int]:
-        return [self.part(str(message.get("role")), message_text(message)) for message in messages]
+    def add_messages(self, messages: Iterable[JsonObject]) -> list[int]:
+        return [self.add_part(str(message.get("role")), render_message_text(message)) for message in messages]
 
-    def definitions(self, tools: Iterable[JsonObject]) -> list[int]:
+    def add_definitions(self, tools: Iterable[JsonObject]) -> list[int]:
         found = [inner if isinstance(inner := tool.get("function"), dict) else tool for tool in tools]
-        return [self.part(str(each.get("name")), pretty_json(each)) for each in found]
+        return [self.add_part(str(each.get("name")), format_pretty_json(each)) for each in found]
 
     def add(
         self, *, title: str, prompt: Sequence[int], readings: Sequence[JsonObject], calls: Sequence[str],
@@ -131,7 +131,7 @@ class PageData:
         timeline: Sequence[JsonObject] = (),
     ) -> None:  # fmt: skip
         self._exchanges.append({
-            **exchange_row(
+            **build_exchange_row(
                 title, question, time, model, figures, marks, Counter(calls), conversation or self.next_number
             ),
             "about": [[name, escape_for_display(value)] for name, value in [*about, *figures.about] if value],
@@ -150,12 +150,12 @@ class PageData:
         return {**self._head, "parts": self._parts, "exchanges": self._exchanges}
 
 
-def message_text(message: JsonObject) -> str:
+def render_message_text(message: JsonObject) -> str:
     """Return the text of a chat message, including its calls. Other content, such as an image, is represented by its
     kind and size."""
     content = message.get("content")
-    parts = [each if isinstance(each, str) else _part_text(each) for each in _as_list(content)]
-    for call in _as_list(message.get("tool_calls")):
+    parts = [each if isinstance(each, str) else _get_part_text(each) for each in _to_list(content)]
+    for call in _to_list(message.get("tool_calls")):
         function = call.get("function") if isinstance(call, dict) else None
         if isinstance(function, dict):
             arguments = function.get("arguments")
@@ -164,26 +164,29 @@ def message_text(message: JsonObject) -> str:
     return "\n".join(filter(None, parts))
 
 
-def view_exchanges(exchanges: Sequence[RecordedExchange], name: str, again: ReparseOptions | None = None) -> PageData:
+def build_exchanges_view(
+    exchanges: Sequence[RecordedExchange], name: str, again: ReparseOptions | None = None
+) -> PageData:
     """Build the page data for exchanges that a server or a wrapped client recorded."""
     view, conversations = PageData(name, "recording"), Conversations()
     for exchange in exchanges:
         turn, changed = reparse(exchange)
-        turns = [turn] if again is None else [turn, exchange.turn(again.format, again.policy)]
-        messages, chat = messages_of(exchange.sent), client_messages(exchange)
+        turns = [turn] if again is None else [turn, exchange.parse_turn(again.format, again.policy)]
+        messages, chat = list_messages(exchange.sent), list_client_messages(exchange)
         if isinstance(own := exchange.sent.get("prompt"), str):
             messages.append({"role": "prompt", "content": own})
         rest = {key: value for key, value in exchange.sent.items() if key not in ("messages", "prompt", "tools")}
         view.add(
-            title=title_of(turn), time=exchange.time, model=exchange.model, calls=[call.name for call in turn.calls],
-            question=find_question(chat), timeline=timeline(exchange, [call.name for call in turn.calls]),
+            title=build_title(turn), time=exchange.time, model=exchange.model, calls=[call.name for call in turn.calls],
+            question=find_question(chat), timeline=build_timeline(exchange, [call.name for call in turn.calls]),
             conversation=conversations.assign(
                 view.next_number, chat, id=exchange.conversation, is_retry=exchange.retry > 0
             ),
-            prompt=view.messages(messages), tools=view.definitions(exchange.tools),
-            settings=[view.part("", pretty_json(rest))], readings=_readings(turns, exchange.reasoning, again),
-            figures=exchange_stats(exchange),
-            marks=[*turn_badges(turns), *retry_badges(exchange), *([OTHERWISE] if changed else [])],
+            prompt=view.add_messages(messages), tools=view.add_definitions(exchange.tools),
+            settings=[view.add_part("", format_pretty_json(rest))],
+            readings=_parse_readings(turns, exchange.reasoning, again),
+            figures=build_exchange_stats(exchange),
+            marks=[*list_turn_badges(turns), *retry_badges(exchange), *([OTHERWISE] if changed else [])],
             about=[
                 ("time", exchange.time), ("model", exchange.model), ("format", exchange.format),
                 ("policy", exchange.policy), ("ended", exchange.finish_reason or ""),
@@ -195,16 +198,16 @@ def view_exchanges(exchanges: Sequence[RecordedExchange], name: str, again: Repa
     return view
 
 
-def client_messages(exchange: RecordedExchange) -> list[JsonObject]:
+def list_client_messages(exchange: RecordedExchange) -> list[JsonObject]:
     """Return the messages that the client sent."""
-    return messages_of(exchange.sent) if exchange.messages is None else list(exchange.messages)
+    return list_messages(exchange.sent) if exchange.messages is None else list(exchange.messages)
 
 
-def messages_of(body: JsonObject) -> list[JsonObject]:
-    return [each for each in _as_list(body.get("messages")) if isinstance(each, dict)]
+def list_messages(body: JsonObject) -> list[JsonObject]:
+    return [each for each in _to_list(body.get("messages")) if isinstance(each, dict)]
 
 
-def exchange_stats(exchange: RecordedExchange) -> ExchangeStats:
+def build_exchange_stats(exchange: RecordedExchange) -> ExchangeStats:
     tokens = exchange.prompt_tokens, exchange.written_tokens
     return ExchangeStats(exchange.first_s, exchange.duration_s, *tokens, exchange.retry or None)
 
@@ -216,11 +219,11 @@ def retry_badges(exchange: RecordedExchange) -> list[str]:
     return [*([asked] if exchange.asked_again else []), *(["retry"] if exchange.retry else []), *dropped]
 
 
-def view_transcript(transcript: Transcript, name: str, again: ReparseOptions | None = None) -> PageData:
+def build_transcript_view(transcript: Transcript, name: str, again: ReparseOptions | None = None) -> PageData:
     """Build the page data for a transcript. Each response is an exchange."""
     view, header, edit_diffs = PageData(name, "transcript"), transcript.header, EditDiffs(transcript.header.files)
     try:
-        offered = dialect_of(header).tools
+        offered = build_dialect(header).tools
     except UsageError:
         offered = ToolSet()
     tools = ToolSet([offered[tool] for tool in header.tools if tool in offered])
@@ -243,7 +246,7 @@ def view_transcript(transcript: Transcript, name: str, again: ReparseOptions | N
         for line in result_lines:
             call = recorded_calls.get(line.call_id)
             tool = tools.get(call.name) if call else None
-            diffs = edit_diffs.diffs(tool, call.arguments, line.changed) if call and line.ok else []
+            diffs = edit_diffs.render_diffs(tool, call.arguments, line.changed) if call and line.ok else []
             results.append({
                 "name": escape_for_display(line.name), "ok": line.ok, "text": truncate_for_page(line.content),
                 "diffs": [truncate_for_page(diff) for diff in diffs],
@@ -253,12 +256,12 @@ def view_transcript(transcript: Transcript, name: str, again: ReparseOptions | N
         end_texts = [f"{line.reason} {line.content}".rstrip() for line in lines if isinstance(line, EndLine)]
         failed = [FAILED] if any(not line.ok for line in result_lines) else []
         view.add(
-            title=title_of(turns[0]), question=question, conversation=1, model=header.model,
+            title=build_title(turns[0]), question=question, conversation=1, model=header.model,
             calls=[call.name for call in turns[0].calls],
-            time=_add_seconds(header.time, request.at_s), figures=_response_stats(request, chunks),
-            prompt=view.messages(request.messages), tools=view.definitions(definitions), results=results,
-            readings=_readings(turns, reasoning, again),
-            marks=[*turn_badges(turns), *failed, *([OTHERWISE] if note else [])],
+            time=_add_seconds(header.time, request.at_s), figures=_build_response_stats(request, chunks),
+            prompt=view.add_messages(request.messages), tools=view.add_definitions(definitions), results=results,
+            readings=_parse_readings(turns, reasoning, again),
+            marks=[*list_turn_badges(turns), *failed, *([OTHERWISE] if note else [])],
             about=[
                 ("task", header.task), ("model", header.model), ("server", header.server), ("dialect", header.dialect),
                 ("format", header.format), ("ended", finish_reason or ""), ("conversation", "".join(end_texts)),
@@ -270,7 +273,7 @@ def view_transcript(transcript: Transcript, name: str, again: ReparseOptions | N
     return view
 
 
-def _response_stats(request: RequestLine, chunks: Sequence[ChunkLine]) -> ExchangeStats:
+def _build_response_stats(request: RequestLine, chunks: Sequence[ChunkLine]) -> ExchangeStats:
     """Return the statistics of a response. ``chunks``: all its chunks."""
     counted = next((line for line in reversed(chunks) if line.prompt_tokens), ChunkLine())
     ends = [chunk.at_s for chunk in chunks if chunk.at_s is not None]
@@ -298,20 +301,20 @@ def _describe_changed_calls(recorded_calls: Iterable[CallLine], turn: Turn, line
     return f"The parser now finds other calls. Recorded: {', '.join(names) or 'no call'}. {' '.join(refused)}".rstrip()
 
 
-def _readings(turns: Sequence[Turn], reasoning: str, again: ReparseOptions | None) -> list[JsonObject]:
+def _parse_readings(turns: Sequence[Turn], reasoning: str, again: ReparseOptions | None) -> list[JsonObject]:
     """Return the parsed spans of a response. ``reasoning``: text that the server had separated from the response."""
-    apart = [span_row("reasoning", reasoning)] if reasoning else []
+    apart = [build_span_row("reasoning", reasoning)] if reasoning else []
     names = ["The parsed answer"] if again is None else ["As recorded", again.name]
-    return [{"name": name, "spans": apart + spans_of(turn)} for name, turn in zip(names, turns, strict=True)]
+    return [{"name": name, "spans": apart + build_spans(turn)} for name, turn in zip(names, turns, strict=True)]
 
 
-def _as_list(value: Json) -> list[Json]:
+def _to_list(value: Json) -> list[Json]:
     if isinstance(value, list):
         return value
     return [] if value is None else [value]
 
 
-def _part_text(part: Json) -> str:
+def _get_part_text(part: Json) -> str:
     if isinstance(part, dict) and isinstance(part.get("text"), str):
         return str(part["text"])
     kind = part.get("type", "part") if isinstance(part, dict) else "part"

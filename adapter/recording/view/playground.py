@@ -8,8 +8,8 @@ from adapter.core.events import JsonObject
 from adapter.core.version import __version__
 from adapter.parsing.formats import FORMATS, get_format
 from adapter.parsing.parse_policy import POLICIES
-from adapter.recording.html import page_asset, render_page
-from adapter.recording.view.answer_rows import pretty_json
+from adapter.recording.html import load_page_asset, render_page
+from adapter.recording.view.answer_rows import format_pretty_json
 
 FINISH_REASONS = ("stop", "length", "tool_calls")
 
@@ -58,20 +58,25 @@ _DAMAGED = {
 }
 
 
-def playground_page(*, has_server: bool = True) -> str:
+def render_playground_page(*, has_server: bool = True) -> str:
     """Render the page. ``has_server``: if false, the page runs `read_for_page` itself, with the Python runtime Pyodide
     in the folder ``pyodide`` and this package in ``adapter.zip`` next to it."""
-    data: JsonObject = {"examples": list(map(list, _examples())), "tools": pretty_json(list(TOOLS)), "bad": []}
+    data: JsonObject = {
+        "examples": list(map(list, _list_examples())),
+        "tools": format_pretty_json(list(TOOLS)),
+        "bad": [],
+    }
     scripts = ["spans.js", "playground.js", *(["playground_pyodide.js"] if not has_server else [])]
     return render_page(
         "playground.html", connects=True, runs_python=not has_server, has_server=has_server, data=data,
         formats=sorted(FORMATS), policies=sorted(POLICIES), reasons=FINISH_REASONS,
-        style=page_asset("view.css") + page_asset("playground.css"), script="".join(map(page_asset, scripts)),
+        style=load_page_asset("view.css") + load_page_asset("playground.css"),
+        script="".join(map(load_page_asset, scripts)),
         version=__version__,
     )  # fmt: skip
 
 
-def _examples() -> Iterator[tuple[str, str]]:
+def _list_examples() -> Iterator[tuple[str, str]]:
     for name in _ENCODED:
         yield name, f"Let me look.\n{get_format(name).encode_calls(_CALLS)}"
     yield from _DAMAGED.items()

@@ -15,7 +15,7 @@ from adapter.parsing.case_writer import format_case
 from adapter.parsing.format import Format
 from adapter.parsing.formats import FORMATS, FROM_TEMPLATE, get_format
 from adapter.parsing.parser import Parser
-from adapter.recording.view.answer_rows import pretty_json, spans_of, turn_badges
+from adapter.recording.view.answer_rows import build_spans, format_pretty_json, list_turn_badges
 from adapter.tools.tool import ToolSet
 
 MAX_TEXT = 1_000_000
@@ -36,26 +36,26 @@ def read_for_page(body: str | bytes) -> JsonObject:
 
 def _read(request: object) -> JsonObject:
     values: Mapping[str, Any] = request if isinstance(request, dict) else {}
-    text, tools, template, name = (_text(values, key) for key in ("text", "tools", "template", "format"))
+    text, tools, template, name = (_get_text(values, key) for key in ("text", "tools", "template", "format"))
     known = ToolSet(parse_json(tools) if tools.strip() else ())
     format = _format(name, template)
     received = values.get("received")
     arrived = text[:received] if isinstance(received, int) else text
-    reason = _text(values, "finish_reason") or "stop"
-    parser = Parser(format, known, policy=_text(values, "policy") or "safe")
+    reason = _get_text(values, "finish_reason") or "stop"
+    parser = Parser(format, known, policy=_get_text(values, "policy") or "safe")
     events = parser.feed(arrived)
     if arrived == text:
         events += parser.close(reason)
     turn = Turn.from_events(events)
     held = arrived[len("".join(event.raw for event in turn.events)) :]
     return {
-        "format": detect_call_format(turn, tuple(known), format), "badges": turn_badges([turn]),
-        "spans": spans_of(turn), "calls": pretty_json([_to_json(call) for call in turn.calls]), "held": held,
+        "format": detect_call_format(turn, tuple(known), format), "badges": list_turn_badges([turn]),
+        "spans": build_spans(turn), "calls": format_pretty_json([_to_json(call) for call in turn.calls]), "held": held,
         "case": format_case(text, turn, reason, "reported from the playground"),
     }  # fmt: skip
 
 
-def _text(values: Mapping[str, Any], key: str) -> str:
+def _get_text(values: Mapping[str, Any], key: str) -> str:
     value = values.get(key, "")
     if not isinstance(value, str) or len(value) > MAX_TEXT:
         raise ValueError(f"{key}: expected a string of at most {MAX_TEXT:,} characters")

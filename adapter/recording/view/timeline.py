@@ -12,7 +12,7 @@ MAX_CALLS = 20
 """Maximum number of calls that have phases of their own."""
 
 
-def timeline(exchange: RecordedExchange, names: Sequence[str] = ()) -> list[JsonObject]:
+def build_timeline(exchange: RecordedExchange, names: Sequence[str] = ()) -> list[JsonObject]:
     """Return the phases of an exchange in order; an empty list if the times were not recorded.
 
     A phase has a start and an end, in seconds after the request, and the kind of span that determines its color.

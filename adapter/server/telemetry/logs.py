@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from adapter.core.events import Json
-from adapter.server.telemetry.request_info import RequestInfo, current_request
+from adapter.server.telemetry.request_info import RequestInfo, get_current_request
 
 _as_json = False
 
@@ -74,7 +74,7 @@ class _LogHandler(logging.Handler):
 def _write(level: str, fields: Mapping[str, Json]) -> None:
     """Write a line with a single call, because several workers share the stream."""
     head: dict[str, Json] = {"time": datetime.now(UTC).isoformat(timespec="milliseconds"), "level": level}
-    if request := current_request().id:
+    if request := get_current_request().id:
         head["request_id"] = request
     sys.stderr.write(json.dumps(head | dict(fields)) + "\n")
     sys.stderr.flush()

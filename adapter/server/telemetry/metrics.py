@@ -25,7 +25,7 @@ from prometheus_client import (
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
 from adapter.core.version import __version__
-from adapter.protocols.dropped_fields import header_safe
+from adapter.protocols.dropped_fields import sanitize_for_header
 from adapter.server.telemetry.request_info import RequestInfo
 
 MAX_NAMES = 100
@@ -46,7 +46,7 @@ class BoundedLabels:
         self._known: set[str] = set()
 
     def to_label(self, name: str) -> str:
-        label = header_safe(name) or "unknown"
+        label = sanitize_for_header(name) or "unknown"
         if label not in self._known:
             if len(self._known) >= MAX_NAMES:
                 return "other"
@@ -67,36 +67,42 @@ class Metrics:
         if folder is None:  # meaningless for several processes
             ProcessCollector(registry=registry)
 
-        def counter(name: str, help: str, *labels: str) -> Counter:
+        def create_counter(name: str, help: str, *labels: str) -> Counter:
             return Counter(f"adapter_{name}", help, labels, registry=registry)
 
-        def gauge(name: str, help: str, *labels: str, mode: str = "livesum") -> Gauge:
+        def create_gauge(name: str, help: str, *labels: str, mode: str = "livesum") -> Gauge:
             return Gauge(f"adapter_{name}", help, labels, registry=registry, multiprocess_mode=mode)  # type: ignore[arg-type]
 
-        def histogram(name: str, help: str, bounds: tuple[float, ...], *labels: str) -> Histogram:
+        def create_histogram(name: str, help: str, bounds: tuple[float, ...], *labels: str) -> Histogram:
             return Histogram(f"adapter_{name}", help, labels, registry=registry, buckets=bounds)
 
-        self._requests = counter("requests", "Requests, by the status of their answers.", "route", "status")
-        self._broken_off = counter("broken_off", "Responses cut off: the client or a server disconnected.", "route")
-        self._failed = counter("failed_answers", "Responses with status 200 that ended in an error.", "route")
-        self._seconds = histogram("request_seconds", "Time from a request to the end of its response.", _WHOLE, "route")
-        self._first = histogram(
+        self._requests = create_counter("requests", "Requests, by the status of their answers.", "route", "status")
+        self._broken_off = create_counter(
+            "broken_off", "Responses cut off: the client or a server disconnected.", "route"
+        )
+        self._failed = create_counter("failed_answers", "Responses with status 200 that ended in an error.", "route")
+        self._seconds = create_histogram(
+            "request_seconds", "Time from a request to the end of its response.", _WHOLE, "route"
+        )
+        self._first = create_histogram(
             "first_piece_seconds", "Time from a request to the first piece of its stream.", _FIRST, "route"
         )
-        self._tokens = counter("tokens", "Tokens, as counted by the model server.", "model", "kind")
-        self._speed = histogram("tokens_per_second", "Speed of streams, from their first piece on.", _SPEED)
-        self._calls = counter("calls", "Tool calls sent to clients.", "model", "format")
-        self._fixes = counter("fixes", "Repairs needed to parse calls.", "fix")
-        self._rejected = counter("refused_calls", "Texts that looked like calls but were rejected.", "reason")
-        self._answer_retries = counter("asked_again", "Unusable answers that were retried.", "guardrail")
-        self._dropped_calls = counter("dropped_calls", "Calls that clients did not get.", "guardrail")
-        self._dropped = counter("left_out", "Request fields dropped as unsupported.", "name")
-        self._retries = counter("upstream_retries", "Retried requests to a busy model server.")
-        self._open = gauge("requests_open", "Requests whose responses are not complete.", "operation")
-        self._running = gauge("places_taken", "Requests running at the model server.")
-        self._waiting = gauge("places_waited_for", "Requests waiting in the queue.")
-        self._draining = gauge("draining", "Workers that are shutting down gracefully.")
-        gauge("info", "Always 1, labeled with the version.", "version", mode="livemax").labels(__version__).set(1)
+        self._tokens = create_counter("tokens", "Tokens, as counted by the model server.", "model", "kind")
+        self._speed = create_histogram("tokens_per_second", "Speed of streams, from their first piece on.", _SPEED)
+        self._calls = create_counter("calls", "Tool calls sent to clients.", "model", "format")
+        self._fixes = create_counter("fixes", "Repairs needed to parse calls.", "fix")
+        self._rejected = create_counter("refused_calls", "Texts that looked like calls but were rejected.", "reason")
+        self._answer_retries = create_counter("asked_again", "Unusable answers that were retried.", "guardrail")
+        self._dropped_calls = create_counter("dropped_calls", "Calls that clients did not get.", "guardrail")
+        self._dropped = create_counter("left_out", "Request fields dropped as unsupported.", "name")
+        self._retries = create_counter("upstream_retries", "Retried requests to a busy model server.")
+        self._open = create_gauge("requests_open", "Requests whose responses are not complete.", "operation")
+        self._running = create_gauge("places_taken", "Requests running at the model server.")
+        self._waiting = create_gauge("places_waited_for", "Requests waiting in the queue.")
+        self._draining = create_gauge("draining", "Workers that are shutting down gracefully.")
+        create_gauge("info", "Always 1, labeled with the version.", "version", mode="livemax").labels(__version__).set(
+            1
+        )
 
     def on_start(self, request: RequestInfo, _headers: Mapping[str, str]) -> None:
         self._open.labels(request.operation or "none").inc()
@@ -124,7 +130,7 @@ class Metrics:
     def drain(self) -> None:
         self._draining.set(1)
 
-    def text(self) -> bytes:
+    def render_text(self) -> bytes:
         """Return the metrics of all workers in Prometheus's text format."""
         if self._folder is None:
             return generate_latest(self._registry)

@@ -1,4 +1,4 @@
-"""Data about a request for logs, metrics and traces. `current_request` returns it while the request is processed."""
+"""Data about a request for logs, metrics and traces. Until its end, `get_current_request` returns it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from adapter.core.events import Json, JsonObject
-from adapter.protocols.openai_errors import error_type
+from adapter.protocols.openai_errors import get_error_type
 from adapter.protocols.request_stats import MAX_NAME, RequestStats
 from adapter.protocols.translated_request import TranslatedRequest
 
@@ -72,7 +72,7 @@ class RequestInfo:
 
     def record_error(self, error: Json) -> None:
         """Record the type of an error in OpenAI's format."""
-        self.error = error_type(error)[:MAX_NAME]
+        self.error = get_error_type(error)[:MAX_NAME]
 
 
 class RequestObserver(Protocol):
@@ -88,7 +88,7 @@ class RequestObserver(Protocol):
 _CURRENT: ContextVar[RequestInfo | None] = ContextVar("request", default=None)
 
 
-def current_request() -> RequestInfo:
+def get_current_request() -> RequestInfo:
     """Return the request that is being processed. Outside of a request, return a placeholder that is not observed."""
     return _CURRENT.get() or RequestInfo()
 

@@ -50,7 +50,7 @@ def require_packages(metrics: bool, traces: bool) -> None:
             raise UsageError(f"{package} is not installed: {install_command(extra)}")
 
 
-def traces_enabled(requested: bool | None, environment: Mapping[str, str]) -> bool:
+def are_traces_enabled(requested: bool | None, environment: Mapping[str, str]) -> bool:
     """Return whether traces are enabled.
 
     By default, they are enabled if an endpoint is configured and the package is installed.

@@ -67,9 +67,9 @@ class TraceExporter:
             if request.model:
                 span.update_name(f"{request.operation} {request.model}")
             span.set_attributes(
-                {key: value for key, value in self._attributes(request).items() if value not in ("", [])}
+                {key: value for key, value in self._list_attributes(request).items() if value not in ("", [])}
             )
-            if kind := _error_of(request):
+            if kind := _find_error_type(request):
                 span.set_attribute("error.type", kind)
                 span.set_status(Status(StatusCode.ERROR))
         span.end()
@@ -78,7 +78,7 @@ class TraceExporter:
         """Export all pending spans."""
         self._provider.shutdown()
 
-    def _attributes(self, request: RequestInfo) -> dict[str, Any]:
+    def _list_attributes(self, request: RequestInfo) -> dict[str, Any]:
         stats = request.stats
         prompt, completion = stats.tokens or ("", "")
         return {
@@ -87,7 +87,7 @@ class TraceExporter:
             "http.response.status_code": request.status,
             "gen_ai.request.model": request.model,
             "gen_ai.request.stream": True if request.is_stream else "",
-            **{f"gen_ai.request.{name}": value for name, value in _request_attributes(request).items()},
+            **{f"gen_ai.request.{name}": value for name, value in _list_request_attributes(request).items()},
             "gen_ai.response.model": stats.model,
             "gen_ai.response.id": stats.answer_id,
             "gen_ai.response.finish_reasons": stats.finish_reasons,
@@ -105,7 +105,7 @@ class TraceExporter:
         }
 
 
-def _request_attributes(request: RequestInfo) -> dict[str, Any]:
+def _list_request_attributes(request: RequestInfo) -> dict[str, Any]:
     attributes: dict[str, Any] = {}
     for field, (name, kind) in _REQUEST_ATTRIBUTES.items():
         value = request.sent.get(field)
@@ -120,7 +120,7 @@ def _request_attributes(request: RequestInfo) -> dict[str, Any]:
     }
 
 
-def _error_of(request: RequestInfo) -> str:
+def _find_error_type(request: RequestInfo) -> str:
     """Return the ``error.type`` of a request: the type of the error that the client got, otherwise the HTTP status."""
     if request.error:
         return request.error

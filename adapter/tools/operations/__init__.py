@@ -245,8 +245,8 @@ __all__ = [
     "agent_state",
     "autorun_files",
     "capabilities",
-    "effect_of",
     "files",
+    "find_effect",
     "nested_calls",
     "permissions",
     "shell_words",
@@ -362,7 +362,7 @@ Outcome: TypeAlias = (
 )
 
 
-def effect_of(operation: Operation) -> Effect:
+def find_effect(operation: Operation) -> Effect:
     """Return the effect of an operation. For several edits it is the most severe one; a custom tool declares its
     effect."""
     if isinstance(operation, CallFunction):

@@ -110,7 +110,7 @@ class SkillLoaded:
         return f"# {self.skill.title}\n\n{self.skill.body.strip()}\n\n(the skill's files are in {self.skill.folder})"
 
 
-def todo_status(text: str) -> TodoStatus:
+def parse_todo_status(text: str) -> TodoStatus:
     """Parse a status in any letter case, with spaces, hyphens or underscores. Raises ValueError for any other text."""
     spelling = "_".join(text.replace("-", " ").replace("_", " ").lower().split())
     spelling = {"todo": "pending", "done": "completed", "complete": "completed", "canceled": "cancelled"}.get(

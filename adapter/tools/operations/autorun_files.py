@@ -77,17 +77,17 @@ RUN_LATER: dict[str, tuple[str, ...]] = {
 GIT_DATA = "it is git's own data, or names programs that git runs: your next `git status` may run them"
 
 
-def autorun_reason(paths: Iterable[str]) -> str:
+def explain_autorun(paths: Iterable[str]) -> str:
     """Return the reason why a change to ``paths`` needs approval, or "" if it needs none."""
     for path in paths:
-        for reason, spec in _specs():
+        for reason, spec in _compile_specs():
             if spec.match_file(path.casefold()) or spec.match_file(f"{path.casefold()}/"):
                 return reason
     return ""
 
 
 @lru_cache(maxsize=1)
-def _specs() -> list[tuple[str, GitIgnoreSpec]]:
+def _compile_specs() -> list[tuple[str, GitIgnoreSpec]]:
     from pathspec import GitIgnoreSpec
 
     return [

@@ -38,6 +38,6 @@ def is_installed(capability: Capability) -> bool:
     return capability not in _PACKAGES or find_spec(_PACKAGES[capability]) is not None
 
 
-def default_capabilities() -> frozenset[Capability]:
+def list_default_capabilities() -> frozenset[Capability]:
     """Return the capabilities of a host with the default configuration on this machine."""
     return frozenset(filter(is_installed, WITHOUT_CONFIGURATION))

@@ -13,16 +13,16 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from adapter.core.arguments import NONE, check_types
-from adapter.core.callbacks import callback_error, result_error
+from adapter.core.callbacks import build_callback_error, build_result_error
 from adapter.core.errors import UsageError
 from adapter.tools.operations import CallFunction, Effect, Operation
-from adapter.tools.operations.autorun_files import GIT_DATA, autorun_reason
+from adapter.tools.operations.autorun_files import GIT_DATA, explain_autorun
 from adapter.tools.operations.shell_words import (
     is_dynamic,
+    list_possible_commands,
     may_match_command,
-    possible_commands,
+    parse_simple_command,
     rule_covers_command,
-    simple_command,
 )
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class ApprovalRequest:
             return GIT_DATA
         if isinstance(self.operation, CallFunction):
             return self.operation.notice
-        return autorun_reason(self.paths) if self.effect in ("write", "delete") else ""
+        return explain_autorun(self.paths) if self.effect in ("write", "delete") else ""
 
     @property
     def is_asked_once(self) -> bool:
@@ -154,7 +154,7 @@ def to_decision(answer: object, approver: Approver) -> ApprovalDecision:
         and isinstance(decision.content, str | None)
     )
     if not is_valid:
-        raise result_error(approver, "the approver", answer, "True, False or a Decision with a bool as allowed")
+        raise build_result_error(approver, "the approver", answer, "True, False or a Decision with a bool as allowed")
     return decision
 
 
@@ -165,7 +165,7 @@ def ask_approver(approver: Approver, approval: ApprovalRequest) -> ApprovalDecis
     except UsageError:
         raise  # raised by a nested approver, which the error names
     except Exception as error:
-        raise callback_error(approver, "the approver", error, "The call was refused; nothing was done") from error
+        raise build_callback_error(approver, "the approver", error, "The call was refused; nothing was done") from error
     return to_decision(answer, approver)
 
 
@@ -229,9 +229,9 @@ class PermissionRule:
     def _matches_command(self, line: str) -> bool:
         rule = tuple((self.pattern or "").split())
         if self.verdict == "allow":
-            command = simple_command(line)
+            command = parse_simple_command(line)
             return command is not None and rule_covers_command(rule, command)
-        return any(may_match_command(rule, command) for command in possible_commands(line))
+        return any(may_match_command(rule, command) for command in list_possible_commands(line))
 
 
 @lru_cache(maxsize=256)
@@ -271,10 +271,10 @@ class PermissionPolicy:
     unasked: frozenset[Effect] = frozenset()
     granted: set[tuple[str, ...]] = field(default_factory=set)
 
-    def verdict(self, approval: ApprovalRequest) -> tuple[PermissionVerdict, PermissionRule | None]:
+    def decide(self, approval: ApprovalRequest) -> tuple[PermissionVerdict, PermissionRule | None]:
         """Return the verdict, and the rule that determined it. The rule is None if the mode or an earlier approval
         determined the verdict."""
-        denial = self.denial(approval)
+        denial = self.find_denial(approval)
         if denial is not None:
             return "deny", denial
         matching = [rule for rule in self.rules if rule.matches(approval)]
@@ -284,10 +284,10 @@ class PermissionPolicy:
             for rule in matching:
                 if rule.verdict == verdict:
                     return ("ask" if self._needs_approval(approval) else verdict), rule
-        default = self._default_verdict(approval)
+        default = self._decide_by_default(approval)
         return ("ask" if default == "allow" and self._needs_approval(approval) else default), None
 
-    def denied_paths(self, tools: frozenset[str]) -> Callable[[str], bool] | None:
+    def build_denied_path_test(self, tools: frozenset[str]) -> Callable[[str], bool] | None:
         """Return a function that tests whether a rule denies a path to one of ``tools``. Return None if no rule denies
         any path."""
         patterns = [
@@ -298,11 +298,11 @@ class PermissionPolicy:
         ]
         return (lambda path: any(_restricts_path(pattern, path) for pattern in patterns)) if patterns else None
 
-    def denial(self, approval: ApprovalRequest) -> PermissionRule | None:
+    def find_denial(self, approval: ApprovalRequest) -> PermissionRule | None:
         """Return a rule that denies this call, even if other rules allow it. Return None if there is none."""
         return next((rule for rule in self.rules if rule.verdict == "deny" and rule.matches(approval)), None)
 
-    def _default_verdict(self, approval: ApprovalRequest) -> PermissionVerdict:
+    def _decide_by_default(self, approval: ApprovalRequest) -> PermissionVerdict:
         if approval.effect == "read" and self._has_allowed_paths(approval.tool):
             return "deny"
         verdict = MODES[self.mode].get(approval.effect, "allow")

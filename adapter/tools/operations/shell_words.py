@@ -71,7 +71,7 @@ _CMD_SHELLS = frozenset(["cmd", "powershell", "pwsh", "wsl", "bash", "sh"])
 _CMD_ENDING = re.compile(r"\.(?:com|exe|bat|cmd|ps1|vbs|js|wsf|msc)$")
 
 
-def simple_command(line: str) -> Words | None:
+def parse_simple_command(line: str) -> Words | None:
     """Return the unquoted words of a line that is one simple command. Return None for all other lines."""
     if IS_WINDOWS and not _CMD_SIMPLE.fullmatch(line):
         return None
@@ -83,20 +83,20 @@ def simple_command(line: str) -> Words | None:
     return None if "=" in words[0] else words
 
 
-def possible_commands(line: str) -> Iterator[Words]:
+def list_possible_commands(line: str) -> Iterator[Words]:
     """Yield the commands that the line may run, without the program's folder and the words before the program."""
-    for program, *rest in _commands(line):
-        for name in _names(program):
+    for program, *rest in _list_commands(line):
+        for name in _list_names(program):
             yield _fold((name, *rest))
 
 
-def possible_programs(line: str) -> Iterator[str]:
+def list_possible_programs(line: str) -> Iterator[str]:
     """Yield the names and paths of the programs and scripts that the line may run."""
-    for words in _commands(line):
-        yield from programs_in(words)
+    for words in _list_commands(line):
+        yield from list_programs(words)
 
 
-def programs_in(words: Words) -> Iterator[str]:
+def list_programs(words: Words) -> Iterator[str]:
     """Yield the names and paths of the programs and scripts that one command may run."""
     program, *rest = words
     yield program
@@ -114,7 +114,7 @@ def programs_in(words: Words) -> Iterator[str]:
             yield from (f"{path}.py", f"{path}/__init__.py", f"{path}/__main__.py")
 
 
-def _names(program: str) -> Iterator[str]:
+def _list_names(program: str) -> Iterator[str]:
     """Yield the possible names of a program. cmd.exe also runs ``del/q``, ``@del`` and ``cd..``."""
     yield program.rpartition("/")[2]
     if IS_WINDOWS:
@@ -129,7 +129,7 @@ def _fold(command: Words) -> Words:
     return (_CMD_ENDING.sub("", name), *rest)
 
 
-def _commands(line: str) -> Iterator[Words]:
+def _list_commands(line: str) -> Iterator[Words]:
     if IS_WINDOWS:
         line = line.replace("\\", "/")
     for part in _BREAKS.split(line):
@@ -141,10 +141,10 @@ def _commands(line: str) -> Iterator[Words]:
 
 
 def is_dynamic(line: str) -> bool:
-    """Return whether a shell could run commands that `possible_commands` does not yield."""
+    """Return whether a shell could run commands that `list_possible_commands` does not yield."""
     if IS_WINDOWS:
         words = line.split()
-        runs_shell = any(command[0] in _CMD_SHELLS for command in possible_commands(line))
+        runs_shell = any(command[0] in _CMD_SHELLS for command in list_possible_commands(line))
         return runs_shell or _CMD_SIMPLE.fullmatch(line) is None or len(words) > MAX_WORDS
     return _EXPANSION.search(line) is not None or any(len(part.split()) > MAX_WORDS for part in _BREAKS.split(line))
 

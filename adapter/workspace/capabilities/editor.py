@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from adapter.core.callbacks import require_finished, require_result
 from adapter.core.errors import ToolError
-from adapter.core.text.diffs import unified_diff
+from adapter.core.text.diffs import render_unified_diff
 from adapter.core.text.display_escaping import escape_for_display
-from adapter.core.text.lines import split_lines, to_lf, without_end
+from adapter.core.text.lines import split_lines, strip_line_end, to_lf
 from adapter.editing.document import TextDocument
 from adapter.tools.operations import (
     EditorState,
@@ -34,7 +34,7 @@ from adapter.workspace.changes.encoding_detection import check_new_characters
 from adapter.workspace.changes.plan import Plan
 from adapter.workspace.changes.text_codec import decode_for_editing, encode
 from adapter.workspace.files import edit_files
-from adapter.workspace.files.read_file import BYTE_ORDER_MARK, text_of
+from adapter.workspace.files.read_file import BYTE_ORDER_MARK, read_text_file
 
 if TYPE_CHECKING:
     from adapter.workspace.context import WorkspaceContext
@@ -136,10 +136,10 @@ def plan(context: WorkspaceContext, editor: Editor, operation: EditorOperation) 
     """Plan an editor operation. Raises ToolError if the file, line, selection or cursor does not exist."""
     match operation:
         case GetEditorState():
-            return Plan("read the editor's state", lambda: _state(context, editor))
+            return Plan("read the editor's state", lambda: _read_state(context, editor))
         case GetSelection():
             return Plan(
-                "read the selection", lambda: _read_selection(context, editor), paths=(_selection(editor).path,)
+                "read the selection", lambda: _read_selection(context, editor), paths=(_require_selection(editor).path,)
             )
         case OpenInEditor(path=path, line=line):
             return Plan(f"open {escape_for_display(path)} in the editor", lambda: _open(context, editor, path, line))
@@ -148,16 +148,16 @@ def plan(context: WorkspaceContext, editor: Editor, operation: EditorOperation) 
                 f"go to line {operation.line}", lambda: _goto(context, editor, operation.line, operation.column)
             )
         case ReplaceSelection(content=content):
-            return _replace(context, editor, _selection(editor), content, "replace the selection in")
+            return _replace(context, editor, _require_selection(editor), content, "replace the selection in")
         case InsertAtCursor(content=content):
-            line, column = _cursor(editor)
-            path = _active(editor)
+            line, column = _require_cursor(editor)
+            path = _require_active_file(editor)
             return _replace(
                 context, editor, EditorRange(path, line, column, line, column), content, "insert at the cursor in"
             )
 
 
-def _state(context: WorkspaceContext, editor: Editor) -> EditorState:
+def _read_state(context: WorkspaceContext, editor: Editor) -> EditorState:
     state = editor.state()
     missing = []
     for path in state.open_files:
@@ -169,7 +169,7 @@ def _state(context: WorkspaceContext, editor: Editor) -> EditorState:
 
 
 def _open(context: WorkspaceContext, editor: Editor, path: str, line: int | None) -> EditorState:
-    file = text_of(context, path)
+    file = read_text_file(context, path)
     if line is not None:
         _check_line(file.path, line, file.end_line)
     editor.open(file.path, line)
@@ -177,10 +177,10 @@ def _open(context: WorkspaceContext, editor: Editor, path: str, line: int | None
 
 
 def _goto(context: WorkspaceContext, editor: Editor, line: int, column: int | None) -> EditorState:
-    path = _active(editor)
-    file = text_of(context, path)
+    path = _require_active_file(editor)
+    file = read_text_file(context, path)
     _check_line(path, line, file.end_line)
-    length = len(without_end([*split_lines(file.text), ""][line - 1]))
+    length = len(strip_line_end([*split_lines(file.text), ""][line - 1]))
     column = 1 if column is None else column
     if not 1 <= column <= length + 1:
         raise ToolError(f"column {column} does not exist in line {line} of {path}: its columns are 1 to {length + 1}")
@@ -189,9 +189,9 @@ def _goto(context: WorkspaceContext, editor: Editor, line: int, column: int | No
 
 
 def _read_selection(context: WorkspaceContext, editor: Editor) -> SelectedText:
-    span = _selection(editor)
-    text = text_of(context, span.path).text
-    start, end = _offsets(text, span)
+    span = _require_selection(editor)
+    text = read_text_file(context, span.path).text
+    start, end = _find_offsets(text, span)
     last = span.end_line if span.end_column > 1 else max(span.end_line - 1, span.start_line)
     return SelectedText(span.path, text[start:end], span.start_line, last)
 
@@ -213,10 +213,10 @@ def _splice(context: WorkspaceContext, span: EditorRange, content: str) -> tuple
     decoded = decode_for_editing(file.data or b"", span.path, context.encoding)
     mark = BYTE_ORDER_MARK if decoded.text.startswith(BYTE_ORDER_MARK) else ""
     text = decoded.text.removeprefix(mark)
-    start, end = _offsets(text, span)
+    start, end = _find_offsets(text, span)
     new = to_lf(content).replace("\n", TextDocument(text).common_end) if text else content
     after = mark + text[:start] + new + text[end:]
-    diff = unified_diff(decoded.text, after, span.path)
+    diff = render_unified_diff(decoded.text, after, span.path)
     lines = to_lf(text[:start] + new).split("\n")
     outcome = FilePatched(span.path, 1, diff)
     if decoded.guessed:
@@ -226,12 +226,12 @@ def _splice(context: WorkspaceContext, span: EditorRange, content: str) -> tuple
     return change, len(lines), len(lines[-1]) + 1
 
 
-def _offsets(text: str, span: EditorRange) -> tuple[int, int]:
+def _find_offsets(text: str, span: EditorRange) -> tuple[int, int]:
     """Return the offsets of ``span`` in ``text``. Raises ToolError if the text has become too short for the span."""
     lines = [*split_lines(text), ""]
     offsets = []
     for line, column in ((span.start_line, span.start_column), (span.end_line, span.end_column)):
-        if line > len(lines) or column > len(without_end(lines[line - 1])) + 1:
+        if line > len(lines) or column > len(strip_line_end(lines[line - 1])) + 1:
             raise ToolError(
                 f"line {line}, column {column} is no longer in {span.path}: it now has {len(lines)} lines. "
                 "Use goto_line or open_file to set the cursor again"
@@ -245,21 +245,21 @@ def _check_line(path: str, line: int, total: int) -> None:
         raise ToolError(f"line {line} does not exist in {path}: its lines are 1 to {max(total, 1)}")
 
 
-def _active(editor: Editor) -> str:
+def _require_active_file(editor: Editor) -> str:
     path = editor.state().active_file
     if path is None:
         raise ToolError("no file is open in the editor; open one with open_file")
     return path
 
 
-def _cursor(editor: Editor) -> tuple[int, int]:
-    _active(editor)
+def _require_cursor(editor: Editor) -> tuple[int, int]:
+    _require_active_file(editor)
     state = editor.state()
     return state.cursor_line or 1, state.cursor_column or 1
 
 
-def _selection(editor: Editor) -> EditorRange:
-    _active(editor)
+def _require_selection(editor: Editor) -> EditorRange:
+    _require_active_file(editor)
     span = editor.selection()
     if span is None:
         raise ToolError("nothing is selected in the editor; use apply_edit instead, with the text to be replaced")

@@ -100,7 +100,7 @@ def to_function_result(value: object) -> FunctionResult:
         data, is_error = value.structured_content, bool(getattr(value, "is_error", False))
         return FunctionResult("(no result)" if data is None else json.dumps(data, ensure_ascii=False), data, is_error)
     if isinstance(blocks, list | tuple) and blocks and all(_is_block(block) for block in blocks):
-        texts = [_text_of(block) for block in blocks]
+        texts = [_get_text(block) for block in blocks]
         data = getattr(value, "structuredContent", None) or getattr(value, "structured_content", None)
         is_error = bool(getattr(value, "isError", False) or getattr(value, "is_error", False))
         return FunctionResult("\n".join(texts), data, is_error)
@@ -108,7 +108,7 @@ def to_function_result(value: object) -> FunctionResult:
     return FunctionResult(json.dumps(data, ensure_ascii=False), data)
 
 
-def _text_of(block: object) -> str:
+def _get_text(block: object) -> str:
     """Return the text of an MCP content block. If it has no text, return its type and size."""
     if isinstance(text := getattr(block, "text", None), str):
         return text

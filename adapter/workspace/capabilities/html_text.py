@@ -52,7 +52,7 @@ def run(data: bytes, format: str) -> Iterator[list[str]]:
         yield [to_markdown(page)]
 
 
-def tokens(page: str) -> Iterator[Token]:
+def split_tokens(page: str) -> Iterator[Token]:
     """Split a page into tokens, in linear time. Comments, and an unfinished tag at the end, are skipped."""
     lower = page.lower()
     if len(lower) != len(page):  # some letters have a lower case of two characters
@@ -74,21 +74,21 @@ def tokens(page: str) -> Iterator[Token]:
                 return
             yield token
             if token.kind == "start" and token.text in _RAW:
-                position = _after(lower, f"</{token.text}", position, keep=True)
+                position = _find_position_after(lower, f"</{token.text}", position, keep=True)
         elif following == "/":
             name = _NAME.match(page, start + 2)
-            position = _after(page, ">", start)
+            position = _find_position_after(page, ">", start)
             if name and position > 0:
                 yield Token("end", name[0].lower())
         else:
             ending = "-->" if page.startswith("<!--", start) else ">"
-            position = _after(page, ending, start + 2)
+            position = _find_position_after(page, ending, start + 2)
         if position < 0:
             return
         text_start = position
 
 
-def _after(page: str, ending: str, position: int, *, keep: bool = False) -> int:
+def _find_position_after(page: str, ending: str, position: int, *, keep: bool = False) -> int:
     """Return the position after ``ending``, or before it with ``keep``; -1 if there is none."""
     index = page.find(ending, position)
     return index if index < 0 or keep else index + len(ending)
@@ -113,10 +113,10 @@ def _start_tag(page: str, start: int) -> tuple[Token | None, int]:
     return Token("empty" if is_empty else "start", lowered, tuple(attributes)), end.end()
 
 
-def visible(page: str) -> Iterator[Token]:
+def select_visible_tokens(page: str) -> Iterator[Token]:
     """Yield the tokens outside of `HIDDEN` elements."""
     hidden: list[str] = []
-    for token in tokens(page):
+    for token in split_tokens(page):
         if token.text in HIDDEN and token.kind == "start":
             hidden.append(token.text)
         elif token.text in HIDDEN and token.kind == "end":
@@ -128,7 +128,7 @@ def visible(page: str) -> Iterator[Token]:
 
 def is_too_complex(page: str) -> bool:
     depth = count = 0
-    for token in visible(page):
+    for token in select_visible_tokens(page):
         depth = max(depth + {"start": 1, "end": -1}.get(token.kind, 0), 0)
         count += token.kind != "text"
         if depth > MAX_DEPTH or count > MAX_TAGS:
@@ -137,7 +137,7 @@ def is_too_complex(page: str) -> bool:
 
 
 def to_text(page: str) -> str:
-    return tidy("\n".join(html.unescape(token.text) for token in visible(page) if token.kind == "text"))
+    return tidy("\n".join(html.unescape(token.text) for token in select_visible_tokens(page) if token.kind == "text"))
 
 
 def to_markdown(page: str) -> str:
@@ -145,7 +145,7 @@ def to_markdown(page: str) -> str:
     from markdownify import MarkdownConverter
 
     sys.setrecursionlimit(RECURSION)
-    soup = BeautifulSoup("".join(_render(visible(page))), "html.parser")
+    soup = BeautifulSoup("".join(_render(select_visible_tokens(page))), "html.parser")
     return tidy(MarkdownConverter(heading_style="ATX").convert_soup(soup))
 
 

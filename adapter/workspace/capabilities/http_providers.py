@@ -54,12 +54,12 @@ class _Service:
         self.key_variable = key_variable
         self._key_header = key_header
 
-    def _request(self, template: str, values: Mapping[str, str], body: Json = None) -> bytes:
+    def _send_request(self, template: str, values: Mapping[str, str], body: Json = None) -> bytes:
         """Return the response. The message of a ToolError contains neither the address nor the key."""
         import httpx2
 
         headers = {"Accept": "application/json, text/plain", "User-Agent": "toolcall-adapter"}
-        key = self._key()
+        key = self._find_key()
         if key and "{key}" not in template:
             headers[self._key_header] = f"Bearer {key}" if self._key_header == "Authorization" else key
         url = _fill_url(template, {**values, "key": key})
@@ -81,7 +81,7 @@ class _Service:
         except httpx2.HTTPError as error:
             raise ToolError(f"the service does not respond ({type(error).__name__}); continue without it") from None
 
-    def _key(self) -> str:
+    def _find_key(self) -> str:
         if self.key_variable is None:
             return ""
         key = os.environ.get(self.key_variable, "").strip()
@@ -125,11 +125,11 @@ class HttpSearch(_Service):
         body = None if self._body is None else _fill_body(self._body, objects)
         return [
             SearchHit(
-                _field(row, "title", "name"),
-                _field(row, "url", "link", "href"),
-                shorten(_field(row, "content", "text", "snippet", "description", "summary"), MAX_CONTENT),
+                _find_field(row, "title", "name"),
+                _find_field(row, "url", "link", "href"),
+                shorten(_find_field(row, "content", "text", "snippet", "description", "summary"), MAX_CONTENT),
             )
-            for row in _rows(self._request(self._url, values, body), self._results)
+            for row in _parse_rows(self._send_request(self._url, values, body), self._results)
         ]
 
 
@@ -146,21 +146,21 @@ class HttpDocs(_Service):
         self._find_url, self._read_url = find_url, read_url
 
     def find(self, name: str) -> Sequence[Library]:
-        rows = _rows(self._request(self._find_url, {"name": name}))
+        rows = _parse_rows(self._send_request(self._find_url, {"name": name}))
         return [
             Library(
-                _field(row, "id"),
-                _field(row, "title", "name"),
-                shorten(_field(row, "description"), MAX_CONTENT),
-                _field(row, "version"),
+                _find_field(row, "id"),
+                _find_field(row, "title", "name"),
+                shorten(_find_field(row, "description"), MAX_CONTENT),
+                _find_field(row, "version"),
             )
             for row in rows
-            if _field(row, "id")
+            if _find_field(row, "id")
         ]
 
     def read(self, library_id: str, mode: DocsMode, topic: str | None, page: int) -> str:
         values = {"id": library_id, "mode": mode, "topic": topic or "", "page": str(page)}
-        text = self._request(self._read_url, values).decode("utf-8", "replace")
+        text = self._send_request(self._read_url, values).decode("utf-8", "replace")
         if not text.strip():
             raise ToolError(f"the service has nothing on page {page} about {library_id}; try another topic or page")
         more = f"\n(cut at {MAX_DOCS} characters; see the next page)" if len(text) > MAX_DOCS else ""
@@ -201,7 +201,7 @@ def _redact_key(key: str, answer: bytes) -> bytes:
     return answer
 
 
-def _rows(answer: bytes, path: str = "") -> list[JsonObject]:
+def _parse_rows(answer: bytes, path: str = "") -> list[JsonObject]:
     try:
         rows: Json = json.loads(answer)
     except (ValueError, RecursionError):
@@ -214,5 +214,5 @@ def _rows(answer: bytes, path: str = "") -> list[JsonObject]:
     return [row for row in rows if isinstance(row, dict)]
 
 
-def _field(row: JsonObject, *names: str) -> str:
+def _find_field(row: JsonObject, *names: str) -> str:
     return next((str(row[name]) for name in names if row.get(name)), "")

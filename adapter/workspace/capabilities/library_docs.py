@@ -17,7 +17,7 @@ from rapidfuzz import fuzz, process
 
 from adapter.core.errors import ToolError
 from adapter.tools.operations import DocsMode, Library
-from adapter.workspace.capabilities.local_search import DocSection, rank_sections, sections_of
+from adapter.workspace.capabilities.local_search import DocSection, rank_sections, split_sections
 
 PAGE_CHARACTERS = 10_000
 """Number of characters of a documentation page."""
@@ -35,16 +35,16 @@ class InstalledDocs:
     """Documentation of the packages in this Python environment."""
 
     def find(self, name: str) -> list[Library]:
-        installed = {_normalize(found): found for found in _names()}
+        installed = {_normalize(found): found for found in _list_names()}
         key = _normalize(name)
         near = process.extract(key, list(installed), scorer=fuzz.ratio, limit=MAX_FOUND, score_cutoff=60)
         inside = [other for other in installed if key and key in other][:MAX_FOUND]
         chosen = dict.fromkeys([*([key] if key in installed else []), *inside, *(match for match, *_ in near)])
-        return [_library(metadata.distribution(installed[each])) for each in list(chosen)[:MAX_FOUND]]
+        return [_describe_library(metadata.distribution(installed[each])) for each in list(chosen)[:MAX_FOUND]]
 
     def read(self, library_id: str, mode: DocsMode, topic: str | None, page: int) -> str:
-        distribution = _distribution(library_id)
-        sections, unread = ([*_readme(distribution)], []) if mode == "info" else _read_code(distribution)
+        distribution = _find_distribution(library_id)
+        sections, unread = ([*_read_readme(distribution)], []) if mode == "info" else _read_code(distribution)
         if topic:
             sections = rank_sections(sections, topic)
         if not sections:
@@ -58,7 +58,7 @@ class InstalledDocs:
         return pages[page - 1] + (f"\n\n(page {page} of {len(pages)})" if len(pages) > 1 else "")
 
 
-def _names() -> list[str]:
+def _list_names() -> list[str]:
     """Return the sorted names of the installed packages.
 
     Only the names in the metadata files are parsed: `importlib.metadata` would parse whole readmes, which takes half a
@@ -73,12 +73,12 @@ def _normalize(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name.strip()).lower()
 
 
-def _library(distribution: metadata.Distribution) -> Library:
+def _describe_library(distribution: metadata.Distribution) -> Library:
     name, version = str(distribution.metadata["Name"]), distribution.version
     return Library(f"/pypi/{_normalize(name)}/{version}", name, str(distribution.metadata["Summary"] or ""), version)
 
 
-def _distribution(library_id: str) -> metadata.Distribution:
+def _find_distribution(library_id: str) -> metadata.Distribution:
     match = _ID.fullmatch(library_id)
     if not match:
         raise ToolError(
@@ -90,20 +90,21 @@ def _distribution(library_id: str) -> metadata.Distribution:
         raise ToolError(f"{match[1]!r} is not installed here; look up the library by name") from None
     if match[2] and match[2] != package.version:
         raise ToolError(
-            f"{match[1]} {match[2]} is not installed here, but version {package.version} is; use {_library(package).id}"
+            f"{match[1]} {match[2]} is not installed here, but version {package.version} is; "
+            f"use {_describe_library(package).id}"
         )
     return package
 
 
-def _readme(distribution: metadata.Distribution) -> Iterator[DocSection]:
+def _read_readme(distribution: metadata.Distribution) -> Iterator[DocSection]:
     message = email.message_from_string(distribution.read_text("METADATA") or "")
     text = message["Description"] or message.get_payload()
-    yield from sections_of(str(text), str(distribution.metadata["Name"]))
+    yield from split_sections(str(text), str(distribution.metadata["Name"]))
 
 
 def _read_code(distribution: metadata.Distribution) -> tuple[list[DocSection], list[str]]:
     """Return sections for the public modules, classes and functions with docstrings, and notes on files not read."""
-    modules, sections, too_large = _modules(distribution), list[DocSection](), 0
+    modules, sections, too_large = _list_modules(distribution), list[DocSection](), 0
     for file in modules[:MAX_FILES]:
         path = Path(str(file.locate()))
         if not path.is_file():
@@ -116,14 +117,14 @@ def _read_code(distribution: metadata.Distribution) -> tuple[list[DocSection], l
         except (OSError, SyntaxError, ValueError, RecursionError):
             continue  # the file is unreadable or for another Python version
         module = ".".join(file.with_suffix("").parts).removesuffix(".__init__")
-        sections += _sections(tree, module, str(file))
+        sections += _list_sections(tree, module, str(file))
     notes = [f"({too_large} files larger than {MAX_SOURCE_BYTES:,} bytes were not read)"] if too_large else []
     if len(modules) > MAX_FILES:
         notes.append(f"(only the first {MAX_FILES} of {len(modules)} files were read)")
     return sections, notes
 
 
-def _modules(distribution: metadata.Distribution) -> list[metadata.PackagePath]:
+def _list_modules(distribution: metadata.Distribution) -> list[metadata.PackagePath]:
     """Return the files of the public modules, those in the fewest folders first."""
     modules = [file for file in distribution.files or () if file.suffix == ".py"]
     public = [file for file in modules if not any(_is_private(part) for part in file.with_suffix("").parts)]
@@ -134,7 +135,7 @@ def _is_private(part: str) -> bool:
     return (part.startswith("_") and part != "__init__") or part in ("tests", "test", "..")
 
 
-def _sections(tree: ast.Module, module: str, path: str) -> Iterator[DocSection]:
+def _list_sections(tree: ast.Module, module: str, path: str) -> Iterator[DocSection]:
     if text := ast.get_docstring(tree):
         yield DocSection(module, path, 1, f"# {module}\n\n{text}")
     for node in tree.body:
@@ -146,10 +147,10 @@ def _sections(tree: ast.Module, module: str, path: str) -> Iterator[DocSection]:
                 continue
             name = f"{module}.{node.name}" + (f".{item.name}" if item is not node else "")
             if text := ast.get_docstring(item):
-                yield DocSection(name, path, item.lineno, f"## {name}{_signature(item)}\n\n{text}")
+                yield DocSection(name, path, item.lineno, f"## {name}{_format_signature(item)}\n\n{text}")
 
 
-def _signature(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+def _format_signature(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> str:
     if isinstance(node, ast.ClassDef):
         return f"({', '.join(map(ast.unparse, node.bases))})" if node.bases else ""
     returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""

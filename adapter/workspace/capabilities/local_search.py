@@ -15,7 +15,7 @@ from adapter.core.errors import ToolError
 from adapter.core.text.truncate import shorten
 from adapter.tools.operations import Glob, SearchHit, SearchWeb
 from adapter.workspace.files import listing
-from adapter.workspace.files.read_file import text_at
+from adapter.workspace.files.read_file import read_text_unrecorded
 from adapter.workspace.paths.resolver import WorkspaceRoot
 
 PATTERNS = ("**/*.{md,rst,txt,adoc}", "**/README*")
@@ -65,7 +65,7 @@ def rank_sections(sections: Sequence[DocSection], query: str) -> list[DocSection
     return [sections[index] for index in order if scores[index] > 0]
 
 
-def sections_of(text: str, path: str) -> Iterator[DocSection]:
+def split_sections(text: str, path: str) -> Iterator[DocSection]:
     """Split a document at its headings. The title of the first section is the path."""
     starts = [(0, path), *((match.start(), match[1]) for match in _HEADING.finditer(text))]
     for (start, title), (end, _) in zip(starts, [*starts[1:], (len(text), "")], strict=True):
@@ -87,14 +87,14 @@ class LocalSearch:
         if not tokenize(request.query):
             raise ToolError("the query has no words; give search terms")
         notes = ["these are documents of the workspace, not of the web"]
-        sections = list(self._sections(notes))
+        sections = list(self._read_sections(notes))
         hits = [
             SearchHit(section.title, f"{section.path}#{section.line}", shorten(section.text, SHOWN))
             for section in rank_sections(sections, request.query)[: request.limit]
         ]
         return hits, tuple(notes)
 
-    def _sections(self, notes: list[str]) -> Iterator[DocSection]:
+    def _read_sections(self, notes: list[str]) -> Iterator[DocSection]:
         paths: dict[str, None] = {}
         for pattern in PATTERNS:
             listed = listing.find_by_glob(self._root, Glob(pattern, limit=MAX_FILES))
@@ -104,11 +104,11 @@ class LocalSearch:
         left = MAX_CHARACTERS
         for path in paths:
             try:
-                text = text_at(self._root, path)
+                text = read_text_unrecorded(self._root, path)
             except ToolError:
                 continue  # binary, or deleted meanwhile
             left -= len(text)
             if left < 0:
                 notes.append(f"only {MAX_CHARACTERS:,} characters of documents were searched, up to {path}")
                 return
-            yield from sections_of(text, path)
+            yield from split_sections(text, path)

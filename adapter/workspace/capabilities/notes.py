@@ -1,8 +1,8 @@
 """Store notes that outlive the session, in one folder per project outside the workspace.
 
-The folder is ``projects/<name>-<hash>/memory`` below the state folder (`state_folder`). The name and the hash are those
-of the git repository that contains the workspace, or else of the workspace. Paths of notes are
-confined to this folder. Notes are written atomically, like all files.
+The folder is ``projects/<name>-<hash>/memory`` below the state folder (`find_state_folder`). The name and the hash are
+those of the git repository that contains the workspace, or else of the workspace. Paths of notes are confined to this
+folder. Notes are written atomically, like all files.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from adapter.core.errors import ToolError, UsageError
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.core.text.lines import split_lines
 from adapter.tools.operations import Delete, FileWritten, MemoryChanged, MemoryList, MemoryNote, Stat, WriteText
-from adapter.workspace.changes.journal import state_home
+from adapter.workspace.changes.journal import find_state_home
 from adapter.workspace.context import WorkspaceContext, open_context
 from adapter.workspace.files import edit_files, move_copy_delete
-from adapter.workspace.files.read_file import text_of
-from adapter.workspace.paths.os_errors import os_errors_as_tool_errors
+from adapter.workspace.files.read_file import read_text_file
+from adapter.workspace.paths.os_errors import convert_os_errors
 from adapter.workspace.paths.resolver import WorkspaceRoot
-from adapter.workspace.paths.walk import files_below
+from adapter.workspace.paths.walk import list_files_below
 
 MAX_LINES = 200
 """Maximum number of lines of a note."""
@@ -38,12 +38,12 @@ MAX_NAMED = 10
 """Maximum number of notes listed in an error message."""
 
 
-def state_folder(state: str | None) -> Path:
+def find_state_folder(state: str | None) -> Path:
     """Return the folder for persistent data (https://specifications.freedesktop.org/basedir-spec/)."""
-    return Path(state_home() if state is None else state)
+    return Path(find_state_home() if state is None else state)
 
 
-def project_folder(root: str, state: Path) -> Path:
+def find_project_folder(root: str, state: Path) -> Path:
     """Return the folder of the project that the workspace ``root`` belongs to."""
     here = Path(root)
     project = next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
@@ -60,8 +60,8 @@ class NoteStore:
     def list(self) -> MemoryList:
         if not self.folder.is_dir():
             return MemoryList(())
-        with _memory_errors(), WorkspaceRoot(self.folder) as root:
-            paths = files_below(root, limit=MAX_NOTES)
+        with _convert_memory_errors(), WorkspaceRoot(self.folder) as root:
+            paths = list_files_below(root, limit=MAX_NOTES)
             return MemoryList(
                 tuple((escape_for_display(path), edit_files.get_info(root, Stat(path)).size) for path in paths)
             )
@@ -69,7 +69,7 @@ class NoteStore:
     def view(self, path: str) -> MemoryNote:
         path = self._note(path)
         with self._open() as context:
-            read = text_of(context, path)
+            read = read_text_file(context, path)
         return MemoryNote(read.path, read.text)
 
     def check(self, path: str, content: str) -> None:
@@ -89,7 +89,7 @@ class NoteStore:
     def write(self, path: str, content: str) -> MemoryChanged:
         self.check(path, content)
         path = _note_path(path)
-        with os_errors_as_tool_errors("the note was not written"):
+        with convert_os_errors("the note was not written"):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with self._open() as context:
             written = edit_files.plan_write(context, WriteText(path, content)).commit(context)
@@ -120,7 +120,7 @@ class NoteStore:
     def _open(self) -> Iterator[WorkspaceContext]:
         if not self.folder.is_dir():
             raise ToolError("memory is empty; write a note first")
-        with _memory_errors(), open_context(self.folder, str(self.folder.parent)) as context:
+        with _convert_memory_errors(), open_context(self.folder, str(self.folder.parent)) as context:
             yield context
 
 
@@ -145,7 +145,7 @@ def _check_folders(path: str, names: list[str]) -> None:
 
 
 @contextmanager
-def _memory_errors() -> Iterator[None]:
+def _convert_memory_errors() -> Iterator[None]:
     """Convert the UsageError for an inaccessible folder to a ToolError that asks the model to continue."""
     try:
         yield

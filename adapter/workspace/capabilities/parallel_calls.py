@@ -24,7 +24,7 @@ def run_batch(
     if not operation.calls:
         raise ToolError(f"the batch is empty; give 1 to {MAX_BATCH} calls, each with a tool and its parameters")
     calls, surplus = operation.calls[:MAX_BATCH], operation.calls[MAX_BATCH:]
-    lanes = _lanes(calls, writes)
+    lanes = _group_in_lanes(calls, writes)
     results: dict[int, ToolResult] = {}
 
     def run_lane(lane: Sequence[int]) -> None:
@@ -35,16 +35,16 @@ def run_batch(
         for future in [pool.submit(copy_context().run, run_lane, lane) for lane in lanes]:
             future.result()
     ordered = [results[index] for index in range(len(calls))]
-    return BatchResults((*ordered, *map(_surplus_result, surplus)))
+    return BatchResults((*ordered, *map(_build_surplus_result, surplus)))
 
 
-def _lanes(calls: Sequence[BatchCall], writes: Callable[[BatchCall], bool]) -> list[list[int]]:
+def _group_in_lanes(calls: Sequence[BatchCall], writes: Callable[[BatchCall], bool]) -> list[list[int]]:
     """Group the indices of the calls into lanes, which run in parallel. All calls that write share one lane."""
     writing = [index for index, call in enumerate(calls) if writes(call)]
     others = [[index] for index in range(len(calls)) if index not in writing]
     return [*([writing] if writing else []), *others]
 
 
-def _surplus_result(call: BatchCall) -> ToolResult:
+def _build_surplus_result(call: BatchCall) -> ToolResult:
     error = f"{escape_for_display(call.name)} was not run: a batch has at most {MAX_BATCH} calls. Use another batch"
     return ToolResult(call.name, ok=False, content=f"tool_error: {error}", error=error)

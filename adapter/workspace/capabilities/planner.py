@@ -48,7 +48,7 @@ from adapter.tools.operations import (
     UserAnswers,
     ViewMemory,
     WriteMemory,
-    effect_of,
+    find_effect,
 )
 from adapter.tools.operations.capabilities import ABSENT, Capability
 from adapter.tools.tool import ToolSet
@@ -61,7 +61,7 @@ from adapter.workspace.capabilities.local_search import LocalSearch
 from adapter.workspace.changes.plan import Plan
 from adapter.workspace.context import WorkspaceContext
 from adapter.workspace.paths.resolver import WorkspaceRoot
-from adapter.workspace.paths.tree_ops import fingerprint_of
+from adapter.workspace.paths.tree_ops import fingerprint_bytes
 from adapter.workspace.sandbox.deadline import Deadline
 
 T = TypeVar("T")
@@ -74,7 +74,7 @@ class SessionWorkspace(Protocol):
 
     tools: ToolSet
 
-    def operation_of(self, name: str, arguments: JsonObject) -> Operation | None: ...
+    def find_operation(self, name: str, arguments: JsonObject) -> Operation | None: ...
     def run_within(self, name: str, arguments: JsonObject, clock: Deadline | None) -> ToolResult: ...
 
 
@@ -107,8 +107,8 @@ class SessionCapabilities:
 
     @cached_property
     def memory(self) -> memory.NoteStore:
-        state = memory.state_folder(self.host.state)
-        return memory.NoteStore(memory.project_folder(self.root.path, state) / "memory")
+        state = memory.find_state_folder(self.host.state)
+        return memory.NoteStore(memory.find_project_folder(self.root.path, state) / "memory")
 
     @property
     def skills(self) -> tuple[Skill, ...]:
@@ -163,7 +163,7 @@ def plan(
         case LoadSkill():
             skill = skills.find_skill(capabilities.skills, operation.name)
             summary = f"load the skill {escape_for_display(skill.title)} from {escape_for_display(skill.folder)}"
-            state = {skill.folder: fingerprint_of(repr(skill).encode(errors="surrogatepass"))}
+            state = {skill.folder: fingerprint_bytes(repr(skill).encode(errors="surrogatepass"))}
             return Plan(summary, lambda: _load_skill(capabilities, skill, operation), subject=skill.title, state=state)
         case _:
             assert_never(operation)
@@ -173,13 +173,13 @@ def _plan_calls(capabilities: SessionCapabilities, operation: CallOperation) -> 
     """Plan an operation that runs other code or makes other calls."""
     match operation:
         case RunBatch():
-            return Plan(f"make {pluralize(len(operation.calls), 'call')}", lambda: _batch(capabilities, operation))
+            return Plan(f"make {pluralize(len(operation.calls), 'call')}", lambda: _run_batch(capabilities, operation))
         case RunCode():
-            return Plan("run Python in the sandbox", lambda: _code(capabilities, operation))
+            return Plan("run Python in the sandbox", lambda: _run_code(capabilities, operation))
         case RunSubagent():
             return Plan(
                 f"start a sub-agent: {escape_for_display(operation.description)}",
-                lambda: _agent(capabilities, operation),
+                lambda: _run_agent(capabilities, operation),
             )
         case CallFunction():
             arguments = ", ".join(f"{name}={value!r}" for name, value in operation.arguments.items())
@@ -206,7 +206,8 @@ def _plan_web(capabilities: SessionCapabilities, operation: WebOperation) -> Pla
             return Plan(f"search for the library {escape_for_display(name)}", lambda: _find_library(capabilities, name))
         case ReadLibraryDocs():
             return Plan(
-                f"read about {escape_for_display(operation.library_id)}", lambda: _library_docs(capabilities, operation)
+                f"read about {escape_for_display(operation.library_id)}",
+                lambda: _read_library_docs(capabilities, operation),
             )
         case _:
             assert_never(operation)
@@ -215,11 +216,11 @@ def _plan_web(capabilities: SessionCapabilities, operation: WebOperation) -> Pla
 def _require(capability: T | None, name: Capability) -> T:
     """Raise ToolError if the session lacks the capability."""
     if capability is None:
-        raise _missing_error(name)
+        raise _build_missing_error(name)
     return capability
 
 
-def _missing_error(name: Capability) -> ToolError:
+def _build_missing_error(name: Capability) -> ToolError:
     why, instead = ABSENT[name]
     return ToolError(f"{why}. {instead}")
 
@@ -239,9 +240,9 @@ def _plan_editor(
 
 
 def _ask(capabilities: SessionCapabilities, operation: AskUser, clock: Deadline | None) -> UserAnswers:
-    with capabilities.approval_lock, clock.paused() if clock is not None else nullcontext():
+    with capabilities.approval_lock, clock.pause() if clock is not None else nullcontext():
         if (asker := capabilities.host.questions) is None:
-            raise _missing_error("questions")
+            raise _build_missing_error("questions")
         return questions.ask(asker, operation)
 
 
@@ -268,33 +269,33 @@ def _load_skill(capabilities: SessionCapabilities, skill: Skill, operation: Load
     return SkillLoaded(skill, operation.delivery)
 
 
-def _batch(capabilities: SessionCapabilities, operation: RunBatch) -> BatchResults:
-    def call(each: BatchCall) -> ToolResult:
-        return _nested_call(capabilities, each.name, each.arguments, None, "cannot be part of a batch")
+def _run_batch(capabilities: SessionCapabilities, operation: RunBatch) -> BatchResults:
+    def run_call(each: BatchCall) -> ToolResult:
+        return _run_nested_call(capabilities, each.name, each.arguments, None, "cannot be part of a batch")
 
     def writes(each: BatchCall) -> bool:
-        nested = capabilities.workspace.operation_of(each.name, each.arguments)
+        nested = capabilities.workspace.find_operation(each.name, each.arguments)
         if nested is None or isinstance(nested, RunSubagent | AskUser):
             return False
-        return effect_of(nested) in ("write", "delete", "state")
+        return find_effect(nested) in ("write", "delete", "state")
 
-    return parallel_calls.run_batch(operation, call, writes)
+    return parallel_calls.run_batch(operation, run_call, writes)
 
 
-def _code(capabilities: SessionCapabilities, operation: RunCode) -> CodeOutput:
-    def call(name: str, arguments: JsonObject, clock: Deadline) -> ToolResult:
-        return _nested_call(capabilities, name, arguments, clock, "cannot be called from code")
+def _run_code(capabilities: SessionCapabilities, operation: RunCode) -> CodeOutput:
+    def run_call(name: str, arguments: JsonObject, clock: Deadline) -> ToolResult:
+        return _run_nested_call(capabilities, name, arguments, clock, "cannot be called from code")
 
     from adapter.workspace.capabilities.python_sandbox import run_code
 
     tools = {name: tuple(tool.properties) for name, tool in capabilities.workspace.tools.items()}
-    return run_code(operation, tools, call)
+    return run_code(operation, tools, run_call)
 
 
-def _nested_call(
+def _run_nested_call(
     capabilities: SessionCapabilities, name: str, arguments: JsonObject, clock: Deadline | None, refusal: str
 ) -> ToolResult:
-    if isinstance(capabilities.workspace.operation_of(name, arguments), RunBatch | RunCode | Finish):
+    if isinstance(capabilities.workspace.find_operation(name, arguments), RunBatch | RunCode | Finish):
         error = f"{name} {refusal}; call it separately"
         return ToolResult(name, ok=False, content=f"tool_error: {error}", error=error)
     result = capabilities.workspace.run_within(name, arguments, clock)
@@ -302,7 +303,7 @@ def _nested_call(
     return result
 
 
-def _agent(capabilities: SessionCapabilities, operation: RunSubagent) -> AgentReport:
+def _run_agent(capabilities: SessionCapabilities, operation: RunSubagent) -> AgentReport:
     runner = _require(capabilities.host.agents, "agents")
     capabilities.emit(operation)
     report = runner.run(operation, capabilities.workspace)
@@ -340,7 +341,7 @@ def _find_library(capabilities: SessionCapabilities, name: str) -> Libraries:
     return Libraries(name, libraries)
 
 
-def _library_docs(capabilities: SessionCapabilities, operation: ReadLibraryDocs) -> LibraryDocs:
+def _read_library_docs(capabilities: SessionCapabilities, operation: ReadLibraryDocs) -> LibraryDocs:
     if not operation.library_id.startswith("/"):
         raise ToolError(
             f"invalid library id {operation.library_id!r}: expected one like /org/project; find it by name first"

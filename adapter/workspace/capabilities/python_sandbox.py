@@ -48,7 +48,7 @@ def run_code(operation: RunCode, tools: Mapping[str, tuple[str, ...]], call: Cal
     seconds, notes = limit_timeout(operation.timeout_s, MAX_TIMEOUT_S)
     run = _Run(operation.code, tools, call, Deadline(seconds))
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="code") as thread:  # a thread without an event loop
-        value = thread.submit(lambda: asyncio.run(run.main())).result()
+        value = thread.submit(lambda: asyncio.run(run.run_main())).result()
     return CodeOutput(run.output, value, notes)
 
 
@@ -70,7 +70,7 @@ class _Run:
         if self._size <= MAX_OUTPUT:
             self._printed.append(text)
 
-    async def main(self) -> str:
+    async def run_main(self) -> str:
         from pydantic_monty import AsyncMonty, MontyError
 
         limits: ResourceLimits = {
@@ -80,7 +80,7 @@ class _Run:
             "max_suspensions": MAX_CALLS,
         }
         with ThreadPoolExecutor(max_workers=_THREADS, thread_name_prefix="tool") as threads:
-            functions = {name: self._function(name, threads) for name in self._tools}
+            functions = {name: self._build_function(name, threads) for name in self._tools}
             async with AsyncMonty(max_processes=1) as pool, pool.checkout(limits=limits) as session:
                 feed = asyncio.ensure_future(
                     session.feed_run(self._code, external_lookup=functions, print_callback=self._print)
@@ -91,7 +91,7 @@ class _Run:
                 try:
                     return _to_text(feed.result())
                 except MontyError as error:
-                    raise ToolError(self._failure(error)) from None
+                    raise ToolError(self._describe_failure(error)) from None
 
     async def _wait_for(self, feed: asyncio.Future[object]) -> None:
         while not feed.done():
@@ -110,9 +110,9 @@ class _Run:
                 raise ToolError(self._with_output(reason))
             await asyncio.wait([feed], timeout=min(max(self._clock.remaining, 0.01), _LOOK_S))
 
-    def _function(self, name: str, threads: ThreadPoolExecutor) -> Callable[..., Awaitable[str]]:
-        async def function(*args: Json, **kwargs: Json) -> str:
-            arguments = self._arguments(name, args, kwargs)
+    def _build_function(self, name: str, threads: ThreadPoolExecutor) -> Callable[..., Awaitable[str]]:
+        async def build_function(*args: Json, **kwargs: Json) -> str:
+            arguments = self._bind_arguments(name, args, kwargs)
             loop = asyncio.get_running_loop()
             try:
                 result = await loop.run_in_executor(
@@ -125,9 +125,9 @@ class _Run:
                 raise RuntimeError(result.error)
             return result.content
 
-        return function
+        return build_function
 
-    def _arguments(self, name: str, args: tuple[Json, ...], kwargs: JsonObject) -> JsonObject:
+    def _bind_arguments(self, name: str, args: tuple[Json, ...], kwargs: JsonObject) -> JsonObject:
         """Build the tool's arguments from positional and keyword arguments, or from a single dict."""
         if len(args) == 1 and isinstance(args[0], dict) and not kwargs:
             return args[0]
@@ -136,7 +136,7 @@ class _Run:
             raise TypeError(f"{name} takes {len(names)} arguments ({', '.join(names)}), got {len(args)}")
         return dict(zip(names, args, strict=False)) | kwargs
 
-    def _failure(self, error: Exception) -> str:
+    def _describe_failure(self, error: Exception) -> str:
         display = getattr(error, "display", None)
         return self._with_output(f"the code failed:\n{display() if callable(display) else error}")
 

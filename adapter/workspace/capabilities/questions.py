@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from adapter.core.callbacks import name_of, require_items
+from adapter.core.callbacks import get_name, require_items
 from adapter.core.errors import ToolError, UsageError
 from adapter.tools.operations import AskUser, Question, UserAnswers
 from adapter.workspace.capabilities.host import AsyncQuestions, QuestionAsker
@@ -42,7 +42,7 @@ def ask(questions: QuestionAsker | AsyncQuestions, operation: AskUser) -> UserAn
     for answer in answers:
         require_items(questions.ask, ROLE, answer, str, EXPECTED)
     if len(answers) != len(unanswered):
-        raise UsageError(f"{name_of(questions.ask)} returned {len(answers)} answers to {len(unanswered)} questions")
+        raise UsageError(f"{get_name(questions.ask)} returned {len(answers)} answers to {len(unanswered)} questions")
     by_key = dict(operation.answers) | {
         question.key: _check_answer(question, tuple(answer))
         for question, answer in zip(unanswered, answers, strict=True)

@@ -15,9 +15,9 @@ from rapidfuzz import fuzz, process
 
 from adapter.core.errors import ToolError, UsageError
 from adapter.tools.operations import Skill
-from adapter.workspace.files.read_file import text_at
+from adapter.workspace.files.read_file import read_text_unrecorded
 from adapter.workspace.paths.resolver import WorkspaceRoot
-from adapter.workspace.paths.walk import files_below
+from adapter.workspace.paths.walk import list_files_below
 
 FOLDERS = (".proxyai/skills", ".maki/skills", ".claude/skills", ".opencode/skills", ".adapter/skills")
 """Folders of skills in the workspace. If two skills have the same title, the first skill is used."""
@@ -39,12 +39,12 @@ def find_skills(root: WorkspaceRoot, folders: Sequence[str] = ()) -> tuple[Skill
     """Return the skills in the workspace and in the user's ``folders``, one for each title."""
     skills: dict[str, Skill] = {}
     for resolved in FOLDERS:
-        for skill in _skills_in(root, resolved):
+        for skill in _load_skills(root, resolved):
             skills.setdefault(skill.title, skill)
     for folder in folders:
         path = Path(folder).expanduser()
         with suppress(UsageError), WorkspaceRoot(path) as other:  # a missing folder has no skills
-            for skill in _skills_in(other, ".", str(path)):
+            for skill in _load_skills(other, ".", str(path)):
                 skills.setdefault(skill.title, skill)
     return tuple(skills.values())[:MAX_SKILLS]
 
@@ -73,7 +73,7 @@ def parse_skill(text: str, folder: str) -> Skill | None:
     match = _FRONT_MATTER.match(text)
     if match and match.end() > MAX_FRONT_MATTER:
         return None
-    fields = dict(_fields(match[1])) if match else {}
+    fields = dict(_parse_fields(match[1])) if match else {}
     body = text[match.end() :].strip("\n") if match else ""
     name = fields.get("name", "")
     if not name or not body.strip():
@@ -84,9 +84,9 @@ def parse_skill(text: str, folder: str) -> Skill | None:
     return Skill(name[:MAX_NAME], title[:MAX_NAME], description[:MAX_DESCRIPTION], body, folder)
 
 
-def _skills_in(root: WorkspaceRoot, resolved: str, shown: str = "") -> Iterator[Skill]:
+def _load_skills(root: WorkspaceRoot, resolved: str, shown: str = "") -> Iterator[Skill]:
     try:
-        paths = [path for path in files_below(root, resolved) if path.endswith("/SKILL.md")]
+        paths = [path for path in list_files_below(root, resolved) if path.endswith("/SKILL.md")]
     except (ToolError, OSError):
         return  # missing or unreadable folder
     for path in paths[:MAX_SKILLS]:
@@ -95,7 +95,7 @@ def _skills_in(root: WorkspaceRoot, resolved: str, shown: str = "") -> Iterator[
             with root.locate(path) as file:
                 if file.status is None or file.status.st_size > MAX_SKILL_BYTES:
                     continue
-            text = text_at(root, path)
+            text = read_text_unrecorded(root, path)
         except (ToolError, UsageError, OSError):
             continue  # an unreadable skill is left out
         skill = parse_skill(text, "/".join(part for part in (shown, folder) if part) or ".")
@@ -103,7 +103,7 @@ def _skills_in(root: WorkspaceRoot, resolved: str, shown: str = "") -> Iterator[
             yield skill
 
 
-def _fields(front: str) -> Iterator[tuple[str, str]]:
+def _parse_fields(front: str) -> Iterator[tuple[str, str]]:
     """Yield the keys and values of ``key: value`` lines. A value may be quoted, or follow on indented lines."""
     lines = front.split("\n")
     for number, line in enumerate(lines):

@@ -132,7 +132,7 @@ def is_public(address: Address) -> bool:
     return address.is_global and not (address.is_multicast or address.is_reserved or address.is_unspecified)
 
 
-def checked_addresses(host: str, port: int, access: WebAccess, timeout_s: float) -> list[str]:
+def resolve_checked_addresses(host: str, port: int, access: WebAccess, timeout_s: float) -> list[str]:
     """Resolve ``host`` to its addresses. Raises ToolError unless ``access`` permits all of them."""
     addresses = _resolve(host, port, timeout_s)
     for text in addresses:
@@ -194,20 +194,20 @@ def _fetch_response(operation: FetchPage, access: WebAccess, seconds: float) -> 
     url = parse_url(operation.url, access)
     try:
         for _ in range(access.max_redirects + 1):
-            with httpcore2.ConnectionPool(network_backend=_backend(access, deadline), retries=0) as pool:
+            with httpcore2.ConnectionPool(network_backend=_create_backend(access, deadline), retries=0) as pool:
                 headers: dict[bytes | str, bytes | str] = {
                     "Accept": "text/html, text/*;q=0.9, */*;q=0.5",
                     "Accept-Encoding": "gzip, identity",
                     "User-Agent": "toolcall-adapter",
                 }
                 with pool.stream("GET", str(url), headers=headers) as response:
-                    location = _header(response, "location")
+                    location = _get_header(response, "location")
                     if response.status in _REDIRECTS and location:
                         url = _follow_redirect(url, location, access)
                         continue
-                    content_type = _header(response, "content-type") or "text/html"
+                    content_type = _get_header(response, "content-type") or "text/html"
                     _check_response(response, content_type, url)
-                    return _FetchedResponse(url, response.status, content_type, _body(response, access.max_bytes))
+                    return _FetchedResponse(url, response.status, content_type, _read_body(response, access.max_bytes))
     except (httpcore2.TimeoutException, TimeoutError):
         raise ToolError(
             f"{url} did not respond completely within {seconds:g} s; try again, or give a longer timeout"
@@ -225,7 +225,7 @@ def _follow_redirect(url: Url, location: str, access: WebAccess) -> Url:
     return target
 
 
-def _header(response: Response, name: str) -> str:
+def _get_header(response: Response, name: str) -> str:
     raw = next((value for key, value in response.headers if key.lower() == name.encode()), b"")
     return bytes(raw).decode("latin-1")
 
@@ -237,13 +237,13 @@ def _check_response(response: Response, content_type: str, url: Url) -> None:
         raise ToolError(f"{url} is {content_type}; only text can be fetched")
 
 
-def _body(response: Response, limit: int) -> bytes:
+def _read_body(response: Response, limit: int) -> bytes:
     """Read and decompress the body. Raises ToolError if it exceeds ``limit`` bytes before or after decompression."""
-    encoding = _header(response, "content-encoding").strip().lower()
+    encoding = _get_header(response, "content-encoding").strip().lower()
     if encoding not in ("", "identity", "gzip", "x-gzip"):
         raise ToolError(f"the response is encoded as {encoding!r}, which was not requested; try another address")
     too_large = ToolError(f"the page is larger than {limit:,} bytes and was not read; fetch a smaller one")
-    length = _header(response, "content-length")
+    length = _get_header(response, "content-length")
     if length.isdecimal() and int(length) > limit:
         raise too_large
     pieces: list[bytes] = []
@@ -305,14 +305,14 @@ def _is_below(host: str, domains: Iterable[str]) -> bool:
     return any(domain and (host == domain or host.endswith(f".{domain}")) for domain in plain)
 
 
-def _backend(access: WebAccess, deadline: float) -> NetworkBackend:
+def _create_backend(access: WebAccess, deadline: float) -> NetworkBackend:
     """Return a backend that connects only to checked addresses and never waits beyond ``deadline``.
 
     ``deadline``: a value of `time.monotonic`.
     """
     import httpcore2
 
-    def remaining_timeout(timeout: float | None) -> float:
+    def limit_to_remaining(timeout: float | None) -> float:
         remaining = deadline - time.monotonic()
         if remaining <= 0:
             raise httpcore2.ReadTimeout
@@ -323,10 +323,10 @@ def _backend(access: WebAccess, deadline: float) -> NetworkBackend:
             self._inner = inner
 
         def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-            return self._inner.read(max_bytes, remaining_timeout(timeout))
+            return self._inner.read(max_bytes, limit_to_remaining(timeout))
 
         def write(self, buffer: bytes, timeout: float | None = None) -> None:
-            self._inner.write(buffer, remaining_timeout(timeout))
+            self._inner.write(buffer, limit_to_remaining(timeout))
 
         def close(self) -> None:
             self._inner.close()
@@ -334,7 +334,7 @@ def _backend(access: WebAccess, deadline: float) -> NetworkBackend:
         def start_tls(
             self, ssl_context: Any, server_hostname: str | None = None, timeout: float | None = None
         ) -> Stream:
-            return Stream(self._inner.start_tls(ssl_context, server_hostname, remaining_timeout(timeout)))
+            return Stream(self._inner.start_tls(ssl_context, server_hostname, limit_to_remaining(timeout)))
 
         def get_extra_info(self, info: str) -> Any:
             return self._inner.get_extra_info(info)
@@ -348,11 +348,11 @@ def _backend(access: WebAccess, deadline: float) -> NetworkBackend:
             local_address: str | None = None,
             socket_options: Any = None,
         ) -> Stream:
-            addresses = checked_addresses(host, port, access, remaining_timeout(timeout))
+            addresses = resolve_checked_addresses(host, port, access, limit_to_remaining(timeout))
             for number, address in enumerate(addresses, start=1):
                 try:
                     inner = httpcore2.SyncBackend().connect_tcp(
-                        address, port, remaining_timeout(timeout), local_address, socket_options
+                        address, port, limit_to_remaining(timeout), local_address, socket_options
                     )
                     return Stream(inner)
                 except (httpcore2.ConnectError, httpcore2.ConnectTimeout):

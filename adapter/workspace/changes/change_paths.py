@@ -11,7 +11,7 @@ from adapter.core.text.display_escaping import escape_for_display
 from adapter.workspace.changes.journal import ChangeRecord, ChangeStep, lock, sync_directory
 from adapter.workspace.paths import tree_ops
 from adapter.workspace.paths.directory_calls import calls
-from adapter.workspace.paths.resolved_path import ResolvedPath, missing_sentence
+from adapter.workspace.paths.resolved_path import ResolvedPath, describe_missing
 from adapter.workspace.paths.resolver import RootGoneError, WorkspaceRoot, check_not_git
 
 
@@ -48,21 +48,21 @@ class ChangePaths:
             except ToolError as error:
                 raise PathGoneError(str(error)) from error
             if resolved.dirfd < 0 or "/".join(resolved.parts) != path:
-                raise PathGoneError(missing_sentence(resolved))
+                raise PathGoneError(describe_missing(resolved))
             yield resolved
 
-    def _directories(self) -> list[tuple[str, ...]]:
+    def _list_directories(self) -> list[tuple[str, ...]]:
         """Return the directories in which the change adds, removes or renames entries, sorted and unique."""
         paths = [step.path for step in self._steps if step.kind != "directory"]
         paths += [step.destination for step in self._steps if step.kind == "move"]
         return sorted({tuple(path.split("/")[:-1]) for path in paths})
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def lock_directories(self) -> Iterator[None]:
         """Lock the directories of the change against all processes, including those of other workspaces and users."""
         opened: list[tuple[int, int, int, str]] = []
         with ExitStack() as stack:
-            for parts in self._directories():
+            for parts in self._list_directories():
                 with suppress(ToolError), self._root.open_directory("/".join((".", *parts))) as (descriptor, resolved):
                     reopened = calls.open_lock_file(descriptor)
                     stack.callback(calls.close, reopened)
@@ -72,9 +72,9 @@ class ChangePaths:
                 lock(descriptor, shown)
             yield
 
-    def sync(self) -> None:
+    def sync_directories(self) -> None:
         """Make the entries of the directories durable."""
-        for parts in self._directories():
+        for parts in self._list_directories():
             with suppress(ToolError), self._root.open_directory("/".join((".", *parts))) as (descriptor, _):
                 sync_directory(descriptor)
 
@@ -101,7 +101,7 @@ def transfer(name: str, dirfd: int, stored: str, store: int) -> None:
         calls.rename(part, store, stored, store)
 
 
-def missing_directories(root: WorkspaceRoot, parents: Sequence[tuple[str, ...]]) -> list[ChangeStep]:
+def plan_missing_directories(root: WorkspaceRoot, parents: Sequence[tuple[str, ...]]) -> list[ChangeStep]:
     """Return the steps that create those of the directories ``parents`` that are missing, from the top down."""
     missing: list[str] = []
     for parts in parents:

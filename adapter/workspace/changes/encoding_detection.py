@@ -64,7 +64,7 @@ def _is_text(character: str) -> bool:
     return unicodedata.category(character)[0] in "LMNPSZ"
 
 
-def plausible_encodings(data: bytes) -> list[str]:
+def list_plausible_encodings(data: bytes) -> list[str]:
     """Return the common encodings in which ``data`` can be decoded."""
     return [encoding for encoding in _USUAL if _can_decode(data, encoding)]
 
@@ -84,7 +84,7 @@ def check_new_characters(data: bytes, guess: str, before: str, after: str, path:
     new = sorted(character for character in set(after) - known if not character.isascii())
     if not new:
         return
-    possible = plausible_encodings(data)
+    possible = list_plausible_encodings(data)
     for character in new:
         spellings = {_encode(character, encoding) for encoding in (guess, *possible)}
         if len(spellings) > 1 or None in spellings:

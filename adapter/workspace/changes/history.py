@@ -15,26 +15,26 @@ from uuid import uuid4
 
 from adapter.core.errors import ToolError
 from adapter.core.text.display_escaping import escape_for_display
-from adapter.tools.operations.autorun_files import autorun_reason
-from adapter.workspace.changes.change_paths import missing_directories
+from adapter.tools.operations.autorun_files import explain_autorun
+from adapter.workspace.changes.change_paths import plan_missing_directories
 from adapter.workspace.changes.journal import (
     STATES,
     ChangeJournal,
     ChangeRecord,
     ChangeStep,
     list_changes,
-    locked_directory,
+    lock_directory,
     read_bytes,
     read_record,
     sync_directory,
     write_bytes,
 )
-from adapter.workspace.changes.net_diff import net_diff
+from adapter.workspace.changes.net_diff import render_net_diff
 from adapter.workspace.changes.transactions import StagedContent, perform, repair
 from adapter.workspace.changes.undo_plan import UndoPlan
 from adapter.workspace.paths import tree_ops
 from adapter.workspace.paths.directory_calls import calls
-from adapter.workspace.paths.name_rules import temp_name
+from adapter.workspace.paths.name_rules import build_temp_name
 from adapter.workspace.paths.resolver import WorkspaceRoot
 
 BATCH = "batch"
@@ -96,9 +96,9 @@ class History:
 
         ``stages``: new contents by index in ``steps``. Raises ToolError or OSError, and then changes nothing.
         """
-        with self.store.locked() as store_fd:
+        with self.store.lock_journal() as store_fd:
             self._repair(store_fd)
-            parent_steps = missing_directories(self._root, parents)
+            parent_steps = plan_missing_directories(self._root, parents)
             shifted = {index + len(parent_steps): stage for index, stage in stages.items()}
             record = ChangeRecord(
                 summary=summary, session=self.session, time=time.time(), steps=(*parent_steps, *steps)
@@ -118,35 +118,35 @@ class History:
         """Remove ``path`` completely or not at all, without a record for undo. This needs no space on the disk."""
         with ExitStack() as stack:
             if self.store.exists:
-                store_fd = stack.enter_context(self.store.locked())
+                store_fd = stack.enter_context(self.store.lock_journal())
                 with suppress(OSError):  # a finished change may still wait for disk space
                     self._repair(store_fd)
             resolved = stack.enter_context(self._root.locate(f"./{path}", follow=False, write=True))
             if "/".join(resolved.parts) != path:
                 raise ToolError(f"{escape_for_display(path)} has just been replaced by a link; try again")
-            stack.enter_context(locked_directory(resolved.dirfd, resolved.display_path))
+            stack.enter_context(lock_directory(resolved.dirfd, resolved.display_path))
             doomed = resolved.name
             if resolved.is_directory:  # hidden at once by a rename, then removed entry by entry
-                doomed = temp_name(resolved.name, "new")
+                doomed = build_temp_name(resolved.name, "new")
                 tree_ops.remove(doomed, resolved.dirfd)
                 calls.rename(resolved.name, resolved.dirfd, doomed, resolved.dirfd)
             tree_ops.remove(doomed, resolved.dirfd)
 
-    def changes(self, session: str | None = None) -> tuple[RecordedChange, ...]:
+    def list_undoable_changes(self, session: str | None = None) -> tuple[RecordedChange, ...]:
         """Return the changes that can be undone, newest first, of ``session`` or of all sessions."""
         if not self.store.exists:
             return ()
-        with self.store.locked() as store_fd:
-            return tuple(change for change, _ in self._undoable(store_fd, session))
+        with self.store.lock_journal() as store_fd:
+            return tuple(change for change, _ in self._list_undoable(store_fd, session))
 
-    def diff(self, session: str | None = None) -> str:
+    def render_diff(self, session: str | None = None) -> str:
         """Return a diff per file, from its content before the oldest undoable change to its current content."""
         if not self.store.exists:
             return ""
-        with self.store.locked() as store_fd:
+        with self.store.lock_journal() as store_fd:
             names = list_changes(store_fd)
-            undoable = [(names[change.number], record) for change, record in self._undoable(store_fd, session)]
-            return net_diff(self._root, store_fd, reversed(undoable))
+            undoable = [(names[change.number], record) for change, record in self._list_undoable(store_fd, session)]
+            return render_net_diff(self._root, store_fd, reversed(undoable))
 
     def undo(self, session: str | None = None, review: UndoReview | None = None) -> UndoResult:
         """Undo the newest change of ``session`` or of all sessions. Raises ToolError if it cannot be undone.
@@ -155,11 +155,11 @@ class History:
         """
         other = ""
         if self.store.exists:
-            with self.store.locked() as store_fd:
+            with self.store.lock_journal() as store_fd:
                 self._repair(store_fd)
-                for change, record in self._undoable(store_fd, session):
+                for change, record in self._list_undoable(store_fd, session):
                     return self._undo(store_fd, change, record, "undo", review)
-                other = next((change.summary for change, _ in self._undoable(store_fd, None)), "")
+                other = next((change.summary for change, _ in self._list_undoable(store_fd, None)), "")
         if other:
             raise ToolError(
                 f"there is nothing to undo: this session has no recorded change. The last change of an earlier session "
@@ -173,9 +173,9 @@ class History:
         Raises ToolError if it cannot be redone or another change was made since.
         """
         if self.store.exists:
-            with self.store.locked() as store_fd:
+            with self.store.lock_journal() as store_fd:
                 self._repair(store_fd)
-                for change, record in self._newest_first(store_fd):
+                for change, record in self._list_newest_first(store_fd):
                     if session in (None, change.session) and record.kept_as != "redo":
                         if record.kept_as == "undo":
                             return self._undo(store_fd, change, record, "redo", review)
@@ -183,13 +183,13 @@ class History:
         raise ToolError("there is nothing to redo: no change has been undone since the last change")
 
     @contextmanager
-    def batch(self) -> Iterator[None]:
+    def combine_changes(self) -> Iterator[None]:
         """Combine all changes made in the ``with`` body into one change.
 
         If the body fails or the process dies, all are reverted. Other threads and processes cannot change the workspace
         until the body ends.
         """
-        with self.store.locked() as store_fd:
+        with self.store.lock_journal() as store_fd:
             self._repair(store_fd)
             before = max(list_changes(store_fd), default=0)
             write_bytes(store_fd, BATCH, str(before).encode(), durable=True)
@@ -216,7 +216,7 @@ class History:
         if not self.store.holds(*STATES, BATCH):  # no need to wait for the lock
             return ()
         try:
-            with self.store.locked() as store_fd:
+            with self.store.lock_journal() as store_fd:
                 self._repair(store_fd)
         except (OSError, ToolError) as error:
             return (f"could not check for an interrupted change ({error}); the next change will try again",)
@@ -234,7 +234,7 @@ class History:
 
     def _undo_after(self, store_fd: int, number: int, review: UndoReview | None = None) -> None:
         """Undo every change after ``number``. A change that cannot be undone is kept, and a note is added."""
-        for change, record in self._newest_first(store_fd):
+        for change, record in self._list_newest_first(store_fd):
             if change.number <= number:
                 break
             try:
@@ -243,13 +243,13 @@ class History:
                 self.store.notes.append(f"could not be undone: {change.summary} ({error})")
                 break
 
-    def _undoable(self, store_fd: int, session: str | None) -> Iterator[tuple[RecordedChange, ChangeRecord]]:
+    def _list_undoable(self, store_fd: int, session: str | None) -> Iterator[tuple[RecordedChange, ChangeRecord]]:
         """Yield the changes that can be undone, newest first."""
-        for change, record in self._newest_first(store_fd):
+        for change, record in self._list_newest_first(store_fd):
             if record.kept_as != "undo" and session in (None, change.session):
                 yield change, record
 
-    def _newest_first(self, store_fd: int) -> Iterator[tuple[RecordedChange, ChangeRecord]]:
+    def _list_newest_first(self, store_fd: int) -> Iterator[tuple[RecordedChange, ChangeRecord]]:
         for number, name in reversed(list_changes(store_fd).items()):
             record = read_record(store_fd, name)
             if record is not None:
@@ -283,9 +283,9 @@ class History:
                 + "; ".join(reversed(inverse.failures))
                 + ". Nothing was changed"
             )
-        parents = [_parent(step.destination or step.path) for step in inverse.steps if step.kind != "take"]
+        parents = [_get_parent(step.destination or step.path) for step in inverse.steps if step.kind != "take"]
         parents += [tuple(path.split("/")) for path in record.removes]
-        parent_steps = missing_directories(self._root, parents)
+        parent_steps = plan_missing_directories(self._root, parents)
         undo = ChangeRecord(
             summary=change.summary if kept_as == "redo" else f"{UNDO}{change.summary}",
             session=change.session,
@@ -301,9 +301,9 @@ class History:
 
 
 def _refuse_run_later(change: RecordedChange, paths: Sequence[str], _: str) -> None:
-    if reason := autorun_reason(paths):
+    if reason := explain_autorun(paths):
         raise ToolError(f"it changes {', '.join(change.paths)}, and {reason}; undo it with `adapter undo`")
 
 
-def _parent(path: str) -> tuple[str, ...]:
+def _get_parent(path: str) -> tuple[str, ...]:
     return tuple(path.split("/")[:-1])

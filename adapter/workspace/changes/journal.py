@@ -37,7 +37,7 @@ from adapter.workspace.paths import tree_ops
 from adapter.workspace.paths.directory_calls import calls
 from adapter.workspace.paths.open_flags import NEW_FILE
 from adapter.workspace.paths.os_errors import FULL
-from adapter.workspace.paths.resolved_path import closing_descriptor
+from adapter.workspace.paths.resolved_path import close_descriptor
 
 LOCK_WAIT_S = 5.0
 """Maximum wait for another process that is changing the same workspace, in seconds."""
@@ -99,7 +99,7 @@ class ChangeRecord(BaseModel):
     """Directories to remove at the end, if empty."""
 
 
-def state_home() -> str:
+def find_state_home() -> str:
     """Return the directory for persistent state of this user."""
     if sys.platform == "win32" and (local := os.environ.get("LOCALAPPDATA", "")):
         return os.path.join(local, "toolcall-adapter")  # noqa: PTH118
@@ -115,7 +115,7 @@ class ChangeJournal:
     """
 
     def __init__(self, root: str, inode: int, home: str | None = None) -> None:
-        self.home = os.path.realpath(home or state_home())
+        self.home = os.path.realpath(home or find_state_home())
         key = hashlib.sha256(f"{root}\0{inode}".encode(errors="surrogateescape")).hexdigest()[:16]
         self._directory = os.path.join(self.home, key)  # noqa: PTH118 - os.path throughout
         self._temporary = ""
@@ -146,7 +146,7 @@ class ChangeJournal:
             while not os.path.isdir(parent):  # noqa: PTH112
                 parent = os.path.dirname(parent)  # noqa: PTH120
             return shutil.disk_usage(parent).free >= ROOM_BYTES
-        with self.locked() as store_fd:
+        with self.lock_journal() as store_fd:
             try:
                 write_bytes(store_fd, "room", bytes(ROOM_BYTES))
             except OSError as error:
@@ -163,7 +163,7 @@ class ChangeJournal:
             self._temporary = ""
 
     @contextmanager
-    def locked(self) -> Iterator[int]:
+    def lock_journal(self) -> Iterator[int]:
         """Lock the journal's directory against other threads and processes, and yield its descriptor."""
         with self._mutex:
             if self._store_fd >= 0:
@@ -171,13 +171,13 @@ class ChangeJournal:
                 return
             self._store_fd = self._open()
             try:
-                with locked_directory(self._store_fd, "the workspace"):
+                with lock_directory(self._store_fd, "the workspace"):
                     yield self._store_fd
             finally:
                 store_fd, self._store_fd = self._store_fd, -1
                 calls.close(store_fd)
 
-    def folder(self, name: str) -> str:
+    def create_folder(self, name: str) -> str:
         """Create and return a folder for other data of this workspace. It is removed together with the records."""
         calls.close(self._open())
         os.utime(self.directory)  # its new time prevents removal
@@ -217,8 +217,8 @@ def remove_expired(home: str, current: str) -> None:
                 continue
             with (
                 suppress(OSError),
-                closing_descriptor(calls.open_root(entry.path)) as directory,
-                closing_descriptor(calls.open_lock_file(directory)) as lock_file,
+                close_descriptor(calls.open_root(entry.path)) as directory,
+                close_descriptor(calls.open_lock_file(directory)) as lock_file,
             ):
                 if try_lock(lock_file):
                     shutil.rmtree(entry.path, ignore_errors=True)
@@ -234,9 +234,9 @@ def lock(descriptor: int, shown: str) -> None:
 
 
 @contextmanager
-def locked_directory(dirfd: int, shown: str) -> Iterator[None]:
+def lock_directory(dirfd: int, shown: str) -> Iterator[None]:
     """Lock an open directory against other processes during the ``with`` body. Raises ToolError as `lock` does."""
-    with closing_descriptor(calls.open_lock_file(dirfd)) as lock_file:
+    with close_descriptor(calls.open_lock_file(dirfd)) as lock_file:
         lock(lock_file, shown)
         yield
 
@@ -261,7 +261,7 @@ def write_record(store: int, state: str, record: ChangeRecord, durable: bool) ->
 
 def read_record(store: int, name: str) -> ChangeRecord | None:
     """Return a record. None if it is unreadable, for instance because the process died while it wrote the record."""
-    status = tree_ops.status_of(name, store)
+    status = tree_ops.find_status(name, store)
     if status is None or not stat.S_ISDIR(status.st_mode):
         return None
     with open_subdirectory(store, name) as descriptor:
@@ -274,7 +274,7 @@ def read_record(store: int, name: str) -> ChangeRecord | None:
 
 def write_bytes(dirfd: int, name: str, data: bytes, durable: bool = False) -> None:
     tree_ops.remove(name, dirfd)
-    with closing_descriptor(calls.open_file(name, dirfd, NEW_FILE, 0o600)) as descriptor:
+    with close_descriptor(calls.open_file(name, dirfd, NEW_FILE, 0o600)) as descriptor:
         tree_ops.write_all(descriptor, data)
         if durable:
             os.fsync(descriptor)
@@ -282,7 +282,7 @@ def write_bytes(dirfd: int, name: str, data: bytes, durable: bool = False) -> No
 
 def read_bytes(dirfd: int, name: str) -> bytes | None:
     """Return the content of a journal file; None if it is missing."""
-    status = tree_ops.status_of(name, dirfd)
+    status = tree_ops.find_status(name, dirfd)
     if status is None or not stat.S_ISREG(status.st_mode) or status.st_size > MAX_RECORD_BYTES:
         return None
     return tree_ops.read_file(name, dirfd)
@@ -290,14 +290,14 @@ def read_bytes(dirfd: int, name: str) -> bytes | None:
 
 @contextmanager
 def open_subdirectory(store: int, name: str) -> Iterator[int]:
-    with closing_descriptor(calls.open_directory(name, store)) as descriptor:
+    with close_descriptor(calls.open_directory(name, store)) as descriptor:
         yield descriptor
 
 
 def list_changes(store: int) -> dict[int, str]:
     """Return the directory names of the finished changes by number, oldest first."""
     changes = {}
-    for name in tree_ops.names_in(store):
+    for name in tree_ops.list_names(store):
         if _NUMBERED.fullmatch(name):
             changes[int(name.partition("-")[0])] = name
     return changes

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from adapter.core.errors import ToolError
-from adapter.core.text.diffs import unified_diff
+from adapter.core.text.diffs import render_unified_diff
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.workspace.changes.journal import ChangeRecord, ChangeStep, open_subdirectory
-from adapter.workspace.changes.text_codec import text_for_diff
-from adapter.workspace.changes.undo_plan import bytes_of
+from adapter.workspace.changes.text_codec import decode_for_diff
+from adapter.workspace.changes.undo_plan import read_file_bytes
 from adapter.workspace.paths.resolver import WorkspaceRoot
 
 
-def net_diff(root: WorkspaceRoot, store_fd: int, changes: Iterable[tuple[str, ChangeRecord]]) -> str:
+def render_net_diff(root: WorkspaceRoot, store_fd: int, changes: Iterable[tuple[str, ChangeRecord]]) -> str:
     """Return the combined diff. ``changes``: directory names in the store ``store_fd``, with records, oldest first."""
     net = _NetDiff()
     for name, record in changes:
         with open_subdirectory(store_fd, name) as stored_fd:
             for index, step in enumerate(record.steps):
-                net.add(step, bytes_of(str(index), stored_fd) if step.before or step.kind == "take" else None)
-    return "".join(net.diffs(root))
+                net.add(step, read_file_bytes(str(index), stored_fd) if step.before or step.kind == "take" else None)
+    return "".join(net.render_diffs(root))
 
 
 class _NetDiff:
@@ -36,20 +36,20 @@ class _NetDiff:
         elif step.kind != "directory":
             self._before.setdefault(self._first.setdefault(step.path, step.path), before)
 
-    def diffs(self, root: WorkspaceRoot) -> Iterable[str]:
+    def render_diffs(self, root: WorkspaceRoot) -> Iterable[str]:
         for path, first in sorted(self._first.items()):
-            now = _current_content(root, path)
+            now = _read_current_content(root, path)
             if path != first:
                 yield f"rename from {escape_for_display(first)}\nrename to {escape_for_display(path)}\n"
             if first in self._before and (now, self._before[first]) != (None, None):
-                yield unified_diff(
-                    text_for_diff(self._before[first], first), text_for_diff(now, path), escape_for_display(path)
+                yield render_unified_diff(
+                    decode_for_diff(self._before[first], first), decode_for_diff(now, path), escape_for_display(path)
                 )
 
 
-def _current_content(root: WorkspaceRoot, path: str) -> bytes | None:
+def _read_current_content(root: WorkspaceRoot, path: str) -> bytes | None:
     try:
         with root.locate(f"./{path}", follow=False, parents="imagine") as resolved:
-            return bytes_of(resolved.name, resolved.dirfd) if resolved.dirfd >= 0 and resolved.is_file else None
+            return read_file_bytes(resolved.name, resolved.dirfd) if resolved.dirfd >= 0 and resolved.is_file else None
     except (ToolError, OSError):
         return None

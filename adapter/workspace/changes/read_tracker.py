@@ -6,7 +6,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from adapter.core.errors import ToolError
-from adapter.core.text.diffs import changed_lines
+from adapter.core.text.diffs import describe_changed_lines
 from adapter.workspace.changes.text_codec import decode
 from adapter.workspace.paths import tree_ops
 
@@ -31,7 +31,7 @@ class ReadTracker:
 
     def note(self, parts: tuple[str, ...], data: bytes) -> None:
         self.forget(parts)
-        self._snapshots[parts] = _Snapshot(tree_ops.fingerprint_of(data), data)
+        self._snapshots[parts] = _Snapshot(tree_ops.fingerprint_bytes(data), data)
         self._bytes += len(data)
         for old, snapshot in list(self._snapshots.items()) if self._bytes > MAX_SEEN_BYTES else ():
             if self._bytes > MAX_SEEN_BYTES and snapshot.data is not None:
@@ -63,11 +63,11 @@ class ReadTracker:
     def describe_change(self, parts: tuple[str, ...], data: bytes) -> str:
         """Describe how ``data`` differs from the remembered content; "" if nothing is remembered or nothing differs."""
         snapshot = self._snapshots.get(parts)
-        if snapshot is None or snapshot.fingerprint == tree_ops.fingerprint_of(data):
+        if snapshot is None or snapshot.fingerprint == tree_ops.fingerprint_bytes(data):
             return ""
         try:
             if snapshot.data is not None:
-                return changed_lines(decode(snapshot.data, "").text, decode(data, "").text)
+                return describe_changed_lines(decode(snapshot.data, "").text, decode(data, "").text)
         except ToolError:
             pass
         return f"it has {len(data)} bytes now"

@@ -16,16 +16,18 @@ from adapter.workspace.changes.transactions import StagedContent
 from adapter.workspace.paths import tree_ops
 from adapter.workspace.paths.directory_calls import calls
 from adapter.workspace.paths.open_flags import NEW_FILE
-from adapter.workspace.paths.resolved_path import ResolvedPath, closing_descriptor
+from adapter.workspace.paths.resolved_path import ResolvedPath, close_descriptor
 
 _OWNER_WRITE = stat.S_IWUSR
 
 
-def new_file(data: bytes, old: os.stat_result | None, attributes: Mapping[str, bytes] | None = None) -> StagedContent:
+def stage_new_file(
+    data: bytes, old: os.stat_result | None, attributes: Mapping[str, bytes] | None = None
+) -> StagedContent:
     """Stage a file with the content ``data``, and the mode, owner and extended attributes of the old file."""
 
     def make(dirfd: int, name: str) -> None:
-        with closing_descriptor(calls.open_file(name, dirfd, NEW_FILE, 0o666)) as descriptor:
+        with close_descriptor(calls.open_file(name, dirfd, NEW_FILE, 0o666)) as descriptor:
             tree_ops.write_all(descriptor, data)
             if old is not None:
                 tree_ops.adopt_owner(descriptor, old)

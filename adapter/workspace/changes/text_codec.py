@@ -2,7 +2,7 @@
 
 The encoding is that of the byte order mark, else strict UTF-8, else the user's choice, else a guess by
 charset-normalizer, else Latin-1, in which every byte is a character. A guess is good enough to read a file. To edit a
-file, its text must encode to exactly the original bytes; otherwise the bytes are edited directly (`bytes_as_text`). New
+file, its text must encode to exactly the original bytes; otherwise the bytes are edited directly (`decode_bytes`). New
 text must have the same bytes in every encoding that the file may have (`encoding_detection`).
 """
 
@@ -92,7 +92,7 @@ def encode(text: str, encoding: str, path: str) -> bytes:
         ) from None
 
 
-def text_for_diff(data: bytes | None, path: str) -> str:
+def decode_for_diff(data: bytes | None, path: str) -> str:
     """Decode a file for a diff. For a binary file, return a text with its size."""
     try:
         return "" if data is None else decode(data, path).text
@@ -100,12 +100,12 @@ def text_for_diff(data: bytes | None, path: str) -> str:
         return f"({len(data or b'')} bytes that are not text)\n"
 
 
-def bytes_as_text(data: bytes) -> str:
-    """Decode ASCII bytes as characters and all other bytes as lone surrogates. `text_as_bytes` is the inverse."""
+def decode_bytes(data: bytes) -> str:
+    """Decode ASCII bytes as characters and all other bytes as lone surrogates. `encode_text` is the inverse."""
     return data.decode("ascii", "surrogateescape")
 
 
-def text_as_bytes(text: str) -> bytes:
+def encode_text(text: str) -> bytes:
     return text.encode("ascii", "surrogateescape")
 
 

@@ -39,7 +39,7 @@ from adapter.workspace.changes.journal import (
 )
 from adapter.workspace.paths import tree_ops
 from adapter.workspace.paths.directory_calls import calls
-from adapter.workspace.paths.name_rules import temp_name
+from adapter.workspace.paths.name_rules import build_temp_name
 from adapter.workspace.paths.resolved_path import ResolvedPath, check_directory_writable
 from adapter.workspace.paths.resolver import WorkspaceRoot
 
@@ -62,11 +62,11 @@ def perform(
 
     No path may occur twice, and no repair may be pending. Raises ToolError or OSError, and then changes nothing.
     """
-    with store.locked() as store_fd:
+    with store.lock_journal() as store_fd:
         change = _FileChange(root, store_fd, record)
         try:
             change.begin()
-            with change.paths.locked():
+            with change.paths.lock_directories():
                 change.stage(stages)
                 change.move()
         except BaseException as error:
@@ -88,7 +88,7 @@ def perform(
 def repair(root: WorkspaceRoot, store: ChangeJournal, store_fd: int) -> None:
     """Finish or revert a change that a crash interrupted, and add notes on it to ``store.notes``."""
     for state in STATES:
-        if tree_ops.status_of(state, store_fd) is None:
+        if tree_ops.find_status(state, store_fd) is None:
             continue
         record = read_record(store_fd, state)
         if record is None:  # without a record, which is written first, nothing was done
@@ -137,15 +137,17 @@ class _FileChange:
                 with self.paths.resolve(step.path) as resolved:
                     self._stage(index, step, resolved, stages)
         if self._durable:
-            self.paths.sync()
+            self.paths.sync_directories()
 
     def _stage(self, index: int, step: ChangeStep, resolved: ResolvedPath, stages: Mapping[int, StagedContent]) -> None:
         check_directory_writable(resolved.dirfd, resolved.parts)
         for suffix in ("new", "old"):
-            tree_ops.remove(temp_name(resolved.name, suffix), resolved.dirfd)
+            tree_ops.remove(build_temp_name(resolved.name, suffix), resolved.dirfd)
         if step.kind == "move":
             return
-        if (step.kind == "put" or step.before) and tree_ops.fingerprint(resolved.name, resolved.dirfd) != step.before:
+        if (step.kind == "put" or step.before) and tree_ops.compute_fingerprint(
+            resolved.name, resolved.dirfd
+        ) != step.before:
             raise ToolError(
                 f"another program has just changed {resolved.display_path}, so it was not written; read it again"
             )
@@ -153,9 +155,9 @@ class _FileChange:
             return
         if step.before:
             _check_only_name(resolved)
-            tree_ops.clone(resolved.name, resolved.dirfd, temp_name(resolved.name, "old"), resolved.dirfd)
+            tree_ops.clone(resolved.name, resolved.dirfd, build_temp_name(resolved.name, "old"), resolved.dirfd)
         stage = stages[index]
-        stage.make(resolved.dirfd, temp_name(resolved.name, "new"))
+        stage.make(resolved.dirfd, build_temp_name(resolved.name, "new"))
         if stage.text is not None and len(stage.text) <= MAX_AFTER_BYTES and self._record.kept_as != "nothing":
             with open_subdirectory(self._store, "staging") as descriptor:
                 write_bytes(descriptor, f"{index}.after", stage.text)
@@ -165,12 +167,12 @@ class _FileChange:
         for step in self._record.steps:
             if step.kind != "directory":
                 self._move(step)
-        self.paths.sync()
+        self.paths.sync_directories()
         self._enter("closing", is_durable=self._durable)
 
     def _move(self, step: ChangeStep) -> None:
         with self.paths.resolve(step.path) as resolved:
-            new, old = temp_name(resolved.name, "new"), temp_name(resolved.name, "old")
+            new, old = build_temp_name(resolved.name, "new"), build_temp_name(resolved.name, "old")
             if step.kind == "take":
                 calls.rename(resolved.name, resolved.dirfd, old, resolved.dirfd)
             elif step.kind == "move":
@@ -179,7 +181,7 @@ class _FileChange:
             elif step.before is None:
                 tree_ops.rename_no_replace(new, resolved.dirfd, resolved.name, resolved.dirfd)
             else:
-                if tree_ops.status_of(resolved.name, resolved.dirfd) is None:
+                if tree_ops.find_status(resolved.name, resolved.dirfd) is None:
                     raise ToolError(f"another program has just removed {resolved.display_path}, so it was not written")
                 calls.rename(new, resolved.dirfd, resolved.name, resolved.dirfd)
 
@@ -189,7 +191,7 @@ class _FileChange:
         for step in self._record.steps if not name else ():
             if step.kind in ("put", "take"):
                 with suppress(PathGoneError), self.paths.resolve_for_repair(step.path) as resolved:
-                    tree_ops.remove(temp_name(resolved.name, "old"), resolved.dirfd)
+                    tree_ops.remove(build_temp_name(resolved.name, "old"), resolved.dirfd)
         for path in self._record.removes:
             with (
                 suppress(PathGoneError, OSError),
@@ -214,7 +216,7 @@ class _FileChange:
         with open_subdirectory(self._store, "closing") as stored_fd:
             for index, step in enumerate(self._record.steps):
                 steps.append(self._keep(index, step, stored_fd, size))
-                size += tree_ops.size_of(str(index), stored_fd) if steps[-1].kept else 0
+                size += tree_ops.measure_size(str(index), stored_fd) if steps[-1].kept else 0
                 if not steps[-1].kept and (step.kind == "take" or (step.kind == "put" and step.before)):
                     self.notes.append(
                         f"{escape_for_display(step.path)} was too large to store: this change cannot be {undone}"
@@ -229,16 +231,18 @@ class _FileChange:
             return step
         after = step.after
         with suppress(PathGoneError), self.paths.resolve_for_repair(step.path) as resolved:
-            old = temp_name(resolved.name, "old")
-            after = step.after or (tree_ops.fingerprint(resolved.name, resolved.dirfd) if step.kind == "put" else None)
-            if tree_ops.status_of(old, resolved.dirfd) is not None:
-                if tree_ops.status_of(str(index), stored_fd) is None:
-                    if tree_ops.size_of(old, resolved.dirfd) + size <= MAX_KEPT_BYTES:
+            old = build_temp_name(resolved.name, "old")
+            after = step.after or (
+                tree_ops.compute_fingerprint(resolved.name, resolved.dirfd) if step.kind == "put" else None
+            )
+            if tree_ops.find_status(old, resolved.dirfd) is not None:
+                if tree_ops.find_status(str(index), stored_fd) is None:
+                    if tree_ops.measure_size(old, resolved.dirfd) + size <= MAX_KEPT_BYTES:
                         with suppress(OSError):
                             transfer(old, resolved.dirfd, str(index), stored_fd)
                     tree_ops.remove(f"{index}.part", stored_fd)
                 tree_ops.remove(old, resolved.dirfd)
-        return step.model_copy(update={"after": after, "kept": tree_ops.status_of(str(index), stored_fd) is not None})
+        return step.model_copy(update={"after": after, "kept": tree_ops.find_status(str(index), stored_fd) is not None})
 
     def skip_to_closing(self) -> bool:
         """Enter ``closing`` if the change only writes one file, and that file already has its new content. Return
@@ -253,19 +257,19 @@ class _FileChange:
         if len(steps) != 1 or steps[0].kind != "put" or steps[0].after is None:
             return False
         with suppress(PathGoneError), self.paths.resolve_for_repair(steps[0].path) as resolved:
-            is_new = tree_ops.fingerprint(resolved.name, resolved.dirfd) == steps[0].after
-            return is_new and tree_ops.status_of(temp_name(resolved.name, "new"), resolved.dirfd) is None
+            is_new = tree_ops.compute_fingerprint(resolved.name, resolved.dirfd) == steps[0].after
+            return is_new and tree_ops.find_status(build_temp_name(resolved.name, "new"), resolved.dirfd) is None
         return False
 
     # -------------------------------------------------------------------- backward
 
     def roll_back(self) -> None:
         """Restore the old content, unless the change is already complete. This needs no space on the disk."""
-        if self._state is None or tree_ops.status_of("closing", self._store) is not None:
+        if self._state is None or tree_ops.find_status("closing", self._store) is not None:
             return
         with ExitStack() as stack:
             if self._state == "moving":
-                stack.enter_context(self.paths.locked())
+                stack.enter_context(self.paths.lock_directories())
             for step in reversed(self._record.steps):
                 with suppress(PathGoneError), self.paths.resolve_for_repair(step.path) as resolved:
                     if step.kind == "directory":
@@ -275,51 +279,51 @@ class _FileChange:
                     elif step.kind == "put":
                         self._remove_staged(resolved)
         if self._state == "moving":
-            self.paths.sync()
+            self.paths.sync_directories()
         tree_ops.remove(self._state, self._store)
         self._state = None
 
     def _move_back(self, step: ChangeStep, resolved: ResolvedPath) -> None:
         name, dirfd = resolved.name, resolved.dirfd
-        new, old = temp_name(name, "new"), temp_name(name, "old")
+        new, old = build_temp_name(name, "new"), build_temp_name(name, "old")
         if step.kind == "move":
             with suppress(PathGoneError), self.paths.resolve_for_repair(step.destination) as destination:
                 self._rename_back(resolved, destination)
         elif step.kind == "take":
-            if tree_ops.same_file(old, dirfd, name, dirfd):
+            if tree_ops.is_same_file(old, dirfd, name, dirfd):
                 tree_ops.remove(old, dirfd)
-            elif tree_ops.status_of(old, dirfd) is not None:
-                self._restore(resolved, is_free=tree_ops.status_of(name, dirfd) is None)
-        elif tree_ops.status_of(new, dirfd) is not None:
-            if step.before is None and tree_ops.same_file(new, dirfd, name, dirfd):
+            elif tree_ops.find_status(old, dirfd) is not None:
+                self._restore(resolved, is_free=tree_ops.find_status(name, dirfd) is None)
+        elif tree_ops.find_status(new, dirfd) is not None:
+            if step.before is None and tree_ops.is_same_file(new, dirfd, name, dirfd):
                 calls.unlink(name, dirfd)
             self._remove_staged(resolved)
         elif step.before is None:
-            if step.after is None or tree_ops.fingerprint(name, dirfd) == step.after:
+            if step.after is None or tree_ops.compute_fingerprint(name, dirfd) == step.after:
                 tree_ops.remove(name, dirfd)
-            elif tree_ops.status_of(name, dirfd) is not None:
+            elif tree_ops.find_status(name, dirfd) is not None:
                 self.notes.append(f"{resolved.display_path} was changed since and was kept")
-        elif tree_ops.status_of(old, dirfd) is not None:
-            self._restore(resolved, is_free=tree_ops.fingerprint(name, dirfd) in (step.after, None))
+        elif tree_ops.find_status(old, dirfd) is not None:
+            self._restore(resolved, is_free=tree_ops.compute_fingerprint(name, dirfd) in (step.after, None))
 
     def _rename_back(self, source: ResolvedPath, destination: ResolvedPath) -> None:
-        if tree_ops.status_of(destination.name, destination.dirfd) is None:
+        if tree_ops.find_status(destination.name, destination.dirfd) is None:
             return
-        if tree_ops.status_of(source.name, source.dirfd) is None:
+        if tree_ops.find_status(source.name, source.dirfd) is None:
             tree_ops.rename_no_replace(destination.name, destination.dirfd, source.name, source.dirfd)
-        elif tree_ops.same_file(source.name, source.dirfd, destination.name, destination.dirfd):
+        elif tree_ops.is_same_file(source.name, source.dirfd, destination.name, destination.dirfd):
             calls.unlink(destination.name, destination.dirfd)
 
     def _restore(self, resolved: ResolvedPath, is_free: bool) -> None:
         """Rename the ``.old`` file to its original name, or store it in ``rescued`` if that name is taken."""
-        old = temp_name(resolved.name, "old")
+        old = build_temp_name(resolved.name, "old")
         if is_free:
             calls.rename(old, resolved.dirfd, resolved.name, resolved.dirfd)
             return
         with suppress(FileExistsError):
             calls.mkdir("rescued", self._store, 0o700)
         with open_subdirectory(self._store, "rescued") as rescued:
-            name = f"{len(tree_ops.names_in(rescued))}-{resolved.name}"[:200]
+            name = f"{len(tree_ops.list_names(rescued))}-{resolved.name}"[:200]
             transfer(old, resolved.dirfd, name, rescued)
             tree_ops.remove(old, resolved.dirfd)
         self.notes.append(
@@ -328,7 +332,7 @@ class _FileChange:
 
     def _remove_staged(self, resolved: ResolvedPath) -> None:
         for suffix in ("new", "old"):
-            tree_ops.remove(temp_name(resolved.name, suffix), resolved.dirfd)
+            tree_ops.remove(build_temp_name(resolved.name, suffix), resolved.dirfd)
 
     def _enter(self, state: State, *, is_durable: bool) -> None:
         assert self._state is not None
@@ -343,7 +347,7 @@ class _FileChange:
 
 def _check_only_name(resolved: ResolvedPath) -> None:
     """Raise ToolError if the file has several hard links. Only one of them would get the new content."""
-    status = tree_ops.status_of(resolved.name, resolved.dirfd)
+    status = tree_ops.find_status(resolved.name, resolved.dirfd)
     if status is not None and stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
         raise ToolError(
             f"{resolved.display_path} has {status.st_nlink} names (hard links). It was not written, because only this "

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from adapter.core.errors import EditError, ToolError
-from adapter.core.text.diffs import changed_lines, unified_diff
+from adapter.core.text.diffs import describe_changed_lines, render_unified_diff
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.editing.revert import revert_change
 from adapter.workspace.changes.journal import ChangeRecord, ChangeStep, open_subdirectory, read_bytes
-from adapter.workspace.changes.staging import new_file
-from adapter.workspace.changes.text_codec import decode, decode_for_editing, encode, text_for_diff
+from adapter.workspace.changes.staging import stage_new_file
+from adapter.workspace.changes.text_codec import decode, decode_for_diff, decode_for_editing, encode
 from adapter.workspace.changes.transactions import StagedContent
 from adapter.workspace.paths import tree_ops
 from adapter.workspace.paths.resolved_path import ResolvedPath, open_regular
@@ -88,23 +88,23 @@ class UndoPlan:
             self.failures.append(f"there is a new {resolved.display_path}; move it away")
             return
         with open_subdirectory(self._store_fd, self._name) as stored_fd:
-            after, old = tree_ops.fingerprint(str(index), stored_fd), bytes_of(str(index), stored_fd)
-        self.diffs.append(_diff(resolved, None, old))
+            after, old = tree_ops.compute_fingerprint(str(index), stored_fd), read_file_bytes(str(index), stored_fd)
+        self.diffs.append(_render_diff(resolved, None, old))
         self._add(ChangeStep(kind="put", path=step.path, after=after), self._from_store(index, old))
 
     def _invert_put(self, index: int, step: ChangeStep, resolved: ResolvedPath) -> None:
-        now = tree_ops.fingerprint(resolved.name, resolved.dirfd) if resolved.status is not None else None
+        now = tree_ops.compute_fingerprint(resolved.name, resolved.dirfd) if resolved.status is not None else None
         with open_subdirectory(self._store_fd, self._name) as stored_fd:
-            old = bytes_of(str(index), stored_fd) if step.before else None
-            is_intact = step.before is None or tree_ops.fingerprint(str(index), stored_fd) == step.before
+            old = read_file_bytes(str(index), stored_fd) if step.before else None
+            is_intact = step.before is None or tree_ops.compute_fingerprint(str(index), stored_fd) == step.before
             put = read_bytes(stored_fd, f"{index}.after")
-        present = bytes_of(resolved.name, resolved.dirfd) if resolved.is_file else None
+        present = read_file_bytes(resolved.name, resolved.dirfd) if resolved.is_file else None
         if not is_intact:
             self.failures.append(
                 f"the stored old content of {resolved.display_path} was modified by a program that had it open"
             )
         elif now == step.after:
-            self.diffs.append(_diff(resolved, present, old))
+            self.diffs.append(_render_diff(resolved, present, old))
             if step.before is None:
                 self._add(ChangeStep(kind="take", path=step.path, before=now))
             else:
@@ -120,13 +120,13 @@ class UndoPlan:
     def _merge(self, step: ChangeStep, resolved: ResolvedPath, now: str, texts: _Texts) -> None:
         """Revert the change in a file that was edited since, and keep the later edits."""
         old, put, present = texts
-        if put is None or present is None or tree_ops.fingerprint_of(put) != step.after:
+        if put is None or present is None or tree_ops.fingerprint_bytes(put) != step.after:
             self.failures.append(f"{resolved.display_path} was changed since")
             return
         try:
             current = decode_for_editing(present, resolved.display_path)
             written = decode(put, resolved.display_path).text
-            since = changed_lines(written, current.text)
+            since = describe_changed_lines(written, current.text)
             if old is None:
                 self.failures.append(
                     f"{resolved.display_path} was created and has been changed since ({since}); delete it"
@@ -140,9 +140,9 @@ class UndoPlan:
             self.failures.append(str(error))
         else:
             self.notes.append(f"{resolved.display_path} was changed since ({since}); those edits were kept")
-            self.diffs.append(_diff(resolved, present, data))
-            after = tree_ops.fingerprint_of(data)
-            self._add(ChangeStep(kind="put", path=step.path, before=now, after=after), _new_file(resolved, data))
+            self.diffs.append(_render_diff(resolved, present, data))
+            after = tree_ops.fingerprint_bytes(data)
+            self._add(ChangeStep(kind="put", path=step.path, before=now, after=after), _stage_new_file(resolved, data))
 
     def _from_store(self, index: int, text: bytes | None) -> StagedContent:
         def make(dirfd: int, new: str) -> None:
@@ -152,13 +152,13 @@ class UndoPlan:
         return StagedContent(make, text)
 
 
-def _new_file(resolved: ResolvedPath, data: bytes) -> StagedContent:
-    return new_file(data, resolved.status, tree_ops.attributes(resolved.name, resolved.dirfd))
+def _stage_new_file(resolved: ResolvedPath, data: bytes) -> StagedContent:
+    return stage_new_file(data, resolved.status, tree_ops.read_attributes(resolved.name, resolved.dirfd))
 
 
-def bytes_of(name: str, dirfd: int) -> bytes | None:
+def read_file_bytes(name: str, dirfd: int) -> bytes | None:
     """Return the content of a regular file; None if it is missing, not regular, or too large to show or merge."""
-    status = tree_ops.status_of(name, dirfd)
+    status = tree_ops.find_status(name, dirfd)
     resolved = ResolvedPath(dirfd, name, (name,), status)
     if status is None or not resolved.is_file or status.st_size > MAX_SHOWN_BYTES:
         return None
@@ -166,7 +166,9 @@ def bytes_of(name: str, dirfd: int) -> bytes | None:
         return file.read()
 
 
-def _diff(resolved: ResolvedPath, before: bytes | None, after: bytes | None) -> str:
-    return unified_diff(
-        text_for_diff(before, resolved.display_path), text_for_diff(after, resolved.display_path), resolved.display_path
+def _render_diff(resolved: ResolvedPath, before: bytes | None, after: bytes | None) -> str:
+    return render_unified_diff(
+        decode_for_diff(before, resolved.display_path),
+        decode_for_diff(after, resolved.display_path),
+        resolved.display_path,
     )

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from adapter.core.errors import EditError, ToolError
-from adapter.core.text.diffs import unified_diff
+from adapter.core.text.diffs import render_unified_diff
 from adapter.editing import PatchResult
 from adapter.tools.operations import (
     FileEdit,
@@ -35,16 +35,16 @@ from adapter.tools.operations import (
     WriteText,
 )
 from adapter.workspace.changes.journal import ChangeStep
-from adapter.workspace.changes.staging import check_replaceable, new_file
-from adapter.workspace.changes.text_codec import MAX_TEXT_BYTES, encode, text_for_diff
+from adapter.workspace.changes.staging import check_replaceable, stage_new_file
+from adapter.workspace.changes.text_codec import MAX_TEXT_BYTES, decode_for_diff, encode
 from adapter.workspace.context import WorkspaceContext
-from adapter.workspace.files.edit_strictness import apply_edit_mode, choice_note
+from adapter.workspace.files.edit_strictness import apply_edit_mode, describe_choice
 from adapter.workspace.files.patch_bytes import creates_file, list_changed_lines, patch_bytes
 from adapter.workspace.paths import tree_ops
-from adapter.workspace.paths.os_errors import os_errors_as_tool_errors
-from adapter.workspace.paths.resolved_path import ResolvedPath, missing_sentence, open_regular, require_existing
+from adapter.workspace.paths.os_errors import convert_os_errors
+from adapter.workspace.paths.resolved_path import ResolvedPath, describe_missing, open_regular, require_existing
 from adapter.workspace.paths.resolver import WorkspaceRoot
-from adapter.workspace.paths.tree_ops import CHUNK_BYTES, fingerprint_of
+from adapter.workspace.paths.tree_ops import CHUNK_BYTES, fingerprint_bytes
 
 MAX_FILES = 200
 """Maximum number of files in one change, each of which may need a lock."""
@@ -81,15 +81,15 @@ class FileChange:
         """Write all files or none. Raises ToolError if a file changed since the plan was made."""
         steps, stages = [], {}
         for file, after in self.files:
-            path, before = "/".join(file.parts), None if file.data is None else fingerprint_of(file.data)
+            path, before = "/".join(file.parts), None if file.data is None else fingerprint_bytes(file.data)
             if after is None:
                 steps.append(ChangeStep(kind="take", path=path, before=before))
                 continue
             model = file if file.status else self.models.get(file.parts, file)
-            stages[len(steps)] = new_file(after, model.status, model.attributes)
-            steps.append(ChangeStep(kind="put", path=path, before=before, after=fingerprint_of(after)))
+            stages[len(steps)] = stage_new_file(after, model.status, model.attributes)
+            steps.append(ChangeStep(kind="put", path=path, before=before, after=fingerprint_bytes(after)))
         parents = [file.parts[:-1] for file, after in self.files if after is not None]
-        with os_errors_as_tool_errors(_unchanged([file for file, _ in self.files])):
+        with convert_os_errors(_describe_unchanged([file for file, _ in self.files])):
             notes = context.history.commit(self.summary, parents, steps, stages) if steps else ()
         for file, after in self.files:
             if after is None:
@@ -99,7 +99,7 @@ class FileChange:
         return replace(self.outcome, notes=(*self.outcome.notes, *notes))
 
 
-def _unchanged(files: Sequence[FileState]) -> str:
+def _describe_unchanged(files: Sequence[FileState]) -> str:
     if len(files) == 1:
         return f"{files[0].display_path} was not changed"
     return f"none of the {len(files)} files was changed ({', '.join(file.display_path for file in files)})"
@@ -116,7 +116,7 @@ def plan_write(context: WorkspaceContext, operation: WriteText) -> FileChange:
             "read it again, then write it with that change, or edit only the lines to change"
         )
     after = encode(operation.content, "utf-8", file.display_path)
-    diff = unified_diff(text_for_diff(file.data, file.display_path), operation.content, file.display_path)
+    diff = render_unified_diff(decode_for_diff(file.data, file.display_path), operation.content, file.display_path)
     notes = (
         (f"{file.display_path} was overwritten without having been read first",) if _is_unread(context, file) else ()
     )
@@ -136,7 +136,7 @@ def plan_patch(context: WorkspaceContext, operation: PatchText) -> FileChange:
     )
     file = find_file(context.root, operation.path, must_exist=not creates)
     result, after = _apply_patches(context, file, file.data or b"", operation)
-    notes = _notes(context, operation.patches, result)
+    notes = _list_notes(context, operation.patches, result)
     outcome = FilePatched(file.display_path, len(result.matches), result.diff, notes, tuple(list_changed_lines(result)))
     verb = "create" if file.data is None else "edit"
     return FileChange(f"{verb} {file.display_path}", ((file, after),), result.diff, outcome, {})
@@ -159,11 +159,11 @@ def _apply_patches(
     return result, after
 
 
-def _notes(context: WorkspaceContext, requested: Sequence[Patch], result: PatchResult) -> tuple[str, ...]:
+def _list_notes(context: WorkspaceContext, requested: Sequence[Patch], result: PatchResult) -> tuple[str, ...]:
     """Return a note for each deviation of a match from its old text, and a note if the match was accepted only because
     of the user's edit mode."""
     notes = tuple(note for match in result.matches for note in match.notes)
-    return (*notes, *result.notes, *choice_note(requested, result.matches, context.edits))
+    return (*notes, *result.notes, *describe_choice(requested, result.matches, context.edits))
 
 
 def plan_files(context: WorkspaceContext, operation: PatchFiles) -> FileChange:
@@ -200,15 +200,15 @@ class _MultiFileEdit:
         self.notes: list[str] = []
 
     def add(self, edit: FileEdit) -> None:
-        file = self._file(edit.path)
+        file = self._get_file(edit.path)
         now = self._contents[file.parts]
-        self._edit(edit, file, now)
-        target = file if edit.moved_to is None else self._file(edit.moved_to)
+        self._apply_edit(edit, file, now)
+        target = file if edit.moved_to is None else self._get_file(edit.moved_to)
         after = self._contents[target.parts]
-        texts = text_for_diff(now, file.display_path), text_for_diff(after, target.display_path)
-        self.diffs.append(unified_diff(*texts, target.display_path))
+        texts = decode_for_diff(now, file.display_path), decode_for_diff(after, target.display_path)
+        self.diffs.append(render_unified_diff(*texts, target.display_path))
 
-    def _edit(self, edit: FileEdit, file: FileState, now: bytes | None) -> None:
+    def _apply_edit(self, edit: FileEdit, file: FileState, now: bytes | None) -> None:
         if edit.action == "add":
             if now is not None:
                 raise EditError(f"{file.display_path} already exists and was not added; update it, or delete it first")
@@ -220,7 +220,7 @@ class _MultiFileEdit:
             now = b""
         if now is None:
             with self._context.root.locate(edit.path, parents="imagine") as resolved:
-                raise EditError(missing_sentence(resolved))
+                raise EditError(describe_missing(resolved))
         if edit.action == "delete":
             self._contents[file.parts] = None
             self.done.append(f"deleted {file.display_path}")
@@ -238,11 +238,11 @@ class _MultiFileEdit:
         operation = self._operation
         patch = PatchText(edit.path, edit.patches, operation.basis, operation.empty_old_text, operation.names)
         result, after = _apply_patches(self._context, file, now, patch)
-        self.notes += [f"{file.display_path}: {note}" for note in _notes(self._context, edit.patches, result)]
+        self.notes += [f"{file.display_path}: {note}" for note in _list_notes(self._context, edit.patches, result)]
         return after
 
     def _move(self, file: FileState, moved_to: str, after: bytes) -> None:
-        target = self._file(moved_to)
+        target = self._get_file(moved_to)
         if self._contents[target.parts] is not None:
             raise EditError(f"{target.display_path} already exists and was not overwritten; delete it first")
         self._contents[file.parts], self._contents[target.parts] = None, after
@@ -250,7 +250,7 @@ class _MultiFileEdit:
         self._sources[target.parts] = self._sources.pop(file.parts, file.parts)
         self.done.append(f"moved {file.display_path} to {target.display_path}")
 
-    def _file(self, path: str) -> FileState:
+    def _get_file(self, path: str) -> FileState:
         file = find_file(self._context.root, path)
         if file.parts not in self._originals:
             self._originals[file.parts] = file
@@ -273,13 +273,15 @@ class _MultiFileEdit:
     def diff(self) -> str:
         moved = {source for target, source in self._sources.items() if self._contents[target] is not None}
         return "".join(
-            self._diff(file, after) for file, after in self.changed if after is not None or file.parts not in moved
+            self._render_diff(file, after)
+            for file, after in self.changed
+            if after is not None or file.parts not in moved
         )
 
-    def _diff(self, file: FileState, after: bytes | None) -> str:
+    def _render_diff(self, file: FileState, after: bytes | None) -> str:
         source = self._originals.get(self._sources.get(file.parts, ()), file)
-        before = text_for_diff(source.data, source.display_path)
-        diff = unified_diff(before, text_for_diff(after, file.display_path), file.display_path)
+        before = decode_for_diff(source.data, source.display_path)
+        diff = render_unified_diff(before, decode_for_diff(after, file.display_path), file.display_path)
         return (
             f"rename from {source.display_path}\nrename to {file.display_path}\n{diff}" if source is not file else diff
         )
@@ -294,7 +296,7 @@ def find_file(root: WorkspaceRoot, path: str, must_exist: bool = False) -> FileS
         if resolved.status is None:
             return FileState(resolved.parts, resolved.display_path, None, None)
         with open_regular(resolved) as descriptor:
-            data, attributes = _read_all(descriptor, resolved), tree_ops.attributes_of(descriptor)
+            data, attributes = _read_all(descriptor, resolved), tree_ops.read_open_attributes(descriptor)
         return FileState(resolved.parts, resolved.display_path, data, resolved.status, attributes)
 
 
@@ -340,7 +342,7 @@ def make_directory(context: WorkspaceContext, operation: MakeDirectory) -> Opera
             return OperationDone(resolved.display_path, entries=0)
         if resolved.status is not None:
             raise ToolError(f"{resolved.display_path} already exists and is not a directory; choose another path")
-    with os_errors_as_tool_errors(f"{resolved.display_path} was not created"):
+    with convert_os_errors(f"{resolved.display_path} was not created"):
         notes = context.history.commit(f"make the directory {resolved.display_path}", [resolved.parts], (), {})
     return OperationDone(resolved.display_path, notes=notes)
 

@@ -27,7 +27,9 @@ def apply_edit_mode(patches: Sequence[Patch], edits: Edits | None) -> tuple[Patc
     return tuple(patches) if edits is None else tuple(replace(patch, exact=edits == "exact") for patch in patches)
 
 
-def choice_note(requested: Sequence[Patch], matches: Sequence[AppliedPatch], edits: Edits | None) -> tuple[str, ...]:
+def describe_choice(
+    requested: Sequence[Patch], matches: Sequence[AppliedPatch], edits: Edits | None
+) -> tuple[str, ...]:
     """Return a note if a match was accepted only because the user chose tolerant edits."""
     pairs = zip(requested, matches, strict=True)
     is_loose = edits == "tolerant" and any(patch.exact and match.strictness != "exact" for patch, match in pairs)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from adapter.core.errors import ToolError
-from adapter.core.text.diffs import unified_diff
+from adapter.core.text.diffs import render_unified_diff
 from adapter.tools.operations import FileWritten
 from adapter.tools.operations.permissions import FileDraft
 from adapter.workspace.changes.text_codec import decode, encode
 from adapter.workspace.files.edit_files import FileChange
 
 
-def editable_draft(change: FileChange) -> FileDraft | None:
+def build_editable_draft(change: FileChange) -> FileDraft | None:
     """Return the new text of a change for the user to edit.
 
     None if the change has several files or a deletion, or if the file is binary or its encoding is a guess.
@@ -35,7 +35,7 @@ def replace_draft_text(change: FileChange, text: str) -> FileChange:
     shown = file.display_path
     data = encode(text, decode(after or b"", shown).encoding, shown)
     before = decode(file.data or b"", shown).text
-    diff = unified_diff(before, text, shown)
+    diff = render_unified_diff(before, text, shown)
     outcome = replace(change.outcome, diff=diff)
     if isinstance(outcome, FileWritten):
         outcome = replace(outcome, size=len(data))

@@ -18,8 +18,8 @@ import regex
 
 from adapter.core.errors import ToolError
 from adapter.core.text.display_escaping import escape_for_display
-from adapter.core.text.lines import line_texts, to_lf
-from adapter.core.text.safe_regex import compile_for_text, compile_pattern, required_texts, searched_part
+from adapter.core.text.lines import split_line_texts, to_lf
+from adapter.core.text.safe_regex import clip_searched_part, compile_for_text, compile_pattern, find_required_texts
 from adapter.tools.operations import Grep, GrepMatch, GrepResult
 from adapter.workspace.changes.text_codec import PROBE_BYTES, decode, is_binary
 from adapter.workspace.paths.directory_calls import calls
@@ -79,7 +79,7 @@ def grep(root: WorkspaceRoot, operation: Grep) -> GrepResult:
             if search.is_over:
                 break
         search.notes += walk.notes
-    return search.result()
+    return search.build_result()
 
 
 def _is_binary(resolved: ResolvedPath) -> bool:
@@ -116,7 +116,7 @@ class _GrepSearch:
         pattern, ignore_case = self.operation.pattern, not self.operation.case_sensitive
         self._pattern = compile_pattern(pattern, ignore_case)
         self._in_text = compile_for_text(pattern, ignore_case)
-        texts = required_texts(pattern)
+        texts = find_required_texts(pattern)
         known = "".join(texts).isascii()
         self._needles = tuple((text.lower() if ignore_case else text).encode() for text in texts) if known else ()
         self._file_patterns = [GlobMatcher(pattern) for pattern in self.operation.file_patterns]
@@ -184,16 +184,16 @@ class _GrepSearch:
             return
         if "\r" in text:
             text = to_lf(text)
-        matches = self._matches(text, shown)
+        matches = self._find_matches(text, shown)
         if not matches:
             return
         room = max(0, (MAX_HITS if self.operation.order == "newest" else self._max_hits) - self._hit_count)
-        lines = line_texts(text) if self.operation.context_lines and room else []
-        hits = [self._hit(shown, number, line, lines) for number, line in matches[:room]]
+        lines = split_line_texts(text) if self.operation.context_lines and room else []
+        hits = [self._build_hit(shown, number, line, lines) for number, line in matches[:room]]
         self._hit_count += len(hits)
         self.files.append(_FileMatches(shown, len(matches), modified, hits))
 
-    def result(self) -> GrepResult:
+    def build_result(self) -> GrepResult:
         if self.operation.order == "newest":
             self.files.sort(key=lambda file: (-file.modified, file.path))
         total = sum(file.count for file in self.files)
@@ -208,22 +208,22 @@ class _GrepSearch:
         limit = self.operation.max_results
         return MAX_HITS if limit is None else min(limit, MAX_HITS)
 
-    def _matches(self, text: str, shown: str) -> list[tuple[int, str]]:
+    def _find_matches(self, text: str, shown: str) -> list[tuple[int, str]]:
         """Return the matching lines with their 1-based numbers."""
         if self._in_text is not None:
             try:
-                return self._matches_in_text(self._in_text, text, shown)
+                return self._find_matches_in_text(self._in_text, text, shown)
             except TimeoutError:
                 pass
         lines: list[tuple[int, str]] = []
-        for number, line in enumerate(line_texts(text), 1):
+        for number, line in enumerate(split_line_texts(text), 1):
             if self._is_match(line, shown):
                 lines.append((number, line))
             if not number % 1_000 and time.monotonic() > self._deadline:
                 break
         return lines
 
-    def _matches_in_text(self, pattern: regex.Pattern[str], text: str, shown: str) -> list[tuple[int, str]]:
+    def _find_matches_in_text(self, pattern: regex.Pattern[str], text: str, shown: str) -> list[tuple[int, str]]:
         """Search the whole text for candidate lines, then check each line separately."""
         lines: list[tuple[int, str]] = []
         number, counted, position = 1, 0, 0
@@ -244,7 +244,7 @@ class _GrepSearch:
 
     def _is_match(self, line: str, shown: str) -> bool:
         try:
-            return self._pattern.search(searched_part(self._pattern, line), timeout=PATTERN_SECONDS) is not None
+            return self._pattern.search(clip_searched_part(self._pattern, line), timeout=PATTERN_SECONDS) is not None
         except TimeoutError:
             raise ToolError(
                 f"the pattern took too long on a line of {shown}; avoid nested repeats such as (a+)+"
@@ -255,7 +255,7 @@ class _GrepSearch:
             self.is_over = True
             self.notes.append(f"the search stopped after {SEARCH_SECONDS:g} s in {shown}; give a narrower path")
 
-    def _hit(self, shown: str, number: int, line: str, lines: Sequence[str]) -> GrepMatch:
+    def _build_hit(self, shown: str, number: int, line: str, lines: Sequence[str]) -> GrepMatch:
         around = self.operation.context_lines
         before = tuple(map(_clip, lines[max(number - 1 - around, 0) : number - 1]))
         after = tuple(map(_clip, lines[number : number + around]))

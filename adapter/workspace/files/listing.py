@@ -39,19 +39,19 @@ def list_tree(root: WorkspaceRoot, operation: Tree) -> Listing:
     for node in walk:
         if len(entries) < operation.limit:
             with suppress(FileNotFoundError):  # deleted meanwhile
-                entries.append(_entry(node, operation.details))
+                entries.append(_build_entry(node, operation.details))
             continue
         omitted += 1
         if omitted >= MAX_COUNTED:
             break
-    return Listing(_display_path(walk.parts), tuple(entries), omitted, tuple(walk.notes))
+    return Listing(_format_path(walk.parts), tuple(entries), omitted, tuple(walk.notes))
 
 
-def _entry(node: Node, details: bool) -> ListingEntry:
+def _build_entry(node: Node, details: bool) -> ListingEntry:
     entry = ListingEntry(escape_for_display(node.path), node.depth, node.is_directory)
     if not details:
         return entry
-    status = node.status()
+    status = node.read_status()
     return replace(entry, size=status.st_size, modified=strftime("%Y-%m-%d %H:%M", localtime(status.st_mtime)))
 
 
@@ -89,16 +89,16 @@ def find_by_glob(root: WorkspaceRoot, operation: Glob) -> PathList:
     def accepts(node: Node) -> bool:
         return (operation.directories or not node.is_directory) and matcher.matches(node.path)
 
-    return (_newest if operation.order == "newest" else _collect)(walk, accepts, operation.limit)
+    return (_find_newest if operation.order == "newest" else _collect)(walk, accepts, operation.limit)
 
 
-def _newest(walk: Walk, accepts: Callable[[Node], bool], limit: int) -> PathList:
+def _find_newest(walk: Walk, accepts: Callable[[Node], bool], limit: int) -> PathList:
     """Return the ``limit`` most recently modified matches."""
     matches: list[tuple[int, str]] = []
     for node in walk:
         if accepts(node):
             with suppress(FileNotFoundError):  # deleted meanwhile
-                matches.append((-node.status().st_mtime_ns, "/".join((*walk.parts, node.path))))
+                matches.append((-node.read_status().st_mtime_ns, "/".join((*walk.parts, node.path))))
     paths = tuple(escape_for_display(path) for _, path in sorted(matches)[:limit])
     return PathList(paths, len(matches) > limit, tuple(walk.notes))
 
@@ -116,5 +116,5 @@ def _collect(walk: Walk, accepts: Callable[[Node], bool], limit: int) -> PathLis
     return PathList(tuple(paths), truncated, tuple(walk.notes))
 
 
-def _display_path(parts: tuple[str, ...]) -> str:
+def _format_path(parts: tuple[str, ...]) -> str:
     return escape_for_display("/".join(parts)) or "."

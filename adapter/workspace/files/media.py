@@ -71,12 +71,12 @@ def detect_media_type(head: bytes) -> tuple[MediaKind, str] | None:
 
 def describe_media(mime: str, size: int, head: bytes) -> str:
     """Return a description like ``image/png, 640x480 pixels, 1234 bytes``, without pixels if ``head`` lacks them."""
-    width, height = _pixels(head) if mime.startswith("image/") else (0, 0)
+    width, height = _read_pixels(head) if mime.startswith("image/") else (0, 0)
     pixels = f", {width}x{height} pixels" if width > 0 and height > 0 else ""
     return f"{mime}{pixels}, {size} bytes"
 
 
-def refusal(shown: str, kind: MediaKind, mime: str, size: int, head: bytes) -> ToolError:
+def build_refusal(shown: str, kind: MediaKind, mime: str, size: int, head: bytes) -> ToolError:
     cannot = "see" if kind == "image" else "process"
     return ToolError(
         f"{shown} is {_NAMES[kind]} ({describe_media(mime, size, head)}), which this model cannot {cannot}; "
@@ -84,7 +84,7 @@ def refusal(shown: str, kind: MediaKind, mime: str, size: int, head: bytes) -> T
     )
 
 
-def _pixels(head: bytes) -> tuple[int, int]:
+def _read_pixels(head: bytes) -> tuple[int, int]:
     import imagesize
 
     try:
@@ -94,7 +94,7 @@ def _pixels(head: bytes) -> tuple[int, int]:
     return int(width), int(height)
 
 
-def pdf_text(data: bytes, shown: str) -> tuple[str, tuple[str, ...]]:
+def read_pdf_text(data: bytes, shown: str) -> tuple[str, tuple[str, ...]]:
     """Return the text of a PDF, each page under a line with its number, and notes. Raises ToolError if it has no text.
 
     A separate process reads the PDF. If it exceeds `PDF_SECONDS` or `PDF_MEMORY`, the pages read by then are returned.
@@ -103,7 +103,7 @@ def pdf_text(data: bytes, shown: str) -> tuple[str, tuple[str, ...]]:
         raise ToolError(
             f"{shown} is a PDF; reading its text requires pypdf ({install_command('pdf')}). Until then {_NEXT['pdf']}"
         )
-    texts, total, end = _pages(data)
+    texts, total, end = _read_pages(data)
     pages = [f"--- page {number} of {total} ---\n{text.strip()}\n" for number, text in enumerate(texts, 1)]
     if end and not texts:
         raise ToolError(f"{shown} is a PDF that cannot be read ({end}); {_NEXT['pdf']}")
@@ -112,7 +112,7 @@ def pdf_text(data: bytes, shown: str) -> tuple[str, tuple[str, ...]]:
     return "\n".join(pages), (f"only {len(pages)} of {total} pages were read: {end}",) if end else ()
 
 
-def _pages(data: bytes) -> tuple[list[str], int, str]:
+def _read_pages(data: bytes) -> tuple[list[str], int, str]:
     """Return the texts of the pages read, the number of pages, and the reason why pages are missing, or ""."""
     job = str(Path(__file__).with_name("pdf_pages.py"))
     result = run_bounded(job, data, seconds=PDF_SECONDS, max_bytes=PDF_MEMORY)

@@ -19,10 +19,10 @@ from adapter.workspace.paths import tree_ops
 from adapter.workspace.paths.directory_calls import calls
 from adapter.workspace.paths.name_rules import is_git
 from adapter.workspace.paths.open_flags import NEW_FILE
-from adapter.workspace.paths.os_errors import os_errors_as_tool_errors
+from adapter.workspace.paths.os_errors import convert_os_errors
 from adapter.workspace.paths.resolved_path import (
     ResolvedPath,
-    closing_descriptor,
+    close_descriptor,
     open_child_directory,
     open_regular,
     require_existing,
@@ -44,7 +44,7 @@ def check_delete(root: WorkspaceRoot, operation: Delete) -> tuple[str, dict[str,
     with root.locate(operation.path, follow=False, write=True) as resolved:
         require_existing(resolved)
         _check_not_holding_records(root, resolved)
-    state = _state_of(root, resolved)
+    state = _read_state(root, resolved)
     if not resolved.is_directory:
         return f"delete {resolved.display_path}", state
     shown, entries = resolved.display_path, len(state) - 1
@@ -61,7 +61,7 @@ def plan_delete(context: WorkspaceContext, operation: Delete) -> Plan:
     If the disk is too full for an undo record, the summary for approval says that the deletion is permanent.
     """
     summary, state = check_delete(context.root, operation)
-    with os_errors_as_tool_errors(f"{escape_for_display(operation.path)} was not deleted"):
+    with convert_os_errors(f"{escape_for_display(operation.path)} was not deleted"):
         is_undoable = context.history.can_keep()
     if not is_undoable:
         summary += " for good (the disk is full: no undo)"
@@ -76,10 +76,10 @@ def _delete(context: WorkspaceContext, operation: Delete, is_undoable: bool) -> 
     summary, _ = check_delete(context.root, operation)
     with context.root.locate(operation.path, follow=False, write=True) as resolved:
         require_existing(resolved)
-        with os_errors_as_tool_errors(f"{resolved.display_path} was not deleted"):
+        with convert_os_errors(f"{resolved.display_path} was not deleted"):
             entries = tree_ops.count(resolved.name, resolved.dirfd) + 1
     path = "/".join(resolved.parts)
-    with os_errors_as_tool_errors(f"{resolved.display_path} was not deleted"):
+    with convert_os_errors(f"{resolved.display_path} was not deleted"):
         if is_undoable:
             notes = context.history.commit(summary, (), [ChangeStep(kind="take", path=path)], {})
         else:
@@ -100,7 +100,7 @@ def move(context: WorkspaceContext, operation: Move) -> OperationDone:
     """Rename a path within the workspace. Creates the parents of the destination and never overwrites a file."""
     source, destination, _ = _check_pair(context.root, operation.source, operation.destination, moving=True)
     step = ChangeStep(kind="move", path="/".join(source.parts), destination="/".join(destination.parts))
-    with os_errors_as_tool_errors(f"{source.display_path} was not moved"):
+    with convert_os_errors(f"{source.display_path} was not moved"):
         summary = f"move {source.display_path} to {destination.display_path}"
         notes = context.history.commit(summary, [destination.parts[:-1]], [step], {})
     context.read_tracker.move(source.parts, destination.parts)
@@ -125,7 +125,7 @@ def copy(context: WorkspaceContext, operation: Copy) -> OperationDone:
             tree.add(resolved, name, dirfd)
 
     step = ChangeStep(kind="put", path="/".join(destination.parts))
-    with os_errors_as_tool_errors(f"{source.display_path} was not copied"):
+    with convert_os_errors(f"{source.display_path} was not copied"):
         summary = f"copy {source.display_path} to {destination.display_path}"
         notes = context.history.commit(summary, [destination.parts[:-1]], [step], {0: StagedContent(make)})
     return OperationDone(source.display_path, destination.display_path, tree.entries, (*tree.notes, *notes))
@@ -156,7 +156,7 @@ def _check_pair(
             )
     if not (source.is_directory or source.is_file or moving):
         raise ToolError(f"{source.display_path} is not a regular file (a device, pipe or socket) and is not copied")
-    return source, destination, _state_of(root, source)
+    return source, destination, _read_state(root, source)
 
 
 def _check_not_holding_records(root: WorkspaceRoot, resolved: ResolvedPath) -> None:
@@ -164,13 +164,13 @@ def _check_not_holding_records(root: WorkspaceRoot, resolved: ResolvedPath) -> N
         raise ToolError(f"{resolved.display_path} contains the change journal, which tools cannot access")
 
 
-def _state_of(root: WorkspaceRoot, resolved: ResolvedPath) -> dict[str, str]:
+def _read_state(root: WorkspaceRoot, resolved: ResolvedPath) -> dict[str, str]:
     """Return the identity of a file, or of a directory and each entry in it, by path.
 
     Raises ToolError if the directory is too large or contains a git repository.
     """
     path, shown = "/".join(resolved.parts), resolved.display_path
-    state = {path: tree_ops.identity(resolved.status)} if resolved.status is not None else {}
+    state = {path: tree_ops.build_identity(resolved.status)} if resolved.status is not None else {}
     if not resolved.is_directory:
         return state
     walk = Walk(root, f"./{path}", limits=TREE_LIMITS)
@@ -179,7 +179,7 @@ def _state_of(root: WorkspaceRoot, resolved: ResolvedPath) -> dict[str, str]:
             raise ToolError(
                 f"{shown} contains git's own data ({escape_for_display(node.path)}), which is read-only for tools"
             )
-        state[f"{path}/{node.path}"] = tree_ops.identity(node.status())
+        state[f"{path}/{node.path}"] = tree_ops.build_identity(node.read_status())
     if walk.notes:
         raise ToolError(f"{shown} was not changed, because not all of it could be checked: {walk.notes[0]}")
     return state
@@ -207,10 +207,10 @@ class _TreeCopy:
     def _add_directory(self, source: ResolvedPath, name: str, dirfd: int) -> None:
         calls.mkdir(name, dirfd)
         with (
-            closing_descriptor(open_child_directory(source.name, source.dirfd)) as original,
-            closing_descriptor(open_child_directory(name, dirfd)) as copied,
+            close_descriptor(open_child_directory(source.name, source.dirfd)) as original,
+            close_descriptor(open_child_directory(name, dirfd)) as copied,
         ):
-            for child in tree_ops.names_in(original):
+            for child in tree_ops.list_names(original):
                 status = calls.stat(child, original)
                 self.add(ResolvedPath(original, child, (*source.parts, child), status), child, copied)
             calls.fchmod(copied, stat.S_IMODE(calls.fstat(original).st_mode))
@@ -218,7 +218,7 @@ class _TreeCopy:
     def _add_file(self, source: ResolvedPath, name: str, dirfd: int) -> None:
         with open_regular(source) as original:
             self._check_size(os.fstat(original).st_size)
-            with closing_descriptor(calls.open_file(name, dirfd, NEW_FILE, 0o600)) as copied:
+            with close_descriptor(calls.open_file(name, dirfd, NEW_FILE, 0o600)) as copied:
                 while chunk := os.read(original, tree_ops.CHUNK_BYTES):
                     self._check_size(len(chunk))
                     self._bytes += len(chunk)

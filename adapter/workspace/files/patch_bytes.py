@@ -12,7 +12,7 @@ from adapter.core.text.lines import split_lines
 from adapter.editing import PatchResult, patch_text
 from adapter.tools.operations import ChangedLine, EmptyOldText, Hunk, Patch, PatchText, WholeFileRewrite
 from adapter.workspace.changes.encoding_detection import check_new_characters
-from adapter.workspace.changes.text_codec import bytes_as_text, decode, encode, text_as_bytes
+from adapter.workspace.changes.text_codec import decode, decode_bytes, encode, encode_text
 
 
 def patch_bytes(
@@ -31,7 +31,7 @@ def patch_bytes(
     check_new_characters(data, decoded.encoding, decoded.text, result.text, shown)
     patches = [_to_bytes_patch(patch, decoded.encoding, shown) for patch in operation.patches]
     try:
-        after = text_as_bytes(_patch(bytes_as_text(data), patches, operation, shown).text)
+        after = encode_text(_patch(decode_bytes(data), patches, operation, shown).text)
     except EditError:
         after = b""
     if after.decode(decoded.encoding, "replace") != result.text:
@@ -49,7 +49,7 @@ def _patch(text: str, patches: Sequence[Patch], operation: PatchText, shown: str
 
 def _to_bytes_patch(patch: Patch, encoding: str, shown: str) -> Patch:
     old = patch.old_text.encode(encoding, "replace")
-    return replace(patch, old_text=bytes_as_text(old), new_text=bytes_as_text(encode(patch.new_text, encoding, shown)))
+    return replace(patch, old_text=decode_bytes(old), new_text=decode_bytes(encode(patch.new_text, encoding, shown)))
 
 
 def creates_file(patches: Sequence[Patch], empty_old_text: EmptyOldText = "refuse") -> bool:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from adapter.core.errors import ToolError
-from adapter.core.text.lines import line_end, split_lines, without_end
+from adapter.core.text.lines import get_line_end, split_lines, strip_line_end
 from adapter.core.text.plurals import pluralize
 from adapter.tools.operations import FileText, Listing, Media, ReadText, Tree
 from adapter.workspace.changes.text_codec import MAX_TEXT_BYTES, PROBE_BYTES, DecodedText, decode
@@ -30,14 +30,14 @@ def read_text(context: WorkspaceContext, operation: ReadText) -> FileText | Medi
     return _read(context.root, operation, context.read_tracker.note, context.encoding)
 
 
-def text_of(context: WorkspaceContext, path: str) -> FileText:
+def read_text_file(context: WorkspaceContext, path: str) -> FileText:
     """Read a whole text file. Raises ToolError if ``path`` is not a text file."""
     read = read_text(context, ReadText(path))
     assert isinstance(read, FileText)  # no media or listing was requested
     return read
 
 
-def text_at(root: WorkspaceRoot, path: str) -> str:
+def read_text_unrecorded(root: WorkspaceRoot, path: str) -> str:
     """Read a text file without recording that the model read it. Raises ToolError if ``path`` is not a text file."""
     read = _read(root, ReadText(path), lambda _parts, _data: None)
     assert isinstance(read, FileText)  # no media or listing was requested
@@ -66,11 +66,15 @@ def _read(
             kind, mime = media_type
             if kind in operation.media:
                 return Media(
-                    resolved.display_path, kind, mime, _bytes(descriptor, resolved, size, media.MAX_MEDIA_BYTES)
+                    resolved.display_path, kind, mime, _read_bytes(descriptor, resolved, size, media.MAX_MEDIA_BYTES)
                 )
             if kind != "pdf":
-                raise media.refusal(resolved.display_path, kind, mime, size, read_at(descriptor, media.HEAD_BYTES, 0))
-            text, notes = media.pdf_text(_bytes(descriptor, resolved, size, media.MAX_PDF_BYTES), resolved.display_path)
+                raise media.build_refusal(
+                    resolved.display_path, kind, mime, size, read_at(descriptor, media.HEAD_BYTES, 0)
+                )
+            text, notes = media.read_pdf_text(
+                _read_bytes(descriptor, resolved, size, media.MAX_PDF_BYTES), resolved.display_path
+            )
             return _select_lines(operation, split_lines(text), resolved.display_path, notes)
         if size > MAX_TEXT_BYTES:
             return _stream_lines(operation, descriptor, resolved, size, encoding)
@@ -79,17 +83,17 @@ def _read(
         decoded = decode(data, resolved.display_path, encoding)
         note(resolved.parts, data)
     lines = split_lines(decoded.text.removeprefix(BYTE_ORDER_MARK))
-    return _select_lines(operation, lines, resolved.display_path, _encoding_notes(decoded))
+    return _select_lines(operation, lines, resolved.display_path, _list_encoding_notes(decoded))
 
 
-def _bytes(descriptor: int, resolved: ResolvedPath, size: int, limit: int) -> bytes:
+def _read_bytes(descriptor: int, resolved: ResolvedPath, size: int, limit: int) -> bytes:
     if size > limit:
         raise ToolError(f"{resolved.display_path} is too large ({size} bytes, limit {limit}); make it smaller first")
     with open(descriptor, "rb", closefd=False) as file:
         return file.read(limit)
 
 
-def _encoding_notes(decoded: DecodedText) -> tuple[str, ...]:
+def _list_encoding_notes(decoded: DecodedText) -> tuple[str, ...]:
     return (f"the encoding was guessed: {decoded.encoding}",) if decoded.guessed else ()
 
 
@@ -98,25 +102,25 @@ def _select_lines(operation: ReadText, lines: Sequence[str], shown: str, notes: 
     if operation.start_line is None and operation.end_line is None:
         first, last = min(1, len(lines)), len(lines)
     else:
-        first, last = _line_range(operation, len(lines), shown)
+        first, last = _find_line_range(operation, len(lines), shown)
     end = last if operation.max_lines is None else min(last, first + operation.max_lines - 1)
     selected = lines[first - 1 : end] if first else []
     text, cut = _cut(selected, first, operation.max_line_characters)
     return FileText(shown, text, first, end, len(lines), end < last, (*notes, *cut))
 
 
-def _line_range(operation: ReadText, total: int, shown: str) -> tuple[int, int]:
+def _find_line_range(operation: ReadText, total: int, shown: str) -> tuple[int, int]:
     """Return the 1-based numbers of the first and last line to read, including the requested context."""
     start = 1 if operation.start_line is None else operation.start_line
     end = total if operation.end_line is None else operation.end_line
     lines = f"{shown} has {pluralize(total, 'line')}"
     _check_range(operation, lines)
     if start > total:
-        raise ToolError(f"{_requested_line(operation, start)} is beyond the end: {lines}")
+        raise ToolError(f"{_describe_requested_line(operation, start)} is beyond the end: {lines}")
     return max(start - operation.context_lines, 1), min(end + operation.context_lines, total)
 
 
-def _requested_line(operation: ReadText, line: int) -> str:
+def _describe_requested_line(operation: ReadText, line: int) -> str:
     return f"line {line}" if operation.counts_from == 1 else f"offset {line - 1} (offsets count from 0)"
 
 
@@ -135,9 +139,9 @@ def _cut(lines: Sequence[str], first: int, limit: int | None) -> tuple[str, tupl
     parts: list[str] = []
     cut: list[int] = []
     for number, line in enumerate(lines, first):
-        if len(line) > limit and len(without_end(line)) > limit:
+        if len(line) > limit and len(strip_line_end(line)) > limit:
             cut.append(number)
-            line = line[:limit] + line_end(line)
+            line = line[:limit] + get_line_end(line)
         parts.append(line)
     if not cut:
         return "".join(parts), ()
@@ -162,9 +166,9 @@ def _stream_lines(
     last = None if operation.end_line is None else operation.end_line + operation.context_lines
     wanted = operation.max_lines if last is None else last - first + 1
     count = min(filter(None, (wanted, operation.max_lines)), default=None)
-    data, skipped, at_end = _line_bytes(descriptor, first, count)
+    data, skipped, at_end = _read_lines(descriptor, first, count)
     if skipped < first - 1 or (not data and at_end):
-        requested = _requested_line(operation, start)
+        requested = _describe_requested_line(operation, start)
         raise ToolError(f"{requested} is beyond the end: {resolved.display_path} has {pluralize(skipped, 'line')}")
     decoded = decode(data, resolved.display_path, encoding)
     lines = split_lines(decoded.text.removeprefix(BYTE_ORDER_MARK))
@@ -173,10 +177,10 @@ def _stream_lines(
     total = end if at_end and len(selected) == len(lines) else None
     truncated = total is None and (last is None or end < last)
     text, cut = _cut(selected, first, operation.max_line_characters)
-    return FileText(resolved.display_path, text, first, end, total, truncated, (*_encoding_notes(decoded), *cut))
+    return FileText(resolved.display_path, text, first, end, total, truncated, (*_list_encoding_notes(decoded), *cut))
 
 
-def _line_bytes(descriptor: int, first: int, count: int | None) -> tuple[bytes, int, bool]:
+def _read_lines(descriptor: int, first: int, count: int | None) -> tuple[bytes, int, bool]:
     """Read ``count`` lines from line ``first``, at most `MAX_TEXT_BYTES`.
 
     Returns the bytes, the number of lines skipped, and whether the end of the file was reached. Raises ToolError if
@@ -191,10 +195,10 @@ def _line_bytes(descriptor: int, first: int, count: int | None) -> tuple[bytes, 
                 f"line {first} is too far into the file: the first {skipped} lines took {SKIP_SECONDS:g} s; "
                 "read earlier lines, or use a command such as tail"
             )
-        block = _next_block(descriptor)
+        block = _read_block(descriptor)
         if not block:
             return b"", skipped, True
-        ends = _line_ends(block)
+        ends = _count_line_ends(block)
         if skipped + ends >= first - 1:
             break
         skipped += ends
@@ -202,17 +206,17 @@ def _line_bytes(descriptor: int, first: int, count: int | None) -> tuple[bytes, 
         block = b""
     position = 0
     for _ in range(first - 1 - skipped):
-        position = _after_line(block, position)
+        position = _find_line_end(block, position)
     data = bytearray(block[position:])
-    found = _line_ends(data)
+    found = _count_line_ends(data)
     at_end = False
     while (count is None or found < count) and len(data) < MAX_TEXT_BYTES:
-        block = _next_block(descriptor)
+        block = _read_block(descriptor)
         if not block:
             at_end = True
             break
         data += block
-        found += _line_ends(block)
+        found += _count_line_ends(block)
     at_end = at_end or not read_at(descriptor, 1, os.lseek(descriptor, 0, os.SEEK_CUR))
     if not at_end:  # return whole lines, unless the first line is too long
         final = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
@@ -220,7 +224,7 @@ def _line_bytes(descriptor: int, first: int, count: int | None) -> tuple[bytes, 
     return bytes(data), first - 1, at_end
 
 
-def _next_block(descriptor: int) -> bytes:
+def _read_block(descriptor: int) -> bytes:
     """Read the next block. If it ends with CR, it is extended, so that a CRLF is not split."""
     block = os.read(descriptor, BLOCK_BYTES)
     if block.endswith(b"\r"):
@@ -228,14 +232,14 @@ def _next_block(descriptor: int) -> bytes:
     return block
 
 
-def _line_ends(block: bytes | bytearray) -> int:
+def _count_line_ends(block: bytes | bytearray) -> int:
     """Count the line endings in ``block``, as defined in `adapter.core.text.lines`."""
     if b"\r" not in block:
         return block.count(b"\n")
     return block.count(b"\n") + block.count(b"\r") - block.count(b"\r\n")
 
 
-def _after_line(block: bytes, position: int) -> int:
+def _find_line_end(block: bytes, position: int) -> int:
     """Return the position after the next line ending."""
     feed = block.find(b"\n", position)
     back = block.find(b"\r", position, feed if feed >= 0 else None)

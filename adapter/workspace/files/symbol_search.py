@@ -16,13 +16,13 @@ import regex
 from adapter.core.errors import ToolError
 from adapter.core.install_advice import install_command
 from adapter.core.text.display_escaping import escape_for_display
-from adapter.core.text.lines import line_texts
+from adapter.core.text.lines import split_line_texts
 from adapter.core.text.safe_regex import compile_pattern
 from adapter.core.text.truncate import shorten
-from adapter.outline.extractor import outline
+from adapter.outline.extractor import extract_outline
 from adapter.outline.language import Language
-from adapter.outline.languages import LANGUAGES, extensions_of, language_of
-from adapter.outline.syntax import MissingGrammar, parser_for
+from adapter.outline.languages import LANGUAGES, find_extensions, find_language
+from adapter.outline.syntax import MissingGrammar, get_parser
 from adapter.tools.operations import (
     FileOutline,
     FindSymbols,
@@ -94,23 +94,23 @@ _CONTEXTS: dict[str, frozenset[str]] = {
 def read_outline(root: WorkspaceRoot, operation: Outline) -> FileOutline:
     """Outline a file. Raises ToolError with the reason and an alternative if the file has no outline."""
     with root.open_file(operation.path) as (descriptor, resolved):
-        text = _source_text(descriptor, resolved)
+        text = _read_source_text(descriptor, resolved)
         if text is None:
             raise ToolError(
                 f"{resolved.display_path} is larger than {MAX_SOURCE_BYTES} bytes and cannot be outlined; "
                 "search it, or read a range of its lines"
             )
-        language = language_of(resolved.name, text)
+        language = find_language(resolved.name, text)
         if language is None:
             known = ", ".join(language.name for language in LANGUAGES)
             raise ToolError(
                 f"{resolved.display_path} is not in a language that can be outlined ({known}); "
                 "read or search the file instead"
             )
-        return outline(text, resolved.display_path, language)
+        return extract_outline(text, resolved.display_path, language)
 
 
-def _source_text(descriptor: int, resolved: ResolvedPath) -> str | None:
+def _read_source_text(descriptor: int, resolved: ResolvedPath) -> str | None:
     """Read the file's text; None if it is too large."""
     with open(descriptor, "rb", closefd=False) as file:
         data = file.read(MAX_SOURCE_BYTES + 1)
@@ -126,7 +126,7 @@ def find_symbols(root: WorkspaceRoot, operation: FindSymbols) -> SymbolMatches:
     if operation.limit < 1:
         raise ToolError(f"limit must be at least 1, got {operation.limit}")
     search = _SymbolSearch(_build_ranker(operation), operation)
-    start, accepts = _scope(root, operation)
+    start, accepts = _find_scope(root, operation)
     with root.locate(start) as resolved:
         single = resolved.is_file
         if single:
@@ -141,10 +141,10 @@ def find_symbols(root: WorkspaceRoot, operation: FindSymbols) -> SymbolMatches:
             if search.is_over:
                 break
         search.notes += walk.notes
-    return search.result()
+    return search.build_result()
 
 
-def _scope(root: WorkspaceRoot, operation: FindSymbols) -> tuple[str, Callable[[str], bool]]:
+def _find_scope(root: WorkspaceRoot, operation: FindSymbols) -> tuple[str, Callable[[str], bool]]:
     """Return the path where the search starts, and a filter for the paths below it."""
     match operation.scope:
         case "project":
@@ -199,11 +199,11 @@ def _build_ranker(operation: FindSymbols) -> Ranker:
     ]
     humps = None
     if not operation.regex and not operation.whole_words:
-        humps = _humps(operation.pattern)
+        humps = _compile_humps(operation.pattern)
     return partial(_rank, patterns, humps)
 
 
-def _humps(pattern: str) -> regex.Pattern[str] | None:
+def _compile_humps(pattern: str) -> regex.Pattern[str] | None:
     """Compile a pattern that matches the starts of words: ``FiCh`` matches ``FileChange``, but not ``office_chair``."""
     parts = re.findall(r"[A-Z][a-z0-9]*", pattern)
     if len(parts) < 2 or "".join(parts) != pattern:
@@ -246,7 +246,7 @@ class _SymbolSearch:
     def add_file(self, resolved: ResolvedPath, path: str) -> None:
         shown = escape_for_display(path)
         file_type = self.operation.file_type
-        if file_type and resolved.name.rpartition(".")[2].lower() not in extensions_of(file_type):
+        if file_type and resolved.name.rpartition(".")[2].lower() not in find_extensions(file_type):
             return
         if time.monotonic() > self._deadline:
             self.is_over = True
@@ -257,14 +257,14 @@ class _SymbolSearch:
             "file",
             SymbolMatch(shown, 1, 1, escape_for_display(resolved.name), shown, "file"),
         )
-        language = language_of(resolved.name)
+        language = find_language(resolved.name)
         if language is not None and self.operation.context != "files":
             self._search_symbols(resolved, shown, language)
 
     def _search_symbols(self, resolved: ResolvedPath, shown: str, language: Language) -> None:
         try:
             with open_regular(resolved) as descriptor:
-                text = _source_text(descriptor, resolved)
+                text = _read_source_text(descriptor, resolved)
         except (ToolError, FileNotFoundError):  # binary; deleted meanwhile
             return
         except OSError as error:
@@ -274,8 +274,8 @@ class _SymbolSearch:
         if text is None:
             self.notes.append(f"{shown} is larger than {MAX_SOURCE_BYTES} bytes; its symbols were not searched")
             return
-        lines = line_texts(text)
-        for symbol in self._declared_symbols(text, shown, language_of(resolved.name, text) or language, lines):
+        lines = split_line_texts(text)
+        for symbol in self._find_declared_symbols(text, shown, find_language(resolved.name, text) or language, lines):
             name, line = symbol.name, shorten(lines[symbol.name.line - 1].strip(), MAX_TEXT)
             context = f"{symbol.kind} of {symbol.parent}" if symbol.parent else symbol.kind
             match = SymbolMatch(
@@ -296,10 +296,10 @@ class _SymbolSearch:
         if rank is not None:
             self.matches.append((rank, match))
 
-    def _declared_symbols(self, text: str, shown: str, language: Language, lines: list[str]) -> Iterator[_Symbol]:
+    def _find_declared_symbols(self, text: str, shown: str, language: Language, lines: list[str]) -> Iterator[_Symbol]:
         try:
-            parser_for(language)
-            yield from _symbols_of_outline(outline(text, shown, language).items, "")
+            get_parser(language)
+            yield from _list_outline_symbols(extract_outline(text, shown, language).items, "")
         except MissingGrammar:
             self._missing_grammars.add(language.name)
             yield from _guess_symbols(lines)
@@ -307,7 +307,7 @@ class _SymbolSearch:
             self.notes.append(f"{shown}: {error}")
             yield from _guess_symbols(lines)
 
-    def result(self) -> SymbolMatches:
+    def build_result(self) -> SymbolMatches:
         if self._missing_grammars:
             self.notes.append(
                 f"{', '.join(sorted(self._missing_grammars))}: only lines that look like declarations were searched, "
@@ -323,7 +323,7 @@ class _SymbolSearch:
         )
 
 
-def _symbols_of_outline(items: Iterable[OutlineItem], parent: str) -> Iterator[_Symbol]:
+def _list_outline_symbols(items: Iterable[OutlineItem], parent: str) -> Iterator[_Symbol]:
     for item in items:
         kind = _KINDS.get(item.section)
         if kind is None:
@@ -332,7 +332,7 @@ def _symbols_of_outline(items: Iterable[OutlineItem], parent: str) -> Iterator[_
         for name in item.names:
             yield _Symbol(name, kind, parent)
         first = item.names[0].text if item.names else item.text
-        yield from _symbols_of_outline(item.members, f"{kind} {first}")
+        yield from _list_outline_symbols(item.members, f"{kind} {first}")
 
 
 def _guess_symbols(lines: Iterable[str]) -> Iterator[_Symbol]:

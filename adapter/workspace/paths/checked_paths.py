@@ -40,8 +40,8 @@ class _OpenDirectory:
         """Raise OSError unless all directories are the ones that were opened."""
         for path, identity in self.chain:
             status = os.lstat(path)
-            if not stat.S_ISDIR(status.st_mode) or leads_elsewhere(status) or _identity(status) != identity:
-                raise _changed(path)
+            if not stat.S_ISDIR(status.st_mode) or leads_elsewhere(status) or _build_identity(status) != identity:
+                raise _build_changed_error(path)
 
     def join(self, name: str) -> str:
         """Return the path of ``name`` in the directory. Raises OSError unless it is a single name."""
@@ -72,16 +72,16 @@ class CheckedPaths:
         return None
 
     def open_file(self, name: str, dirfd: int, flags: int, mode: int = 0o777) -> int:
-        directory = self._directory(dirfd)
+        directory = self._get_directory(dirfd)
         directory.check()
         path = directory.join(name)
         if not flags & os.O_CREAT and leads_elsewhere(os.lstat(path)):
-            raise _changed(path)
+            raise _build_changed_error(path)
         descriptor = os.open(path, flags, mode)
         try:
             status = os.lstat(path)
-            if leads_elsewhere(status) or _identity(status) != _identity(os.fstat(descriptor)):
-                raise _changed(path)
+            if leads_elsewhere(status) or _build_identity(status) != _build_identity(os.fstat(descriptor)):
+                raise _build_changed_error(path)
             directory.check()
         except OSError:
             os.close(descriptor)
@@ -89,7 +89,7 @@ class CheckedPaths:
         return descriptor
 
     def dup(self, dirfd: int) -> int:
-        return self._number(self._directory(dirfd))
+        return self._get_number(self._get_directory(dirfd))
 
     def close(self, descriptor: int) -> None:
         if descriptor < _FIRST:
@@ -110,28 +110,28 @@ class CheckedPaths:
             yield entries
 
     def mkdir(self, name: str, dirfd: int, mode: int = 0o777) -> None:
-        with self._change_in(dirfd) as directory:
+        with self._check_change(dirfd) as directory:
             os.mkdir(directory.join(name), mode)
 
     def rmdir(self, name: str, dirfd: int) -> None:
-        with self._change_in(dirfd) as directory:
+        with self._check_change(dirfd) as directory:
             os.rmdir(directory.join(name))
 
     def unlink(self, name: str, dirfd: int) -> None:
-        with self._change_in(dirfd) as directory:
+        with self._check_change(dirfd) as directory:
             os.unlink(directory.join(name))
 
     def rename(self, name: str, dirfd: int, new: str, new_dirfd: int) -> None:
-        with self._change_in(dirfd) as directory, self._change_in(new_dirfd) as target:
+        with self._check_change(dirfd) as directory, self._check_change(new_dirfd) as target:
             os.replace(directory.join(name), target.join(new))
 
     def link(self, name: str, dirfd: int, new: str, new_dirfd: int) -> None:
         follow = {"follow_symlinks": False} if os.link in os.supports_follow_symlinks else {}
-        with self._change_in(dirfd) as directory, self._change_in(new_dirfd) as target:
+        with self._check_change(dirfd) as directory, self._check_change(new_dirfd) as target:
             os.link(directory.join(name), target.join(new), **follow)
 
     def symlink(self, target: str, name: str, dirfd: int) -> None:
-        with self._change_in(dirfd) as directory:
+        with self._check_change(dirfd) as directory:
             os.symlink(target, directory.join(name))
 
     def readlink(self, name: str, dirfd: int) -> str:
@@ -139,19 +139,19 @@ class CheckedPaths:
             return os.readlink(directory.join(name))
 
     def mkfifo(self, name: str, mode: int, dirfd: int) -> None:
-        with self._change_in(dirfd) as directory:
+        with self._check_change(dirfd) as directory:
             os.mkfifo(directory.join(name), mode)
 
     def fchmod(self, descriptor: int, mode: int) -> None:
         if descriptor >= _FIRST:
-            with self._change_in(descriptor) as directory:
+            with self._check_change(descriptor) as directory:
                 os.chmod(directory.path, mode)
         elif hasattr(os, "fchmod"):
             os.fchmod(descriptor, mode)
 
     def utime(self, descriptor: int, ns: tuple[int, int]) -> None:
         if descriptor >= _FIRST:
-            with self._change_in(descriptor) as directory:
+            with self._check_change(descriptor) as directory:
                 os.utime(directory.path, ns=ns)
         elif os.utime in os.supports_fd:
             os.utime(descriptor, ns=ns)
@@ -160,7 +160,7 @@ class CheckedPaths:
         """Do nothing: only a descriptor of the directory could be synced."""
 
     def open_lock_file(self, dirfd: int) -> int:
-        device, index = self._directory(dirfd).chain[-1][1]
+        device, index = self._get_directory(dirfd).chain[-1][1]
         user = os.getuid() if hasattr(os, "getuid") else ""
         folder = os.path.join(tempfile.gettempdir(), f"toolcall-adapter-locks-{user}")
         with suppress(FileExistsError):
@@ -175,12 +175,12 @@ class CheckedPaths:
         finally:
             self.close(locks)
 
-    def path_of(self, dirfd: int) -> str:
-        directory = self._directory(dirfd)
+    def find_path(self, dirfd: int) -> str:
+        directory = self._get_directory(dirfd)
         directory.check()
         return directory.path
 
-    def _directory(self, dirfd: int) -> _OpenDirectory:
+    def _get_directory(self, dirfd: int) -> _OpenDirectory:
         try:
             return self._open[dirfd]
         except KeyError:
@@ -189,16 +189,16 @@ class CheckedPaths:
     @contextmanager
     def _check_around(self, dirfd: int) -> Iterator[_OpenDirectory]:
         """Check the directory before the ``with`` body, and after it unless it has failed."""
-        directory = self._directory(dirfd)
+        directory = self._get_directory(dirfd)
         directory.check()
         yield directory
         directory.check()
 
     @contextmanager
-    def _change_in(self, dirfd: int) -> Iterator[_OpenDirectory]:
+    def _check_change(self, dirfd: int) -> Iterator[_OpenDirectory]:
         """Like `_check_around`, for a ``with`` body that changes the directory. Raise ESTALE if the directory was
         replaced during the call: the change may then have been made elsewhere."""
-        directory = self._directory(dirfd)
+        directory = self._get_directory(dirfd)
         directory.check()
         yield directory
         try:
@@ -210,12 +210,12 @@ class CheckedPaths:
     def _add(self, above: tuple[tuple[str, _Identity], ...], path: str) -> int:
         status = os.lstat(path)
         if leads_elsewhere(status):
-            raise _changed(path)
+            raise _build_changed_error(path)
         if not stat.S_ISDIR(status.st_mode):
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
-        return self._number(_OpenDirectory((*above, (path, _identity(status)))))
+        return self._get_number(_OpenDirectory((*above, (path, _build_identity(status)))))
 
-    def _number(self, directory: _OpenDirectory) -> int:
+    def _get_number(self, directory: _OpenDirectory) -> int:
         number = next(self._numbers)
         self._open[number] = directory
         return number
@@ -226,9 +226,9 @@ def leads_elsewhere(status: os.stat_result) -> bool:
     return stat.S_ISLNK(status.st_mode) or bool(getattr(status, "st_reparse_tag", 0) & _NAME_SURROGATE)
 
 
-def _identity(status: os.stat_result) -> _Identity:
+def _build_identity(status: os.stat_result) -> _Identity:
     return status.st_dev, status.st_ino
 
 
-def _changed(path: str) -> OSError:
+def _build_changed_error(path: str) -> OSError:
     return OSError(errno.ELOOP, "a link, or replaced during the call", path)

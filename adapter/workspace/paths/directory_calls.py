@@ -81,7 +81,7 @@ class DirectoryCalls(Protocol):
     def open_lock_file(self, dirfd: int) -> int:
         """Return a new file descriptor whose lock locks the directory."""
 
-    def path_of(self, dirfd: int) -> str | None:
+    def find_path(self, dirfd: int) -> str | None:
         """Return the path by which another process can enter the directory; None if it can inherit the descriptor."""
 
 
@@ -151,7 +151,7 @@ class DescriptorCalls:
     def open_lock_file(self, dirfd: int) -> int:
         return os.open(".", os.O_RDONLY | os.O_CLOEXEC, dir_fd=dirfd)  # each open file has its own lock
 
-    def path_of(self, dirfd: int) -> None:  # noqa: ARG002
+    def find_path(self, dirfd: int) -> None:  # noqa: ARG002
         return None
 
 

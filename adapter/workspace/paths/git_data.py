@@ -55,8 +55,10 @@ def is_git_data(top: str, parts: Sequence[str]) -> bool:
     if parts and parts[-1].casefold() in SETTINGS:
         return True
     for index, name in enumerate(parts):
-        below = _comparable("/".join(parts[index:]))
-        if is_repository(folder, name) or any(f"{below}/".startswith(f"{path}/") for path in paths_run_by_git(folder)):
+        below = _normalize_path("/".join(parts[index:]))
+        if is_repository(folder, name) or any(
+            f"{below}/".startswith(f"{path}/") for path in find_paths_run_by_git(folder)
+        ):
             return True
         folder = f"{folder}/{name}"
     return is_repository(folder)
@@ -72,19 +74,19 @@ def holds_repository(folder: str) -> bool:
     return False
 
 
-def repositories_in(top: str) -> list[str]:
+def find_repositories(top: str) -> list[str]:
     """Return the paths of all git data below ``top``, under any name.
 
     The search is breadth first and limited: see `MAX_REPOSITORIES` and `MAX_SEEN`.
     """
     paths = [f"{top}/{name}" for name in ("config", "hooks")] if is_repository(top) else []
     count = 0
-    for folder, names in _folders(top):
+    for folder, names in _walk_folders(top):
         if folder != top and _is_repository_with(names):
             paths.append(folder)
         elif ".git" in names:
-            named = (f"{folder}/{path}" for path in paths_run_by_git(folder))
-            data = (f"{folder}/.git", git_folder(folder) or "", *named)
+            named = (f"{folder}/{path}" for path in find_paths_run_by_git(folder))
+            data = (f"{folder}/.git", find_git_folder(folder) or "", *named)
             paths += [path for path in data if path.startswith(f"{top}/")]
         else:
             continue
@@ -94,7 +96,7 @@ def repositories_in(top: str) -> list[str]:
     return [path for path in dict.fromkeys(paths) if os.path.exists(path) and not os.path.islink(path)]  # noqa: PTH110, PTH114
 
 
-def _folders(top: str) -> Iterator[tuple[str, frozenset[str]]]:
+def _walk_folders(top: str) -> Iterator[tuple[str, frozenset[str]]]:
     """Yield the folders below ``top`` breadth first, each with the names in it. Git's data is not entered."""
     pending, left = deque([top]), MAX_SEEN
     while pending and left > 0:
@@ -116,29 +118,29 @@ def _is_repository_with(names: frozenset[str]) -> bool:
     return "HEAD" in names and ("commondir" in names or {"objects", "refs"} <= names)
 
 
-def paths_run_by_git(top: str) -> Iterator[str]:
+def find_paths_run_by_git(top: str) -> Iterator[str]:
     """Yield the paths below ``top`` that its repository's configuration names as programs or files to include."""
-    folder = git_folder(top)
+    folder = find_git_folder(top)
     if folder is None:
         return
     common = os.path.join(folder, _read(f"{folder}/commondir").strip())  # noqa: PTH118 - for linked worktrees
-    above = f"{_comparable(top)}/"
+    above = f"{_normalize_path(top)}/"
     for file in (f"{common}/config", f"{folder}/config.worktree"):
         text = _read(file)
         for value in _RUNS.findall(text):
-            for word in _words(value):
+            for word in _split_words(value):
                 for start in (top, common):  # a program from the work tree, an included file from the config
-                    path = _comparable(os.path.join(start, word))  # noqa: PTH118
+                    path = _normalize_path(os.path.join(start, word))  # noqa: PTH118
                     if path.startswith(above):
                         yield path.removeprefix(above)
 
 
-def _comparable(path: str) -> str:
+def _normalize_path(path: str) -> str:
     """Return the path in one spelling: without ``..``, and on Windows with slashes and in lower case."""
     return os.path.normcase(os.path.normpath(path)).replace(os.sep, "/")
 
 
-def _words(value: str) -> Iterator[str]:
+def _split_words(value: str) -> Iterator[str]:
     """Yield the possible paths in a value: the whole value (a path may have spaces), quoted parts, and words."""
     plain = value.replace('\\"', '"').strip()
     yield plain.strip('"')
@@ -146,7 +148,7 @@ def _words(value: str) -> Iterator[str]:
         yield from (found[0].strip("\"'") for found in islice(pattern.finditer(plain), 20))
 
 
-def git_folder(top: str) -> str | None:
+def find_git_folder(top: str) -> str | None:
     """Return the repository folder of the work tree ``top``; None if it has none."""
     entry = f"{top}/.git"
     with suppress(OSError, ValueError):

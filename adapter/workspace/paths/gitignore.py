@@ -38,7 +38,7 @@ class IgnoreFile:
     keeps: re.Pattern[str]
     """Pattern that matches every path that any ``!`` line matches. For other paths, rule order is irrelevant."""
 
-    def verdict(self, path: str) -> bool | None:
+    def decide(self, path: str) -> bool | None:
         """Return True if ``path`` is ignored, False if a ``!`` line keeps it, None if no rule matches it.
 
         The path of a directory ends with ``/``.
@@ -64,10 +64,10 @@ def parse_ignore_file(text: str, base: str) -> IgnoreFile:
         except (ValueError, re.error):
             continue
     kept = [pattern for pattern in patterns if pattern.include is False]
-    return IgnoreFile(base, GitIgnoreSpec(patterns, backend="simple"), _any_of(patterns), _any_of(kept))
+    return IgnoreFile(base, GitIgnoreSpec(patterns, backend="simple"), _compile_any(patterns), _compile_any(kept))
 
 
-def _any_of(patterns: Iterable[GitIgnoreSpecPattern]) -> re.Pattern[str]:
+def _compile_any(patterns: Iterable[GitIgnoreSpecPattern]) -> re.Pattern[str]:
     # pathspec uses a named group, and one expression can define a name only once
     each = [re.sub(r"\(\?P<\w+>", "(?:", pattern.regex.pattern) for pattern in patterns if pattern.regex]
     return re.compile("|".join(each) if each else r"(?!)")
@@ -76,7 +76,7 @@ def _any_of(patterns: Iterable[GitIgnoreSpecPattern]) -> re.Pattern[str]:
 def is_ignored(path: str, files: Sequence[IgnoreFile]) -> bool:
     """Return whether ``path`` (ending in ``/`` for a directory) is ignored. The deepest file that matches decides."""
     for file in reversed(files):
-        verdict = file.verdict(path)
+        verdict = file.decide(path)
         if verdict is not None:
             return verdict
     return False

@@ -31,25 +31,25 @@ class GlobMatcher:
     def __init__(self, pattern: str, case_sensitive: bool = False) -> None:
         _check(pattern)
         self._fold = not case_sensitive
-        plain = self._folded(pattern.removeprefix("./").lstrip("/"))
+        plain = self._fold_case(pattern.removeprefix("./").lstrip("/"))
         self._alternatives: list[list[_Part]] = [
             [None if part == "**" else _compile_name(part) for part in alternative.split("/") if part]
-            for alternative in _alternatives(plain)
+            for alternative in _expand_alternatives(plain)
         ]
-        self._last = _any_of(parts[-1] if parts else None for parts in self._alternatives)
+        self._last = _join_patterns(parts[-1] if parts else None for parts in self._alternatives)
 
     def matches(self, path: str) -> bool:
         """Return whether the pattern matches the whole relative path."""
-        names = self._folded(path).split("/")
+        names = self._fold_case(path).split("/")
         if self._last is not None and not self._last.fullmatch(names[-1]):
             return False  # the name alone rules out most paths
         return any(_match_path(parts, names) for parts in self._alternatives)
 
     def may_match(self, name: str) -> bool:
         """Return False only if no path ending in ``name`` matches."""
-        return self._last is None or self._last.fullmatch(self._folded(name)) is not None
+        return self._last is None or self._last.fullmatch(self._fold_case(name)) is not None
 
-    def _folded(self, text: str) -> str:
+    def _fold_case(self, text: str) -> str:
         if not text.isascii():
             text = unicodedata.normalize("NFC", text)
         return text.casefold() if self._fold else text
@@ -64,7 +64,7 @@ def _check(pattern: str) -> None:
         raise ToolError(f"the glob pattern {pattern!r} contains '..'; give the directory as path instead")
 
 
-def _alternatives(pattern: str) -> list[str]:
+def _expand_alternatives(pattern: str) -> list[str]:
     """Expand the ``{a,b}`` groups, innermost first. Unpaired braces are literal."""
     done: list[str] = []
     pending = [pattern]
@@ -113,7 +113,7 @@ def _compile_set(body: str) -> str:
     return f"[^{inside}]" if negated else f"[{inside}]"
 
 
-def _any_of(parts: Iterable[_Part]) -> _Part:
+def _join_patterns(parts: Iterable[_Part]) -> _Part:
     """Join the patterns of several components into one; None if one of them is ``**``."""
     patterns: list[str] = []
     for part in parts:

@@ -76,7 +76,7 @@ def is_git(name: str) -> bool:
     return plain == ".git" or _SHORT_NAME.fullmatch(plain) is not None
 
 
-def temp_name(name: str, suffix: str) -> str:
+def build_temp_name(name: str, suffix: str) -> str:
     """Return the name of the temporary file that a change creates next to ``name``."""
     return f"{OWN_PREFIX}{hashlib.sha256(name.encode(errors='surrogateescape')).hexdigest()[:16]}.{suffix}"
 
@@ -86,7 +86,7 @@ def is_own_temp_file(name: str) -> bool:
     return name[: len(OWN_PREFIX)].casefold() == OWN_PREFIX and _OWN_NAME.fullmatch(name) is not None
 
 
-def nearest_name(name: str, dirfd: int) -> str | None:
+def find_nearest_name(name: str, dirfd: int) -> str | None:
     """Return the name in the directory that is most similar to ``name``; None if none is similar."""
     try:
         own = calls.open_directory(".", dirfd)  # a scan moves the descriptor's position

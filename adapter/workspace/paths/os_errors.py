@@ -49,7 +49,7 @@ def explain_os_error(error: OSError, consequence: str) -> ToolError:
 
 
 @contextmanager
-def os_errors_as_tool_errors(consequence: str) -> Iterator[None]:
+def convert_os_errors(consequence: str) -> Iterator[None]:
     """Convert an OSError raised in the ``with`` body to a ToolError that states ``consequence``."""
     try:
         yield
@@ -58,7 +58,7 @@ def os_errors_as_tool_errors(consequence: str) -> Iterator[None]:
 
 
 @contextmanager
-def memory_errors_as_tool_errors(subject: str) -> Iterator[None]:
+def convert_memory_errors(subject: str) -> Iterator[None]:
     """Convert a MemoryError or RecursionError raised in the ``with`` body to a ToolError about ``subject``."""
     try:
         yield

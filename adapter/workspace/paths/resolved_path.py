@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from adapter.core.errors import ToolError
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.workspace.paths.directory_calls import calls
-from adapter.workspace.paths.name_rules import nearest_name
+from adapter.workspace.paths.name_rules import find_nearest_name
 from adapter.workspace.paths.open_flags import OPEN_FILE
 
 
@@ -45,7 +45,7 @@ class ResolvedPath:
 
 
 @contextmanager
-def closing_descriptor(descriptor: int) -> Iterator[int]:
+def close_descriptor(descriptor: int) -> Iterator[int]:
     """Close the descriptor after the ``with`` body."""
     try:
         yield descriptor
@@ -56,11 +56,11 @@ def closing_descriptor(descriptor: int) -> Iterator[int]:
 @contextmanager
 def open_regular(resolved: ResolvedPath) -> Iterator[int]:
     """Open a regular file for reading. A FIFO or device never blocks the call."""
-    with closing_descriptor(regular_descriptor(resolved)) as descriptor:
+    with close_descriptor(open_regular_descriptor(resolved)) as descriptor:
         yield descriptor
 
 
-def regular_descriptor(resolved: ResolvedPath) -> int:
+def open_regular_descriptor(resolved: ResolvedPath) -> int:
     """Like `open_regular`, but the caller closes the descriptor."""
     if not resolved.is_file:
         require_existing(resolved)
@@ -90,13 +90,13 @@ def open_child_directory(name: str, dirfd: int) -> int:
 def require_existing(resolved: ResolvedPath) -> None:
     """Raise ToolError if the path does not exist. The message contains the nearest existing name."""
     if resolved.status is None:
-        raise ToolError(missing_sentence(resolved))
+        raise ToolError(describe_missing(resolved))
 
 
-def missing_sentence(resolved: ResolvedPath) -> str:
+def describe_missing(resolved: ResolvedPath) -> str:
     """Describe a missing path, with the nearest existing name in its directory."""
     folder = escape_for_display("/".join(resolved.parts[:-1])) or "the workspace root"
-    near = nearest_name(resolved.name, resolved.dirfd) if resolved.dirfd >= 0 else None
+    near = find_nearest_name(resolved.name, resolved.dirfd) if resolved.dirfd >= 0 else None
     if near is None:
         return f"{resolved.display_path} does not exist; list {folder} to see what is there"
     suggestion = escape_for_display("/".join((*resolved.parts[:-1], near)))

@@ -25,13 +25,13 @@ from adapter.workspace.paths.name_rules import OWN_PREFIX, check_creatable, chec
 from adapter.workspace.paths.resolved_path import (
     ResolvedPath,
     check_directory_writable,
-    closing_descriptor,
-    missing_sentence,
+    close_descriptor,
+    describe_missing,
     open_child_directory,
-    regular_descriptor,
+    open_regular_descriptor,
     require_existing,
 )
-from adapter.workspace.paths.tree_ops import names_in
+from adapter.workspace.paths.tree_ops import list_names
 from adapter.workspace.paths.windows_paths import IS_WINDOWS, WindowsPath, is_below, is_short_name, split_windows_path
 
 MAX_LINKS = 40
@@ -60,7 +60,7 @@ class WorkspaceRoot:
         self._fd = -1
         try:
             self._fd = calls.open_root(self.path)
-            self._identity = _identity(calls.fstat(self._fd))
+            self._identity = _build_identity(calls.fstat(self._fd))
         except OSError as error:
             self.close()
             raise UsageError(f"cannot use {spelling!r} as a workspace: {error.strerror}; give a directory") from error
@@ -111,7 +111,7 @@ class WorkspaceRoot:
         walk = _Walk(self, path, "exist")
         try:
             resolved = walk.run(follow=True)
-            with closing_descriptor(regular_descriptor(resolved)) as descriptor:
+            with close_descriptor(open_regular_descriptor(resolved)) as descriptor:
                 yield descriptor, resolved
         finally:
             walk.close()
@@ -125,10 +125,10 @@ class WorkspaceRoot:
                 raise ToolError(
                     f"{resolved.display_path} is a file, not a directory; give a directory, or read the file"
                 )
-            with closing_descriptor(open_child_directory(resolved.name, resolved.dirfd)) as descriptor:
+            with close_descriptor(open_child_directory(resolved.name, resolved.dirfd)) as descriptor:
                 yield descriptor, resolved
 
-    def components(self, path: str) -> tuple[str, ...]:
+    def split_components(self, path: str) -> tuple[str, ...]:
         """Split ``path`` into components below the root. Raises ToolError if it is absolute and outside the root."""
         anchor, parts = _split(path)
         if not anchor:
@@ -136,12 +136,12 @@ class WorkspaceRoot:
         for own_anchor, own in self._spellings:
             if anchor == own_anchor and (is_below(parts, own) if IS_WINDOWS else parts[: len(own)] == own):
                 return parts[len(own) :]
-        raise _outside(path)
+        raise _build_outside_error(path)
 
-    def parts_of(self, other: WorkspaceRoot) -> tuple[str, ...] | None:
+    def find_parts(self, other: WorkspaceRoot) -> tuple[str, ...] | None:
         """Return the components of another root below this one; None if it is outside."""
         try:
-            return self.components(other.path)
+            return self.split_components(other.path)
         except ToolError:
             return None
 
@@ -152,7 +152,7 @@ class WorkspaceRoot:
     def hide(self, path: str) -> None:
         """Hide a directory from tools if it is below the root. ``path``: its real path."""
         with suppress(ToolError):  # outside
-            self._hidden = self.components(path)
+            self._hidden = self.split_components(path)
 
     @property
     def hidden(self) -> str | None:
@@ -175,12 +175,12 @@ class WorkspaceRoot:
         """Descriptor of the open root; callers must not close it."""
         return self._fd
 
-    def duplicate(self) -> int:
+    def duplicate_descriptor(self) -> int:
         return calls.dup(self._fd)
 
     def _check_still_there(self) -> None:
         try:
-            is_same = _identity(os.stat(self.path)) == self._identity
+            is_same = _build_identity(os.stat(self.path)) == self._identity
         except (FileNotFoundError, NotADirectoryError):
             is_same = False
         if self._fd < 0 or not is_same:
@@ -195,7 +195,7 @@ class _Walk:
         self._root = root
         self._path = path
         self._parents = parents
-        self._pending = deque(root.components(path))
+        self._pending = deque(root.split_components(path))
         self._open = [root.descriptor]
         self._names: list[str] = []
         self._made: list[tuple[int, str]] = []
@@ -213,25 +213,25 @@ class _Walk:
         if descriptor is None:
             return None
         self._open.append(descriptor)
-        status = self._status(name)
+        status = self._find_status(name)
         if follow and status is not None and stat.S_ISLNK(status.st_mode):
             calls.close(self._open.pop())
             return None
         self._names = parents
         if OWN_PREFIX in self._path.casefold() and any(map(is_own_temp_file, parents)):
-            raise _not_for_tools(self._path)
+            raise _build_denied_error(self._path)
         return self._resolve_name(name, status)
 
     def _walk(self, follow: bool) -> ResolvedPath:
         if self._parents != "exist" and len(self._pending) > MAX_DEPTH + 1 and ".." not in self._pending:
-            raise self._too_deep()  # before a hundred folders are made, and removed again
+            raise self._build_depth_error()  # before a hundred folders are made, and removed again
         while self._pending:
             part = self._pending.popleft()
             if part == "..":
                 self._leave()
                 continue
             is_last = not self._pending
-            status = self._status(part)
+            status = self._find_status(part)
             if status is None:
                 if is_last:
                     return self._resolve_name(part, None)
@@ -259,7 +259,7 @@ class _Walk:
             with suppress(OSError):  # the descriptor is closed even then, and the rest must be closed too
                 calls.close(self._open.pop())
 
-    def _status(self, name: str) -> os.stat_result | None:
+    def _find_status(self, name: str) -> os.stat_result | None:
         if IS_WINDOWS:
             check_creatable(name)
             self._check_not_alias(name)
@@ -270,35 +270,35 @@ class _Walk:
 
     def _check_not_alias(self, name: str) -> None:
         """Raise ToolError for an 8.3 name that is not listed in the directory."""
-        if is_short_name(name) and not any(is_below((name,), (entry,)) for entry in names_in(self._open[-1])):
-            raise ToolError(f"{_quoted(name)} may be the short form of another name; give the full name")
+        if is_short_name(name) and not any(is_below((name,), (entry,)) for entry in list_names(self._open[-1])):
+            raise ToolError(f"{_quote_path(name)} may be the short form of another name; give the full name")
 
     def _leave(self) -> None:
         if not self._names:
-            raise _outside(self._path)
+            raise _build_outside_error(self._path)
         self._names.pop()
         calls.close(self._open.pop())
 
     def _enter(self, name: str) -> None:
         if len(self._names) >= MAX_DEPTH:
-            raise self._too_deep()
+            raise self._build_depth_error()
         self._check_not_hidden(name)
         self._open.append(open_child_directory(name, self._open[-1]))
         self._names.append(name)
 
-    def _too_deep(self) -> ToolError:
-        return ToolError(f"{_quoted(self._path)} is more than {MAX_DEPTH} directories deep; use a shorter path")
+    def _build_depth_error(self) -> ToolError:
+        return ToolError(f"{_quote_path(self._path)} is more than {MAX_DEPTH} directories deep; use a shorter path")
 
     def _follow(self, name: str) -> None:
         self._links += 1
         if self._links > MAX_LINKS:
-            raise ToolError(f"{_quoted(self._path)} passes through more than {MAX_LINKS} links, probably in a loop")
+            raise ToolError(f"{_quote_path(self._path)} passes through more than {MAX_LINKS} links, probably in a loop")
         target = calls.readlink(name, self._open[-1])
         if _split(target)[0]:
             try:
-                parts = self._root.components(target)
+                parts = self._root.split_components(target)
             except ToolError:
-                raise _link_outside(self._path, name) from None
+                raise _build_link_error(self._path, name) from None
             while self._names:
                 self._leave()
         else:
@@ -308,7 +308,7 @@ class _Walk:
     def _make(self, name: str) -> None:
         parts = (*self._names, name)
         if self._parents != "make":
-            raise ToolError(missing_sentence(self._resolve_name(name, None)))
+            raise ToolError(describe_missing(self._resolve_name(name, None)))
         check_not_git(parts)
         check_creatable(name)
         check_directory_writable(self._open[-1], parts)
@@ -318,7 +318,7 @@ class _Walk:
     def _imagine(self, first_missing: str) -> ResolvedPath:
         rest = [first_missing, *self._pending]
         if ".." in rest:
-            raise ToolError(missing_sentence(self._resolve_name(first_missing, None)))
+            raise ToolError(describe_missing(self._resolve_name(first_missing, None)))
         check_not_git((*self._names, *rest))
         for name in rest:
             self._check_not_hidden(name)
@@ -332,7 +332,7 @@ class _Walk:
 
     def _check_not_hidden(self, name: str) -> None:
         if is_own_temp_file(name) or self._root.is_hidden((*self._names, name)):
-            raise _not_for_tools(self._path)
+            raise _build_denied_error(self._path)
 
     def _resolve_directory(self) -> ResolvedPath:
         """Return the directory entered last, for a path that ends in ``..``, ``.`` or a link to a parent directory."""
@@ -344,7 +344,7 @@ class _Walk:
 
 def _check_writable(resolved: ResolvedPath, path: str) -> None:
     if not resolved.parts:
-        raise ToolError(f"{_quoted(path)} is the workspace root, which cannot be changed; give a path inside it")
+        raise ToolError(f"{_quote_path(path)} is the workspace root, which cannot be changed; give a path inside it")
     check_not_git(resolved.parts)
     if resolved.status is None:
         check_creatable(resolved.name)
@@ -362,21 +362,21 @@ def check_not_git(parts: tuple[str, ...]) -> None:
             )
 
 
-def _not_for_tools(path: str) -> ToolError:
-    return ToolError(f"{_quoted(path)} belongs to the change journal, which tools cannot access")
+def _build_denied_error(path: str) -> ToolError:
+    return ToolError(f"{_quote_path(path)} belongs to the change journal, which tools cannot access")
 
 
-def _outside(path: str) -> ToolError:
-    return ToolError(f"{_quoted(path)} is outside the workspace; give a path relative to the workspace root")
+def _build_outside_error(path: str) -> ToolError:
+    return ToolError(f"{_quote_path(path)} is outside the workspace; give a path relative to the workspace root")
 
 
-def _link_outside(path: str, name: str) -> ToolError:
+def _build_link_error(path: str, name: str) -> ToolError:
     return ToolError(
-        f"{_quoted(path)} is outside the workspace: {escape_for_display(name)!r} is a link that leads out of it"
+        f"{_quote_path(path)} is outside the workspace: {escape_for_display(name)!r} is a link that leads out of it"
     )
 
 
-def _quoted(path: str) -> str:
+def _quote_path(path: str) -> str:
     return repr(escape_for_display(path if len(path) <= 200 else path[:200] + "..."))
 
 
@@ -387,5 +387,5 @@ def _split(path: str) -> WindowsPath:
     return WindowsPath("/" if path.startswith("/") else "", parts)
 
 
-def _identity(status: os.stat_result) -> tuple[int, int]:
+def _build_identity(status: os.stat_result) -> tuple[int, int]:
     return status.st_dev, status.st_ino

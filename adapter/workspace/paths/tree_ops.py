@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from adapter.workspace.paths.directory_calls import calls
 from adapter.workspace.paths.open_flags import NEW_FILE, OPEN_FILE
-from adapter.workspace.paths.resolved_path import closing_descriptor, open_child_directory
+from adapter.workspace.paths.resolved_path import close_descriptor, open_child_directory
 
 CHUNK_BYTES = 1024 * 1024
 """Number of bytes copied at a time."""
@@ -23,7 +23,7 @@ _OF_CONTENT = {"security.capability", "security.ima", "security.evm"}
 """Attributes that depend on a file's content. They are not copied; the system also drops them on a write."""
 
 
-def status_of(name: str, dirfd: int) -> os.stat_result | None:
+def find_status(name: str, dirfd: int) -> os.stat_result | None:
     """Return the status of the name, without following a link; None if it does not exist."""
     try:
         return calls.stat(name, dirfd)
@@ -31,7 +31,7 @@ def status_of(name: str, dirfd: int) -> os.stat_result | None:
         return None
 
 
-def names_in(dirfd: int) -> list[str]:
+def list_names(dirfd: int) -> list[str]:
     """Return the sorted names in an open directory."""
     with calls.scandir(dirfd) as scan:
         return sorted(entry.name for entry in scan)
@@ -39,25 +39,28 @@ def names_in(dirfd: int) -> list[str]:
 
 def read_file(name: str, dirfd: int) -> bytes:
     with (
-        closing_descriptor(calls.open_file(name, dirfd, OPEN_FILE)) as descriptor,
+        close_descriptor(calls.open_file(name, dirfd, OPEN_FILE)) as descriptor,
         open(descriptor, "rb", closefd=False) as file,
     ):
         return file.read()
 
 
-def fingerprint(name: str, dirfd: int) -> str | None:
+def compute_fingerprint(name: str, dirfd: int) -> str | None:
     """Return a string that identifies the content; None if the name does not exist. A tree is listed, not read."""
-    status = status_of(name, dirfd)
+    status = find_status(name, dirfd)
     if status is None:
         return None
     if stat.S_ISDIR(status.st_mode):
-        return "tree:" + hashlib.sha256("\n".join(_lines(name, dirfd, "")).encode(errors="surrogateescape")).hexdigest()
+        return (
+            "tree:"
+            + hashlib.sha256("\n".join(_list_lines(name, dirfd, "")).encode(errors="surrogateescape")).hexdigest()
+        )
     if stat.S_ISREG(status.st_mode) and status.st_size <= MAX_HASHED_BYTES:
-        return fingerprint_of(read_file(name, dirfd))
+        return fingerprint_bytes(read_file(name, dirfd))
     return _describe_entry(name, dirfd, status)
 
 
-def identity(status: os.stat_result) -> str:
+def build_identity(status: os.stat_result) -> str:
     """Return a string that changes when the file is replaced or written; for a directory, when it is replaced."""
     same = (status.st_dev, status.st_ino, status.st_mode)
     return repr(
@@ -65,20 +68,20 @@ def identity(status: os.stat_result) -> str:
     )
 
 
-def fingerprint_of(data: bytes) -> str:
+def fingerprint_bytes(data: bytes) -> str:
     """Return the fingerprint of a file with the content ``data``."""
     return "file:" + hashlib.sha256(data).hexdigest()
 
 
-def _lines(name: str, dirfd: int, prefix: str) -> list[str]:
+def _list_lines(name: str, dirfd: int, prefix: str) -> list[str]:
     """Return one line for each entry of a directory tree, in a fixed order."""
     lines: list[str] = []
-    with closing_descriptor(open_child_directory(name, dirfd)) as descriptor:
-        for child in names_in(descriptor):
+    with close_descriptor(open_child_directory(name, dirfd)) as descriptor:
+        for child in list_names(descriptor):
             status = calls.stat(child, descriptor)
             path = f"{prefix}/{child}"
             if stat.S_ISDIR(status.st_mode):
-                lines += [path + "/", *_lines(child, descriptor, path)]
+                lines += [path + "/", *_list_lines(child, descriptor, path)]
             else:
                 lines.append(f"{path} {_describe_entry(child, descriptor, status)}")
     return lines
@@ -90,18 +93,18 @@ def _describe_entry(name: str, dirfd: int, status: os.stat_result) -> str:
     return f"looks:{stat.S_IFMT(status.st_mode)}:{status.st_size}:{status.st_mtime_ns}"
 
 
-def size_of(name: str, dirfd: int) -> int:
+def measure_size(name: str, dirfd: int) -> int:
     """Return the total size of the regular files in ``name``, in bytes."""
     status = calls.stat(name, dirfd)
     if not stat.S_ISDIR(status.st_mode):
         return status.st_size if stat.S_ISREG(status.st_mode) else 0
-    with closing_descriptor(open_child_directory(name, dirfd)) as descriptor:
-        return sum(size_of(child, descriptor) for child in names_in(descriptor))
+    with close_descriptor(open_child_directory(name, dirfd)) as descriptor:
+        return sum(measure_size(child, descriptor) for child in list_names(descriptor))
 
 
 def remove(name: str, dirfd: int) -> int:
     """Remove ``name``, which may have any type or not exist. Returns the number of entries in a directory."""
-    status = status_of(name, dirfd)
+    status = find_status(name, dirfd)
     if status is None:
         return 0
     if not stat.S_ISDIR(status.st_mode):
@@ -113,7 +116,7 @@ def remove(name: str, dirfd: int) -> int:
 
 def _remove_directory(name: str, dirfd: int) -> int:
     removed = 0
-    with closing_descriptor(open_child_directory(name, dirfd)) as descriptor:
+    with close_descriptor(open_child_directory(name, dirfd)) as descriptor:
         with calls.scandir(descriptor) as scan:
             entries = sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in scan)
         for child, is_directory in entries:
@@ -131,8 +134,8 @@ def count(name: str, dirfd: int) -> int:
     status = calls.stat(name, dirfd)
     if not stat.S_ISDIR(status.st_mode):
         return 0
-    with closing_descriptor(open_child_directory(name, dirfd)) as descriptor:
-        return sum(1 + count(child, descriptor) for child in names_in(descriptor))
+    with close_descriptor(open_child_directory(name, dirfd)) as descriptor:
+        return sum(1 + count(child, descriptor) for child in list_names(descriptor))
 
 
 def clone(name: str, dirfd: int, copy: str, copy_dirfd: int) -> None:
@@ -154,10 +157,10 @@ def clone(name: str, dirfd: int, copy: str, copy_dirfd: int) -> None:
 def _clone_directory(name: str, dirfd: int, copy: str, copy_dirfd: int, status: os.stat_result) -> None:
     calls.mkdir(copy, copy_dirfd, 0o700)
     with (
-        closing_descriptor(open_child_directory(name, dirfd)) as source,
-        closing_descriptor(open_child_directory(copy, copy_dirfd)) as target,
+        close_descriptor(open_child_directory(name, dirfd)) as source,
+        close_descriptor(open_child_directory(copy, copy_dirfd)) as target,
     ):
-        for child in names_in(source):
+        for child in list_names(source):
             clone(child, source, child, target)
         _adopt(target, status)
 
@@ -170,14 +173,14 @@ def _clone_file(name: str, dirfd: int, copy: str, copy_dirfd: int, status: os.st
         if error.errno not in NO_HARD_LINKS:
             raise
     with (
-        closing_descriptor(calls.open_file(name, dirfd, OPEN_FILE)) as source,
-        closing_descriptor(calls.open_file(copy, copy_dirfd, NEW_FILE, 0o600)) as target,
+        close_descriptor(calls.open_file(name, dirfd, OPEN_FILE)) as source,
+        close_descriptor(calls.open_file(copy, copy_dirfd, NEW_FILE, 0o600)) as target,
     ):
         while chunk := os.read(source, CHUNK_BYTES):
             write_all(target, chunk)
         _adopt(target, status)
         with suppress(OSError):  # the other file system may not support them
-            adopt_attributes(target, attributes_of(source))
+            adopt_attributes(target, read_open_attributes(source))
         os.fsync(target)
 
 
@@ -187,7 +190,7 @@ def _adopt(descriptor: int, status: os.stat_result) -> None:
     calls.utime(descriptor, (status.st_atime_ns, status.st_mtime_ns))
 
 
-def attributes_of(descriptor: int) -> dict[str, bytes]:
+def read_open_attributes(descriptor: int) -> dict[str, bytes]:
     """Return the extended attributes of an open file, including access lists; empty if the system lacks them."""
     if not hasattr(os, "listxattr"):
         return {}
@@ -199,16 +202,16 @@ def attributes_of(descriptor: int) -> dict[str, bytes]:
     return values
 
 
-def attributes(name: str, dirfd: int) -> dict[str, bytes]:
+def read_attributes(name: str, dirfd: int) -> dict[str, bytes]:
     """Return the extended attributes of the regular file ``name``."""
-    with closing_descriptor(calls.open_file(name, dirfd, OPEN_FILE)) as descriptor:
-        return attributes_of(descriptor)
+    with close_descriptor(calls.open_file(name, dirfd, OPEN_FILE)) as descriptor:
+        return read_open_attributes(descriptor)
 
 
 def adopt_attributes(descriptor: int, old: Mapping[str, bytes]) -> None:
     """Set the extended attributes ``old`` on the open file, and remove an access list inherited from its directory.
     Raises OSError if a user attribute or access list cannot be set. System attributes are set only if permitted."""
-    if ACCESS_LIST not in old and ACCESS_LIST in attributes_of(descriptor):
+    if ACCESS_LIST not in old and ACCESS_LIST in read_open_attributes(descriptor):
         os.removexattr(descriptor, ACCESS_LIST)
     for name, value in old.items():
         if name in _OF_CONTENT:
@@ -247,7 +250,7 @@ def rename_no_replace(name: str, dirfd: int, new: str, new_dirfd: int) -> None:
         except OSError as error:
             if error.errno not in NO_HARD_LINKS - {errno.EXDEV}:
                 raise
-            if status_of(new, new_dirfd) is not None:
+            if find_status(new, new_dirfd) is not None:
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)) from None
         else:
             calls.unlink(name, dirfd)
@@ -255,7 +258,7 @@ def rename_no_replace(name: str, dirfd: int, new: str, new_dirfd: int) -> None:
     calls.rename(name, dirfd, new, new_dirfd)
 
 
-def same_file(name: str, dirfd: int, other: str, other_dirfd: int) -> bool:
+def is_same_file(name: str, dirfd: int, other: str, other_dirfd: int) -> bool:
     """Return whether both names exist and are the same file."""
-    first, second = status_of(name, dirfd), status_of(other, other_dirfd)
+    first, second = find_status(name, dirfd), find_status(other, other_dirfd)
     return first is not None and second is not None and os.path.samestat(first, second)

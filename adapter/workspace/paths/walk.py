@@ -45,13 +45,13 @@ class Node(NamedTuple):  # made for every entry of a tree: three times as fast a
     is_directory: bool
     is_file: bool
 
-    def status(self) -> os.stat_result:
+    def read_status(self) -> os.stat_result:
         """Return the current status."""
         return calls.stat(self.name, self.dirfd)
 
     def resolve(self, above: tuple[str, ...]) -> ResolvedPath:
         """Return the node as a path below the root, with its current status. ``above``: components of the start."""
-        return ResolvedPath(self.dirfd, self.name, (*above, *self.path.split("/")), self.status())
+        return ResolvedPath(self.dirfd, self.name, (*above, *self.path.split("/")), self.read_status())
 
 
 _Entry: TypeAlias = tuple[str, bool, bool]
@@ -107,15 +107,15 @@ class Walk:
         deadline = time.monotonic() + self._limits.seconds
         with self._root.open_directory(self._start) as (descriptor, resolved):
             self.parts = resolved.parts
-            rules = self._rules_above() if self._gitignore else ()
+            rules = self._find_rules_above() if self._gitignore else ()
             try:
                 self._descend(calls.dup(descriptor), "", rules)
-                yield from self._nodes(deadline)
+                yield from self._walk_nodes(deadline)
             finally:
                 while self._levels:
                     calls.close(self._levels.pop().descriptor)
 
-    def _nodes(self, deadline: float) -> Iterator[Node]:
+    def _walk_nodes(self, deadline: float) -> Iterator[Node]:
         while self._levels:
             level = self._levels[-1]
             entry = next(level.entries, None)
@@ -148,16 +148,16 @@ class Walk:
 
     def _descend(self, descriptor: int, prefix: str, rules: tuple[IgnoreFile, ...]) -> None:
         try:
-            entries = self._entries(descriptor)
+            entries = self._list_entries(descriptor)
         except OSError:
             calls.close(descriptor)
             raise
         if self._gitignore:
-            rules = (*rules, *_ignore_files(descriptor, self._below_root(prefix), self.notes))
+            rules = (*rules, *_ignore_files(descriptor, self._join_below_root(prefix), self.notes))
         self._levels.append(_Level(descriptor, prefix, iter(self._filter(entries, prefix, rules)), rules))
 
-    def _entries(self, descriptor: int) -> list[_Entry]:
-        accept_name = self._accept_name or _anything
+    def _list_entries(self, descriptor: int) -> list[_Entry]:
+        accept_name = self._accept_name or _accept_anything
         with calls.scandir(descriptor) as scan:
             named = (
                 (entry.name, entry.is_dir(follow_symlinks=False), entry.is_file(follow_symlinks=False))
@@ -173,7 +173,7 @@ class Walk:
 
     def _filter(self, entries: Sequence[_Entry], prefix: str, rules: Sequence[IgnoreFile]) -> list[_Entry]:
         """Return the entries of a directory without those that are hidden, skipped or ignored."""
-        above = self._below_root(prefix)
+        above = self._join_below_root(prefix)
         kept: list[_Entry] = []
         for entry in entries:
             name, is_directory, _ = entry
@@ -189,10 +189,10 @@ class Walk:
     def _is_named(self, prefix: str, name: str) -> bool:
         return any(glob.matches(name) or glob.matches(prefix + name) for glob in self._ignore)
 
-    def _below_root(self, prefix: str) -> str:
+    def _join_below_root(self, prefix: str) -> str:
         return "".join(part + "/" for part in self.parts) + prefix
 
-    def _rules_above(self) -> tuple[IgnoreFile, ...]:
+    def _find_rules_above(self) -> tuple[IgnoreFile, ...]:
         """Return the ignore files from the root down to the start's parent."""
         files: list[IgnoreFile] = []
         for length in range(len(self.parts)):
@@ -207,11 +207,11 @@ class Walk:
             self.notes.append(note)
 
 
-def _anything(_: str) -> bool:
+def _accept_anything(_: str) -> bool:
     return True
 
 
-def files_below(root: WorkspaceRoot, start: str = ".", limit: int = 1_000) -> list[str]:
+def list_files_below(root: WorkspaceRoot, start: str = ".", limit: int = 1_000) -> list[str]:
     """Return the paths of at most ``limit`` files below ``start``, relative to the root. Hidden files are included,
     links are not."""
     walk = Walk(root, start)

@@ -15,13 +15,13 @@ from adapter.tools.operations import (
     ReadCommandOutput,
     StartCommand,
 )
-from adapter.workspace.paths.os_errors import os_errors_as_tool_errors
+from adapter.workspace.paths.os_errors import convert_os_errors
 from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.sandbox.child_process import ProcessSpec
 from adapter.workspace.sandbox.output import UnreadOutput
-from adapter.workspace.sandbox.processes import ChildProcess, shell_argv
+from adapter.workspace.sandbox.processes import ChildProcess, build_shell_argv
 from adapter.workspace.sandbox.sandbox import UNCONFINED, ActiveSandbox
-from adapter.workspace.sandbox.shell import ending_notes
+from adapter.workspace.sandbox.shell import list_ending_notes
 from adapter.workspace.sandbox.supervisor import GIVE_UP_S
 
 MAX_RUNNING = 16
@@ -56,7 +56,7 @@ class _BackgroundCommand:
     @property
     def notes(self) -> tuple[str, ...]:
         ending = self._command.ending
-        return ending_notes(ending) if ending is not None and self.status == "completed" else ()
+        return list_ending_notes(ending) if ending is not None and self.status == "completed" else ()
 
     def kill(self) -> None:
         self._is_killed = True
@@ -91,9 +91,9 @@ class BackgroundCommands:
                 )
             with (
                 root.open_directory(operation.cwd) as (directory, resolved),
-                os_errors_as_tool_errors("the command was not started"),
+                convert_os_errors("the command was not started"),
             ):
-                job = confinement.job(shell_argv(operation.command), resolved.parts)
+                job = confinement.build_job(build_shell_argv(operation.command), resolved.parts)
                 started = _BackgroundCommand(operation.command, job, directory)
             self._started += 1
             id = f"shell_{self._started}"
@@ -104,12 +104,12 @@ class BackgroundCommands:
 
     def read(self, operation: ReadCommandOutput) -> CommandOutputDelta:
         """Return the output since the last read. Raises ToolError if the filter is invalid or too slow."""
-        from adapter.core.text.safe_regex import compile_pattern, searched_part
+        from adapter.core.text.safe_regex import clip_searched_part, compile_pattern
 
         pattern = compile_pattern(operation.filter) if operation.filter else None
         command = self._commands.get(operation.id)
         if command is None:
-            return CommandOutputDelta(operation.id, "", "", "not_found", notes=(self._ids(),))
+            return CommandOutputDelta(operation.id, "", "", "not_found", notes=(self._list_ids(),))
         status = command.status  # read before the output, so that no final output is missed
         texts = [
             stream.take(is_final=status != "running", whole_lines=pattern is not None)
@@ -121,7 +121,7 @@ class BackgroundCommands:
                     "".join(
                         line
                         for line in text.splitlines(keepends=True)
-                        if pattern.search(searched_part(pattern, line), timeout=_FILTER_TIMEOUT_S)
+                        if pattern.search(clip_searched_part(pattern, line), timeout=_FILTER_TIMEOUT_S)
                     )
                     for text in texts
                 ]
@@ -134,7 +134,7 @@ class BackgroundCommands:
     def kill(self, operation: KillCommand) -> CommandKilled:
         command = self._commands.get(operation.id)
         if command is None:
-            return CommandKilled(operation.id, False, f"no background command {operation.id!r}. {self._ids()}")
+            return CommandKilled(operation.id, False, f"no background command {operation.id!r}. {self._list_ids()}")
         if command.status != "running":
             code = "" if command.exit_code is None else f" with exit code {command.exit_code}"
             return CommandKilled(operation.id, False, f"{operation.id} had already ended{code}")
@@ -151,5 +151,5 @@ class BackgroundCommands:
             for command in running:
                 command.join()
 
-    def _ids(self) -> str:
+    def _list_ids(self) -> str:
         return f"Known ids: {', '.join(self._commands)}" if self._commands else "None was started in this session"

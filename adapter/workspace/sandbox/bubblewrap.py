@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from adapter.workspace.paths.open_flags import OPEN_DIRECTORY
-from adapter.workspace.sandbox.toolchains import is_below, outermost
+from adapter.workspace.sandbox.toolchains import is_below, sort_outermost
 
 SYSTEM_BINARY = "/usr/bin/bwrap"
 """The preferred binary: where AppArmor restricts user namespaces, only a program at this path may create them."""
@@ -88,7 +88,7 @@ def _lookup_steps(path: str) -> Iterator[str]:
             at = entry
 
 
-def bwrap_argv(binary: str, view: MountView, argv: Sequence[str], directory: str) -> list[str]:
+def build_bwrap_argv(binary: str, view: MountView, argv: Sequence[str], directory: str) -> list[str]:
     """Return a command line of the bwrap ``binary`` that runs ``argv`` in ``directory`` with the mounts ``view``."""
     read = [path for path in view.read if not _is_covered_by_read(path, view)]
     sources = {path: ["--ro-bind-try", path, path] for path in read}
@@ -97,7 +97,7 @@ def bwrap_argv(binary: str, view: MountView, argv: Sequence[str], directory: str
     shown = {path for path in sources if not _is_in(path, view.workspace) or view.workspace == "/"}
     sources[view.workspace] = ["--bind", view.workspace, view.workspace]
     words = [binary, "--unshare-all", *(["--share-net"] if view.network else [])]
-    order = list(outermost(shown | {view.workspace}))
+    order = list(sort_outermost(shown | {view.workspace}))
     below_devices = [path for path in order if _is_in(path, "/dev")]  # a workspace in /dev/shm
     for path in order:
         words += sources[path] if path not in below_devices else []
@@ -130,7 +130,7 @@ def _guard_mounts(mounted: Sequence[tuple[str, str]]) -> list[str]:
     return ["/bin/sh", "-c", script, "sh"]
 
 
-def identity_below(folder: str, path: str) -> str | None:
+def find_identity(folder: str, path: str) -> str | None:
     """Return ``device:inode`` of ``path`` below ``folder``; None if it is missing or a component is a link."""
     descriptor = os.open(folder, OPEN_DIRECTORY)
     try:

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from adapter.core.errors import ToolError
-from adapter.core.program_lookup import executable_names, find_program
-from adapter.tools.operations.shell_words import possible_programs
+from adapter.core.program_lookup import find_program, list_executable_names
+from adapter.tools.operations.shell_words import list_possible_programs
 from adapter.workspace.paths import tree_ops
 from adapter.workspace.paths.resolver import WorkspaceRoot
 
@@ -19,7 +19,7 @@ cover them."""
 
 def identify_programs(root: WorkspaceRoot, cwd: str, line: str, search_path: str) -> dict[str, str]:
     """Return the identity of each program and script that ``line`` may run in ``cwd``, by its path."""
-    return identify_files(root, cwd, possible_programs(line), search_path)
+    return identify_files(root, cwd, list_possible_programs(line), search_path)
 
 
 def identify_files(root: WorkspaceRoot, cwd: str, words: Iterable[str], search_path: str) -> dict[str, str]:
@@ -31,12 +31,12 @@ def identify_files(root: WorkspaceRoot, cwd: str, words: Iterable[str], search_p
         raise ToolError(f"the command names more than {MAX_PROGRAMS:,} programs and files; split it into several")
     for word in different:
         is_absolute = os.path.isabs(word)  # noqa: PTH117
-        for name in dict.fromkeys((word, *executable_names(word))):
+        for name in dict.fromkeys((word, *list_executable_names(word))):
             with suppress(ToolError, OSError), root.locate(name if is_absolute else f"{cwd}/{name}") as resolved:
                 if resolved.is_file and resolved.status is not None:
-                    identities["/".join(resolved.parts)] = tree_ops.identity(resolved.status)
+                    identities["/".join(resolved.parts)] = tree_ops.build_identity(resolved.status)
         program = word if is_absolute else None if "/" in word else find_program(word, search_path)
         if program is not None:
             with suppress(OSError, ValueError):
-                identities[program] = tree_ops.identity(os.stat(program))
+                identities[program] = tree_ops.build_identity(os.stat(program))
     return identities

@@ -25,7 +25,7 @@ class Deadline:
         return self._ends - (time.monotonic() if self._paused_since is None else self._paused_since)
 
     @contextmanager
-    def paused(self) -> Iterator[None]:
+    def pause(self) -> Iterator[None]:
         """Pause the deadline during the ``with`` body. Pauses must not be nested or started in several threads."""
         began = self._paused_since = time.monotonic()
         try:

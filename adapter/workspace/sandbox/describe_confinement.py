@@ -35,7 +35,7 @@ MAX_NAMED = 5
 """Maximum number of functions listed in the note of a session."""
 
 
-def confinement_notice(operation: Operation, confinement: ActiveSandbox) -> str:
+def build_confinement_notice(operation: Operation, confinement: ActiveSandbox) -> str:
     """Describe the confinement of an operation before it runs; "" if it runs only code of this package."""
     match operation:
         case RunCommand() | StartCommand() | RunProgram():
@@ -48,14 +48,14 @@ def confinement_notice(operation: Operation, confinement: ActiveSandbox) -> str:
             return ""
 
 
-def confinement_result_note(operation: Operation, outcome: Outcome, confinement: ActiveSandbox) -> str:
+def build_confinement_result_note(operation: Operation, outcome: Outcome, confinement: ActiveSandbox) -> str:
     """Describe the confinement that an operation had. For a batch, return the distinct notes of its calls as lines."""
     if isinstance(outcome, BatchResults):
         return "\n".join(dict.fromkeys(result.sandbox for result in outcome.results if result.sandbox))
-    return confinement_notice(operation, confinement)
+    return build_confinement_notice(operation, confinement)
 
 
-def session_confinement_note(tools: Iterable[Tool], confinement: ActiveSandbox) -> str:
+def build_session_confinement_note(tools: Iterable[Tool], confinement: ActiveSandbox) -> str:
     """Describe the confinement of ``tools``: a line about commands and a line about functions, each only if there are
     any."""
     offered = list(tools)

@@ -44,7 +44,9 @@ def restricts_truncation() -> bool:
     return abi() >= 3
 
 
-def ruleset(read: Iterable[str], write: Iterable[str], devices: Iterable[str], *, network: bool) -> dict[str, object]:
+def build_ruleset(
+    read: Iterable[str], write: Iterable[str], devices: Iterable[str], *, network: bool
+) -> dict[str, object]:
     """Build the ruleset for the supervisor.
 
     The program loses the rights in ``handled`` (files, TCP, scopes), except for those granted by ``rules``.

@@ -57,9 +57,9 @@ class LogSlice:
         if len(self._block) >= _BLOCK_BYTES:
             self._flush()
 
-    def text(self) -> str:
+    def render_text(self) -> str:
         """Return the whole output, within the limits of `HeadAndTail`."""
-        return self._whole.text()
+        return self._whole.render_text()
 
     def build_excerpt(self) -> LogExcerpt | None:
         """Return the excerpt; None if the output is short enough. No output can be added after this call."""

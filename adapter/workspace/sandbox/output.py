@@ -54,16 +54,16 @@ class HeadAndTail:
         while self._tail_size - len(self._tail[0]) >= self._limit:
             self._tail_size -= len(self._tail.popleft())
 
-    def raw(self) -> bytes:
+    def join_raw(self) -> bytes:
         """Return the kept bytes, with a line between them that shows the number of bytes left out."""
         tail = b"".join(self._tail)[-self._limit :]
         omitted = self._total - len(self._head) - len(tail)
         gap = f"\n[... {omitted} bytes left out ...]\n".encode() if omitted else b""
         return bytes(self._head) + gap + tail
 
-    def text(self) -> str:
+    def render_text(self) -> str:
         """Return the kept output as clean text."""
-        return strip_terminal_codes(self.raw().decode("utf-8", DECODE_ERRORS))
+        return strip_terminal_codes(self.join_raw().decode("utf-8", DECODE_ERRORS))
 
 
 class UnreadOutput:
@@ -84,16 +84,16 @@ class UnreadOutput:
         ``whole_lines``: also keep an incomplete line for the next call.
         """
         with self._lock:
-            data = self._buffer.raw()
+            data = self._buffer.join_raw()
             self._buffer = HeadAndTail()
             if not is_final:
-                end = data.rfind(b"\n") + 1 if whole_lines else _end_of_characters(data)
+                end = data.rfind(b"\n") + 1 if whole_lines else _find_end_of_characters(data)
                 self._buffer.add(data[end:])
                 data = data[:end]
         return strip_terminal_codes(data.decode("utf-8", DECODE_ERRORS))
 
 
-def _end_of_characters(data: bytes) -> int:
+def _find_end_of_characters(data: bytes) -> int:
     """Return the end of the last complete UTF-8 character; bytes that are not UTF-8 count as complete."""
     for back in range(1, min(4, len(data) + 1)):
         byte = data[-back]

@@ -6,22 +6,22 @@ import sys
 
 if sys.platform == "win32":
     from adapter.workspace.sandbox.windows_process import WindowsProcess as ChildProcess
-    from adapter.workspace.sandbox.windows_process import cmd_argv
+    from adapter.workspace.sandbox.windows_process import build_cmd_argv
 else:
     from adapter.workspace.sandbox.child_process import ChildProcess
 
-__all__ = ["COMMANDS", "SHELL", "ChildProcess", "shell_argv"]
+__all__ = ["COMMANDS", "SHELL", "ChildProcess", "build_shell_argv"]
 
 SHELL = "cmd.exe" if sys.platform == "win32" else "/bin/sh"
 COMMANDS = f"commands of {SHELL}" if sys.platform == "win32" else "commands"
 """Name for what runs without a sandbox."""
 
 
-def shell_argv(line: str, shell: str = SHELL) -> list[str]:
+def build_shell_argv(line: str, shell: str = SHELL) -> list[str]:
     """Return the arguments with which `ChildProcess` runs ``line``: in ``shell``, or on Windows in cmd.exe.
 
     Raises ToolError for a line of which cmd.exe would run only a part.
     """
     if sys.platform == "win32":
-        return cmd_argv(line)
+        return build_cmd_argv(line)
     return [shell, "-c", line]

@@ -18,7 +18,7 @@ from adapter.core.errors import ToolError
 from adapter.core.program_lookup import find_program
 from adapter.core.text.display_escaping import escape_for_display, replace_lone_surrogates
 from adapter.tools.operations import PathValue, ProgramArgument, ProgramOutput, RunProgram
-from adapter.workspace.paths.os_errors import os_errors_as_tool_errors
+from adapter.workspace.paths.os_errors import convert_os_errors
 from adapter.workspace.paths.resolved_path import require_existing
 from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.sandbox.child_process import Sink
@@ -26,7 +26,7 @@ from adapter.workspace.sandbox.log_slicing import LogSlice
 from adapter.workspace.sandbox.output import DECODE_ERRORS, HeadAndTail
 from adapter.workspace.sandbox.processes import ChildProcess
 from adapter.workspace.sandbox.sandbox import UNCONFINED, ActiveSandbox
-from adapter.workspace.sandbox.shell import ending_notes, wait_for_exit
+from adapter.workspace.sandbox.shell import list_ending_notes, wait_for_exit
 
 _PLAIN = re.compile(r"[\w.][\w./ ,+-]*")
 
@@ -38,7 +38,7 @@ def prepare(root: WorkspaceRoot, operation: RunProgram, confinement: ActiveSandb
     or if a value cannot be passed to a program.
     """
     program = _find_program(root, operation.program, confinement)
-    return [program, *(_argument(root, word) for word in operation.arguments)]
+    return [program, *(_build_argument(root, word) for word in operation.arguments)]
 
 
 def run_program(
@@ -53,18 +53,18 @@ def run_program(
         raise ToolError("a path changed just before the program was started; nothing was run. Try again")
     log: HeadAndTail | LogSlice = LogSlice() if operation.slice_output else HeadAndTail()
     sink = _with_echo(log.add, echo) if operation.echo and echo is not None else log.add
-    with root.open_directory(".") as (directory, _), os_errors_as_tool_errors("the program was not run"):
-        command = ChildProcess(confinement.job(argv, ()), directory, sink)
+    with root.open_directory(".") as (directory, _), convert_os_errors("the program was not run"):
+        command = ChildProcess(confinement.build_job(argv, ()), directory, sink)
     finished, ending = wait_for_exit(command, operation.timeout_s, operation.idle_timeout_s)
     excerpt = log.build_excerpt() if isinstance(log, LogSlice) else None
-    text = log.text() if excerpt is None else excerpt.text
+    text = log.render_text() if excerpt is None else excerpt.text
     return ProgramOutput(
         output=text,
         exit_code=ending.exit_code if finished else None,
         timed_out=not finished,
         skipped_lines=excerpt.skipped if excerpt else 0,
         patterns=excerpt.patterns if excerpt else (),
-        notes=(*ending_notes(ending, finished), *confinement.notes(ending.exit_code, text)),
+        notes=(*list_ending_notes(ending, finished), *confinement.list_notes(ending.exit_code, text)),
     )
 
 
@@ -76,7 +76,7 @@ def _find_program(root: WorkspaceRoot, program: str, confinement: ActiveSandbox)
     if os.path.dirname(program) and not os.path.isabs(program):  # noqa: PTH120, PTH117 - as it is spelled
         with root.locate(program) as resolved:
             require_existing(resolved)
-            return _below_root(resolved.parts)
+            return _join_below_root(resolved.parts)
     path = find_program(program, confinement.search_path)
     if path is None:
         raise ToolError(
@@ -86,7 +86,7 @@ def _find_program(root: WorkspaceRoot, program: str, confinement: ActiveSandbox)
     return path
 
 
-def _argument(root: WorkspaceRoot, word: ProgramArgument) -> str:
+def _build_argument(root: WorkspaceRoot, word: ProgramArgument) -> str:
     text = "".join(
         replace_lone_surrogates(piece) if isinstance(piece, str) else _resolve(root, piece) for piece in word
     )
@@ -102,7 +102,7 @@ def _resolve(root: WorkspaceRoot, value: PathValue) -> str:
                 f"{resolved.display_path} is neither a regular file nor a directory (a device, pipe or socket): "
                 "a program that opens it may block forever, so nothing was run. Give another path"
             )
-        return value.path if _is_plain(value.path, resolved.parts) else _below_root(resolved.parts)
+        return value.path if _is_plain(value.path, resolved.parts) else _join_below_root(resolved.parts)
 
 
 def _is_plain(path: str, parts: tuple[str, ...]) -> bool:
@@ -113,15 +113,15 @@ def _is_plain(path: str, parts: tuple[str, ...]) -> bool:
     )
 
 
-def _below_root(parts: tuple[str, ...]) -> str:
+def _join_below_root(parts: tuple[str, ...]) -> str:
     return "/".join((".", *parts))
 
 
 def _with_echo(sink: Sink, echo: Callable[[str], object]) -> Sink:
     decoder = codecs.getincrementaldecoder("utf-8")(DECODE_ERRORS)
 
-    def both(data: bytes) -> None:
+    def write_both(data: bytes) -> None:
         echo(decoder.decode(data))
         sink(data)
 
-    return both
+    return write_both

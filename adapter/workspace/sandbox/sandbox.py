@@ -27,30 +27,30 @@ from adapter.core.errors import ToolError, UsageError
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.tools.operations.permissions import NO_SANDBOX
 from adapter.workspace.paths.directory_calls import calls
-from adapter.workspace.paths.git_data import repositories_in
+from adapter.workspace.paths.git_data import find_repositories
 from adapter.workspace.sandbox import landlock
 from adapter.workspace.sandbox.bubblewrap import (
     MAX_HIDDEN,
     SYSTEM_BINARY,
     MountView,
-    bwrap_argv,
+    build_bwrap_argv,
     find_bwrap,
-    identity_below,
+    find_identity,
 )
 from adapter.workspace.sandbox.child_process import ProcessSpec
 from adapter.workspace.sandbox.processes import COMMANDS, ChildProcess
 from adapter.workspace.sandbox.seccomp import INTERNET, LOCAL, build_socket_filter
 from adapter.workspace.sandbox.toolchains import (
     SYSTEM,
-    git_folder_elsewhere,
-    git_identity,
+    find_git_folder_elsewhere,
     is_below,
+    list_public_folders,
+    list_secret_paths,
+    list_system_folders,
+    list_tool_folders,
     passes_through,
-    public_folders,
+    read_git_identity,
     search_path,
-    secret_paths,
-    system_folders,
-    tool_folders,
 )
 
 Level: TypeAlias = Literal["bwrap", "landlock", "none"]
@@ -111,20 +111,20 @@ def choose_sandbox(choice: Choice, writable: Sequence[str] = ()) -> Level:
         return "none"
     levels: tuple[Level, ...] = ("bwrap", "landlock") if choice in ("auto", "require") else (choice,)  # type: ignore[assignment]
     for level in levels:
-        if why_unavailable(level, writable) is None:
+        if find_unavailable_reason(level, writable) is None:
             return level
     if choice == "auto":
         return "none"
-    raise UsageError(f"sandbox {choice!r} is required but not available: {reasons(levels, writable)}")
+    raise UsageError(f"sandbox {choice!r} is required but not available: {describe_reasons(levels, writable)}")
 
 
-def reasons(levels: Sequence[Level] = ("bwrap", "landlock"), writable: Sequence[str] = ()) -> str:
+def describe_reasons(levels: Sequence[Level] = ("bwrap", "landlock"), writable: Sequence[str] = ()) -> str:
     """Describe why ``levels`` are not available, and how to make them available."""
-    gaps = [(level, why_unavailable(level, writable)) for level in levels]
+    gaps = [(level, find_unavailable_reason(level, writable)) for level in levels]
     return "; ".join(f"{_NAMES[level]}: {gap.why} ({gap.advice})" for level, gap in gaps if gap is not None)
 
 
-def why_unavailable(level: Level, writable: Sequence[str] = ()) -> UnavailableReason | None:
+def find_unavailable_reason(level: Level, writable: Sequence[str] = ()) -> UnavailableReason | None:
     """Return the reason why ``level`` is unavailable, or None if a trial program ran under it. A bwrap in the folders
     ``writable`` is ignored."""
     if level == "none":
@@ -162,7 +162,7 @@ def _try_level(level: Level, bwrap: str | None) -> str | None:
         confinement = ActiveSandbox(SandboxSettings(), os.path.realpath(folder), level=level, bwrap=bwrap)
         descriptor = calls.open_root(folder)
         try:
-            job = confinement.job(["/bin/sh", "-c", "exit 0"], ())
+            job = confinement.build_job(["/bin/sh", "-c", "exit 0"], ())
             with ChildProcess(job, descriptor, output.append) as command:
                 command.wait(time.monotonic() + PROBE_TIMEOUT_S)
         except (OSError, ToolError) as error:
@@ -206,7 +206,7 @@ class ActiveSandbox:
         self._hidden, self._frozen, self._own = hidden, frozen, own
         self.search_path, self._left_out = search_path(os.environ, session or workspace)
         self._private: str | None = None
-        self._granted = {"read": self._real(settings.read), "write": self._real(settings.write)}
+        self._granted = {"read": self._resolve_links(settings.read), "write": self._resolve_links(settings.write)}
         self._writable = tuple(filter(None, (workspace, session, *self._granted["write"])))
         self._level = level or (None if settings.level == "auto" else choose_sandbox(settings.level, self._writable))
         self._bwrap = bwrap
@@ -221,11 +221,13 @@ class ActiveSandbox:
         """A line for the user that describes the confinement of programs."""
         if self.level == "none":
             why = (
-                "as requested" if self.settings.level == "none" else reasons(writable=self._writable) or "not available"
+                "as requested"
+                if self.settings.level == "none"
+                else describe_reasons(writable=self._writable) or "not available"
             )
             return f"{NO_SANDBOX}, {COMMANDS} have all your rights ({why})"
         network = "network allowed" if self.settings.network else "no network"
-        also = "".join(f", {escape_for_display(path)}" for path in self._outside("write"))
+        also = "".join(f", {escape_for_display(path)}" for path in self._list_outside("write"))
         parts = [f"sandbox: {_NAMES[self.level]}", f"changes only in the workspace{also}", network]
         if self.level == "landlock":
             parts += [
@@ -241,7 +243,7 @@ class ActiveSandbox:
             parts.append("the workspace contains your home folder")
         return "; ".join(parts)
 
-    def _real(self, paths: Sequence[str]) -> tuple[str, ...]:
+    def _resolve_links(self, paths: Sequence[str]) -> tuple[str, ...]:
         """Resolve links in ``paths``. Raises UsageError if a path is missing, or leaves the workspace by a link."""
         real_paths = []
         for path in (str(Path(each).expanduser().absolute()) for each in paths):
@@ -255,20 +257,20 @@ class ActiveSandbox:
             real_paths.append(real)
         return tuple(real_paths)
 
-    def _outside(self, access: Literal["read", "write"]) -> tuple[str, ...]:
+    def _list_outside(self, access: Literal["read", "write"]) -> tuple[str, ...]:
         """Return the granted folders outside the workspace. Granted folders inside it need no mount; they are only
         exempt from freezing."""
         return tuple(path for path in self._granted[access] if not is_below(path, self._workspace))
 
-    def job(self, argv: Sequence[str], cwd: Sequence[str]) -> ProcessSpec:
+    def build_job(self, argv: Sequence[str], cwd: Sequence[str]) -> ProcessSpec:
         """Return the specification of a process for ``argv`` in the workspace directory ``cwd``. Raises ToolError."""
         if self.level == "none":
             return ProcessSpec(argv, {"PATH": self.search_path})
         if self.level == "bwrap":
-            return self._in_bubblewrap(argv, cwd)
-        return self._in_landlock(argv)
+            return self._build_bubblewrap_job(argv, cwd)
+        return self._build_landlock_job(argv)
 
-    def notes(self, exit_code: int | None, output: str) -> tuple[str, ...]:
+    def list_notes(self, exit_code: int | None, output: str) -> tuple[str, ...]:
         """Return notes for the model on the sandbox, if a command failed and the sandbox is the likely cause."""
         if exit_code == NOT_FOUND and self._left_out:
             shown = ", ".join(escape_for_display(folder or ".") for folder in self._left_out)
@@ -278,7 +280,7 @@ class ActiveSandbox:
         network = "" if self.settings.network else " and has no network"
         is_git_frozen = self.level == "bwrap" and not self._may_write(f"{self._workspace}/.git")
         git = " (not `.git`)" if is_git_frozen else ""
-        also = "".join(f" and {escape_for_display(path)}" for path in self._outside("write"))
+        also = "".join(f" and {escape_for_display(path)}" for path in self._list_outside("write"))
         return (
             f"it ran in a sandbox that shows little but the workspace, allows changes only there{also}{git}{network}",
         )
@@ -295,72 +297,72 @@ class ActiveSandbox:
 
     @cached_property
     def _tools(self) -> tuple[str, ...]:
-        return tool_folders(os.environ, self._home, self._workspace)
+        return list_tool_folders(os.environ, self._home, self._workspace)
 
     def _read(self, program: str) -> tuple[str, ...]:
-        repository = git_folder_elsewhere(self._workspace)
-        more = [*self._outside("read"), *([repository] if repository else [])]
+        repository = find_git_folder_elsewhere(self._workspace)
+        more = [*self._list_outside("read"), *([repository] if repository else [])]
         if program.startswith("/") and not any(is_below(program, folder) for folder in (*SYSTEM, self._workspace)):
             more += [program, os.path.realpath(program)]  # a tool of the user, at any path
         if self.settings.network:  # often a link to a file outside /etc
             more.append(os.path.realpath("/etc/resolv.conf"))
         return (*self._tools, *more)
 
-    def _in_bubblewrap(self, argv: Sequence[str], cwd: Sequence[str]) -> ProcessSpec:
-        private = self._folders()
-        pinned, frozen, hidden = self._protected_paths()
+    def _build_bubblewrap_job(self, argv: Sequence[str], cwd: Sequence[str]) -> ProcessSpec:
+        private = self._create_folders()
+        pinned, frozen, hidden = self._find_protected_paths()
         view = MountView(
             self._workspace,
-            (*system_folders(), *self._read(argv[0])),
+            (*list_system_folders(), *self._read(argv[0])),
             ((f"{private}/tmp", "/tmp"), (f"{private}/home", self._home)),
-            write=self._outside("write"),
+            write=self._list_outside("write"),
             pinned=pinned,
             frozen=frozen,
-            hidden=(*secret_paths(), *hidden),
+            hidden=(*list_secret_paths(), *hidden),
             network=self.settings.network,
         )
         families = INTERNET if self.settings.network else LOCAL
         if self._bwrap is None:
             self._bwrap = find_bwrap(os.environ, self._writable)[0] or SYSTEM_BINARY
         return ProcessSpec(
-            bwrap_argv(self._bwrap, view, argv, "/".join((self._workspace, *cwd))),
-            self._variables(self._home, "/tmp"),
+            build_bwrap_argv(self._bwrap, view, argv, "/".join((self._workspace, *cwd))),
+            self._build_variables(self._home, "/tmp"),
             is_wrapped=True,
             filter=build_socket_filter(families),
         )
 
-    def _in_landlock(self, argv: Sequence[str]) -> ProcessSpec:
-        private = self._folders()
+    def _build_landlock_job(self, argv: Sequence[str]) -> ProcessSpec:
+        private = self._create_folders()
         home = f"{private}/home"
         return ProcessSpec(
             argv,
-            self._variables(home, f"{private}/tmp"),
-            landlock=landlock.ruleset(
-                (*public_folders(), *self._read(argv[0]), "/proc"),
-                (self._workspace, private, *self._outside("write")),
+            self._build_variables(home, f"{private}/tmp"),
+            landlock=landlock.build_ruleset(
+                (*list_public_folders(), *self._read(argv[0]), "/proc"),
+                (self._workspace, private, *self._list_outside("write")),
                 DEVICES,
                 network=self.settings.network,
             ),
-            filter=self._landlock_filter(INTERNET if self.settings.network else ()),
+            filter=self._build_landlock_filter(INTERNET if self.settings.network else ()),
         )
 
     @staticmethod
-    def _landlock_filter(families: Sequence[int]) -> bytes | None:
+    def _build_landlock_filter(families: Sequence[int]) -> bytes | None:
         if landlock.restricts_truncation():
             return build_socket_filter(families)
         return build_socket_filter(families, truncation=False)
 
-    def _variables(self, home: str, temporary: str) -> dict[str, str | None]:
+    def _build_variables(self, home: str, temporary: str) -> dict[str, str | None]:
         private: dict[str, str | None] = {"HOME": home, "TMPDIR": temporary, "PATH": self.search_path}
         return private | {"XDG_RUNTIME_DIR": None, "XDG_CACHE_HOME": None}
 
-    def _folders(self) -> str:
+    def _create_folders(self) -> str:
         """Return the folder that contains the session's private temporary and home folders. Creates it on first use."""
         if self._private is None:
             self._private = os.path.realpath(tempfile.mkdtemp(prefix="adapter-"))
             for name in ("tmp", "home"):
                 Path(self._private, name).mkdir()
-            identity = git_identity(self._home)
+            identity = read_git_identity(self._home)
             if identity:
                 Path(self._private, "home", ".gitconfig").write_text(identity)
             if self.level == "landlock":
@@ -375,12 +377,12 @@ class ActiveSandbox:
                 link.parent.mkdir(parents=True, exist_ok=True)
                 link.symlink_to(path)
 
-    def _protected_paths(self) -> tuple[_IdentifiedPaths, _IdentifiedPaths, tuple[str, ...]]:
+    def _find_protected_paths(self) -> tuple[_IdentifiedPaths, _IdentifiedPaths, tuple[str, ...]]:
         """Return the folders that commands may not move, the paths they may not change, and the paths they may not see.
 
         Folders that contain git's data must not be moved, or a command could replace the data. Raises ToolError.
         """
-        frozen = [path for path in repositories_in(self._workspace) if not self._may_write(path)]
+        frozen = [path for path in find_repositories(self._workspace) if not self._may_write(path)]
         holding = {str(folder) for path in frozen for folder in PurePosixPath(path).parents}
         pinned = sorted(folder for folder in holding if folder.startswith(f"{self._workspace}/"))
         hidden = [] if self._own is None else [f"{self._workspace}/{self._own}"]
@@ -394,7 +396,7 @@ class ActiveSandbox:
         return self._with_identity(pinned), self._with_identity(frozen), tuple(hidden)
 
     def _with_identity(self, paths: Sequence[str]) -> _IdentifiedPaths:
-        known = ((path, identity_below(self._workspace, path)) for path in paths if not self._may_write(path))
+        known = ((path, find_identity(self._workspace, path)) for path in paths if not self._may_write(path))
         return tuple((path, identity) for path, identity in known if identity)
 
     def _may_write(self, path: str) -> bool:

@@ -8,11 +8,11 @@ import sys
 import time
 
 from adapter.tools.operations import CommandOutput, RunCommand
-from adapter.workspace.paths.os_errors import os_errors_as_tool_errors
+from adapter.workspace.paths.os_errors import convert_os_errors
 from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.sandbox.child_process import GRACE_S, MAX_PROCESSES, ProcessExit
 from adapter.workspace.sandbox.output import HeadAndTail
-from adapter.workspace.sandbox.processes import SHELL, ChildProcess, shell_argv
+from adapter.workspace.sandbox.processes import SHELL, ChildProcess, build_shell_argv
 from adapter.workspace.sandbox.sandbox import UNCONFINED, ActiveSandbox
 
 MAX_TIMEOUT_S = 600.0
@@ -36,12 +36,12 @@ def run_command(root: WorkspaceRoot, operation: RunCommand, confinement: ActiveS
     output = HeadAndTail()
     with (
         root.open_directory(operation.cwd) as (directory, resolved),
-        os_errors_as_tool_errors("the command was not run"),
+        convert_os_errors("the command was not run"),
     ):
-        argv = shell_argv(operation.command, shell)
-        command = ChildProcess(confinement.job(argv, resolved.parts), directory, output.add)
+        argv = build_shell_argv(operation.command, shell)
+        command = ChildProcess(confinement.build_job(argv, resolved.parts), directory, output.add)
     finished, ending = wait_for_exit(command, timeout_s, operation.idle_timeout_s)
-    text = output.text()
+    text = output.render_text()
     if sys.platform == "win32" and ending.exit_code and operation.shell != "bash":
         notes.append(f"{SHELL} ran it: write commands for {SHELL}, not for a Unix shell")
     return CommandOutput(
@@ -49,7 +49,7 @@ def run_command(root: WorkspaceRoot, operation: RunCommand, confinement: ActiveS
         output=text,
         exit_code=ending.exit_code if finished else None,
         timed_out=not finished,
-        notes=(*notes, *ending_notes(ending, finished), *confinement.notes(ending.exit_code, text)),
+        notes=(*notes, *list_ending_notes(ending, finished), *confinement.list_notes(ending.exit_code, text)),
     )
 
 
@@ -67,7 +67,7 @@ def wait_for_exit(command: ChildProcess, timeout_s: float, idle_timeout_s: float
     return finished, command.ending or ProcessExit(None)
 
 
-def ending_notes(ending: ProcessExit, finished: bool = True) -> tuple[str, ...]:
+def list_ending_notes(ending: ProcessExit, finished: bool = True) -> tuple[str, ...]:
     """Return notes for the model on the end of a command.
 
     ``finished``: whether the command ended before its timeout. After a timeout, remaining processes are not reported.

@@ -294,7 +294,7 @@ def _watch(
                 return status, ""
         if os.getppid() != host:
             return None, "stopped"
-        if _count() - processes > max_processes and sum(1 for _ in descendants(os.getpid())) > max_processes:
+        if _count() - processes > max_processes and sum(1 for _ in find_descendants(os.getpid())) > max_processes:
             return None, "multiplied"
 
 
@@ -304,7 +304,7 @@ def _terminate(program: int, is_wrapped: bool) -> None:
         if not is_wrapped:
             signal_group(program, number)
             continue
-        for pid, group in descendants(os.getpid()):
+        for pid, group in find_descendants(os.getpid()):
             if group == program and pid != program:
                 with suppress(ProcessLookupError):
                     os.kill(pid, number)
@@ -317,40 +317,40 @@ def _read_available(descriptor: int) -> bytes:
         return b""
 
 
-def descendants(ancestor: int) -> Iterator[tuple[int, int]]:
+def find_descendants(ancestor: int) -> Iterator[tuple[int, int]]:
     """Yield the id and the process group of each living descendant of ``ancestor``.
 
     Processes are read one at a time in the order of their ids. A caller that kills each of them therefore also finds
     most processes that are forked in the meantime, because they get higher ids.
     """
-    for pid, group, _ in _family(ancestor):
+    for pid, group, _ in _find_family(ancestor):
         yield pid, group
 
 
-def _family(ancestor: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the `descendants`, each also with its parent's id."""
+def _find_family(ancestor: int) -> Iterator[tuple[int, int, int]]:
+    """Yield the `find_descendants`, each also with its parent's id."""
     family, others = {ancestor}, list[tuple[int, int, bytes]]()
-    for pid, status in _processes():
-        parent = int(_field(status, b"PPid"))
+    for pid, status in _list_processes():
+        parent = int(_find_field(status, b"PPid"))
         if parent in family:
             family.add(pid)
-            yield from _living(pid, parent, status)
+            yield from _list_living(pid, parent, status)
         else:
             others.append((pid, parent, status))
     # After the highest id, the kernel starts again at low ids, so a child may come before its parent.
     while found := [other for other in others if other[1] in family and other[0] not in family]:
         for pid, parent, status in found:
             family.add(pid)
-            yield from _living(pid, parent, status)
+            yield from _list_living(pid, parent, status)
 
 
-def _living(pid: int, parent: int, status: bytes) -> Iterator[tuple[int, int, int]]:
-    if not _field(status, b"State").startswith(b"Z"):
+def _list_living(pid: int, parent: int, status: bytes) -> Iterator[tuple[int, int, int]]:
+    if not _find_field(status, b"State").startswith(b"Z"):
         with suppress(ProcessLookupError):
             yield pid, os.getpgid(pid), parent
 
 
-def _processes() -> Iterator[tuple[int, bytes]]:
+def _list_processes() -> Iterator[tuple[int, bytes]]:
     """Yield every process id, in ascending order, with its /proc/PID/status (proc_pid_status(5)).
 
     /proc/PID/stat is not read, because reading it waits for a program that is just starting (exec_update_lock). Among a
@@ -365,7 +365,7 @@ def _processes() -> Iterator[tuple[int, bytes]]:
                     yield int(entry.name), file.read()
 
 
-def _field(status: bytes, name: bytes) -> bytes:
+def _find_field(status: bytes, name: bytes) -> bytes:
     return status.partition(b"\n%s:\t" % name)[2].partition(b"\n")[0]
 
 
@@ -389,13 +389,13 @@ def _end_all(program: int, is_wrapped: bool) -> int:
         return 0  # an orphan would have become our child
     # Bubblewrap's own two processes are our child and its child, which is reparented to us when the first ends.
     own = {os.getpid(), program} if is_wrapped else set()
-    left = {pid for pid, _, parent in _family(os.getpid()) if parent not in own} - {program}
+    left = {pid for pid, _, parent in _find_family(os.getpid()) if parent not in own} - {program}
     give_up = time.monotonic() + GIVE_UP_S
     if not HAS_PROC:
         signal_group(program, signal.SIGKILL)
     while time.monotonic() < give_up:
         groups = {os.getpgrp()}
-        for pid, group in descendants(os.getpid()):
+        for pid, group in find_descendants(os.getpid()):
             if group not in groups:  # each session has its own groups, without unrelated processes
                 groups.add(group)
                 signal_group(group, signal.SIGKILL)
@@ -443,7 +443,7 @@ def _limit(processes: int) -> None:
     """
     limits = [(resource.RLIMIT_CORE, 0), (resource.RLIMIT_FSIZE, MAX_FILE_BYTES)]
     if os.getuid():
-        limits.append((resource.RLIMIT_NPROC, _threads_of_user() + 2 * processes))
+        limits.append((resource.RLIMIT_NPROC, _count_threads_of_user() + 2 * processes))
     elif sys.platform == "linux":
         with suppress(OSError):  # needs CAP_SYS_NICE, which containers may not have
             os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(1))
@@ -453,12 +453,12 @@ def _limit(processes: int) -> None:
         resource.setrlimit(limit, (value, value))
 
 
-def _threads_of_user() -> int:
+def _count_threads_of_user() -> int:
     """Return the number of threads that RLIMIT_NPROC counts. If it is unknown, return a number typical of a desktop."""
     threads = 0
-    for pid, status in _processes():
+    for pid, status in _list_processes():
         with suppress(OSError):
-            threads += int(_field(status, b"Threads")) if os.stat(f"/proc/{pid}").st_uid == os.getuid() else 0
+            threads += int(_find_field(status, b"Threads")) if os.stat(f"/proc/{pid}").st_uid == os.getuid() else 0
     return threads or 4_096
 
 

@@ -36,24 +36,24 @@ _GIT_SECTIONS = ("user", "safe", "init")
 """Sections of the user's git configuration that programs may see. Other sections can contain passwords."""
 
 
-def system_folders() -> tuple[str, ...]:
+def list_system_folders() -> tuple[str, ...]:
     """Return the existing system folders."""
     return tuple(path for path in SYSTEM if os.path.lexists(path))
 
 
 @cache
-def public_folders() -> tuple[str, ...]:
-    """Return the `system_folders`. A folder that contains a secret path is replaced by its other entries."""
-    return tuple(part for path in system_folders() for part in _without(path, secret_paths()))
+def list_public_folders() -> tuple[str, ...]:
+    """Return the `list_system_folders`. A folder that contains a secret path is replaced by its other entries."""
+    return tuple(part for path in list_system_folders() for part in _exclude_paths(path, list_secret_paths()))
 
 
 @cache
-def secret_paths() -> tuple[str, ...]:
+def list_secret_paths() -> tuple[str, ...]:
     """Return the paths in /etc that not all users may read, such as passwords and keys; empty unless run as root."""
-    return () if os.getuid() else tuple(_secrets("/etc"))
+    return () if os.getuid() else tuple(_find_secrets("/etc"))
 
 
-def _secrets(folder: str) -> Iterator[str]:
+def _find_secrets(folder: str) -> Iterator[str]:
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_symlink():
@@ -62,10 +62,10 @@ def _secrets(folder: str) -> Iterator[str]:
             if not mode & (stat.S_IXOTH if is_directory else stat.S_IROTH):
                 yield entry.path
             elif is_directory:
-                yield from _secrets(entry.path)
+                yield from _find_secrets(entry.path)
 
 
-def _without(path: str, left_out: tuple[str, ...]) -> Iterator[str]:
+def _exclude_paths(path: str, left_out: tuple[str, ...]) -> Iterator[str]:
     """Yield ``path`` if none of ``left_out`` is below it; otherwise yield the entries below it that contain none of
     them."""
     if path in left_out:
@@ -75,10 +75,10 @@ def _without(path: str, left_out: tuple[str, ...]) -> Iterator[str]:
         return
     with os.scandir(path) as entries:
         for entry in entries:
-            yield from _without(entry.path, left_out)
+            yield from _exclude_paths(entry.path, left_out)
 
 
-def tool_folders(environment: Mapping[str, str], home: str, workspace: str) -> tuple[str, ...]:
+def list_tool_folders(environment: Mapping[str, str], home: str, workspace: str) -> tuple[str, ...]:
     """Return the folders, except system folders, of the tools on PATH, the running Python and its packages."""
     candidates = [sys.prefix, sys.base_prefix, *(environment.get(name, "") for name in _VARIABLES + _CERTIFICATES)]
     candidates += [f"{home}/{name}" for name in IN_HOME]
@@ -120,7 +120,7 @@ def search_path(environment: Mapping[str, str], workspace: str) -> tuple[str, tu
     return os.pathsep.join(kept) or default, tuple(left_out)
 
 
-def git_folder_elsewhere(workspace: str) -> str | None:
+def find_git_folder_elsewhere(workspace: str) -> str | None:
     """Return the repository of a linked worktree; None unless the repository lists the workspace as its worktree."""
     with suppress(OSError, ValueError):
         link = Path(workspace, ".git")
@@ -135,7 +135,7 @@ def git_folder_elsewhere(workspace: str) -> str | None:
     return None
 
 
-def git_identity(home: str) -> str:
+def read_git_identity(home: str) -> str:
     """Return the sections of the user's git configuration that contain no secrets: identity and trusted folders."""
     kept: list[str] = []
     with suppress(OSError, ValueError):
@@ -160,6 +160,6 @@ def is_below(path: str, folder: str) -> bool:
     return PurePath(path).is_relative_to(folder)
 
 
-def outermost(paths: Iterable[str]) -> Iterator[str]:
+def sort_outermost(paths: Iterable[str]) -> Iterator[str]:
     """Sort ``paths`` so that folders come before their contents."""
     return iter(sorted(paths, key=lambda path: len(PurePosixPath(path).parts)))

@@ -49,7 +49,7 @@ class JobObject:
 
     def __init__(self, max_processes: int) -> None:
         """Raises OSError."""
-        self._kernel: Any = _library("kernel32")
+        self._kernel: Any = _load_library("kernel32")
         self._handle: ctypes.c_void_p | None = ctypes.c_void_p(self._call("CreateJobObjectW", None, None))
         flags = _KILL_ON_JOB_CLOSE | _DIE_ON_UNHANDLED_EXCEPTION | _ACTIVE_PROCESS
         limits = _ExtendedLimits(flags=flags, processes=max_processes)
@@ -64,7 +64,7 @@ class JobObject:
         """Add a process that was created suspended, and let it run. Raises OSError."""
         handle = ctypes.c_void_p(int(process._handle))  # type: ignore[attr-defined]
         self._call("AssignProcessToJobObject", self._handle, handle)
-        if _library("ntdll").NtResumeProcess(handle):
+        if _load_library("ntdll").NtResumeProcess(handle):
             raise OSError("the process could not be resumed")
 
     def count(self) -> int:
@@ -88,17 +88,17 @@ class JobObject:
     def _call(self, function: str, *arguments: object) -> int:
         result = int(self._kernel[function](*arguments))
         if not result:
-            raise _last_error()
+            raise _build_last_error()
         return result
 
 
-def _library(name: str) -> Any:
+def _load_library(name: str) -> Any:
     if sys.platform == "win32":
         return ctypes.WinDLL(name, use_last_error=True)
     raise OSError(f"there is no {name} here")
 
 
-def _last_error() -> OSError:
+def _build_last_error() -> OSError:
     if sys.platform == "win32":
         return ctypes.WinError(ctypes.get_last_error())
     return OSError("no job objects here")

@@ -59,7 +59,7 @@ class WindowsProcess:
 
     def __init__(self, job: ProcessSpec, directory: int, *sinks: Sink) -> None:
         check_words(job.argv)
-        folder = calls.path_of(directory)
+        folder = calls.find_path(directory)
         assert folder is not None
         changed = {**scrub_environment(os.environ), **job.environment}
         self.ending: ProcessExit | None = None
@@ -71,7 +71,7 @@ class WindowsProcess:
             self._job = JobObject(2 * MAX_PROCESSES)
             stack.callback(self._job.close)
             self._process = subprocess.Popen(
-                command_line(job.argv, folder),
+                build_command_line(job.argv, folder),
                 cwd=folder,
                 env={name: value for name, value in changed.items() if value is not None},
                 stdin=subprocess.DEVNULL,
@@ -168,7 +168,7 @@ class WindowsProcess:
                 self._output.put((number, data))
 
 
-def cmd_argv(line: str) -> list[str]:
+def build_cmd_argv(line: str) -> list[str]:
     """Return the arguments with which `WindowsProcess` runs ``line`` in cmd.exe, whose own output is then UTF-8. Raises
     ToolError for a line of which cmd.exe would run only a part."""
     line = line.strip()
@@ -180,7 +180,7 @@ def cmd_argv(line: str) -> list[str]:
     return [CMD, *_CMD_OPTIONS, f"{_SYSTEM}\\chcp.com 65001 >nul 2>&1 & {line}"]
 
 
-def command_line(argv: Sequence[str], folder: str) -> str:
+def build_command_line(argv: Sequence[str], folder: str) -> str:
     """Return ``argv`` as the command line of a program that runs in ``folder``. Raises ToolError."""
     program, *arguments = argv
     if program == CMD and arguments[:-1] == _CMD_OPTIONS:

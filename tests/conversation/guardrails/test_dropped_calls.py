@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from adapter.conversation.guardrails.call_history import CallHistory, PastCall, call_history_of
+from adapter.conversation.guardrails.call_history import CallHistory, PastCall, read_call_history
 from adapter.conversation.guardrails.copied_text import find_placeholder
 from adapter.conversation.guardrails.engine import Accept, Guardrails, Retry
 from adapter.conversation.guardrails.loop_detection import is_recent_repeat
@@ -20,7 +20,7 @@ from adapter.core.turn import Turn
 from adapter.dialects import get_dialect
 from adapter.parsing.parser import parse
 from adapter.tools.call_normalization import normalize_call
-from adapter.tools.schema_errors import allowed_arguments
+from adapter.tools.schema_errors import select_allowed_arguments
 from adapter.tools.tool import Tool, ToolSet
 
 
@@ -316,7 +316,7 @@ def schema_of(**schema: Any) -> Tool:
     ],
 )
 def test_forbidden_arguments_are_found(schema, arguments, forbidden, is_safe):
-    found = allowed_arguments(schema_of(**schema), arguments)
+    found = select_allowed_arguments(schema_of(**schema), arguments)
     assert (found.forbidden, found.is_safe) == (forbidden, is_safe)
     assert found.arguments == {key: value for key, value in arguments.items() if key not in forbidden}
 
@@ -332,7 +332,7 @@ def test_reads_in_between_do_not_hide_a_repetition():
             {"role": "tool", "tool_call_id": call_id, "content": "text"},
         ]
     assert getattr(Guardrails(TOOLS).check(messages, turn(read("a"))), "guardrail", "") == "made_already"
-    assert call_history_of(messages, TOOLS).calls[0].changes is False
+    assert read_call_history(messages, TOOLS).calls[0].changes is False
 
 
 def test_question_is_repeated_after_a_repeated_call():

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from adapter.conversation.guardrails.call_history import CallHistory, PastCall, call_history_of, looks_like_error
+from adapter.conversation.guardrails.call_history import CallHistory, PastCall, looks_like_error, read_call_history
 from adapter.conversation.guardrails.engine import NO_STEPS, Accept, Guardrails, Retry, Stop
 from adapter.conversation.guardrails.loop_detection import asks_for_repetition
 from adapter.conversation.guardrails.registry import BY_STEPS, DEFAULT, GUARDRAILS, WITHIN_ANSWER, parse_guardrails
@@ -401,7 +401,7 @@ def test_call_history_is_read_from_openai_messages():
         None,
         "nonsense",
     ]
-    past = call_history_of(messages)
+    past = read_call_history(messages)
     assert past.request == "Read a"
     assert [(made.name, made.result, made.ok) for made in past.calls] == [
         ("read_file", "text", True),

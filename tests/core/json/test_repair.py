@@ -17,8 +17,8 @@ from adapter.core.json.strict import (
     UnterminatedError,
     decode_strict,
     is_encodable,
+    remove_spelling,
     replace_surrogates,
-    without_spelling,
 )
 from adapter.tools.coercion import coerce_to_schema
 from tests.effort import examples
@@ -97,7 +97,7 @@ def test_number_keeps_its_spelling_for_text(spelling):
     for text in (f'{{"a": {spelling}}}', f"{{'a': {spelling},}}"):
         value = decode_json(text).value["a"]
         assert coerce_to_schema(value, {"type": "string"}) == (spelling, ("coerced-type",))
-        assert type(without_spelling(value)) is float
+        assert type(remove_spelling(value)) is float
 
 
 UNTOUCHED = {

@@ -7,7 +7,7 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.core.text.diffs import unified_diff
+from adapter.core.text.diffs import render_unified_diff
 
 LINES = st.lists(st.sampled_from(["a\n", "b\n", "c\r\n", "\n", "d\n"]), max_size=30).map("".join)
 
@@ -39,7 +39,7 @@ def test_diff_applied_to_the_old_text_gives_the_new_text(before, after, cut_befo
     """A diff shown for approval is exactly the change that is made."""
     before = before.removesuffix("\n") if cut_before else before
     after = after.removesuffix("\n") if cut_after else after
-    diff = unified_diff(before, after, "f")
+    diff = render_unified_diff(before, after, "f")
     if diff:
         assert apply_diff(before, diff) == after
     else:
@@ -50,7 +50,7 @@ def test_diff_reads_like_the_standard_one():
     before = "".join(f"{i}\n" for i in range(20))
     after = before.replace("5\n", "five\n", 1)
     standard = difflib.unified_diff(before.splitlines(True), after.splitlines(True), "a/f", "b/f")
-    assert unified_diff(before, after, "f") == "".join(standard)
+    assert render_unified_diff(before, after, "f") == "".join(standard)
 
 
 def test_large_files_that_share_nothing_are_diffed_quickly():
@@ -58,5 +58,5 @@ def test_large_files_that_share_nothing_are_diffed_quickly():
     before = "".join(f"old {i}\n" for i in range(60_000))
     after = "".join(f"new {i}\n" for i in range(60_000))
     start = time.thread_time()
-    assert unified_diff(before, after).count("\n-") == 59_999 + 1
+    assert render_unified_diff(before, after).count("\n-") == 59_999 + 1
     assert time.thread_time() - start < 5

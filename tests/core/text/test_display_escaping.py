@@ -11,8 +11,8 @@ import pytest
 import regex
 
 from adapter.cli.conversation_display import Console
-from adapter.core.text.diffs import unified_diff
-from adapter.core.text.display_escaping import collapse_blanks, escape_for_display, json_for_display
+from adapter.core.text.diffs import render_unified_diff
+from adapter.core.text.display_escaping import collapse_blanks, dump_for_display, escape_for_display
 from adapter.tools.operations import RunCommand, WriteText
 from adapter.tools.operations.permissions import ApprovalRequest
 
@@ -39,8 +39,8 @@ def test_every_hidden_character_is_spelled_out():
         assert escape_for_display(f"a{character}b") not in (f"a{character}b", "ab"), ascii(character)
         assert escape_for_display(character, keep=character) == character
         if character != "\n":
-            assert character not in json_for_display(character), ascii(character)
-        assert json.loads(json_for_display(character)) == character
+            assert character not in dump_for_display(character), ascii(character)
+        assert json.loads(dump_for_display(character)) == character
 
 
 def test_every_other_character_stays():
@@ -80,7 +80,7 @@ def test_hostile_diffs_and_commands_hide_nothing(capsys):
         before, after, path = (
             "".join(chance.choice([*hidden, "a", " ", "\n", "é"]) for _ in range(60)) for _ in range(3)
         )
-        diff = unified_diff(before, after, escape_for_display(path))
+        diff = render_unified_diff(before, after, escape_for_display(path))
         change = ApprovalRequest("write", WriteText("a", after), "write", f"write {path}", diff, paths=("a",))
         command = ApprovalRequest(
             "run", RunCommand(after), "execute", f"run in .: {escape_for_display(after, keep=chr(10))}", command=after

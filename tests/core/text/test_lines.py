@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.core.text.lines import line_texts, split_lines, to_lf, without_end
+from adapter.core.text.lines import split_line_texts, split_lines, strip_line_end, to_lf
 
 TEXT = st.text(st.sampled_from("ab\n\r\x0b\x0c\x85\u2028"))
 
@@ -19,10 +19,12 @@ def test_lines_joined_give_the_text_back(text):
 @given(TEXT)
 def test_line_texts_are_the_lines_without_their_ends(text):
     """The fast implementation gives the same result as the simple one."""
-    assert line_texts(text) == [without_end(line) for line in split_lines(text)]
+    assert split_line_texts(text) == [strip_line_end(line) for line in split_lines(text)]
 
 
 @given(TEXT)
 def test_line_feeds_replace_every_line_end(text):
     """The number of lines stays the same, and no carriage return remains."""
-    assert to_lf(text) == "".join(without_end(line) + "\n" * (without_end(line) != line) for line in split_lines(text))
+    assert to_lf(text) == "".join(
+        strip_line_end(line) + "\n" * (strip_line_end(line) != line) for line in split_lines(text)
+    )

@@ -181,8 +181,8 @@ def test_splitting_hides_nothing_from_the_recorder(parts, cuts, with_reasoning):
     recorder = TranscriptWriter(lines.append, SECRETS)
     for start, end in pairwise(places):
         piece = text[start:end]
-        recorder.chunk("" if with_reasoning else piece, piece if with_reasoning else "", None)
-    recorder.approval("tool", ApprovalDecision(True))
+        recorder.write_chunk("" if with_reasoning else piece, piece if with_reasoning else "", None)
+    recorder.write_approval("tool", ApprovalDecision(True))
     rows = [json.loads(line) for line in lines]
     field = "reasoning" if with_reasoning else "text"
     written = "".join(row.get(field, "") for row in rows)
@@ -197,9 +197,9 @@ def test_a_crash_loses_at_most_a_word():
     lines: list[str] = []
     recorder = TranscriptWriter(lines.append, SECRETS)
     for word in ("I ", "look ", "at ", "cana"):
-        recorder.chunk(word, "", None)
+        recorder.write_chunk(word, "", None)
     assert [json.loads(line)["text"] for line in lines] == ["I ", "look ", "at "]
-    recorder.chunk("x" * 5_000, "", None)
+    recorder.write_chunk("x" * 5_000, "", None)
     assert len(lines) == 4
 
 
@@ -221,7 +221,7 @@ def test_patterns_take_linear_time():
     for unit in units:
         text = unit * (200_000 // len(unit))
         SECRETS.redact(text)
-        SECRETS.safe_prefix([text])
+        SECRETS.find_safe_prefix([text])
 
 
 def run(*words, cwd, **env):
@@ -371,5 +371,5 @@ def test_texts_are_searched_a_stretch_at_a_time(pieces, window):
     text = "".join(pieces)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(redaction, "_WINDOW", window)
-        found = [match.span() for match in redaction._shapes(text)]
+        found = [match.span() for match in redaction._find_shapes(text)]
     assert found == [match.span() for match in redaction._SHAPES.finditer(text)]

@@ -92,7 +92,7 @@ def test_long_text_with_many_matches_is_not_compared_with_all():
     """The cost of a comparison is known in advance, and linear in the number of matches."""
     old = [f"line {number}" for number in range(60)]
     context = ContextScorer(DocumentIndex(TextDocument("\n".join(old))), old)
-    assert context.cost(range(30, 31)) <= 2 * 40 * (40 + 15)
+    assert context.count_comparisons(range(30, 31)) <= 2 * 40 * (40 + 15)
 
 
 def test_change_far_from_the_hint_is_not_located():
@@ -112,7 +112,7 @@ def test_change_is_not_located_above_the_cost_limit(monkeypatch):
 @pytest.mark.parametrize(("line", "least", "most"), [("}", 2, 2), ("end", 4, 5), ("value_7 = compute(7)", 8, 9)])
 def test_rarer_and_longer_lines_have_more_bits(line, least, most):
     text = FILLING + "}\nend\n"
-    assert least <= ContextScorer(DocumentIndex(TextDocument(text)), [line]).bits([0]) <= most
+    assert least <= ContextScorer(DocumentIndex(TextDocument(text)), [line]).sum_bits([0]) <= most
 
 
 @pytest.mark.parametrize("seed", range(25))

@@ -19,13 +19,13 @@ from adapter.backends.endpoint_discovery import Endpoint
 from adapter.backends.profiles import Model, load
 from adapter.cli.eval_settings import ProbeSettings
 from adapter.cli.probe_runner import run_probe
-from adapter.evaluation.probe.report_page import page
+from adapter.evaluation.probe.report_page import render_probe_report
 from adapter.evaluation.probe.successive_halving import (
     NATIVE,
     STOPPED,
     Probe,
     SetupTrial,
-    largest_fitting_rung,
+    find_largest_fitting_rung,
     list_candidates,
     probe_model,
 )
@@ -36,7 +36,7 @@ from adapter.prompting.calling_setup import CallingSetup
 from adapter.protocols.recorded_exchange import read_exchanges
 from adapter.protocols.translate import translate_chat_request
 from adapter.protocols.translation_options import TranslationOptions
-from adapter.recording.view.page_data import view_exchanges
+from adapter.recording.view.page_data import build_exchanges_view
 from tests.browser import chromium, prefer
 from tests.live_upstream import LiveUpstream
 from tests.scripted_server import delta
@@ -133,10 +133,10 @@ def test_slow_machine_gets_fewer_tasks_for_all_setups():
     def trial(tasks: int, seconds: float) -> SetupTrial:
         return SetupTrial(COMPACT, [TaskOutcome(TASKS[0], True, True, "", Usage(0), seconds)] * tasks)
 
-    assert largest_fitting_rung(4, [trial(0, 0)] * 3, share_s=1) == 4, "nothing is known yet"
-    assert largest_fitting_rung(8, [trial(2, 5)] * 3, share_s=1000) == 8
-    assert largest_fitting_rung(8, [trial(2, 5)] * 3, share_s=31) == 4
-    assert largest_fitting_rung(8, [trial(2, 5)] * 3, share_s=-1) == 2
+    assert find_largest_fitting_rung(4, [trial(0, 0)] * 3, share_s=1) == 4, "nothing is known yet"
+    assert find_largest_fitting_rung(8, [trial(2, 5)] * 3, share_s=1000) == 8
+    assert find_largest_fitting_rung(8, [trial(2, 5)] * 3, share_s=31) == 4
+    assert find_largest_fitting_rung(8, [trial(2, 5)] * 3, share_s=-1) == 2
 
 
 def test_native_calling_wins_if_it_is_best():
@@ -275,7 +275,7 @@ def test_probe_records_its_responses(config, tmp_path):
     conversations = {each.conversation for each in exchanges}
     assert {f"{COMPACT.name}: {task.name}" for task in TASKS} <= conversations
     assert {each.model for each in exchanges} == {"m:1b"}
-    shown = view_exchanges(exchanges, "said.jsonl").data["exchanges"]
+    shown = build_exchanges_view(exchanges, "said.jsonl").data["exchanges"]
     named = [each for each in shown if dict(each["about"])["conversation"].startswith(f"{COMPACT.name}: ")]
     assert sum("calls" in each["marks"] for each in named) == sum(bool(task.expected) for task in TASKS)
 
@@ -328,7 +328,7 @@ def test_real_engine_is_probed(random_engine):
 def test_probe_page_in_a_browser(tmp_path):
     found = tried(clever)
     file = tmp_path / "page.html"
-    file.write_text(page(Model(name="m <b>", base_url="u"), None, found), encoding="utf-8")
+    file.write_text(render_probe_report(Model(name="m <b>", base_url="u"), None, found), encoding="utf-8")
     with chromium(tmp_path) as chrome:
         chrome.get(file.as_uri())
         assert chrome.title == "Tool-calling setups for m <b>"

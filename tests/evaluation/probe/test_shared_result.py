@@ -16,7 +16,12 @@ import pytest
 from pydantic import ValidationError
 
 from adapter.backends.endpoint_discovery import Endpoint
-from adapter.backends.engine_details import EngineDetails, engine_details, normalize_quantization, public_family
+from adapter.backends.engine_details import (
+    EngineDetails,
+    find_public_family,
+    normalize_quantization,
+    query_engine_details,
+)
 from adapter.backends.profiles import Model
 from adapter.cli.eval_settings import ProbeSettings
 from adapter.cli.probe_runner import run_probe
@@ -26,9 +31,9 @@ from adapter.evaluation.probe.shared_result import (
     SharedResult,
     SharedTrial,
     check_shareable,
-    machine_names,
-    parameter_label,
-    private_form,
+    find_private_form,
+    format_parameters,
+    list_machine_names,
 )
 from adapter.evaluation.probe.tasks import TASKS
 from tests.evaluation.probe.test_probe import clever, native
@@ -54,7 +59,7 @@ def with_table(text: str) -> str:
 def row(file: Path) -> list[str]:
     result = SharedResult.model_validate_json(file.read_bytes())
     model, engine, best = result.model, result.engine, result.best
-    name = " ".join(filter(None, (model.family, parameter_label(model.parameters), model.quantization)))
+    name = " ".join(filter(None, (model.family, format_parameters(model.parameters), model.quantization)))
     kinds = [f"{best.scores[kind].correct} of {best.scores[kind].tasks}" if best else "" for kind in KINDS]
     setup = f"{setup_name(best)}{'' if result.is_whole else ' (incomplete)'}" if best else "no correct call"
     version = f"{ENGINES.get(engine.kind, engine.kind)} {engine.version}".strip()
@@ -161,7 +166,7 @@ PRIVATE = {
 
 @pytest.mark.parametrize("text", PRIVATE)
 def test_private_text_is_refused(text):
-    assert private_form(text) == PRIVATE[text]
+    assert find_private_form(text) == PRIVATE[text]
     result = json.loads(FILES[0].read_text(encoding="utf-8"))
     for part, key in (
         ("engine", "version"),
@@ -180,7 +185,7 @@ def test_names_of_this_machine_are_refused(monkeypatch):
     monkeypatch.setattr(getpass, "getuser", lambda: "ann")
     monkeypatch.setattr(platform, "node", lambda: "lab7.example.org")
     monkeypatch.setenv("HOME", "/home/ann-smith")
-    assert set(machine_names()) == {"ann", "ann-smith", "lab7", "lab7.example.org"}
+    assert set(list_machine_names()) == {"ann", "ann-smith", "lab7", "lab7.example.org"}
     with pytest.raises(UsageError, match="user or host name"):
         check_shareable(EngineDetails("ollama", "0.9-ann", "qwen3", "", None), "auto")
     monkeypatch.setattr(getpass, "getuser", lambda: "qwen3")
@@ -189,7 +194,7 @@ def test_names_of_this_machine_are_refused(monkeypatch):
 
 @pytest.mark.parametrize("text", ["b6789-0123abcd", "0.9.1.dev12+g0123abcd", "xllamacpp 2026.10.11549", "Q4_K_M"])
 def test_public_text_is_accepted(text):
-    assert private_form(text) == ""
+    assert find_private_form(text) == ""
 
 
 def test_unknown_fields_and_impossible_counts_are_refused():
@@ -214,7 +219,7 @@ def test_unknown_fields_and_impossible_counts_are_refused():
     ],
 )
 def test_family_is_the_public_part_of_a_name(name, family):
-    assert public_family(name) == family
+    assert find_public_family(name) == family
 
 
 @pytest.mark.parametrize(
@@ -227,7 +232,7 @@ def test_quantization_is_short(reported, short):
 
 @pytest.mark.parametrize(("count", "label"), [(None, ""), (7_620_000_000, "7.6B"), (134_515_008, "135M"), (950, "950")])
 def test_parameters_are_counted_in_short(count, label):
-    assert parameter_label(count) == label
+    assert format_parameters(count) == label
 
 
 def test_every_kind_has_tasks():
@@ -261,5 +266,5 @@ LLAMA_CPP = {
 def test_engines_report_their_model(scripted, kind, pages, expected):
     for path, body in pages.items():
         scripted.on(path, as_json(200, body))
-    found = engine_details(Endpoint(f"{scripted.url}/v1", kind), Model(name="mine"))
+    found = query_engine_details(Endpoint(f"{scripted.url}/v1", kind), Model(name="mine"))
     assert (found.version, found.family, found.quantization, found.parameters) == expected

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from adapter.core.errors import UsageError
-from adapter.integrations.batch.row_parser import COLUMNS, RowParser, RowSettings, get_nested, unique_column_name
+from adapter.integrations.batch.row_parser import COLUMNS, RowParser, RowSettings, build_unique_column_name, get_nested
 from adapter.parsing.formats import FORMATS
 
 TOOLS = [{"type": "function", "function": {"name": "read_file", "parameters": {"type": "object", "properties": {
@@ -16,7 +16,7 @@ CALL = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.py"}}\n</too
 
 
 def columns(row, **settings):
-    return RowParser(RowSettings(**settings)).columns(row)
+    return RowParser(RowSettings(**settings)).build_columns(row)
 
 
 def test_an_answer_has_all_columns():
@@ -90,9 +90,9 @@ def test_a_path_leads_into_a_row():
 
 def test_conflicting_input_column_is_renamed():
     """The input's is kept under a name that is free."""
-    assert unique_column_name("id", ["id"]) == "id"
-    assert unique_column_name("content", ["content"]) == "input_content"
-    assert unique_column_name("content", ["content", "input_content"]) == "input_input_content"
+    assert build_unique_column_name("id", ["id"]) == "id"
+    assert build_unique_column_name("content", ["content"]) == "input_content"
+    assert build_unique_column_name("content", ["content", "input_content"]) == "input_input_content"
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -83,11 +83,11 @@ def test_no_failure_of_a_registration_reaches_the_engine(monkeypatch, caplog, en
         case "compat":
             monkeypatch.setattr(module, "VllmCompat" if engine == "vllm" else "SglangCompat", fail)
         case "formats":
-            monkeypatch.setattr(module, "parser_names", fail)
+            monkeypatch.setattr(module, "list_parser_names", fail)
         case _ if engine == "vllm":
             monkeypatch.setattr(module.Parsers, "register", fail)
         case _:
-            monkeypatch.setattr(module, "parsers", fail)
+            monkeypatch.setattr(module, "create_parsers", fail)
     register = warn_on_failure(logging.getLogger("engine"))(module.register.__wrapped__)
     with caplog.at_level(logging.WARNING):
         assert [register() for _ in range(3)] == [False] * 3

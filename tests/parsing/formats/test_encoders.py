@@ -9,7 +9,7 @@ from hypothesis import strategies as some
 from adapter.core.events import JsonObject, ToolCall
 from adapter.parsing.formats import FORMATS, get_format
 from adapter.parsing.parser import parse
-from adapter.tools.coercion import type_name
+from adapter.tools.coercion import get_type_name
 from adapter.tools.tool import Tool
 from tests.effort import EFFORT, examples
 
@@ -101,5 +101,5 @@ def _expect(text: str, written: list[tuple[str, JsonObject]], expected_format: s
 
 
 def _tool_for(name: str, arguments: JsonObject) -> Tool:
-    properties = {key: {"type": type_name(value)} for key, value in arguments.items()}
+    properties = {key: {"type": get_type_name(value)} for key, value in arguments.items()}
     return Tool(name, parameters={"type": "object", "properties": properties})

@@ -14,7 +14,7 @@ from adapter.grammars.gbnf import build_gbnf
 from adapter.parsing.parser import parse
 from adapter.prompting.intent.argument_proximity import match_by_proximity
 from adapter.prompting.intent.assist import Assist, AssistSettings, plan_assist
-from adapter.prompting.intent.bm25 import ToolRanking, request_terms, stem
+from adapter.prompting.intent.bm25 import ToolRanking, list_request_terms, stem_word
 from adapter.tools.tool import Tool, ToolSet
 from tests.grammars.test_gbnf import sample
 
@@ -156,16 +156,16 @@ def test_planned_call_can_be_written(random_engine):
 
 
 def test_tokens_are_stems_and_kinds_of_values():
-    assert stem("prices") == stem("price")
-    assert request_terms("Please convert the prices in a/b.txt") == ["_path_", "convert", stem("prices")]
-    assert request_terms("on 2026-01-02 at 07:30 to x@y.org for ORD-7, 12.5") == [
+    assert stem_word("prices") == stem_word("price")
+    assert list_request_terms("Please convert the prices in a/b.txt") == ["_path_", "convert", stem_word("prices")]
+    assert list_request_terms("on 2026-01-02 at 07:30 to x@y.org for ORD-7, 12.5") == [
         "_mail_",
         "_date_",
         "_time_",
         "_code_",
         "_number_",
     ]
-    scores = ToolRanking(ToolSet([MOVE, PUT])).scores("Rename a file")
+    scores = ToolRanking(ToolSet([MOVE, PUT])).score_tools("Rename a file")
     assert set(scores) == {"move_file", "save_file"}
 
 

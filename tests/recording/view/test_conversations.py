@@ -8,8 +8,8 @@ import pytest
 
 from adapter.core.events import JsonObject
 from adapter.recording.view.conversations import MAX_PROMPTS, Conversations, find_question
-from adapter.recording.view.page_data import view_exchanges
-from adapter.recording.view.timeline import timeline
+from adapter.recording.view.page_data import build_exchanges_view
+from adapter.recording.view.timeline import build_timeline
 from tests.recording.view.test_page_data import CALL, READ, exchange
 
 
@@ -71,13 +71,13 @@ def test_question_is_the_last_user_message(messages, question):
 
 def test_page_groups_exchanges_by_conversation():
     second = exchange(sent={"messages": [SYSTEM, user("Read a.py"), ANSWER, user("Now b.py")]})
-    shown = view_exchanges([exchange(), exchange(said="Other"), second], "f").data["exchanges"]
+    shown = build_exchanges_view([exchange(), exchange(said="Other"), second], "f").data["exchanges"]
     assert [each["conversation"] for each in shown] == [1, 2, 1]
     assert [each["question"] for each in shown] == ["Read a.py", "Other", "Now b.py"]
 
 
 def phases(**times: Any) -> list[tuple[str, float, float]]:
-    return [(each["name"], each["start_s"], each["end_s"]) for each in timeline(exchange(**times), ["read_file"])]
+    return [(each["name"], each["start_s"], each["end_s"]) for each in build_timeline(exchange(**times), ["read_file"])]
 
 
 def test_timeline_has_a_phase_for_each_recorded_time():
@@ -99,5 +99,5 @@ def test_timeline_is_limited_and_in_order():
 
 def test_page_has_the_timeline():
     took = exchange(CALL, calls=(READ,), first_s=0.5, calls_s=(1.5,), duration_s=2.0)
-    (shown,) = view_exchanges([took], "f").data["exchanges"]
+    (shown,) = build_exchanges_view([took], "f").data["exchanges"]
     assert [each["name"] for each in shown["timeline"]] == ["until the first part", "call read_file", "until the end"]

@@ -20,7 +20,7 @@ from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.translation_options import ConstraintSettings, TranslationOptions
 from adapter.recording.view.live_answer import MAX_TAIL, MAX_TAIL_EVENTS
 from adapter.recording.view.live_feed import MAX_ROWS, LiveExchanges
-from adapter.recording.view.page_data import ReparseOptions, view_exchanges
+from adapter.recording.view.page_data import ReparseOptions, build_exchanges_view
 from tests.grammars.test_constrained_retries import BROKEN, GOOD, enforce
 from tests.recording.view.test_page_data import BARE, CALL, DRAFTED, exchange, hostile
 from tests.server.test_wrap import ASK, TOOLS
@@ -63,12 +63,12 @@ def finished(answer: StreamedCompletion) -> None:
 
 
 def rows(live: LiveExchanges, since: int = 0) -> list[Any]:
-    found: list[Any] = live.changes(since)["rows"]
+    found: list[Any] = live.list_changes(since)["rows"]
     return found
 
 
 def detail(live: LiveExchanges, number: int = 1, **more: Any) -> Any:
-    found = live.detail(number, **more)
+    found = live.build_detail(number, **more)
     assert found is not None
     return found
 
@@ -86,7 +86,7 @@ def test_in_the_end_it_is_as_in_a_recording(live, text, reasoning):
     (row,) = rows(live)
     shown = detail(live)
     recorded = heard[0].model_copy(update={"time": dict(shown["about"])["time"]})
-    data = view_exchanges([recorded], "f").data
+    data = build_exchanges_view([recorded], "f").data
     (expected,) = data["exchanges"]
     assert {key: shown[key] for key in expected} == expected
     assert {key: row[key] for key in expected.keys() & row.keys()} == {
@@ -195,7 +195,7 @@ class Page:
 
     def look(self) -> bool:
         """Return whether there may be more."""
-        changes = self._live.changes(self.version)
+        changes = self._live.list_changes(self.version)
         self.version = changes["version"]
         self.rows |= {row["number"]: row for row in changes["rows"]}
         self.rows = {number: row for number, row in self.rows.items() if row["version"] >= changes["oldest"]}
@@ -234,7 +234,7 @@ def test_a_page_that_looks_now_and_then_knows_all_in_the_end(seed):
     assert page.rows == fresh.rows
     assert len(fresh.rows) == 40
     assert all(row["is_over"] for row in fresh.rows.values())
-    assert live.detail(1) is None
+    assert live.build_detail(1) is None
     assert detail(live, max(fresh.rows))["is_over"]
     live.close()
 
@@ -274,13 +274,13 @@ def test_hidden_characters_are_escaped_in_live_data():
     shown = []
     for number, each in enumerate(exchanges, start=1):
         going = live.listen(each)
-        going.take(each.turn().events)
-        seen = f"{rows(live)[-1:]} {live.detail(number)}"
+        going.take(each.parse_turn().events)
+        seen = f"{rows(live)[-1:]} {live.build_detail(number)}"
         going.end(*((each, "") if number % 5 else (None, each.text)))
-        shown.append(live.detail(number))
+        shown.append(live.build_detail(number))
         assert not set("\u202e\x1b\x00\ud800\u2066") & set(f"{seen} {rows(live)[-1:]} {shown[-1]}")
     live.close(wait=True)
-    assert [live.detail(number) for number in range(1, len(exchanges) + 1)] == shown
+    assert [live.build_detail(number) for number in range(1, len(exchanges) + 1)] == shown
     assert 10_000 < live.size < 1_000_000
 
 
@@ -291,7 +291,7 @@ def test_names_and_reasons_are_bounded_too(live):
     going.take([ToolCall("1", "n" * 1_000_000, {}, "")])
     going.end(None, "no " * 1_000_000)
     live.listen(exchange()).take([ToolCall("1", "n" * 1_000_000, {}, "")])
-    assert len(str(live.changes(0))) < 10_000
+    assert len(str(live.list_changes(0))) < 10_000
 
 
 def test_many_threads_may_tell_and_look_at_once(live):
@@ -309,7 +309,7 @@ def test_many_threads_may_tell_and_look_at_once(live):
         while not over.is_set():
             page.look()
             for number in list(page.rows)[-3:]:
-                live.detail(number)
+                live.build_detail(number)
         page.look()
         return page
 

@@ -24,11 +24,11 @@ from adapter.evaluation.trace_view import view_runs
 from adapter.protocols.recorded_exchange import RecordedCall, RecordedExchange
 from adapter.recording.transcript import StoredFile, Transcript
 from adapter.recording.view.edit_diffs import EditDiffs
-from adapter.recording.view.page import page
-from adapter.recording.view.page_data import ReparseOptions, view_exchanges, view_transcript
+from adapter.recording.view.page import render_view_page
+from adapter.recording.view.page_data import ReparseOptions, build_exchanges_view, build_transcript_view
 from tests.command_line import started
 
-TRANSCRIPTS = package_data.data_folder("fixtures") / "transcripts"
+TRANSCRIPTS = package_data.find_data_folder("fixtures") / "transcripts"
 TOOLS = tuple(
     {"type": "function", "function": {"name": name, "parameters": {"type": "object"}}}
     for name in ("read_file", "delete_file")
@@ -113,7 +113,7 @@ def spans(shown: dict[str, Any], reading: int = 0) -> list[tuple[str, str]]:
 
 def test_exchange_has_the_role_of_each_piece():
     """With repairs by name, and the reason for each rejected call."""
-    (shown,) = view_exchanges([exchange(f"{DRAFTED}{CALL}", calls=(READ,))], "said.jsonl").data["exchanges"]
+    (shown,) = build_exchanges_view([exchange(f"{DRAFTED}{CALL}", calls=(READ,))], "said.jsonl").data["exchanges"]
     assert [kind for kind, _ in spans(shown)] == ["markup", "reasoning", "markup", "call"]
     call = shown["readings"][0]["spans"][-1]
     assert call["call"] == 'read_file {\n  "path": "a.py"\n}'
@@ -126,14 +126,14 @@ def test_exchange_has_the_role_of_each_piece():
 
 def test_reasoning_removed_by_the_server_comes_first():
     """Reasoning from a separate field."""
-    (shown,) = view_exchanges([exchange("Done.", reasoning="Hm.")], "f").data["exchanges"]
+    (shown,) = build_exchanges_view([exchange("Done.", reasoning="Hm.")], "f").data["exchanges"]
     assert spans(shown) == [("reasoning", "Hm."), ("content", "Done.")]
 
 
 def test_exchange_has_its_seconds_and_tokens():
     """Recorded seconds and tokens, also as numbers for sorting. Unknown ones are empty."""
     took = exchange(first_s=0.5, duration_s=2.5, prompt_tokens=1200, written_tokens=40, retry=1)
-    first, second = view_exchanges([took, exchange()], "f").data["exchanges"]
+    first, second = build_exchanges_view([took, exchange()], "f").data["exchanges"]
     assert first["cost"] == "1,200 + 40 tokens, 2.5 s"
     assert dict(first["about"])["written"] == "40 tokens, 20 a second"
     assert first["figures"] == {
@@ -147,14 +147,14 @@ def test_transcript_has_the_time_of_each_answer():
     """From the seconds of its lines, which older transcripts lack."""
     text = (TRANSCRIPTS / "by-hand-six-turns.jsonl").read_text(encoding="utf-8")
     rows = [json.loads(line) for line in text.splitlines()]
-    assert all(not each["time"] for each in view_transcript(Transcript.from_text(text), "f").data["exchanges"])
+    assert all(not each["time"] for each in build_transcript_view(Transcript.from_text(text), "f").data["exchanges"])
     rows[0]["time"] = "2026-11-23T09:00:00.000+00:00"
     for number, row in enumerate(row for row in rows if row["kind"] in ("request", "chunk")):
         row["at_s"] = number * 0.5
     last = max(place for place, row in enumerate(rows[: len(rows) // 2]) if row["kind"] == "chunk")
     rows[last] |= {"prompt_tokens": 90, "written_tokens": 7}
     again = Transcript.from_text("\n".join(map(json.dumps, rows)))
-    exchanges = view_transcript(again, "f").data["exchanges"]
+    exchanges = build_transcript_view(again, "f").data["exchanges"]
     assert exchanges[0]["time"] == "2026-11-23 09:00:00"
     assert all(each["figures"]["first_s"] == 0.5 <= each["figures"]["duration_s"] for each in exchanges)
     assert exchanges[0]["time"] < exchanges[-1]["time"]
@@ -163,7 +163,9 @@ def test_transcript_has_the_time_of_each_answer():
 
 def test_spans_beyond_the_limit_are_merged():
     """The rest is one piece, so the text is complete and the page stays small."""
-    many, marked = view_exchanges([exchange(CALL * 3000), exchange(f"`{'<tool_call>' * 3000}`")], "f").data["exchanges"]
+    many, marked = build_exchanges_view([exchange(CALL * 3000), exchange(f"`{'<tool_call>' * 3000}`")], "f").data[
+        "exchanges"
+    ]
     found = spans(many)
     assert (len(found), "".join(text for _, text in found)) == (2001, CALL * 3000)
     assert "1,000 more pieces with 1,000 calls" in many["readings"][0]["spans"][-1]["error"]
@@ -173,7 +175,7 @@ def test_spans_beyond_the_limit_are_merged():
 
 def test_prompt_is_the_one_sent_and_occurs_once():
     """Messages, tool definitions and all other fields. Parts that several exchanges share are in the page once."""
-    data = view_exchanges([exchange(), exchange(said="Now b.py")], "f").data
+    data = build_exchanges_view([exchange(), exchange(said="Now b.py")], "f").data
     first, second = data["exchanges"]
     told = [(data["parts"][place]["role"], data["parts"][place]["text"]) for place in second["prompt"]]
     assert told == [("system", "Be brief."), ("user", "Now b.py")]
@@ -185,18 +187,20 @@ def test_prompt_is_the_one_sent_and_occurs_once():
 
 def test_calls_that_are_read_otherwise_today_are_noted():
     """The record has the calls that the client got."""
-    (shown,) = view_exchanges([exchange(calls=())], "f").data["exchanges"]
+    (shown,) = build_exchanges_view([exchange(calls=())], "f").data["exchanges"]
     assert "read otherwise" in shown["marks"]
     assert "recorded no call, now read_file" in shown["notes"][0]
 
 
 def test_answers_are_read_again_beside_how_they_were_read():
     """With another policy or format."""
-    (shown,) = view_exchanges([exchange(BARE)], "f", ReparseOptions.from_names(None, "lenient")).data["exchanges"]
+    (shown,) = build_exchanges_view([exchange(BARE)], "f", ReparseOptions.from_names(None, "lenient")).data["exchanges"]
     assert [reading["name"] for reading in shown["readings"]] == ["As recorded", "Parsed again: lenient"]
     assert [[kind for kind, _ in spans(shown, number)].count("call") for number in (0, 1)] == [0, 1]
     assert "read otherwise" in shown["marks"]
-    (shown,) = view_exchanges([exchange()], "f", ReparseOptions.from_names("qwen3-coder", "strict")).data["exchanges"]
+    (shown,) = build_exchanges_view([exchange()], "f", ReparseOptions.from_names("qwen3-coder", "strict")).data[
+        "exchanges"
+    ]
     assert shown["readings"][1]["name"] == "Parsed again: qwen3_coder, strict"
     with pytest.raises(UsageError, match="unknown policy 'mild'"):
         ReparseOptions.from_names(None, "mild")
@@ -205,7 +209,7 @@ def test_answers_are_read_again_beside_how_they_were_read():
 def test_a_transcript_shows_results_and_diffs():
     """The result of each call, and the lines that an edit changed."""
     text = (TRANSCRIPTS / "by-hand-six-turns.jsonl").read_text(encoding="utf-8")
-    exchanges = view_transcript(Transcript.from_text(text), "f").data["exchanges"]
+    exchanges = build_transcript_view(Transcript.from_text(text), "f").data["exchanges"]
     assert len(exchanges) == 6
     assert [result["ok"] for result in exchanges[2]["results"]] == [False]
     assert "failed" in exchanges[2]["marks"]
@@ -219,7 +223,7 @@ def test_a_transcript_shows_results_and_diffs():
 def test_every_transcript_is_shown_as_it_was_read(file):
     """All shipped ones: the text is complete, and parsed as when it was recorded."""
     transcript = Transcript.from_text(file.read_text(encoding="utf-8"))
-    exchanges = view_transcript(transcript, file.name).data["exchanges"]
+    exchanges = build_transcript_view(transcript, file.name).data["exchanges"]
     said = ["".join(line.text for line in answer) for answer in transcript.answers]
     assert ["".join(text for kind, text in spans(shown)) for shown in exchanges] == said
     assert not any(shown["notes"] for shown in exchanges)
@@ -233,7 +237,7 @@ def test_files_are_followed_from_edit_to_edit():
     edited = EditDiffs({"a": StoredFile(text="1\n2\n3\n")})
 
     def diffs(name: str, changed: dict[str, StoredFile | None] | None = None, **arguments: str) -> list[str]:
-        return edited.diffs(tools[name], arguments, changed or {})
+        return edited.render_diffs(tools[name], arguments, changed or {})
 
     assert "@@ -1,3 +1,3 @@\n 1\n-2\n+two\n 3\n" in diffs("apply_edit", path="a", old_text="2", new_text="two")[0]
     assert "-two\n+2\n" in diffs("write_file", path="a", content="1\n2\n3\n")[0]
@@ -266,7 +270,7 @@ def test_page_data_cannot_leave_its_element():
     The part for browsers without JavaScript has text and links within the page for each exchange.
     """
     texts = [
-        page(view_exchanges(exchanges, name).data)
+        render_view_page(build_exchanges_view(exchanges, name).data)
         for exchanges, name in (([exchange()], "f"), (hostile(), "</script><script>.jsonl"))
     ]
     links = texts[1].partition('<noscript class="plain">')[2].partition("</noscript>")[0]
@@ -284,7 +288,7 @@ def test_page_data_cannot_leave_its_element():
     assert set("<>&") & set(data) == set()
     assert data.isascii()
     assert len(json.loads(data)["exchanges"]) == len(hostile()) > 200
-    text = unescape(page(view_exchanges([exchange()], "f").data))
+    text = unescape(render_view_page(build_exchanges_view([exchange()], "f").data))
     assert not re.search(r"(src|href(?!=\"#)|action)=|url\(|@import|https?:", text)
     for kind, body in (("script", script), ("style", text.partition("<style>")[2].partition("</style>")[0])):
         assert f"{kind}-src 'sha256-{b64encode(hashlib.sha256(body.encode()).digest()).decode()}'" in text
@@ -292,7 +296,7 @@ def test_page_data_cannot_leave_its_element():
 
 def test_page_escapes_hidden_characters():
     """Directions, zero widths and control characters become visible."""
-    (shown,) = view_exchanges([exchange("a\u202eb\x00\ud800")], "f").data["exchanges"]
+    (shown,) = build_exchanges_view([exchange("a\u202eb\x00\ud800")], "f").data["exchanges"]
     assert spans(shown) == [("content", "a\\u202eb\\x00\\ud800")]
 
 
@@ -344,7 +348,7 @@ def test_it_is_served_to_this_machine_alone(tmp_path):
             answer = connection.getresponse()
             found[path] = (answer.status, answer.read().decode())
             connection.close()
-        assert found.pop(place[2]) == (200, page(view_exchanges([exchange()], "said.jsonl").data))
+        assert found.pop(place[2]) == (200, render_view_page(build_exchanges_view([exchange()], "said.jsonl").data))
         assert {status for status, _ in found.values()} == {404}
         assert run.process.pid is not None
         os.kill(run.process.pid, signal.SIGINT)

@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 from adapter.recording.view.page_server import MAX_REQUEST, PageServer
-from adapter.recording.view.playground import TOOLS, playground_page
+from adapter.recording.view.playground import TOOLS, render_playground_page
 from adapter.recording.view.playground_reader import MAX_TEXT, read_for_page
 from tests.parsing.checks import read
 
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
 EXAMPLES = dict(
-    json.loads(playground_page().partition('<script id="data" type="application/json">')[2].partition("</script>")[0])[
-        "examples"
-    ]
+    json.loads(
+        render_playground_page().partition('<script id="data" type="application/json">')[2].partition("</script>")[0]
+    )["examples"]
 )
 
 
@@ -106,7 +106,7 @@ def test_wrong_request_is_answered_with_an_error(body, piece):
 
 
 def test_server_answers_only_its_own_page():
-    with PageServer(playground_page(), read_for_page) as server:
+    with PageServer(render_playground_page(), read_for_page) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         with urllib.request.urlopen(server.address, timeout=10) as page:
             assert b"Playground" in page.read()

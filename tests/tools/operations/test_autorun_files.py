@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from adapter.tools.operations import WriteText
-from adapter.tools.operations.autorun_files import RUN_LATER, autorun_reason
+from adapter.tools.operations.autorun_files import RUN_LATER, explain_autorun
 from adapter.tools.operations.permissions import ApprovalRequest, PermissionPolicy
 from tests.each import each
 
@@ -41,14 +41,14 @@ def is_asked_about(pattern: str, above: str) -> None:
     path = above + pattern.replace("*", "x") + ("file" if pattern.endswith("/") else "")
     for spelt in (path, path.upper()):
         approval = ApprovalRequest("write", WriteText(spelt, ""), "write", "write", paths=(spelt,))
-        assert PermissionPolicy("auto-edit").verdict(approval)[0] == "ask", spelt
+        assert PermissionPolicy("auto-edit").decide(approval)[0] == "ask", spelt
         assert approval.caution in RUN_LATER
 
 
 @pytest.mark.parametrize("path", ["src/a.py", "conftest.py", "Makefile", "docs/package.json.md", "claude.py", "a.path"])
 def test_others_are_not(path):
     """Files that run only when called, and similar names."""
-    assert autorun_reason([path]) == ""
+    assert explain_autorun([path]) == ""
 
 
 @pytest.mark.parametrize(
@@ -60,11 +60,11 @@ def test_others_are_not(path):
 )
 def test_folders_of_unknown_agents_are_asked_about(path):
     """Every agent has its own folder, with similar files."""
-    assert autorun_reason([path]).startswith("coding agents")
+    assert explain_autorun([path]).startswith("coding agents")
 
 
 @pytest.mark.parametrize(
     "path", ["skills/x.md", "src/agents/a.py", "lib/plugins/x.ts", ".x/data.json", "src/rules/a.py"]
 )
 def test_folders_without_a_dot_are_not(path):
-    assert autorun_reason([path]) == ""
+    assert explain_autorun([path]) == ""

@@ -18,7 +18,12 @@ from adapter.tools.operations.permissions import (
     PermissionPolicy,
     PermissionRule,
 )
-from adapter.tools.operations.shell_words import is_dynamic, possible_commands, possible_programs, simple_command
+from adapter.tools.operations.shell_words import (
+    is_dynamic,
+    list_possible_commands,
+    list_possible_programs,
+    parse_simple_command,
+)
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host import Host
 from tests.hosted_dialect import HOSTED
@@ -37,7 +42,7 @@ def read(path: str) -> ApprovalRequest:
 
 
 def verdict(approval: ApprovalRequest, *rules: str, mode: str = "ask") -> str:
-    return PermissionPolicy(mode, tuple(map(PermissionRule.from_text, rules))).verdict(approval)[0]
+    return PermissionPolicy(mode, tuple(map(PermissionRule.from_text, rules))).decide(approval)[0]
 
 
 # --------------------------------------------------------------------------- modes
@@ -61,9 +66,9 @@ def test_modes_decide_by_effect(mode, wanted):
 def test_no_approval_where_the_document_requires_none():
     """C004: the document requires no approval for the other tools. A denial still applies."""
     fetch = ApprovalRequest("fetch", ReadText("x"), "network", "", subject="example.com")
-    assert PermissionPolicy("ask").verdict(fetch)[0] == "ask"
-    assert PermissionPolicy("ask", unasked=frozenset({"network"})).verdict(fetch)[0] == "allow"
-    assert PermissionPolicy("plan", unasked=frozenset({"write"})).verdict(write("a"))[0] == "deny"
+    assert PermissionPolicy("ask").decide(fetch)[0] == "ask"
+    assert PermissionPolicy("ask", unasked=frozenset({"network"})).decide(fetch)[0] == "allow"
+    assert PermissionPolicy("plan", unasked=frozenset({"write"})).decide(write("a"))[0] == "deny"
 
 
 def test_every_mode_covers_every_effect():
@@ -178,7 +183,7 @@ def test_a_command_may_not_hide_behind_many_words():
 @given(st.text(alphabet="git status&;|$()`<>\"'\\\n*=-", max_size=40))
 def test_simple_command_rejects_shell_syntax(line):
     """If any line has words, it has no operator outside quotes and no expansion."""
-    words = simple_command(line)
+    words = parse_simple_command(line)
     if words is not None:
         assert not set("$`\\\n") & set(re.sub("'[^']*'", "", line))
         assert "=" not in words[0]
@@ -217,9 +222,9 @@ def test_order_is_deny_grant_ask_allow_mode():
     assert verdict(command("git push"), *rules, "deny Bash(git push)", mode="yolo") == "deny"
     policy = PermissionPolicy("ask", tuple(map(PermissionRule.from_text, rules)))
     policy.granted.add(command("git push").key)
-    assert policy.verdict(command("git push"))[0] == "allow"
-    assert policy.verdict(command("git push origin"))[0] == "ask"
-    assert policy.verdict(command("git push", "sub"))[0] == "ask"
+    assert policy.decide(command("git push"))[0] == "allow"
+    assert policy.decide(command("git push origin"))[0] == "ask"
+    assert policy.decide(command("git push", "sub"))[0] == "ask"
 
 
 @pytest.mark.parametrize("text", ["allow", "allow Bash(git", "permit Bash", "deny Bash()", "deny Read(!a)", "deny (x)"])
@@ -484,7 +489,7 @@ def windows(monkeypatch):
     ],
 )
 def test_plain_words_are_a_command_of_cmd(line, words):
-    assert simple_command(line) == words
+    assert parse_simple_command(line) == words
     assert not is_dynamic(line)
 
 
@@ -499,7 +504,7 @@ def test_plain_words_are_a_command_of_cmd(line, words):
 )
 def test_any_other_line_of_cmd_is_neither_allowed_nor_compared(line):
     """The user is asked if any rule denies commands."""
-    assert simple_command(line) is None
+    assert parse_simple_command(line) is None
     assert is_dynamic(line)
 
 
@@ -513,12 +518,12 @@ def test_any_other_line_of_cmd_is_neither_allowed_nor_compared(line):
 )
 def test_denied_command_of_cmd_is_found_at_any_position(line):
     """If it is not found, the line needs approval."""
-    assert any(words[0] == "del" for words in possible_commands(line)) or is_dynamic(line)
+    assert any(words[0] == "del" for words in list_possible_commands(line)) or is_dynamic(line)
     assert verdict(command(f"{line} /Q"), "deny Bash(Del.exe /q)", mode="yolo") in ("ask", "deny")
 
 
 @pytest.mark.usefixtures("windows")
 def test_files_of_a_line_of_cmd_are_found():
     """Paths may have backslashes, and programs may have extensions."""
-    assert {"sub/tool.bat", "x.py"} <= set(possible_programs("call sub\\tool.bat x.py"))
-    assert "package.json" in possible_programs("NPM.CMD test")
+    assert {"sub/tool.bat", "x.py"} <= set(list_possible_programs("call sub\\tool.bat x.py"))
+    assert "package.json" in list_possible_programs("NPM.CMD test")

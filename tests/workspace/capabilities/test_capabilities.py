@@ -12,11 +12,11 @@ import pytest
 from adapter.core.errors import ToolError, UsageError
 from adapter.prompting.system_prompt import system_prompt
 from adapter.tools.operations import EFFECTS, CallFunction, HostOperation, Operation
-from adapter.tools.operations.agent_state import todo_status
-from adapter.tools.operations.capabilities import default_capabilities
+from adapter.tools.operations.agent_state import parse_todo_status
+from adapter.tools.operations.capabilities import list_default_capabilities
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host import Host
-from adapter.workspace.capabilities.notes import NoteStore, project_folder, state_folder
+from adapter.workspace.capabilities.notes import NoteStore, find_project_folder, find_state_folder
 from adapter.workspace.capabilities.skills import parse_skill
 from tests.hosted_dialect import HOSTED, OWN
 
@@ -95,7 +95,7 @@ def test_call_of_absent_tool_is_explained(session, host, name, arguments, said):
 
 def test_default_host_has_documented_capabilities():
     """A prompt created without a session describes the same tools as a session has."""
-    assert Host().capabilities() == default_capabilities()
+    assert Host().capabilities() == list_default_capabilities()
 
 
 @pytest.mark.parametrize(("package", "tool"), [("pydantic_monty", "code_execution"), ("markdownify", "fetch")])
@@ -202,9 +202,9 @@ def test_todo_list_is_replaced_and_emitted(session, host):
 )
 def test_todo_status_spellings_are_normalized(written, status):
     """X20: any case, with hyphens or spaces."""
-    assert todo_status(written) == status
+    assert parse_todo_status(written) == status
     with pytest.raises(ValueError, match="expected one of pending, in_progress, completed, cancelled"):
-        todo_status("started")
+        parse_todo_status("started")
 
 
 # -------------------------------------------------------------------------- memory
@@ -226,7 +226,7 @@ def test_memory_is_in_the_state_folder_and_not_in_the_workspace(session, directo
     """One folder per project, readable only by the user."""
     session().run("memory", {"command": "write", "path": "a.md", "content": "x"})
     (note,) = (tmp_path / "state").rglob("a.md")
-    assert note.parent == project_folder(str(directory), tmp_path / "state") / "memory"
+    assert note.parent == find_project_folder(str(directory), tmp_path / "state") / "memory"
     assert note.parent.stat().st_mode & 0o077 == 0
     assert list(directory.iterdir()) == []
 
@@ -236,7 +236,7 @@ def test_memory_belongs_to_the_repository(tmp_path):
     (tmp_path / "repo" / ".git").mkdir(parents=True)
     (tmp_path / "repo" / "sub").mkdir()
     (tmp_path / "other" / "repo").mkdir(parents=True)
-    folders = [project_folder(str(tmp_path / name), tmp_path) for name in ("repo", "repo/sub", "other/repo")]
+    folders = [find_project_folder(str(tmp_path / name), tmp_path) for name in ("repo", "repo/sub", "other/repo")]
     assert folders[0] == folders[1]
     assert folders[0] != folders[2]
     assert folders[0].name.startswith("repo-")
@@ -245,10 +245,10 @@ def test_memory_belongs_to_the_repository(tmp_path):
 def test_state_folder_follows_xdg(monkeypatch, tmp_path):
     """XDG_STATE_HOME if it is absolute; otherwise a folder in the home directory."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    assert state_folder(None) == tmp_path / "toolcall-adapter"
+    assert find_state_folder(None) == tmp_path / "toolcall-adapter"
     monkeypatch.setenv("XDG_STATE_HOME", "relative")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    assert state_folder(None) == tmp_path / "home" / ".local" / "state" / "toolcall-adapter"
+    assert find_state_folder(None) == tmp_path / "home" / ".local" / "state" / "toolcall-adapter"
 
 
 @pytest.mark.parametrize("path", ["../x", "/etc/passwd", "a/../../x", "~/x", "", "a\0b", "link/x"])

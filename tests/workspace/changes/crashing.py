@@ -30,7 +30,7 @@ from adapter.tools.operations import (
     WriteText,
 )
 from adapter.workspace.context import open_context
-from adapter.workspace.paths.os_errors import os_errors_as_tool_errors
+from adapter.workspace.paths.os_errors import convert_os_errors
 from adapter.workspace.planner import plan_operation
 
 CALLS = (
@@ -120,10 +120,10 @@ def intercepted(before: Callable[[str], None], calls: Sequence[str] = CALLS) -> 
 def perform(directory: Path, scenario: str, before: Callable[[str], None]) -> ToolError | None:
     """Return the error that the scenario ended with, if any. ``before`` is called ahead of its system calls."""
     with open_context(directory) as desk:
-        with desk.history.store.locked():
+        with desk.history.store.lock_journal():
             pass  # the place for the records is made: without one, another is taken
         try:
-            with intercepted(before), os_errors_as_tool_errors("it was not done"):
+            with intercepted(before), convert_os_errors("it was not done"):
                 plan_operation(desk, SCENARIOS[scenario]).commit()
         except ToolError as error:
             return error

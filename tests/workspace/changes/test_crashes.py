@@ -73,7 +73,7 @@ def count_calls(folder, scenario):
 def reopened(directory):
     """Return the tree after the next start, the number of recorded changes, and the messages."""
     with open_context(directory) as desk:
-        return content_of(directory), len(desk.history.changes()), desk.history.recovered
+        return content_of(directory), len(desk.history.list_undoable_changes()), desk.history.recovered
 
 
 def descriptors():

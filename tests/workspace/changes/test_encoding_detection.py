@@ -4,7 +4,7 @@ import pytest
 
 from adapter import Workspace
 from adapter.core.errors import ToolError, UsageError
-from adapter.workspace.changes.encoding_detection import detect_unmarked_utf16, plausible_encodings
+from adapter.workspace.changes.encoding_detection import detect_unmarked_utf16, list_plausible_encodings
 from adapter.workspace.changes.text_codec import decode, encode, is_binary
 
 RUSSIAN = "# Настройки сервера\nport = 1\nhost = 2\n# Конец файла, больше ничего нет\n"
@@ -148,4 +148,4 @@ def test_plausible_encodings_round_trip():
     """One of them is the real one."""
     for encoding in ("koi8-r", "cp1251", "cp1252", "gb18030", "big5"):
         text = {"gb18030": CHINESE, "big5": "\u7aef\n", "cp1252": CAFE}.get(encoding, RUSSIAN)
-        assert encoding in plausible_encodings(encode(text, encoding, "f"))
+        assert encoding in list_plausible_encodings(encode(text, encoding, "f"))

@@ -85,7 +85,7 @@ def test_redo_applies_to_own_session(stocked):
         one.undo()
         with pytest.raises(ToolError, match="nothing to redo"):
             other.redo()
-        with suppress(KeyError), other._context.history.batch():
+        with suppress(KeyError), other._context.history.combine_changes():
             other.run("write_file", {"path": "b.txt", "content": "b\n"})
             raise KeyError
         with pytest.raises(ToolError, match="nothing to redo"):
@@ -150,7 +150,7 @@ def test_failure_before_system_call_is_rolled_back(quick, what, fault):
 
 def test_net_diff_has_one_diff_per_file(workspace, stocked):
     """From the original to the current content: undone changes are absent, and repeated ones combined."""
-    assert workspace.history.diff() == ""
+    assert workspace.history.render_diff() == ""
     workspace.run(*EDIT)
     workspace.run("apply_edit", {"path": "a.txt", "old_text": "A2", "new_text": "aa2"})
     workspace.run("write_file", {"path": "new/f.txt", "content": "x\n"})
@@ -161,7 +161,7 @@ def test_net_diff_has_one_diff_per_file(workspace, stocked):
     workspace.run("write_file", {"path": "never", "content": "y\n"})
     workspace.undo()
     (stocked / "a.txt").write_text((stocked / "a.txt").read_text() + "mine\n")
-    diff = workspace.history.diff(workspace.history.session)
+    diff = workspace.history.render_diff(workspace.history.session)
     for piece in (
         "-a2\n+aa2\n a3\n+mine\n",
         "+++ b/new/f.txt\n@@ -0,0 +1 @@\n+x\n",

@@ -17,7 +17,7 @@ from adapter.tools.operations import Patch as P
 from adapter.workspace import Workspace
 from adapter.workspace.files import edit_files
 from adapter.workspace.files.read_file import read_text
-from adapter.workspace.paths.name_rules import temp_name
+from adapter.workspace.paths.name_rules import build_temp_name
 
 
 def leftovers(directory):
@@ -255,7 +255,7 @@ def test_failing_system_call_keeps_old_file(refusal, directory, monkeypatch, cal
 
 def test_leftover_temporary_file_is_replaced(run, directory):
     """A killed process leaves at most one per file."""
-    (directory / temp_name("f", "new")).write_text("half")
+    (directory / build_temp_name("f", "new")).write_text("half")
     run("write_file", path="f", content="whole")
     assert leftovers(directory) == []
 

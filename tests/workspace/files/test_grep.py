@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from pathspec import GitIgnoreSpec
 
 from adapter.core.errors import ToolError
-from adapter.core.text.lines import line_texts
-from adapter.core.text.safe_regex import compile_pattern, required_texts
+from adapter.core.text.lines import split_line_texts
+from adapter.core.text.safe_regex import compile_pattern, find_required_texts
 from adapter.tools.operations import FindByName, Glob, Grep, Tree
 from adapter.workspace.files import grep as search
 from adapter.workspace.files.grep import grep
@@ -285,7 +285,7 @@ def test_listings_honour_ignore_globs_ignore_files_and_order(root):
 )  # fmt: skip
 def test_required_texts_of_patterns(pattern, texts):
     """Only a text that occurs in every match can be required, or one of several alternatives."""
-    assert list(required_texts(pattern)) == texts
+    assert list(find_required_texts(pattern)) == texts
 
 
 LINES = st.lists(st.text(alphabet="ab \tAx1_.", max_size=6), max_size=6)
@@ -306,7 +306,7 @@ def test_grep_agrees_with_line_by_line_search(root, directory, lines, pattern, c
     text = end.join(lines)
     (directory / "f").write_bytes(text.encode())
     compiled = compile_pattern(pattern, not case_sensitive)
-    expected = [number for number, line in enumerate(line_texts(text), 1) if compiled.search(line)]
+    expected = [number for number, line in enumerate(split_line_texts(text), 1) if compiled.search(line)]
     found = grep(root, Grep(pattern, case_sensitive=case_sensitive))
     assert [hit.line for hit in found.hits] == expected
 
@@ -322,8 +322,7 @@ def test_ignore_file_agrees_with_its_single_rules(rules, path, is_directory):
     """The fast path for most files does not change the result."""
     path += "/" * is_directory
     assert (
-        parse_ignore_file("\n".join(rules), "").verdict(path)
-        == GitIgnoreSpec.from_lines(rules).check_file(path).include
+        parse_ignore_file("\n".join(rules), "").decide(path) == GitIgnoreSpec.from_lines(rules).check_file(path).include
     )
 
 

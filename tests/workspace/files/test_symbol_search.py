@@ -115,11 +115,11 @@ def test_limit_applies_to_matches_but_not_count(project, root):
 
 def test_search_without_grammar_uses_lines_with_note(names, root, monkeypatch):
     monkeypatch.setitem(sys.modules, "tree_sitter_python", None)
-    syntax._parser.cache_clear()
+    syntax._load_parser.cache_clear()
     found = find_symbols(root, FindSymbols("user", scope="directory", path="pkg", limit=50))
     assert {match.name for match in found.matches} >= {"UserService", "get_user", "load_user", "user"}
     assert any("Python" in note and "toolcall-adapter[index]" in note for note in found.notes)
-    syntax._parser.cache_clear()
+    syntax._load_parser.cache_clear()
 
 
 def test_symbol_search_stops_at_time_limit(project, root, monkeypatch):

@@ -12,7 +12,7 @@ from adapter.core.file_lock import try_lock
 from adapter.workspace.paths.checked_paths import CheckedPaths, leads_elsewhere
 from adapter.workspace.paths.directory_calls import DescriptorCalls
 from adapter.workspace.paths.open_flags import NEW_FILE, OPEN_FILE
-from adapter.workspace.paths.os_errors import os_errors_as_tool_errors
+from adapter.workspace.paths.os_errors import convert_os_errors
 from tests.workspace.conditions import IS_WINE
 
 
@@ -62,7 +62,7 @@ EVERY_CALL = {
     "mkfifo": lambda paths, inner: paths.mkfifo("new", 0o600, inner),
     "fchmod": lambda paths, inner: paths.fchmod(inner, 0o700),
     "utime": lambda paths, inner: paths.utime(inner, (1, 1)),
-    "path_of": lambda paths, inner: paths.path_of(inner),
+    "find_path": lambda paths, inner: paths.find_path(inner),
 }
 
 
@@ -124,7 +124,7 @@ def test_swap_during_a_change_is_reported(tree, paths, inner, monkeypatch):
     monkeypatch.setattr(os, "replace", swapping)
     with (
         pytest.raises(ToolError, match=r"replaced a folder .* f was not renamed\. Something may have been changed"),
-        os_errors_as_tool_errors("f was not renamed"),
+        convert_os_errors("f was not renamed"),
     ):
         paths.rename("f", inner, "g", inner)
 
@@ -180,7 +180,7 @@ def test_directory_is_locked_through_a_file(tree, paths, inner, tmp_path, monkey
     """The same file for every program, outside the workspace."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     first, other = paths.open_lock_file(inner), CheckedPaths()
-    directory = other.open_root(paths.path_of(inner))
+    directory = other.open_root(paths.find_path(inner))
     second = other.open_lock_file(directory)
     assert try_lock(first)
     assert not try_lock(second)

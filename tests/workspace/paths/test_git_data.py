@@ -10,12 +10,12 @@ import pytest
 
 from adapter.workspace.paths import git_data
 from adapter.workspace.paths.git_data import (
-    git_folder,
+    find_git_folder,
+    find_paths_run_by_git,
+    find_repositories,
     holds_repository,
     is_git_data,
     is_repository,
-    paths_run_by_git,
-    repositories_in,
 )
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="asks git")
@@ -47,10 +47,10 @@ def test_git_repositories_are_detected(top):
         assert is_repository(str(top / name)), name
     for name in ("work", "second", "sep/objects", "sep/refs"):
         assert not is_repository(str(top / name)), name
-    assert git_folder(str(top / "work")) == str(top / "sep")
+    assert find_git_folder(str(top / "work")) == str(top / "sep")
     git("config", "core.hooksPath", "hooks-here", cwd=top / "work")
-    assert "hooks-here" in set(paths_run_by_git(str(top / "second")))
-    assert git_folder(str(top / "second")) == str(top / "sep/worktrees/second")
+    assert "hooks-here" in set(find_paths_run_by_git(str(top / "second")))
+    assert find_git_folder(str(top / "second")) == str(top / "sep/worktrees/second")
     assert holds_repository(str(top))
     assert not holds_repository(str(top / "work"))
 
@@ -73,7 +73,7 @@ def test_paths_in_git_configuration_are_detected(top):
         "[core]\n\thooksPath = .hooks\n\tfsmonitor = 'tools/watch' -v\n[include]\n\tpath = ../shared\n\tpath = /etc/x\n"
         f'[filter "x"]\n\tclean = python3 \\"{top}/clean.py\\" %f\n[branch "main"]\n\tremote = src\n'
     )
-    named = set(paths_run_by_git(str(top)))
+    named = set(find_paths_run_by_git(str(top)))
     assert {".hooks", "tools/watch", "shared", "clean.py"} <= named
     assert not {"src", "etc/x", ".."} & named
     assert is_git_data(str(top), [".hooks", "pre-commit"])
@@ -89,7 +89,7 @@ def test_configured_path_with_spaces_is_detected(top, value):
     spaced = top / "my project"
     (spaced / ".git").mkdir(parents=True)
     (spaced / ".git" / "config").write_text(f"[core]\n\tfsmonitor = {value.format(spaced)}\n")
-    assert "my hooks" in set(paths_run_by_git(str(spaced)))
+    assert "my hooks" in set(find_paths_run_by_git(str(spaced)))
     assert is_git_data(str(spaced), ["my hooks", "pre-commit"])
 
 
@@ -104,7 +104,7 @@ def test_repositories_are_found_at_any_depth(top):
     (top / "link").symlink_to("a")
     (top.parent / "elsewhere").mkdir()
     wanted = ["bare", "far/.git", "a/b/c/.git", "a/b/c/run"]
-    assert repositories_in(str(top)) == [f"{top}/{name}" for name in wanted]
+    assert find_repositories(str(top)) == [f"{top}/{name}" for name in wanted]
     assert is_git_data(str(top), ["a", "b", "c", "run", "pre-commit"])
     assert not is_git_data(str(top), ["a", "b", "run", "pre-commit"])
 
@@ -113,8 +113,8 @@ def test_search_for_repositories_is_limited(top, monkeypatch):
     """The nearest ones are returned."""
     for number in range(30):
         (top / f"{number:02}" / "deep" / ".git").mkdir(parents=True)
-    assert len(repositories_in(str(top))) == 30
+    assert len(find_repositories(str(top))) == 30
     monkeypatch.setattr(git_data, "MAX_REPOSITORIES", 7)
-    assert repositories_in(str(top)) == [f"{top}/{number:02}/deep/.git" for number in range(7)]
+    assert find_repositories(str(top)) == [f"{top}/{number:02}/deep/.git" for number in range(7)]
     monkeypatch.setattr(git_data, "MAX_SEEN", 50)
-    assert repositories_in(str(top)) == []
+    assert find_repositories(str(top)) == []

@@ -8,7 +8,7 @@ from adapter.core.errors import UsageError
 from adapter.tools.operations import RunCommand
 from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.sandbox.bubblewrap import SYSTEM_BINARY, find_bwrap
-from adapter.workspace.sandbox.sandbox import ActiveSandbox, SandboxSettings, why_unavailable
+from adapter.workspace.sandbox.sandbox import ActiveSandbox, SandboxSettings, find_unavailable_reason
 from adapter.workspace.sandbox.shell import run_command
 
 
@@ -110,15 +110,15 @@ def test_folder_writable_for_commands_is_not_trusted(tools, directory, monkeypat
 
 def test_a_bwrap_on_the_path_confines(directory, tmp_path, monkeypatch):
     """The real one, in a folder of the user."""
-    if not os.access(SYSTEM_BINARY, os.X_OK) and why_unavailable("bwrap") is not None:
-        pytest.skip(f"no bwrap here: {why_unavailable('bwrap')}")
+    if not os.access(SYSTEM_BINARY, os.X_OK) and find_unavailable_reason("bwrap") is not None:
+        pytest.skip(f"no bwrap here: {find_unavailable_reason('bwrap')}")
     real = SYSTEM_BINARY if os.access(SYSTEM_BINARY, os.X_OK) else find_bwrap(os.environ)[0]
     own = tmp_path / "own"
     own.mkdir(mode=0o755)
     (own / "bwrap").symlink_to(str(real))
     monkeypatch.setenv("PATH", f"{own}:/usr/bin:/bin")
-    if why_unavailable("bwrap") is not None:
-        pytest.skip(f"bwrap does not work here: {why_unavailable('bwrap')}")
+    if find_unavailable_reason("bwrap") is not None:
+        pytest.skip(f"bwrap does not work here: {find_unavailable_reason('bwrap')}")
     with WorkspaceRoot(directory) as root:
         confinement = ActiveSandbox(SandboxSettings("bwrap"), root.path)
         outcome = run_command(

@@ -21,7 +21,7 @@ def test_short_output_is_not_sliced():
     lines = [f"line {n}" for n in range(2 * ENDS)]
     found, slice_ = sliced(lines)
     assert found is None
-    assert slice_.text() == "\n".join(lines) + "\n"
+    assert slice_.render_text() == "\n".join(lines) + "\n"
 
 
 def test_head_tail_and_matches_in_original_order():
@@ -95,7 +95,7 @@ def test_endless_line_uses_bounded_memory():
     for _ in range(2_000):
         slice_.add(b"x" * 10_000)
     assert slice_.build_excerpt() is None
-    assert len(slice_.text()) < 600_000
+    assert len(slice_.render_text()) < 600_000
 
 
 def test_invalid_utf8_is_replaced():

@@ -23,12 +23,12 @@ from adapter.workspace import Workspace
 from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.sandbox import landlock, sandbox
 from adapter.workspace.sandbox.background import BackgroundCommands
-from adapter.workspace.sandbox.bubblewrap import CHANGED, identity_below
+from adapter.workspace.sandbox.bubblewrap import CHANGED, find_identity
 from adapter.workspace.sandbox.program_runner import prepare, run_program
-from adapter.workspace.sandbox.sandbox import ActiveSandbox, SandboxSettings, why_unavailable
+from adapter.workspace.sandbox.sandbox import ActiveSandbox, SandboxSettings, find_unavailable_reason
 from adapter.workspace.sandbox.seccomp import build_socket_filter
 from adapter.workspace.sandbox.shell import run_command
-from adapter.workspace.sandbox.toolchains import git_folder_elsewhere, git_identity, tool_folders
+from adapter.workspace.sandbox.toolchains import find_git_folder_elsewhere, list_tool_folders, read_git_identity
 from tests.workspace.sandbox.running import living, wait_for
 
 SECRET = "hunter2-canary"
@@ -71,7 +71,7 @@ def home(tmp_path, monkeypatch):
 
 @pytest.fixture(params=["bwrap", "landlock"])
 def level(request):
-    gap = why_unavailable(request.param)
+    gap = find_unavailable_reason(request.param)
     if gap is not None:
         pytest.skip(f"no {request.param} here: {gap.why}")
     return request.param
@@ -185,7 +185,7 @@ def test_command_cannot_write_outside_workspace(shell, level, directory, tmp_pat
 @pytest.mark.parametrize("command", ["kill -9 {pid}", "kill -STOP {pid}", "kill -9 $PPID"])
 def test_command_cannot_signal_unrelated_processes(shell, bystander, command):
     """`bystander` detects signals."""
-    if why_unavailable("bwrap") is not None and landlock.abi() < 6:
+    if find_unavailable_reason("bwrap") is not None and landlock.abi() < 6:
         pytest.skip("this Landlock does not scope signals")
     shell(f"({command.replace('{pid}', str(bystander.pid))}); echo done")
     assert state_of(bystander) == "S"
@@ -194,7 +194,7 @@ def test_command_cannot_signal_unrelated_processes(shell, bystander, command):
 @pytest.mark.parametrize("command", ["kill -CONT -1", "pkill -CONT ."])
 def test_command_cannot_signal_all_processes(shell, bystander, command):
     """Not even with kill -1. SIGCONT is harmless if the sandbox fails."""
-    if why_unavailable("bwrap") is not None and landlock.abi() < 6:
+    if find_unavailable_reason("bwrap") is not None and landlock.abi() < 6:
         pytest.skip("this Landlock does not scope signals")
     bystander.send_signal(signal.SIGSTOP)
     assert wait_for(lambda: state_of(bystander) == "T")
@@ -430,7 +430,7 @@ def test_linked_worktree_reads_its_repository(root, home, level, tmp_path):
     subprocess.run(["git", "init", "-q", str(tmp_path / "main")], check=True)
     subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "first"], check=True)
     subprocess.run([*git, "worktree", "add", "-q", str(tmp_path / "linked")], check=True)
-    assert git_folder_elsewhere(str(tmp_path / "linked")) == str(tmp_path / "main" / ".git")
+    assert find_git_folder_elsewhere(str(tmp_path / "linked")) == str(tmp_path / "main" / ".git")
     with WorkspaceRoot(tmp_path / "linked") as linked:
         confinement = ActiveSandbox(SandboxSettings(level), linked.path)
         run = run_command(linked, RunCommand("git log --format=%s && git status --short"), confinement)
@@ -438,7 +438,7 @@ def test_linked_worktree_reads_its_repository(root, home, level, tmp_path):
     assert run.output == "first\n"
     workspace = Path(root.path)
     (workspace / ".git").write_text(f"gitdir: {tmp_path}/secret\n")
-    assert git_folder_elsewhere(root.path) is None
+    assert find_git_folder_elsewhere(root.path) is None
     # What a command can write: a whole repository that vouches for itself and points elsewhere.
     forged = workspace / "forged" / "worktrees" / "x"
     forged.mkdir(parents=True)
@@ -446,7 +446,7 @@ def test_linked_worktree_reads_its_repository(root, home, level, tmp_path):
     (forged / "commondir").write_text(f"{tmp_path}/secret\n")
     (forged / "gitdir").write_text(f"{workspace}/.git\n")
     (workspace / ".git").write_text(f"gitdir: {forged}\n")
-    assert git_folder_elsewhere(root.path) in (None, str(workspace / "forged"))
+    assert find_git_folder_elsewhere(root.path) in (None, str(workspace / "forged"))
 
 
 def test_links_in_workspace_grant_no_access(root, home, level, tmp_path, monkeypatch):
@@ -484,11 +484,11 @@ def test_links_in_the_private_home_are_not_followed(root, home, level, tmp_path)
 
 def test_repository_swapped_for_link_is_not_mounted(root, home, tmp_path, monkeypatch):
     """The folder is checked again after the mount, before anything runs."""
-    if why_unavailable("bwrap") is not None:
+    if find_unavailable_reason("bwrap") is not None:
         pytest.skip("only bubblewrap mounts")
     workspace = Path(root.path)
     (workspace / "sub" / ".git").mkdir(parents=True)
-    looked = identity_below
+    looked = find_identity
 
     def then_swapped(folder, path):
         identity = looked(folder, path)
@@ -499,9 +499,9 @@ def test_repository_swapped_for_link_is_not_mounted(root, home, tmp_path, monkey
         return identity
 
     confinement = ActiveSandbox(SandboxSettings("bwrap"), root.path)
-    monkeypatch.setattr(sandbox, "identity_below", then_swapped)
+    monkeypatch.setattr(sandbox, "find_identity", then_swapped)
     # Without a place of that name in the sandbox, bubblewrap would refuse by itself.
-    (Path(confinement._folders()) / "home" / ".config").mkdir()
+    (Path(confinement._create_folders()) / "home" / ".config").mkdir()
     run = run_command(root, RunCommand("cat ~/.config/token sub/.git/token; touch ran"), confinement)
     confinement.close()
     assert run.exit_code == 126
@@ -512,7 +512,7 @@ def test_repository_swapped_for_link_is_not_mounted(root, home, tmp_path, monkey
 
 def test_commands_cannot_access_denied_paths(directory, home):
     """Rules about files hide or freeze them, also by folder."""
-    if why_unavailable("bwrap") is not None:
+    if find_unavailable_reason("bwrap") is not None:
         pytest.skip("only bubblewrap can")
     for name in ("secrets/deep/a", "conf/b.env", "locked/c", "d"):
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
@@ -565,7 +565,7 @@ def test_sandbox_note_matches_its_effect(root, home, level, writes, network, tmp
 )
 def test_commands_cannot_change_git_data_under_any_name(directory, home, git, config, command, kept):
     """Folders recognized by content, the target of `.git`, and paths in the configuration."""
-    if why_unavailable("bwrap") is not None:
+    if find_unavailable_reason("bwrap") is not None:
         pytest.skip("only bubblewrap can")
     sep = directory / ("a/b/c/sep" if git.startswith("gitdir") else "sep")
     for folder in (sep, *([directory / ".git"] if not git else [])):
@@ -587,7 +587,7 @@ def test_commands_cannot_change_git_data_under_any_name(directory, home, git, co
 
 def test_too_many_denied_paths_are_an_error(directory, home, monkeypatch):
     """Nothing is run."""
-    if why_unavailable("bwrap") is not None:
+    if find_unavailable_reason("bwrap") is not None:
         pytest.skip("only bubblewrap can")
     for number in range(20):
         (directory / f"{number}.env").write_text("x")
@@ -603,7 +603,7 @@ def test_too_many_denied_paths_are_an_error(directory, home, monkeypatch):
 
 def test_state_folder_in_workspace_is_hidden(directory, home, monkeypatch):
     """Wherever the user keeps the records of changes."""
-    if why_unavailable("bwrap") is not None:
+    if find_unavailable_reason("bwrap") is not None:
         pytest.skip("only bubblewrap can")
     with Workspace(directory, approve="yolo", state=directory / "state", sandbox="bwrap") as workspace:
         assert workspace.run("write_file", {"path": "a", "content": "x"}).ok
@@ -723,16 +723,16 @@ def test_failure_possibly_caused_by_sandbox_is_explained(shell):
 
 def test_only_git_identity_is_copied(home):
     """Other sections contain tokens."""
-    assert git_identity(str(home)) == "[user]\n\tname = Ada\n\temail = ada@x\n"
+    assert read_git_identity(str(home)) == "[user]\n\tname = Ada\n\temail = ada@x\n"
     (home / ".gitconfig").write_text(
         '[user "x"]\n\ta = 1\n[USER]\nname = b\n[include]\npath = c\n[url "d"]\ninsteadOf = e\n'
     )
-    assert git_identity(str(home)) == "[USER]\nname = b\n"
+    assert read_git_identity(str(home)) == "[USER]\nname = b\n"
 
 
 def test_tool_folders_exclude_home_folder(home, tmp_path):
     """Neither the home folder nor its parents, whatever PATH contains."""
-    found = tool_folders(
+    found = list_tool_folders(
         {"PATH": f"{home}:{tmp_path}/bin:/:relative:{home}/.local/bin"}, str(home), str(tmp_path / "ws")
     )
     assert f"{home}/.local/bin" in found

@@ -114,9 +114,9 @@ def test_head_and_tail_lose_nothing_that_fits():
     kept = HeadAndTail(limit=10)
     for piece in (b"0123", b"456789ab", b"cdefghi", b"j"):
         kept.add(piece)
-    assert kept.text() == "0123456789abcdefghij"
+    assert kept.render_text() == "0123456789abcdefghij"
     kept.add(b"klm")
-    assert kept.text() == "0123456789\n[... 3 bytes left out ...]\ndefghijklm"
+    assert kept.render_text() == "0123456789\n[... 3 bytes left out ...]\ndefghijklm"
 
 
 @pytest.mark.parametrize(

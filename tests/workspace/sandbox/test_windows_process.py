@@ -19,7 +19,7 @@ from adapter.workspace.sandbox.child_process import ProcessSpec
 from adapter.workspace.sandbox.command_files import identify_programs
 from adapter.workspace.sandbox.program_runner import prepare, run_program
 from adapter.workspace.sandbox.shell import run_command
-from adapter.workspace.sandbox.windows_process import CMD, WindowsProcess, cmd_argv, command_line
+from adapter.workspace.sandbox.windows_process import CMD, WindowsProcess, build_cmd_argv, build_command_line
 from tests.workspace.conditions import IS_WINE
 
 on_windows = pytest.mark.skipif(sys.platform != "win32", reason="needs Windows")
@@ -194,7 +194,9 @@ def test_interrupt_ends_the_command(root, directory, beat):
     with (
         root.open_directory(".") as (folder, _),
         pytest.raises(KeyboardInterrupt),
-        WindowsProcess(ProcessSpec(cmd_argv(f'start "" /b {beat} & echo now & {beat}')), folder, interrupt) as command,
+        WindowsProcess(
+            ProcessSpec(build_cmd_argv(f'start "" /b {beat} & echo now & {beat}')), folder, interrupt
+        ) as command,
     ):
         command.wait()
     wait_for_file(directory / "beat.txt", 3)
@@ -287,14 +289,14 @@ def test_missing_program_says_so(root):
 
 def test_line_for_cmd_is_passed_as_it_is():
     """cmd.exe removes only the outer quotes."""
-    line = command_line(cmd_argv('echo "a" & b'), "C:\\ws")
+    line = build_command_line(build_cmd_argv('echo "a" & b'), "C:\\ws")
     assert " /d /v:off /s /c " in line
     assert line.endswith(' & echo "a" & b"')
 
 
 def test_other_arguments_are_quoted():
     """This includes arguments of a tool of the user that runs cmd.exe."""
-    assert command_line([CMD, "/c", "a b"], "/").endswith('/c "a b"')
+    assert build_command_line([CMD, "/c", "a b"], "/").endswith('/c "a b"')
 
 
 @pytest.mark.parametrize("program", ["x.bat", "C:\\x\\NPM.CMD", "x.cmd. "])
@@ -302,5 +304,7 @@ def test_other_arguments_are_quoted():
 def test_batch_file_gets_no_argument_that_cmd_would_read(program, argument):
     """No quoting works for both cmd.exe and the program."""
     with pytest.raises(ToolError, match="batch file"):
-        command_line([program, argument], "/")
-    assert command_line([program, "install", "--save-dev", "@types/x"], "/").endswith("install --save-dev @types/x")
+        build_command_line([program, argument], "/")
+    assert build_command_line([program, "install", "--save-dev", "@types/x"], "/").endswith(
+        "install --save-dev @types/x"
+    )
