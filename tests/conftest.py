@@ -65,12 +65,14 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 2) * 2
 
 
-def pytest_configure() -> None:
-    """Reset the settings that the tests' processes would inherit from the shell.
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep neighboring tests in one worker, and reset the settings that the tests' processes would inherit.
 
-    A shell that starts the tests in the background ignores Ctrl-C; one that writes no bytecode makes hundreds of
-    programs compile the same modules.
+    Neighbors share servers, and modules that take seconds to import. A shell that starts the tests in the background
+    ignores Ctrl-C; one that writes no bytecode makes hundreds of programs compile the same modules.
     """
+    if config.getoption("dist", "no") == "load":  # what xdist chooses for -n
+        config.option.dist = "worksteal"
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

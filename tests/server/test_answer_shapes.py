@@ -16,7 +16,7 @@ from tests.serving import serving
 from tests.template_server import CHATML, TemplateServer
 
 pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
-pytest.importorskip("anthropic", reason="Anthropic's SDK is a development dependency")
+pytestmark = pytest.mark.usefixtures("anthropic")
 
 PARAMETERS = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 FUNCTION = {"name": "read_file", "description": "Read a file.", "parameters": PARAMETERS}
