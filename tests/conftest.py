@@ -18,6 +18,7 @@ from typing import Any
 import hypothesis
 import pytest
 
+from adapter.backends.chat_client import ChatClient
 from adapter.backends.embedded_server import EmbeddedServer, download_builtin_model
 from adapter.core.errors import UsageError
 from tests.browser import chromium
@@ -140,6 +141,13 @@ def random_engine(random_gguf: Path) -> Iterator[EmbeddedServer]:
     pytest.importorskip("xllamacpp", reason="needs the embedded engine: pip install 'toolcall-adapter[embedded]'")
     with EmbeddedServer(random_gguf) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def random_chat(random_engine: EmbeddedServer) -> Iterator[ChatClient]:
+    """Share a connection to the random weights, because a new one costs as much as a short answer."""
+    with ChatClient(random_engine.endpoint, "m") as client:
+        yield client
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from adapter.backends.chat_client import ChatClient
-from adapter.backends.embedded_server import EmbeddedServer
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.grammars.call_layout import (
@@ -50,12 +49,11 @@ def parameter(schema, *, required=True) -> Tool:
     return tool_of({"type": "object", "properties": {"p": schema}, "required": ["p"] if required else []})
 
 
-def sample(engine: EmbeddedServer, grammar: str, seed: int = 0, max_tokens: int = 3000) -> str:
-    """A random text of the grammar. Raises TransportError for a grammar that llama.cpp does not take."""
-    with ChatClient(engine.endpoint, "m") as client:
-        request, extra = [{"role": "user", "content": "?"}], {"grammar": grammar} | ONLY_ASCII
-        answer = client.stream(request, temperature=1.0, seed=seed, max_tokens=max_tokens, extra=extra)
-        return "".join(chunk.text for chunk in answer)
+def sample(client: ChatClient, grammar: str, seed: int = 0, max_tokens: int = 3000) -> str:
+    """Return a random text of the grammar. Raises TransportError for a grammar that llama.cpp does not take."""
+    request, extra = [{"role": "user", "content": "?"}], {"grammar": grammar} | ONLY_ASCII
+    answer = client.stream(request, temperature=1.0, seed=seed, max_tokens=max_tokens, extra=extra)
+    return "".join(chunk.text for chunk in answer)
 
 
 def call_in(text: str) -> Json:
@@ -64,13 +62,13 @@ def call_in(text: str) -> Json:
     return json.loads(text[len("<tool_call>\n") : -len("\n</tool_call>")])
 
 
-def arguments_of(engine: EmbeddedServer, tool: Tool, seed: int = 0, **options) -> Json:
-    return call_in(sample(engine, build_gbnf(ToolSet([tool]), max_string=20, **options), seed))["arguments"]
+def arguments_of(client: ChatClient, tool: Tool, seed: int = 0, **options) -> Json:
+    return call_in(sample(client, build_gbnf(ToolSet([tool]), max_string=20, **options), seed))["arguments"]
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_one_call_of_a_known_tool_in_canonical_spacing(random_engine, seed):
-    text = sample(random_engine, build_gbnf(ToolSet([READ, WRITE]), max_string=30), seed)
+def test_one_call_of_a_known_tool_in_canonical_spacing(random_chat, seed):
+    text = sample(random_chat, build_gbnf(ToolSet([READ, WRITE]), max_string=30), seed)
     call = call_in(text)
     assert list(call) == ["name", "arguments"]
     expected = {"read_file": {"path"}, "write_file": {"path", "content"}}
@@ -79,14 +77,14 @@ def test_one_call_of_a_known_tool_in_canonical_spacing(random_engine, seed):
 
 
 @pytest.mark.parametrize("format", ["hermes", "qwen3_coder"])
-def test_few_required_arguments_come_in_any_order_and_many_in_one(random_engine, format):
+def test_few_required_arguments_come_in_any_order_and_many_in_one(random_chat, format):
     """All required ones, each once; the optional ones follow, as before."""
 
     def orders(names: str, seeds: int) -> set[str]:
         flag: JsonObject = {"type": "boolean"}
         schema = {"properties": dict.fromkeys(names, flag) | {"z": flag}, "required": [*names]}
         tools = ToolSet([tool_of(schema)])
-        texts = (sample(random_engine, build_gbnf(tools, format=format), seed) for seed in range(seeds))
+        texts = (sample(random_chat, build_gbnf(tools, format=format), seed) for seed in range(seeds))
         return {"".join(parse(text, tools, format).calls[0].arguments).removesuffix("z") for text in texts}
 
     assert orders("ab", 4) <= {"ab", "ba"}
@@ -98,13 +96,13 @@ def test_few_required_arguments_come_in_any_order_and_many_in_one(random_engine,
 ODD = 'a"b\\c\nd\té\u2028😀\ud800 [x] {y} ::= | <z>'
 
 
-def test_names_enums_and_choices_may_be_any_text(random_engine):
+def test_names_enums_and_choices_may_be_any_text(random_chat):
     tool = tool_of({"properties": {ODD: {"enum": [ODD]}, "free": {"type": "string"}}, "required": [ODD, "free"]}, ODD)
-    call = call_in(sample(random_engine, build_gbnf(ToolSet([tool]), choices={"free": [ODD]})))
+    call = call_in(sample(random_chat, build_gbnf(ToolSet([tool]), choices={"free": [ODD]})))
     assert call == {"name": ODD, "arguments": {ODD: ODD, "free": ODD}}
 
 
-def test_names_that_look_alike_or_like_rules_stay_apart(random_engine):
+def test_names_that_look_alike_or_like_rules_stay_apart(random_chat):
     names = ["root", "call", "char", "string", "a.b", "a-b", "A_B", "工具", "?", ""]
     tools = ToolSet(
         [
@@ -113,14 +111,14 @@ def test_names_that_look_alike_or_like_rules_stay_apart(random_engine):
         ]
     )
     for seed in range(5):
-        call = call_in(sample(random_engine, build_gbnf(tools), seed))
+        call = call_in(sample(random_chat, build_gbnf(tools), seed))
         assert call["name"] in names
         assert list(call["arguments"].values()) == [call["name"]]
 
 
 @pytest.mark.parametrize("bound", [0, 1, 7, LONGEST_REPETITION, LONGEST_REPETITION + 1, 50_000, None])
-def test_strings_are_bounded(random_engine, bound):
-    text = sample(random_engine, build_gbnf(ToolSet([READ]), max_string=bound))
+def test_strings_are_bounded(random_chat, bound):
+    text = sample(random_chat, build_gbnf(ToolSet([READ]), max_string=bound))
     if bound is not None:
         assert len(call_in(text)["arguments"]["path"]) <= bound
 
@@ -184,10 +182,10 @@ def without_widened(schema):
 
 @examples(15)
 @given(schema=SCHEMAS, seed=st.integers(0, 1000))
-def test_grammar_output_is_valid_for_the_schema(random_engine, schema, seed):
+def test_grammar_output_is_valid_for_the_schema(random_chat, schema, seed):
     schema = schema | {"$defs": {"shared": {"type": "boolean"}}, "nowhere": {}}
     tool = tool_of(schema)
-    arguments = arguments_of(random_engine, tool, seed)
+    arguments = arguments_of(random_chat, tool, seed)
     Draft202012Validator(without_widened(schema)).validate(arguments)
 
 
@@ -237,12 +235,12 @@ def test_the_json_schema_is_valid_and_uses_the_common_subset(schema):
     ).filter(lambda value: isinstance(value, dict))
 )
 @example(schema={"maxLength": False})
-def test_odd_schemas_give_valid_grammars(random_engine, schema):
+def test_odd_schemas_give_valid_grammars(random_chat, schema):
     try:
         grammar = build_gbnf(ToolSet([parameter(schema, required=False)]))
     except UsageError:
         return
-    assert sample(random_engine, grammar, max_tokens=3)
+    assert sample(random_chat, grammar, max_tokens=3)
 
 
 @pytest.mark.parametrize(
@@ -257,16 +255,16 @@ def test_odd_schemas_give_valid_grammars(random_engine, schema):
         {"not": {"type": "null"}},
     ],
 )
-def test_unsupported_constraints_are_widened(random_engine, schema):
-    assert list(arguments_of(random_engine, parameter(schema))) == ["p"]
+def test_unsupported_constraints_are_widened(random_chat, schema):
+    assert list(arguments_of(random_chat, parameter(schema))) == ["p"]
 
 
-def test_all_parts_of_a_schema_count(random_engine):
+def test_all_parts_of_a_schema_count(random_chat):
     both = {"allOf": [{"properties": {"a": {"type": "null"}}}, {"required": ["a"]}]}
-    assert arguments_of(random_engine, parameter(both)) == {"p": {"a": None}}
+    assert arguments_of(random_chat, parameter(both)) == {"p": {"a": None}}
 
 
-def test_recursive_reference_is_eventually_omitted(random_engine):
+def test_recursive_reference_is_eventually_omitted(random_chat):
     """Unless it must be there, which no call could satisfy: then it may be anything."""
     node = {
         "type": "object",
@@ -275,35 +273,35 @@ def test_recursive_reference_is_eventually_omitted(random_engine):
     }
     tool = parameter(node)
     for seed in range(8):
-        arguments = arguments_of(random_engine, tool, seed)
+        arguments = arguments_of(random_chat, tool, seed)
         Draft202012Validator(tool.parameters).validate(arguments)
-    assert "next" in arguments_of(random_engine, parameter(node | {"required": ["next"]}))["p"]
+    assert "next" in arguments_of(random_chat, parameter(node | {"required": ["next"]}))["p"]
 
 
-def test_keywords_next_to_alternatives_apply_to_each(random_engine):
+def test_keywords_next_to_alternatives_apply_to_each(random_chat):
     one_of_two = {
         "type": "object",
         "properties": {"a": {"type": "null"}, "b": {"type": "boolean"}},
         "anyOf": [{"required": ["a"]}, {"required": ["b"]}],
     }
     for seed in range(6):
-        Draft202012Validator(one_of_two).validate(arguments_of(random_engine, tool_of(one_of_two), seed))
+        Draft202012Validator(one_of_two).validate(arguments_of(random_chat, tool_of(one_of_two), seed))
 
 
-def test_required_undeclared_property_is_included(random_engine):
-    assert "p" in arguments_of(random_engine, tool_of({"type": "object", "properties": {}, "required": ["p"]}))
+def test_required_undeclared_property_is_included(random_chat):
+    assert "p" in arguments_of(random_chat, tool_of({"type": "object", "properties": {}, "required": ["p"]}))
 
 
-def test_referenced_base_is_merged_with_own_properties(random_engine):
+def test_referenced_base_is_merged_with_own_properties(random_chat):
     base = {"type": "object", "properties": {"a": {"type": "null"}}, "required": ["a"]}
     own = {"allOf": [{"$ref": "#/$defs/base"}, {"properties": {"b": {"const": 1}}, "required": ["b"]}]}
-    assert arguments_of(random_engine, tool_of(own | {"$defs": {"base": base}})) == {"a": None, "b": 1}
+    assert arguments_of(random_chat, tool_of(own | {"$defs": {"base": base}})) == {"a": None, "b": 1}
 
 
-def test_tuples_have_their_items(random_engine):
+def test_tuples_have_their_items(random_chat):
     pair = {"type": "array", "prefixItems": [{"type": "null"}, {"const": 1}], "minItems": 3, "items": {"const": "x"}}
-    assert arguments_of(random_engine, parameter(pair)) == {"p": [None, 1, "x"]}
-    assert arguments_of(random_engine, parameter({"type": "array", "items": [{"const": 2}]})) == {"p": [2]}
+    assert arguments_of(random_chat, parameter(pair)) == {"p": [None, 1, "x"]}
+    assert arguments_of(random_chat, parameter({"type": "array", "items": [{"const": 2}]})) == {"p": [2]}
     told = build_json_schema(ToolSet([parameter(pair)]))["properties"]["parameters"]["properties"]["p"]
     assert (len(told["prefixItems"]), told["minItems"], told["maxItems"]) == (3, 3, 3)
 
@@ -315,36 +313,36 @@ def test_number_bounds_are_inclusive():
 
 
 @pytest.mark.parametrize("schema", [True, {"type": "string"}, {"anyOf": [{"type": "null"}, {"required": ["a"]}]}])
-def test_arguments_are_an_object_under_any_schema(random_engine, schema):
+def test_arguments_are_an_object_under_any_schema(random_chat, schema):
     tool = Tool("tool", parameters=schema if isinstance(schema, dict) else {})
-    assert isinstance(arguments_of(random_engine, tool), dict)
+    assert isinstance(arguments_of(random_chat, tool), dict)
 
 
-def test_deep_nesting_ends(random_engine):
+def test_deep_nesting_ends(random_chat):
     schema: JsonObject = {"type": "string"}
     for _ in range(40):
         schema = {"type": "object", "properties": {"x": schema}, "required": ["x"]}
-    assert arguments_of(random_engine, parameter(schema))
+    assert arguments_of(random_chat, parameter(schema))
 
 
-def test_optional_parameters_are_omitted_instead_of_null(random_engine):
+def test_optional_parameters_are_omitted_instead_of_null(random_chat):
     tool = parameter({"anyOf": [{"type": "integer"}, {"type": "null"}], "default": None}, required=False)
-    seen = [arguments_of(random_engine, tool, seed) for seed in range(6)]
+    seen = [arguments_of(random_chat, tool, seed) for seed in range(6)]
     assert all(isinstance(arguments["p"], int) for arguments in seen if arguments)
 
 
 # --------------------------------------------------------------------- choices
 
 
-def test_choices_are_the_only_values(random_engine):
+def test_choices_are_the_only_values(random_chat):
     tools = ToolSet([READ, WRITE])
     for seed in range(4):
         choices: Choices = {"path": ["a.py", "b.py"], ("write_file", "path"): ["c.py"]}
-        call = call_in(sample(random_engine, build_gbnf(tools, choices=choices, max_string=9), seed))
+        call = call_in(sample(random_chat, build_gbnf(tools, choices=choices, max_string=9), seed))
         assert call["arguments"]["path"] in {"read_file": ["a.py", "b.py"], "write_file": ["c.py"]}[call["name"]]
 
 
-def test_choices_reach_into_lists_and_objects(random_engine):
+def test_choices_reach_into_lists_and_objects(random_chat):
     patch = {"type": "object", "properties": {"old_text": {"type": "string"}}, "required": ["old_text"]}
     tool = tool_of(
         {
@@ -355,14 +353,14 @@ def test_choices_reach_into_lists_and_objects(random_engine):
             "required": ["patches", "paths"],
         }
     )
-    arguments = arguments_of(random_engine, tool, choices={"old_text": ["x"], "paths": ["y"]})
+    arguments = arguments_of(random_chat, tool, choices={"old_text": ["x"], "paths": ["y"]})
     assert {each["old_text"] for each in arguments["patches"]} == {"x"}
     assert {*arguments["paths"]} == {"y"}
 
 
-def test_choices_never_widen_an_enum(random_engine):
+def test_choices_never_widen_an_enum(random_chat):
     tool = parameter({"enum": ["a", "b", 3]})
-    assert arguments_of(random_engine, tool, choices={"p": ["b", "z"]}) == {"p": "b"}
+    assert arguments_of(random_chat, tool, choices={"p": ["b", "z"]}) == {"p": "b"}
 
 
 def test_parameter_without_choices_excludes_only_tools_that_require_it():
@@ -403,9 +401,9 @@ def test_call_in_a_format_layout_is_parsed_by_that_format(name):
 
 
 @pytest.mark.parametrize("name", ["mistral", "llama3_json", "deepseek_v3"])
-def test_grammar_of_a_format_admits_its_calls(random_engine, name):
+def test_grammar_of_a_format_admits_its_calls(random_chat, name):
     tools = ToolSet([READ, WRITE])
-    text = sample(random_engine, build_gbnf(tools, format=name, max_string=9, max_text=9))
+    text = sample(random_chat, build_gbnf(tools, format=name, max_string=9, max_text=9))
     (call,) = parse(text, tools, name, policy="lenient").calls
     assert call.name in tools
     assert "path" in call.arguments
@@ -440,45 +438,45 @@ def test_key_value_formats_are_detected():
 
 
 @pytest.mark.parametrize("name", IN_PAIRS)
-def test_key_value_format_uses_key_value_rules(random_engine, name):
+def test_key_value_format_uses_key_value_rules(random_chat, name):
     """Each call that its grammar makes is read as a valid one, by the format's own reader and by all of them."""
     tools = ToolSet([ALL_KINDS, Tool("now", parameters={"properties": {}}), parameter(PATH, required=False)])
     grammar = build_gbnf(tools, format=name, max_string=12, max_text=300)
     for seed in range(2):
-        text = sample(random_engine, grammar, seed)
+        text = sample(random_chat, grammar, seed)
         for told in (name, None):
             (call,) = parse(text, tools, told).calls
             Draft202012Validator(tools[call.name].parameters).validate(call.arguments)
         assert '{"short"' not in text
 
 
-def test_unrepresentable_values_fall_back_to_json(random_engine):
+def test_unrepresentable_values_fall_back_to_json(random_chat):
     """A choice contains a tag of the format; the calls then do not begin with the format's marker."""
     tool = parameter({"enum": ["</parameter>"]})
     grammar = build_gbnf(ToolSet([tool]), format="minimax_m2")
-    assert call_in(sample(random_engine, grammar))["arguments"] == {"p": "</parameter>"}
+    assert call_in(sample(random_chat, grammar))["arguments"] == {"p": "</parameter>"}
     opening = find_call_prefix("minimax_m2") or ""
     assert not with_prefix(grammar, opening)
     assert with_prefix(build_gbnf(ToolSet([READ]), format="minimax_m2"), opening)
 
 
 @pytest.mark.parametrize(("name", "kinds"), [("glm45", {str}), ("deepseek_v32", {str, int}), ("kimi_k3", {str, int})])
-def test_number_or_text_is_allowed_if_the_tag_has_a_type(random_engine, name, kinds):
+def test_number_or_text_is_allowed_if_the_tag_has_a_type(random_chat, name, kinds):
     """Else it would be read as text, which the schema may not admit."""
     tools = ToolSet([parameter({"anyOf": [{"type": "string", "pattern": "^x+$"}, {"type": "integer", "minimum": 0}]})])
     grammar = build_gbnf(tools, format=name, max_string=3)
     (rule,) = (line for line in grammar.splitlines() if line.startswith("tool-arguments-p ::="))
     assert ("natural" in rule) == (int in kinds)
-    read = [parse(sample(random_engine, grammar, seed), tools, name).calls[0].arguments["p"] for seed in range(4)]
+    read = [parse(sample(random_chat, grammar, seed), tools, name).calls[0].arguments["p"] for seed in range(4)]
     assert {type(value) for value in read} <= kinds
 
 
 @examples(20)
 @given(schema=SCHEMAS, seed=st.integers(0, 1000), name=st.sampled_from(IN_PAIRS))
-def test_key_value_grammar_output_is_valid_for_the_schema(random_engine, schema, seed, name):
+def test_key_value_grammar_output_is_valid_for_the_schema(random_chat, schema, seed, name):
     """Whatever cannot be written in pairs (a key with a quote in it) is written as JSON."""
     schema = schema | {"$defs": {"shared": {"type": "boolean"}}, "nowhere": {}}
-    text = sample(random_engine, build_gbnf(ToolSet([tool_of(schema)]), format=name, max_string=20, max_text=20), seed)
+    text = sample(random_chat, build_gbnf(ToolSet([tool_of(schema)]), format=name, max_string=20, max_text=20), seed)
     (call,) = parse(text, [tool_of(schema)]).calls
     Draft202012Validator(without_widened(schema)).validate(call.arguments)
 
@@ -514,12 +512,12 @@ def test_a_schema_that_grows_without_end_is_bounded():
     assert len(json.dumps(build_json_schema(ToolSet([tool])))) < MAX_GRAMMAR
 
 
-def test_grammar_size_is_linear_in_optional_parameters(random_engine):
+def test_grammar_size_is_linear_in_optional_parameters(random_chat):
     """Any of them may be the first; llama.cpp takes it."""
     tool = tool_of({"type": "object", "properties": {f"parameter_{number}": PATH for number in range(200)}})
     grammar = build_gbnf(ToolSet([tool]), max_string=3)
     assert len(grammar) < 60_000
-    assert isinstance(call_in(sample(random_engine, grammar))["arguments"], dict)
+    assert isinstance(call_in(sample(random_chat, grammar))["arguments"], dict)
 
 
 def test_too_large_grammar_is_rejected():
@@ -528,9 +526,9 @@ def test_too_large_grammar_is_rejected():
         build_gbnf(tools)
 
 
-def test_tool_without_parameters_takes_none(random_engine):
+def test_tool_without_parameters_takes_none(random_chat):
     tool = tool_of({"type": "object", "properties": {}})
-    assert arguments_of(random_engine, tool) == {}
+    assert arguments_of(random_chat, tool) == {}
 
 
 def test_only_texts_of_any_length_are_unbounded():
@@ -540,10 +538,10 @@ def test_only_texts_of_any_length_are_unbounded():
     assert "char*" in grammar
 
 
-def test_length_limit_counts_characters_if_markers_are_excluded(random_engine):
+def test_length_limit_counts_characters_if_markers_are_excluded(random_chat):
     """The start of a marker is matched together with the next characters, which must not count as one."""
     tool = parameter({"type": "array", "items": {"type": "string", "maxLength": 5}, "minItems": 3})
     grammar = build_gbnf(ToolSet([tool]), format="glm45")
     assert "short{0,5}" in grammar
-    (call,) = parse(sample(random_engine, grammar), ToolSet([tool]), "glm45", policy="lenient").calls
+    (call,) = parse(sample(random_chat, grammar), ToolSet([tool]), "glm45", policy="lenient").calls
     assert all(len(text) <= 5 for text in call.arguments["p"])

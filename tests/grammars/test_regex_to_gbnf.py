@@ -21,11 +21,11 @@ MORE = (
 
 
 @pytest.mark.parametrize("pattern", [*PATTERNS, *MORE])
-def test_grammar_output_matches_the_pattern(random_engine, pattern):
+def test_grammar_output_matches_the_pattern(random_chat, pattern):
     tool = parameter({"type": "string", "pattern": pattern})
     assert build_string_rule(pattern, 0, 20) is not None
     for seed in range(3):
-        assert re.search(pattern, arguments_of(random_engine, tool, seed)["p"])
+        assert re.search(pattern, arguments_of(random_chat, tool, seed)["p"])
 
 
 @pytest.mark.parametrize(
@@ -48,20 +48,20 @@ def test_grammar_output_matches_the_pattern(random_engine, pattern):
         "\\",
     ],
 )
-def test_unsupported_pattern_leaves_the_string_unconstrained(random_engine, pattern):
+def test_unsupported_pattern_leaves_the_string_unconstrained(random_chat, pattern):
     assert build_string_rule(pattern) is None
     tool = parameter({"type": "string", "pattern": pattern, "maxLength": 9})
-    assert json.loads(sample(random_engine, build_gbnf(ToolSet([tool])))[12:-13])["arguments"]["p"] is not None
+    assert json.loads(sample(random_chat, build_gbnf(ToolSet([tool])))[12:-13])["arguments"]["p"] is not None
 
 
 @pytest.mark.parametrize(
     ("pattern", "shortest", "longest"),
     [(r"^[a-z]+$", 3, 5), (r"^\d+(-\d+)*$", 0, 7), ("x", 0, 4), (r"^\S*$", 6, 6), (r"^(a|bc*)+$", 0, 6)],
 )
-def test_length_limits_apply_with_a_pattern(random_engine, pattern, shortest, longest):
+def test_length_limits_apply_with_a_pattern(random_chat, pattern, shortest, longest):
     schema = {"type": "string", "pattern": pattern, "minLength": shortest, "maxLength": longest}
     for seed in range(3):
-        written = arguments_of(random_engine, parameter(schema), seed)["p"]
+        written = arguments_of(random_chat, parameter(schema), seed)["p"]
         assert shortest <= len(written) <= longest
         assert re.search(pattern, written)
 
@@ -75,10 +75,10 @@ BARE = [pattern for pattern in (*PATTERNS, *MORE) if build_string_rule(pattern, 
 
 
 @pytest.mark.parametrize("pattern", [*BARE, r"^a\t?$", "^(<|b)$"])
-def test_verbatim_text_matches_the_pattern(random_engine, pattern):
+def test_verbatim_text_matches_the_pattern(random_chat, pattern):
     """Without line ends and tags, unless the pattern needs them."""
     tools = ToolSet([parameter({"type": "string", "pattern": pattern})])
-    text = sample(random_engine, build_gbnf(tools, format="glm45", max_string=20))
+    text = sample(random_chat, build_gbnf(tools, format="glm45", max_string=20))
     (call,) = parse(text, tools, "glm45").calls
     assert re.search(pattern, call.arguments["p"])
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 
@@ -23,23 +24,41 @@ SDKS = [
 ]
 
 
-@pytest.fixture(scope="module", params=ENGINES)
-def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
-    options = options_of(request.param, tmp_path_factory.mktemp("options"))
-    with FaultyServer(request.param) as upstream, serving(upstream.url, "--retry", "0", *options) as url:
-        yield request.param, url.removesuffix("/v1")
+EACH = """
+import json, os, sys
+script, way, engines = sys.argv[1:]
+for url, cases in json.loads(engines):
+    os.environ["ADAPTER_URL"], sys.argv = url, [script, way, *cases]
+    exec(compile(open(script, encoding="utf-8").read(), script, "exec"), {})
+    print("next")
+"""
+"""Run a script for each engine. One process does all, because the import of an SDK takes longer than its requests."""
+
+
+@pytest.fixture(scope="module")
+def urls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """Start a server before a model server of each kind."""
+    with ExitStack() as stack:
+        started = {}
+        for engine in ENGINES:
+            upstream = stack.enter_context(FaultyServer(engine))
+            options = options_of(engine, tmp_path_factory.mktemp("options"))
+            url = stack.enter_context(serving(upstream.url, "--retry", "0", *options))
+            started[engine] = url.removesuffix("/v1")
+        yield started
 
 
 @pytest.mark.parametrize(("script", "way", "package"), SDKS, ids=[way for _, way, _ in SDKS])
-def test_faults_reach_the_client(served, tmp_path, script, way, package):
+def test_faults_reach_the_client(urls, tmp_path, script, way, package):
     """As an error with the reason, or as the right answer; never half a call, and always with an end."""
     pytest.importorskip(package, reason="the SDK is a development dependency")
-    engine, url = served
     program = tmp_path / "program.py"
     program.write_text(script_of(script), encoding="utf-8")
-    cases = cases_of(engine)
+    engines = json.dumps([(url, cases_of(engine)) for engine, url in urls.items()])
     done = subprocess.run(
-        [sys.executable, "-P", str(program), way, *cases],
-        env={**os.environ, "ADAPTER_URL": url}, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
+        [sys.executable, "-P", "-c", EACH, program, way, engines],
+        capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
     )  # fmt: skip
-    assert find_failures(done.stdout, cases) == [], done.stderr
+    assert done.returncode == 0, done.stderr
+    for engine, output in zip(urls, done.stdout.split("next\n"), strict=False):
+        assert find_failures(output, cases_of(engine)) == [], engine

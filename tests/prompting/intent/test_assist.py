@@ -147,10 +147,10 @@ def test_value_is_matched_to_the_nearest_parameter():
     assert match_by_proximity("base of 10 " * 500, sides, {"base": [10]}) == {}
 
 
-def test_planned_call_can_be_written(random_engine):
+def test_planned_call_can_be_written(random_chat):
     """A call by random weights: the right tool and the values of the request."""
     assist = plan("Swap 'x = 1' for 'x = 2' in a.py")
-    text = sample(random_engine, build_gbnf(assist.tools, choices=assist.choices))
+    text = sample(random_chat, build_gbnf(assist.tools, choices=assist.choices))
     (call,) = parse(text, assist.tools, "hermes").calls
     assert (call.name, call.arguments) == ("swap_text", {"file": "a.py", "old": "x = 1", "new": "x = 2"})
 
