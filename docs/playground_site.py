@@ -15,7 +15,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from adapter.recording.view.playground import playground_page
+from adapter.recording.view.playground import render_playground_page
 
 PYODIDE = "314.0.7"
 SHA512 = "0YvXxEhfEdpLfb/XkM2BFAeMROq0iMUX2bzzH9pOttyMcWkwq+HbE5uyuGD82LN7y2q+SNvi/6V5JEsOlD2R1A=="
@@ -29,7 +29,7 @@ PACKAGE = Path(__file__).parent.parent / "adapter"
 def site_files() -> dict[str, bytes]:
     """Return the files of the page by name. Raises RuntimeError if the runtime cannot be fetched."""
     files = {f"pyodide/{name}": content for name, content in _runtime().items()}
-    page = playground_page(has_server=False).encode()
+    page = render_playground_page(has_server=False).encode()
     return {"index.html": page, "adapter.zip": _package(), **files}
 
 

@@ -1,0 +1,65 @@
+"""Encoders for formats that differ only in the text around calls and results.
+
+In that text, ``{name}`` is replaced by the tool's name. In the text around a result, ``{id}`` is replaced by the call's
+id.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from adapter.core.events import JsonObject
+
+
+def encode_json_arguments(_name: str, arguments: JsonObject) -> str:
+    """Return ``{"ARGUMENT": ...}``."""
+    return json.dumps(arguments, ensure_ascii=False)
+
+
+def encode_json_call(name: str, arguments: JsonObject) -> str:
+    """Return ``{"name": NAME, "arguments": {...}}``."""
+    return json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
+
+
+def encode_json_call_with_parameters(name: str, arguments: JsonObject) -> str:
+    """Return ``{"name": NAME, "parameters": {...}}``."""
+    return json.dumps({"name": name, "parameters": arguments}, ensure_ascii=False)
+
+
+def build_calls_encoder(
+    body: Callable[[str, JsonObject], str],
+    before: str = "",
+    after: str = "",
+    *,
+    between: str = "",
+    opening: str = "",
+    closing: str = "",
+) -> Callable[[list[tuple[str, JsonObject]]], str]:
+    """Return an ``encode_calls`` function that writes each call as ``before``, its ``body`` and ``after``."""
+
+    def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
+        encoded = (before.replace("{name}", name) + body(name, arguments) + after for name, arguments in calls)
+        return f"{opening}{between.join(encoded)}{closing}"
+
+    return encode_calls
+
+
+def list_encoder(opening: str = "", closing: str = "") -> Callable[[list[tuple[str, JsonObject]]], str]:
+    """Return an ``encode_calls`` function that writes all calls as one JSON list."""
+    return build_calls_encoder(encode_json_call, between=", ", opening=f"{opening}[", closing=f"]{closing}")
+
+
+def build_result_encoder(before: str, after: str = "") -> Callable[[str, str, str], str]:
+    """Return an ``encode_result`` function that writes the content between ``before`` and ``after``."""
+
+    def encode_result(name: str, content: str, call_id: str) -> str:
+        head = before.replace("{name}", name).replace("{id}", call_id)
+        return f"{head}{content}{after}"
+
+    return encode_result
+
+
+def encode_content_alone(_name: str, content: str, _call_id: str) -> str:
+    """Return the content unchanged. This is an ``encode_result`` function."""
+    return content
