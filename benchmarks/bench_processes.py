@@ -21,9 +21,9 @@ from functools import partial
 from adapter.core.text.truncate import truncate
 from adapter.tools.operations import RunCommand, RunProgram
 from adapter.workspace.paths.resolver import WorkspaceRoot
-from adapter.workspace.sandbox.program_runner import prepare, run_program
 from adapter.workspace.sandbox.sandbox import ActiveSandbox, Level, SandboxSettings, find_unavailable_reason
 from adapter.workspace.sandbox.shell import run_command
+from adapter.workspace.sandbox.user_tool_runner import prepare, run_program
 
 OUTPUT_BAR = 1.3
 MEMORY_BAR_MB = 20.0

@@ -65,7 +65,7 @@ CLAIMS: dict[str, tuple[str, ...]] = {
     ),
     "An allowed program name resolves to a file in the workspace": (
         ATTACKS_ON_CLAIMS,
-        "tests/workspace/sandbox/test_program_runner.py::test_directories_of_path_in_the_workspace_are_not_searched",
+        "tests/workspace/sandbox/test_user_tool_runner.py::test_directories_of_path_in_the_workspace_are_not_searched",
     ),
     "What you approved changes before it is done": (
         "tests/workspace/test_approval_state.py::test_call_is_refused_if_its_state_changed_while_the_user_was_asked",

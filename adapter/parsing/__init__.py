@@ -2,10 +2,10 @@
 
 __all__ = [
     "bare_json",
+    "call_encoders",
     "call_events",
     "call_format_detection",
     "case_writer",
-    "encoding",
     "fallback_readers",
     "format",
     "format_file",

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from adapter.core.events import JsonObject
-from adapter.parsing.encoding import encode_content_alone
+from adapter.parsing.call_encoders import encode_content_alone
 from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer
 from adapter.tools.call_shapes import DecodedCall

@@ -40,7 +40,7 @@ from adapter.workspace.changes.plan import Plan
 from adapter.workspace.context import WorkspaceContext
 from adapter.workspace.files import edit_files, listing, move_copy_delete, read_file
 from adapter.workspace.files.editable_plan import build_editable_draft, replace_draft_text
-from adapter.workspace.sandbox import program_runner, shell
+from adapter.workspace.sandbox import shell, user_tool_runner
 from adapter.workspace.sandbox.command_files import identify_files, identify_programs
 from adapter.workspace.sandbox.deadline import Deadline
 from adapter.workspace.sandbox.processes import SHELL
@@ -150,12 +150,12 @@ def _plan_program(context: WorkspaceContext, operation: Program) -> Plan:
         case KillCommand():
             return Plan(f"end {escape_for_display(operation.id)}", lambda: context.commands.kill(operation))
         case RunProgram():
-            argv = program_runner.prepare(root, operation, context.confinement)
+            argv = user_tool_runner.prepare(root, operation, context.confinement)
             join = subprocess.list2cmdline if sys.platform == "win32" else shlex.join
             summary = f"run {escape_for_display(join(argv))}"
             return Plan(
                 summary,
-                lambda: program_runner.run_program(root, operation, argv, context.echo, context.confinement),
+                lambda: user_tool_runner.run_program(root, operation, argv, context.echo, context.confinement),
                 state=identify_files(root, ".", list_programs(tuple(argv)), context.confinement.search_path),
             )
         case _:

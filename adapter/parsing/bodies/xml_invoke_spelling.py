@@ -13,7 +13,7 @@ from typing import NamedTuple
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.bodies.argument_collection import encode_unescaped, reads_as_null
 from adapter.parsing.bodies.raw_value_end import find_named_close
-from adapter.parsing.encoding import build_calls_encoder
+from adapter.parsing.call_encoders import build_calls_encoder
 
 ATTRIBUTES_LIMIT = 400
 """Maximum number of characters of attributes in one tag; longer text is prose."""

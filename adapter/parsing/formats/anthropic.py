@@ -5,7 +5,7 @@ this prompt write the elements without being asked to. See `invoke_tags`.
 """
 
 from adapter.parsing.bodies.invoke_tags import ANTHROPIC, OPENERS, STRAYS, build_calls_encoder, build_opener
-from adapter.parsing.encoding import build_result_encoder
+from adapter.parsing.call_encoders import build_result_encoder
 from adapter.parsing.format import Format
 
 FORMAT = Format(

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 
 from adapter.core.events import JsonObject
-from adapter.parsing.encoding import build_result_encoder
+from adapter.parsing.call_encoders import build_result_encoder
 from adapter.parsing.format import CallOpener, Format
 from adapter.parsing.tagged_json import TaggedJson, require_json, spell_out_name
 

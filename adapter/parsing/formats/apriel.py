@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from adapter.parsing.encoding import encode_content_alone
+from adapter.parsing.call_encoders import encode_content_alone
 from adapter.parsing.format import BodyResult, BodySource, CallOpener
 from adapter.parsing.formats import hunyuan_a13b
 from adapter.parsing.stream_buffer import Reader

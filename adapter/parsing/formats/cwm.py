@@ -17,7 +17,7 @@ import re
 
 from adapter.core.events import JsonObject
 from adapter.parsing.bodies.argument_collection import PendingCall
-from adapter.parsing.encoding import build_calls_encoder, build_result_encoder, encode_json_arguments
+from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder, encode_json_arguments
 from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader

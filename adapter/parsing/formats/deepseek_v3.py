@@ -10,7 +10,7 @@ DeepSeek-R1-0528::
 """
 
 from adapter.parsing.bodies import deepseek_tokens as tokens
-from adapter.parsing.encoding import build_calls_encoder, build_result_encoder, encode_json_arguments
+from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder, encode_json_arguments
 from adapter.parsing.format import Format
 
 END_OF_SENTENCE = "<｜end▁of▁sentence｜>"

@@ -8,7 +8,7 @@ Format: assets/chat_template.jinja of deepseek-ai/DeepSeek-V3.1, V3.1-Terminus a
 from dataclasses import replace
 
 from adapter.parsing.bodies import deepseek_tokens as tokens
-from adapter.parsing.encoding import build_calls_encoder, encode_json_arguments
+from adapter.parsing.call_encoders import build_calls_encoder, encode_json_arguments
 from adapter.parsing.formats import deepseek_v3
 
 FORMAT = replace(

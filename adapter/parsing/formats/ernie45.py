@@ -18,7 +18,7 @@ Results are returned between ``<tool_output>`` tags under the role ``tool``.
 
 from dataclasses import replace
 
-from adapter.parsing.encoding import build_result_encoder
+from adapter.parsing.call_encoders import build_result_encoder
 from adapter.parsing.formats import hermes
 
 RESULT = "<tool_output>"

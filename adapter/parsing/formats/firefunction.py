@@ -6,7 +6,7 @@ Format: the chat template of fireworks-ai/llama-3-firefunction-v2, which writes 
 
 from dataclasses import replace
 
-from adapter.parsing.encoding import encode_content_alone
+from adapter.parsing.call_encoders import encode_content_alone
 from adapter.parsing.format import CallOpener
 from adapter.parsing.formats import phi4_mini_json
 from adapter.parsing.formats.phi4_mini_json import WORD, read_functools

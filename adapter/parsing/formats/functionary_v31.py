@@ -6,7 +6,7 @@ Format: the chat template of meetkai/functionary-medium-v3.1 (v3-llama3.1). Code
 
 from dataclasses import replace
 
-from adapter.parsing.encoding import build_calls_encoder, encode_json_arguments
+from adapter.parsing.call_encoders import build_calls_encoder, encode_json_arguments
 from adapter.parsing.formats import llama3_json
 
 FORMAT = replace(

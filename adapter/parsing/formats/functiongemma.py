@@ -7,7 +7,7 @@ google/functiongemma-270m-it. The model stops at ``<start_function_response>``.
 from functools import partial
 
 from adapter.parsing.bodies.gemma_call import GemmaCall, encode_call
-from adapter.parsing.encoding import build_calls_encoder, build_result_encoder
+from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder
 from adapter.parsing.format import CallOpener, Format
 
 OPEN, CLOSE, QUOTE = "<start_function_call>", "<end_function_call>", "<escape>"

@@ -11,7 +11,7 @@ from functools import partial
 
 from adapter.parsing.bodies import call_element
 from adapter.parsing.bodies.gemma_call import GemmaCall, encode_call
-from adapter.parsing.encoding import build_calls_encoder, build_result_encoder
+from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder
 from adapter.parsing.format import TEXT, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.stream_buffer import Reader
 from adapter.parsing.tagged_json import TaggedJson

@@ -16,7 +16,7 @@ place of the line breaks that belong to the tokens.
 from __future__ import annotations
 
 from adapter.parsing.bare_json import UntaggedJson
-from adapter.parsing.encoding import build_calls_encoder, build_result_encoder, encode_json_call
+from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder, encode_json_call
 from adapter.parsing.format import TEXT, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import Reader

@@ -5,7 +5,7 @@ Format: users' reports of the output of ai-sage/GigaChat3.1-10B-A1.8B. The rest 
 
 from dataclasses import replace
 
-from adapter.parsing.encoding import build_calls_encoder, encode_json_call
+from adapter.parsing.call_encoders import build_calls_encoder, encode_json_call
 from adapter.parsing.formats import gigachat3
 from adapter.parsing.formats.gigachat3 import SHORT
 

@@ -14,7 +14,7 @@ from functools import partial
 
 from adapter.parsing.bodies.arg_key_value import GLM, encode_call
 from adapter.parsing.bodies.tool_call_tag import CLOSE, OPEN, OPENERS, STRAYS, read_unopened_pairs
-from adapter.parsing.encoding import build_calls_encoder, build_result_encoder
+from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder
 from adapter.parsing.format import Format
 
 PAIR_TOKENS = (GLM.key_open, GLM.key_close, GLM.value_open, GLM.value_close)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 
 from adapter.parsing.bodies.arg_key_value import GLM, encode_call
-from adapter.parsing.encoding import build_calls_encoder, build_result_encoder
+from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder
 from adapter.parsing.formats import glm45
 
 FORMAT = replace(

@@ -6,7 +6,7 @@ tags. Results are returned under the role ``tool_response``.
 """
 
 from adapter.parsing.bodies.tool_call_token import OPEN, TAG, TAG_CLOSE, read_calls, read_list
-from adapter.parsing.encoding import list_encoder
+from adapter.parsing.call_encoders import list_encoder
 from adapter.parsing.format import CallOpener, Format
 from adapter.parsing.tagged_json import require_json
 

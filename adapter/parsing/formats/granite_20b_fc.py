@@ -5,7 +5,7 @@ closing marker. The prompt asks for ``no_function`` if no tool fits. Results fol
 """
 
 from adapter.parsing.bare_json import UntaggedJson
-from adapter.parsing.encoding import build_calls_encoder, build_result_encoder, encode_json_call
+from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder, encode_json_call
 from adapter.parsing.format import CallOpener, Format
 from adapter.parsing.tagged_json import require_json
 

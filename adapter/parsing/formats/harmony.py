@@ -15,7 +15,7 @@ after each token. `muse_glimmer` shares the headers, but its calls are elements,
 
 from adapter.parsing.bodies import harmony_messages as messages
 from adapter.parsing.bodies.harmony_messages import ASSISTANT, CALL, CHANNEL, CONSTRAIN, END, MESSAGE, RETURN, START
-from adapter.parsing.encoding import build_calls_encoder, build_result_encoder, encode_json_arguments
+from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder, encode_json_arguments
 from adapter.parsing.format import Format
 
 FORMAT = Format(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from adapter.core.events import JsonObject
 from adapter.parsing.bodies.tool_call_tag import CLOSE, OPEN, OPENERS, STRAYS
-from adapter.parsing.encoding import build_calls_encoder, build_result_encoder, encode_json_call
+from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder, encode_json_call
 from adapter.parsing.format import Format
 
 

@@ -4,7 +4,7 @@ Format: chat_template.jinja of tencent/Hunyuan-A13B-Instruct; see `tool_calls_ta
 """
 
 from adapter.parsing.bodies.tool_calls_tag import CLOSE, OPEN, OPENERS
-from adapter.parsing.encoding import build_result_encoder, list_encoder
+from adapter.parsing.call_encoders import build_result_encoder, list_encoder
 from adapter.parsing.format import Format
 
 FORMAT = Format(

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 
 from adapter.parsing.bodies.arg_key_value import encode_call
-from adapter.parsing.encoding import build_calls_encoder, build_result_encoder
+from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder
 from adapter.parsing.formats import hy_v3
 from adapter.parsing.formats.hy_v3 import OPEN, RESULT, TAGS
 

@@ -17,7 +17,7 @@ call. Results are returned in a message of ``tool/function_call``. HyperCLOVA X 
 from __future__ import annotations
 
 from adapter.parsing.bare_json import UntaggedJson
-from adapter.parsing.encoding import build_result_encoder, list_encoder
+from adapter.parsing.call_encoders import build_result_encoder, list_encoder
 from adapter.parsing.format import TEXT, BodyResult, BodySource, CallOpener, Format, OpaqueSection
 from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import Reader

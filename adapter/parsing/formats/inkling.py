@@ -17,7 +17,7 @@ import json
 
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.bodies.recipient import take_name
-from adapter.parsing.encoding import build_result_encoder
+from adapter.parsing.call_encoders import build_result_encoder
 from adapter.parsing.format import TEXT, BodyReader, BodyResult, BodySource, CallOpener, Format, OpaqueSection
 from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import Reader

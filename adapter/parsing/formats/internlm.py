@@ -5,7 +5,7 @@ the arguments is ``parameters``, or ``arguments`` in the first InternLM2, whose 
 tokens. Results are returned under the role ``environment``.
 """
 
-from adapter.parsing.encoding import build_calls_encoder, encode_json_call_with_parameters
+from adapter.parsing.call_encoders import build_calls_encoder, encode_json_call_with_parameters
 from adapter.parsing.format import CallOpener, Format
 from adapter.parsing.tagged_json import TaggedJson, require_json
 

@@ -5,7 +5,7 @@ Format: the chat template of ai21labs/AI21-Jamba-Mini-1.5 and later releases. Re
 """
 
 from adapter.parsing.bodies.tool_calls_tag import CLOSE, OPEN, OPENERS
-from adapter.parsing.encoding import build_result_encoder, list_encoder
+from adapter.parsing.call_encoders import build_result_encoder, list_encoder
 from adapter.parsing.format import Format
 
 RESULT = "<tool_response>"

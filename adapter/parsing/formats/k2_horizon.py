@@ -18,7 +18,7 @@ from functools import partial
 
 from adapter.parsing.bodies.arg_key_value import KeyValueReader, KeyValueTags, encode_call
 from adapter.parsing.bodies.call_section import CallSection
-from adapter.parsing.encoding import build_calls_encoder
+from adapter.parsing.call_encoders import build_calls_encoder
 from adapter.parsing.format import Format
 
 TAGS = KeyValueTags.with_affixes("ifm|", section_close="</ifm|tool_calls>", type="arg_type")

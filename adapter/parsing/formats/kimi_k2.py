@@ -19,7 +19,7 @@ from functools import partial
 
 from adapter.core.events import JsonObject
 from adapter.parsing.bodies.call_section import CallSection
-from adapter.parsing.encoding import build_result_encoder
+from adapter.parsing.call_encoders import build_result_encoder
 from adapter.parsing.format import TEXT, BodyResult, BodySource, Format
 from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import HEAD_LIMIT, Reader

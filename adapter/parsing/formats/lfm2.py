@@ -6,7 +6,7 @@ of objects is also parsed. Results are returned between ``<|tool_response_start|
 
 from adapter.parsing.bodies.python_encoder import encode_call
 from adapter.parsing.bodies.python_scanner import build_python_or_json_reader
-from adapter.parsing.encoding import build_calls_encoder, build_result_encoder
+from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder
 from adapter.parsing.format import CallOpener, Format
 from adapter.parsing.formats import pythonic
 

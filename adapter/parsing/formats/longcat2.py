@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 
 from adapter.parsing.bodies.arg_key_value import encode_call
-from adapter.parsing.encoding import build_calls_encoder
+from adapter.parsing.call_encoders import build_calls_encoder
 from adapter.parsing.formats import longcat
 from adapter.parsing.formats.longcat import TAGS
 

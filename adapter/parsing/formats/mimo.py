@@ -15,7 +15,7 @@ from functools import partial
 
 from adapter.parsing.bodies.tool_call_tag import CLOSE, OPEN
 from adapter.parsing.bodies.xml_function import INLINE_VALUES
-from adapter.parsing.encoding import build_calls_encoder
+from adapter.parsing.call_encoders import build_calls_encoder
 from adapter.parsing.formats import qwen3_coder
 from adapter.parsing.formats.qwen3_coder import encode_function
 

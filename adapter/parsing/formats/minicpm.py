@@ -15,7 +15,7 @@ tokens are those of `lfm2`, whose lists of calls are also parsed::
 
 from adapter.parsing.bodies.python_encoder import encode_call
 from adapter.parsing.bodies.python_scanner import build_python_or_json_reader
-from adapter.parsing.encoding import build_calls_encoder
+from adapter.parsing.call_encoders import build_calls_encoder
 from adapter.parsing.format import CallOpener, Format
 
 OPEN, CLOSE = "<|tool_call_start|>", "<|tool_call_end|>"

@@ -10,7 +10,7 @@ from functools import partial
 
 from adapter.parsing.bodies.xml_invoke_spelling import encode_call
 from adapter.parsing.bodies.xml_named_function import OPENER, PARAM_ELEMENTS, TAGS
-from adapter.parsing.encoding import build_calls_encoder, build_result_encoder
+from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder
 from adapter.parsing.format import Format
 
 FORMAT = Format(

@@ -10,7 +10,7 @@ import json
 
 from adapter.core.events import JsonObject
 from adapter.parsing.bodies.tool_calls_tag import CLOSE, OPEN, OPENERS
-from adapter.parsing.encoding import build_result_encoder
+from adapter.parsing.call_encoders import build_result_encoder
 from adapter.parsing.format import Format
 
 

@@ -6,7 +6,7 @@ Format: chat_template.jinja of MiniMaxAI/MiniMax-M2 and MiniMax-M2.1, which open
 
 from adapter.parsing.bodies import arrow_call
 from adapter.parsing.bodies.invoke_tags import MINIMAX, OPENERS, STRAYS, build_calls_encoder
-from adapter.parsing.encoding import build_result_encoder
+from adapter.parsing.call_encoders import build_result_encoder
 from adapter.parsing.format import Format
 
 FORMAT = Format(

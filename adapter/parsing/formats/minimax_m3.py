@@ -17,7 +17,7 @@ from __future__ import annotations
 from adapter.core.events import JsonObject
 from adapter.parsing.bodies.call_section import CallSection
 from adapter.parsing.bodies.nested_elements import NestedElements, encode_call
-from adapter.parsing.encoding import build_result_encoder
+from adapter.parsing.call_encoders import build_result_encoder
 from adapter.parsing.format import CallOpener, Format
 
 TOKEN = "]<]minimax[>["

@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 
 from adapter.core.events import JsonObject
-from adapter.parsing.encoding import build_calls_encoder, encode_json_arguments
+from adapter.parsing.call_encoders import build_calls_encoder, encode_json_arguments
 from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import Reader

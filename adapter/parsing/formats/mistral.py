@@ -15,7 +15,7 @@ import re
 from functools import partial
 
 from adapter.parsing.bare_json import UntaggedJson
-from adapter.parsing.encoding import build_calls_encoder, build_result_encoder, encode_json_arguments
+from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder, encode_json_arguments
 from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer

@@ -18,7 +18,7 @@ from dataclasses import replace
 from adapter.core.events import JsonObject
 from adapter.parsing.bodies.harmony_messages import ASSISTANT, MESSAGE, START
 from adapter.parsing.bodies.invoke_tags import ATEM, OPENERS, STRAYS, build_calls_encoder
-from adapter.parsing.encoding import build_result_encoder
+from adapter.parsing.call_encoders import build_result_encoder
 from adapter.parsing.formats import harmony
 
 END, END_TURN = "<|eom|>", "<|eot|>"

@@ -18,7 +18,7 @@ from functools import partial
 from adapter.parsing.bodies.invoke_tags import OPENERS
 from adapter.parsing.bodies.python_encoder import encode_call
 from adapter.parsing.bodies.python_scanner import build_python_or_json_reader
-from adapter.parsing.encoding import build_calls_encoder
+from adapter.parsing.call_encoders import build_calls_encoder
 from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader
 

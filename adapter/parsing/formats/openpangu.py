@@ -6,7 +6,7 @@ Format: the prompts and tool parsers of openPangu-Embedded and openPangu-2, in t
     [unused11][{"name": "get_weather", "arguments": {"city": "Oslo"}}][unused12]
 """
 
-from adapter.parsing.encoding import list_encoder
+from adapter.parsing.call_encoders import list_encoder
 from adapter.parsing.format import CallOpener, Format
 from adapter.parsing.tagged_json import TaggedJson, require_json
 

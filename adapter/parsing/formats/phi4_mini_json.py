@@ -7,7 +7,7 @@ Format: the model card and chat template of microsoft/Phi-4-mini-instruct. Later
 from __future__ import annotations
 
 from adapter.parsing.bodies.tool_call_token import CLOSE, OPEN, read_calls, read_list
-from adapter.parsing.encoding import build_result_encoder, list_encoder
+from adapter.parsing.call_encoders import build_result_encoder, list_encoder
 from adapter.parsing.format import TEXT, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.stream_buffer import Reader
 

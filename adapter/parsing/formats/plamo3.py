@@ -15,7 +15,7 @@ The tokens are ordinary text for the tokenizer, so a stream may cut them anywher
 
 from adapter.parsing.bodies.call_section import CallSection
 from adapter.parsing.bodies.name_then_json import NameThenJsonReader
-from adapter.parsing.encoding import build_calls_encoder, encode_json_arguments
+from adapter.parsing.call_encoders import build_calls_encoder, encode_json_arguments
 from adapter.parsing.format import Format
 
 

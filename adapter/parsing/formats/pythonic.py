@@ -13,7 +13,7 @@ from adapter.parsing.bodies.python_scanner import (
     read_after_python_tag,
     read_list,
 )
-from adapter.parsing.encoding import build_calls_encoder
+from adapter.parsing.call_encoders import build_calls_encoder
 from adapter.parsing.format import CallOpener, Format
 
 OPEN, CLOSE, PYTHON_TAG = "<|python_start|>", "<|python_end|>", "<|python_tag|>"

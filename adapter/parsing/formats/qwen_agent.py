@@ -11,7 +11,7 @@ All calls precede the first result. The model must stop at ``✿RESULT✿``. The
 """
 
 from adapter.parsing.bodies.react_lines import build_labeled_reader
-from adapter.parsing.encoding import build_calls_encoder, build_result_encoder, encode_json_arguments
+from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder, encode_json_arguments
 from adapter.parsing.format import CallOpener, Format
 
 OPEN, ARGUMENTS, RESULT, ANSWER = "✿FUNCTION✿:", "✿ARGS✿:", "✿RESULT✿", "✿RETURN✿"

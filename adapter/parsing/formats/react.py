@@ -14,7 +14,7 @@ labels are also parsed; see `continue_block`.
 
 from adapter.parsing.bodies import continue_block
 from adapter.parsing.bodies.react_lines import build_labeled_reader
-from adapter.parsing.encoding import build_calls_encoder, build_result_encoder, encode_json_arguments
+from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder, encode_json_arguments
 from adapter.parsing.format import CallOpener, Format
 
 OPEN, INPUT, RESULT = "Action:", "Action Input:", "Observation:"

@@ -15,7 +15,7 @@ from functools import partial
 
 from adapter.parsing.bodies.call_section import CallSection
 from adapter.parsing.bodies.xml_function import read_inline_function
-from adapter.parsing.encoding import build_calls_encoder
+from adapter.parsing.call_encoders import build_calls_encoder
 from adapter.parsing.format import Format
 from adapter.parsing.formats.qwen3_coder import encode_function
 

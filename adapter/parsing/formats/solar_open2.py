@@ -13,7 +13,7 @@ The markers are tokens of the tokenizer, so values need no escaping.
 from functools import partial
 
 from adapter.parsing.bodies.arg_key_value import KeyValueReader, KeyValueTags, encode_call
-from adapter.parsing.encoding import build_calls_encoder
+from adapter.parsing.call_encoders import build_calls_encoder
 from adapter.parsing.format import CallOpener, Format
 
 TAGS = KeyValueTags(

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 
 from adapter.parsing.bodies.arg_key_value import GLM, encode_call
-from adapter.parsing.encoding import build_calls_encoder
+from adapter.parsing.call_encoders import build_calls_encoder
 from adapter.parsing.formats import glm45
 
 FORMAT = replace(

@@ -13,7 +13,7 @@ from functools import partial
 
 from adapter.parsing.bodies import deepseek_tokens as tokens
 from adapter.parsing.bodies.xml_invoke_spelling import encode_call
-from adapter.parsing.encoding import build_calls_encoder, build_result_encoder
+from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder
 from adapter.parsing.format import Format
 
 _OPEN, _SEPARATOR, _CLOSE = tokens.CALL_BEGIN[1], tokens.SEPARATOR[1], tokens.CALL_END[1]

@@ -6,7 +6,7 @@ Format: chat_template.jinja of stepfun-ai/Step-3.5-Flash and Step-3.7-Flash.
 from dataclasses import replace
 
 from adapter.parsing.bodies.tool_call_tag import CLOSE, OPEN
-from adapter.parsing.encoding import build_calls_encoder, build_result_encoder
+from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder
 from adapter.parsing.formats import qwen3_coder
 
 FORMAT = replace(

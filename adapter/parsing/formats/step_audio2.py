@@ -9,7 +9,7 @@ Format: the detector for the family in sgl-project/sglang (function_call/step_au
 
 from dataclasses import replace
 
-from adapter.parsing.encoding import build_calls_encoder, encode_json_arguments
+from adapter.parsing.call_encoders import build_calls_encoder, encode_json_arguments
 from adapter.parsing.formats import hermes
 
 FORMAT = replace(

@@ -9,7 +9,7 @@ from functools import partial
 
 from adapter.parsing.bodies.arg_key_value import TELECHAT, encode_call
 from adapter.parsing.bodies.tool_call_tag import CLOSE, OPEN, OPENERS, STRAYS
-from adapter.parsing.encoding import build_calls_encoder
+from adapter.parsing.call_encoders import build_calls_encoder
 from adapter.parsing.format import Format
 
 PAIR_TOKENS = (TELECHAT.key_open, TELECHAT.key_close, TELECHAT.value_open, TELECHAT.value_close)

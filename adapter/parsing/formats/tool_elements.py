@@ -30,7 +30,7 @@ from adapter.parsing.bodies.argument_collection import (
     reads_as_null,
 )
 from adapter.parsing.bodies.raw_value_end import RawValue, strip_line_break
-from adapter.parsing.encoding import build_calls_encoder, build_result_encoder
+from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder
 from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyReader, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import Reader, StreamBuffer

@@ -4,7 +4,7 @@ Format: "default tool use support" in LM Studio's documentation of tool use. LM 
 template has no tools. Results are returned as a user message.
 """
 
-from adapter.parsing.encoding import build_calls_encoder, encode_json_call
+from adapter.parsing.call_encoders import build_calls_encoder, encode_json_call
 from adapter.parsing.format import CallOpener, Format
 from adapter.parsing.tagged_json import TaggedJson, require_json
 

@@ -11,7 +11,7 @@ The first releases (the model card of Salesforce/xLAM-7b-fc-r) wrap the list in 
 
 from adapter.parsing.bare_json import UntaggedJson
 from adapter.parsing.bodies.tool_call_tag import OPENERS, STRAYS
-from adapter.parsing.encoding import list_encoder
+from adapter.parsing.call_encoders import list_encoder
 from adapter.parsing.format import Format
 from adapter.parsing.formats import mistral
 

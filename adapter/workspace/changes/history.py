@@ -16,7 +16,6 @@ from uuid import uuid4
 from adapter.core.errors import ToolError
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.tools.operations.autorun_files import explain_autorun
-from adapter.workspace.changes.change_paths import plan_missing_directories
 from adapter.workspace.changes.journal import (
     STATES,
     ChangeJournal,
@@ -29,6 +28,7 @@ from adapter.workspace.changes.journal import (
     sync_directory,
     write_bytes,
 )
+from adapter.workspace.changes.locked_paths import plan_missing_directories
 from adapter.workspace.changes.net_diff import render_net_diff
 from adapter.workspace.changes.transactions import StagedContent, perform, repair
 from adapter.workspace.changes.undo_plan import UndoPlan

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 
 from adapter.core.errors import ToolError
 from adapter.core.text.display_escaping import escape_for_display
-from adapter.workspace.changes.change_paths import ChangePaths, PathGoneError, remove_empty, transfer
 from adapter.workspace.changes.journal import (
     MAX_KEPT_BYTES,
     STATES,
@@ -37,6 +36,7 @@ from adapter.workspace.changes.journal import (
     write_bytes,
     write_record,
 )
+from adapter.workspace.changes.locked_paths import ChangePaths, PathGoneError, remove_empty, transfer
 from adapter.workspace.paths import tree_ops
 from adapter.workspace.paths.directory_calls import calls
 from adapter.workspace.paths.name_rules import build_temp_name

@@ -9,9 +9,9 @@ __all__ = [
     "describe_confinement",
     "landlock",
     "processes",
-    "program_runner",
     "sandbox",
     "seccomp",
     "shell",
     "supervisor",
+    "user_tool_runner",
 ]
