@@ -140,7 +140,7 @@ class SubagentRunner:
 
             def observe(event: AgentEvent) -> None:
                 if isinstance(event, Chunk):
-                    tokens.extend(_tokens(event))
+                    tokens.extend(_list_tokens(event))
                 if recording is not None:
                     recording(event)
                 if self._observe is not None:
@@ -219,7 +219,7 @@ def _get_output(done: Finished) -> str:
     return content if done.reason in ("answered", "exited", "finished") else f"{content}\n({REASONS[done.reason]})"
 
 
-def _tokens(chunk: Chunk) -> list[int]:
+def _list_tokens(chunk: Chunk) -> list[int]:
     usage = (chunk.raw or {}).get("usage")
     total = usage.get("total_tokens") if isinstance(usage, dict) else None
     return [total] if isinstance(total, int) else []

@@ -54,11 +54,11 @@ def print_parse_result(
         known = _load_tools(dialect, tools, include_tools, exclude_tools)
         turn = parse(read_text(file), known, _resolve_format(format, template), finish_reason, policy=policy)
     if as_json:
-        print(dump_for_display(_turn_as_json(turn) | (_spans_as_json(turn) if explain else {}), indent=2))
+        print(dump_for_display(_build_turn_json(turn) | (_build_spans_json(turn) if explain else {}), indent=2))
     elif explain:
         _print_spans(turn)
     else:
-        print_escaped(_turn_as_text(turn))
+        print_escaped(_render_turn(turn))
     if not turn.calls:
         if not (as_json or explain) and turn.content:
             print_escaped(_NO_CALL_HINT, to_stderr=True)
@@ -107,7 +107,7 @@ def _load_tools(
     return load_tools_for_parsing(dialect)
 
 
-def _turn_as_json(turn: Turn) -> dict[str, object]:
+def _build_turn_json(turn: Turn) -> dict[str, object]:
     return {
         "content": turn.content,
         "reasoning": turn.reasoning,
@@ -119,7 +119,7 @@ def _turn_as_json(turn: Turn) -> dict[str, object]:
     }
 
 
-def _spans_as_json(turn: Turn) -> dict[str, object]:
+def _build_spans_json(turn: Turn) -> dict[str, object]:
     from adapter.cli.span_table import build_span_rows
 
     return {"spans": build_span_rows(turn.explain())}
@@ -135,7 +135,7 @@ def _print_spans(turn: Turn) -> None:
     Console(highlight=False, soft_wrap=True).print(listing)
 
 
-def _turn_as_text(turn: Turn) -> str:
+def _render_turn(turn: Turn) -> str:
     lines: list[str] = []
     for title, text in (("reasoning", turn.reasoning), ("content", turn.content)):
         if text.strip():

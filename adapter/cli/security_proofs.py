@@ -85,7 +85,7 @@ def _opens_outside(target: Target) -> str:
         if CANARY in target.run("read_file", path=path):
             return f"{path} was read"
         target.run("write_file", path=path, content="x")
-    return _changes(target)
+    return _try_changes(target)
 
 
 def _is_torn(target: Target) -> str:
@@ -113,13 +113,13 @@ def _reads_files(target: Target) -> str:
     return "a file was read" if CANARY in target.run_command(f"cat {shlex.quote(str(target.victim))}") else ""
 
 
-def _changes_files(target: Target) -> str:
+def _try_changing_files(target: Target) -> str:
     target.run_python(f"import os\ntry:\n os.truncate({str(target.victim)!r}, 0)\nexcept OSError: pass")
     target.run_command(f"echo x > {shlex.quote(str(target.victim))}; touch {shlex.quote(str(target.outside))}/new")
-    return _changes(target)
+    return _try_changes(target)
 
 
-def _changes_git(target: Target) -> str:
+def _try_changing_git(target: Target) -> str:
     target.run_command("echo x > .git/hooks/pre-commit; mv .git moved; mv moved .git")
     return "a hook was written" if Path(target.workspace.root, ".git/hooks/pre-commit").exists() else ""
 
@@ -157,7 +157,7 @@ def _reaches_processes(target: Target) -> str:
     return "a signal reached this program" if "sent" in target.run_python(code).split("\n") else ""
 
 
-def _changes_after_approval(target: Target) -> str:
+def _try_changing_after_approval(target: Target) -> str:
     folder = Path(target.workspace.root, "d")
     folder.mkdir()
 
@@ -170,7 +170,7 @@ def _changes_after_approval(target: Target) -> str:
     return "" if (folder / "new").exists() else "a file was deleted that was not shown"
 
 
-def _changes(target: Target) -> str:
+def _try_changes(target: Target) -> str:
     names = sorted(path.name for path in target.outside.iterdir())
     return "" if names == ["file"] and target.victim.read_text() == CANARY else "a file was changed"
 
@@ -181,12 +181,12 @@ ATTACKS: Mapping[str, Attack] = {
     "A command outlives its call, its timeout or the program": _outlives,
     "A command reads credentials from the environment": _reads_environment,
     "A command reads your other files": _reads_files,
-    "A command changes files elsewhere": _changes_files,
-    "A command changes git's own data, so that git runs something later": _changes_git,
+    "A command changes files elsewhere": _try_changing_files,
+    "A command changes git's own data, so that git runs something later": _try_changing_git,
     "A file tool changes git's own data": _writes_git,
     "A file is written that some program runs later": _writes_run_later,
     "A command uses the network": _uses_network,
     "A command reaches other processes: signals, debugging, D-Bus, X11, Wayland": _reaches_processes,
-    "What you approved changes before it is done": _changes_after_approval,
+    "What you approved changes before it is done": _try_changing_after_approval,
 }
 """Attacks by the row of SECURITY.md that they try. Races, crashes and rows about servers need the test suite."""

@@ -176,12 +176,12 @@ EXTRA = "ollama"
 """Key of a translated request under which the fields in `NATIVE` are kept if the model server is Ollama."""
 
 
-def extra_fields(body: JsonObject) -> JsonObject:
+def build_extra_fields(body: JsonObject) -> JsonObject:
     """Return the field `EXTRA` for a client's request."""
     return {EXTRA: {key: body[key] for key in NATIVE if key in body}}
 
 
-def native_request(plain: JsonObject) -> JsonObject:
+def convert_to_native(plain: JsonObject) -> JsonObject:
     """Convert a translated request to ``/api/chat``: the fields of the client's request, with the plain messages and
     the constraint of ``plain``."""
     native: JsonObject = dict(plain[EXTRA])

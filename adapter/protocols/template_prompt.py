@@ -141,7 +141,7 @@ def iter_prompt_steps(path: str, body: JsonObject) -> Steps:
             rest = with_final_message(rest, continued, is_vllm=True) if continued else rest
             return HttpPost(path, rest | {"tool_choice": "none", "skip_special_tokens": False})
     if ollama.EXTRA in body:
-        return HttpPost("/api/chat", ollama.native_request(body))
+        return HttpPost("/api/chat", ollama.convert_to_native(body))
     if has_lazy_grammar(body) or continued:
         answer = yield HttpPost("/apply-template", build_template_request(body))
         prompt_text = answer.get("prompt") if isinstance(answer, dict) else None

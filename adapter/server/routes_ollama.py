@@ -80,7 +80,7 @@ async def _answer_chat(upstream: ModelServer, keep_alive_s: float, http: HttpReq
         return pass_on()
     options = replace(await upstream.find_options(body), stream_arguments=False)
     if is_native:
-        options = replace(options, fields={**options.fields, **ollama.extra_fields(body)})
+        options = replace(options, fields={**options.fields, **ollama.build_extra_fields(body)})
     dropped: list[str] = []
     chat = await upstream.work.run(
         len(content), partial(ollama.convert_to_openai, body, None if is_native else dropped)

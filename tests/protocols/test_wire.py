@@ -20,7 +20,7 @@ from adapter.protocols.anthropic_response import AnthropicWriter
 from adapter.protocols.exchange import BufferedExchange, StreamedExchange
 from adapter.protocols.guarded_exchange import RetryPolicy
 from adapter.protocols.native_calls import NativeCalls
-from adapter.protocols.ollama import convert_to_openai, extra_fields, native_request
+from adapter.protocols.ollama import build_extra_fields, convert_to_native, convert_to_openai
 from adapter.protocols.openai_chat_response import BufferedCompletion, StreamedCompletion
 from adapter.protocols.openai_errors import RequestError, build_error_body, relay_error
 from adapter.protocols.sse import EventReader, LineReader, encode_event
@@ -377,7 +377,7 @@ def test_content_lists_are_accepted():
     assert said["content"] == "Hm."
     assert "It is" in result["content"][0]["text"]
     assert result["content"][1:] == [bare]
-    native = native_request(made.body | extra_fields({"model": "m"}))["messages"]
+    native = convert_to_native(made.body | build_extra_fields({"model": "m"}))["messages"]
     assert native[1] == {"role": "user", "content": "See", "images": ["AA=="]}
 
 
@@ -423,7 +423,7 @@ def test_image_url_is_named_for_ollama():
     """Ollama does not fetch URLs."""
     far = {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}
     plain = {"messages": [{"role": "user", "content": [far]}]}
-    (message,) = native_request(plain | extra_fields({}))["messages"]
+    (message,) = convert_to_native(plain | build_extra_fields({}))["messages"]
     assert (message["images"], "https://example.com/a.png" in message["content"]) == ([], True)
 
 

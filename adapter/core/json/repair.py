@@ -88,11 +88,11 @@ class JsonRepairer:
             return self.parse_object(depth)
         if char == "[":
             return self.parse_array(depth)
-        if self.at_string(char):
+        if self.is_at_string(char):
             return self.parse_string(after)
         return self.parse_scalar()
 
-    def at_string(self, char: str) -> bool:
+    def is_at_string(self, char: str) -> bool:
         return char in _QUOTES if char != "\\" else self.text.startswith(_ESCAPED_QUOTE, self.position)
 
     def parse_object(self, depth: int) -> Json:
@@ -163,7 +163,7 @@ class JsonRepairer:
         if plain is not None:
             self.position = plain.end()
             return plain.group(1)
-        if self.at_string(char):
+        if self.is_at_string(char):
             start = self.position
             key = self.parse_string(_AFTER_KEY)
             if '"' in key and '\\"' not in self.text[start : self.position]:

@@ -129,20 +129,22 @@ def is_valid(call: ProbeCall, tools: Sequence[JsonObject]) -> bool:
 
 
 def _matches(call: ProbeCall, expected: ProbeCall) -> bool:
-    return call.name == expected.name and _equal(call.arguments, expected.arguments)
+    return call.name == expected.name and _are_equal(call.arguments, expected.arguments)
 
 
-def _equal(value: Json, expected: Json) -> bool:
+def _are_equal(value: Json, expected: Json) -> bool:
     """Compare JSON values. In strings, letter case, outer whitespace and a final full stop are ignored. ``value`` may
     have additional keys."""
     if isinstance(expected, OneOf):
-        return any(_equal(value, each) for each in expected.values)
+        return any(_are_equal(value, each) for each in expected.values)
     if isinstance(expected, dict):
-        return isinstance(value, dict) and all(key in value and _equal(value[key], expected[key]) for key in expected)
+        return isinstance(value, dict) and all(
+            key in value and _are_equal(value[key], expected[key]) for key in expected
+        )
     if isinstance(expected, list):
         if not isinstance(value, list) or len(value) != len(expected):
             return False
-        return all(_equal(one, other) for one, other in zip(value, expected, strict=True))
+        return all(_are_equal(one, other) for one, other in zip(value, expected, strict=True))
     if isinstance(expected, str):
         return isinstance(value, str) and value.strip(" \n.").casefold() == expected.casefold()
     return type(value) is type(expected) and bool(value == expected)

@@ -279,7 +279,7 @@ def _take_value(source: StreamBuffer, value: list[str], function: _Function) -> 
         if not marker:
             return False
         if kind in ("<function=", "<function ", "<tool_call>"):
-            if function.nests and _at_line_start(value):
+            if function.nests and _is_at_line_start(value):
                 function.was_nested = True
                 functions, envelopes = functions + (kind != "<tool_call>"), envelopes + (kind == "<tool_call>")
         elif functions or (envelopes and kind == "</tool_call>"):
@@ -302,7 +302,7 @@ def _closes(source: StreamBuffer, marker: str, value: list[str], function: _Func
             return False  # without its bracket, a tag in a value cannot be told from the value's text
         key = yield from take_tag_name(source, ahead)
         source.push_back("".join(ahead))
-        return _at_line_start(value) and key is not None and function.may_begin(key)
+        return _is_at_line_start(value) and key is not None and function.may_begin(key)
     char = yield from source.skip_space(ahead)
     following = yield from source.take_marker(_AFTER_VALUE if kind == "</parameter>" else _CALL_BOUNDARY)
     closes = bool(following) or not char
@@ -380,7 +380,7 @@ def _take_close(source: StreamBuffer, span: list[str]) -> Reader[None]:
             source.push_back("".join(gap))
 
 
-def _at_line_start(parts: list[str]) -> bool:
+def _is_at_line_start(parts: list[str]) -> bool:
     for part in reversed(parts):
         line = part[part.rfind("\n") + 1 :]
         if line.strip():

@@ -125,7 +125,7 @@ def main() -> None:
     job = module_from_spec(spec)
     try:
         spec.loader.exec_module(job)
-        _limit(int(seconds), int(max_bytes))
+        _limit_resource(int(seconds), int(max_bytes))
         end = _print(job.run(sys.stdin.buffer.read(), *json.loads(arguments)), int(seconds))
     except MemoryError:
         end = "it needs too much memory"
@@ -154,7 +154,7 @@ def _print(values: Iterator[object], seconds: int) -> str:
     return ""
 
 
-def _limit(seconds: int, max_bytes: int) -> None:
+def _limit_resource(seconds: int, max_bytes: int) -> None:
     _limit_time(seconds)
     _set_limit("CORE", 0)
     if sys.platform == "linux":

@@ -109,7 +109,7 @@ def supervise(control: int, outputs: tuple[int, int]) -> dict[str, object]:
         os.set_inheritable(descriptor, False)
     _become_subreaper()
     max_processes = job["processes"]
-    _limit(max_processes)
+    _limit_resources(max_processes)
     child_events = _wake_on_child()
     program, failed, step = _start(job, outputs)
     if failed:
@@ -434,7 +434,7 @@ def _become_subreaper() -> None:
         _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
-def _limit(processes: int) -> None:
+def _limit_resources(processes: int) -> None:
     """Forbid core dumps, very large files, and more new threads of the user than twice ``processes``.
 
     If the limit were ``processes``, forks would fail at it, and the supervisor, which ends a program with more
