@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
 from adapter.tools.operations import Section
 
@@ -34,33 +35,19 @@ class Rule:
         return self.section in ("consts", "fields", "types") and not self.members
 
 
-def make_rule(
-    section: Section,
-    node_types: str,
-    *,
-    when: str = "",
-    value: str = "",
-    declarator: str = "",
-    members: bool = False,
-    inside: bool = False,
-    variant: bool = False,
-) -> Rule:
-    """Create a rule. The types in ``node_types`` and ``value`` are separated by spaces."""
-    pattern = re.compile(when) if when else None
-    return Rule(section, tuple(node_types.split()), pattern, split_types(value), declarator, members, inside, variant)
-
-
-def index_rules(*rules: Rule) -> Mapping[str, Sequence[Rule]]:
-    """Group rules by node type, and keep their order."""
-    index: dict[str, list[Rule]] = {}
-    for rule in rules:
-        for node_type in rule.node_types:
-            index.setdefault(node_type, []).append(rule)
-    return index
-
-
-def split_types(names: str) -> frozenset[str]:
-    return frozenset(names.split())
+def _build_rule(entry: str | Mapping[str, str]) -> Rule:
+    """Build a rule from ``SECTION [FLAGS]: NODE TYPES``, or from a table of it as ``rule``, with further fields."""
+    fields = {"rule": entry} if isinstance(entry, str) else entry
+    head, _, node_types = fields["rule"].partition(": ")
+    section, *flags = head.split()
+    return Rule(
+        cast(Section, section),
+        tuple(node_types.split()),
+        re.compile(fields["when"]) if "when" in fields else None,
+        frozenset(fields.get("value", "").split()),
+        fields.get("declarator", ""),
+        **dict.fromkeys(flags, True),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +89,21 @@ class Language:
         return self.rules.get(node_type, ())
 
 
-def strip_pattern(pattern: str) -> Callable[[str], str]:
-    """Return an ``import_path`` function that removes matches of ``pattern``: keywords, quotes, the final ``;``."""
-    compiled = re.compile(pattern)
-    return lambda text: compiled.sub("", text).strip()
+_NODE_TYPES = ("wrappers", "through", "body", "attached", "dropped")
+
+
+def build_language(
+    name: str, table: Mapping[str, Any], import_path: Callable[[str], str] | None, blanked: re.Pattern[bytes] | None
+) -> Language:
+    """Build a language from its table in languages.toml. Without ``import_path``, the matches of ``import_noise`` are
+    removed from import statements: keywords, quotes, the final ``;``."""
+    noise = re.compile(table.get("import_noise", ""))
+    rules: dict[str, list[Rule]] = {}
+    for rule in map(_build_rule, table["rules"]):
+        for node_type in rule.node_types:
+            rules.setdefault(node_type, []).append(rule)
+    fields: dict[str, Any] = {key: table[key] for key in ("grammar", "loader", "separator", "prefix") if key in table}
+    fields |= {key: tuple(table[key].split()) for key in ("extensions", "aliases", "names") if key in table}
+    fields |= {key: frozenset(table[key].split()) for key in _NODE_TYPES if key in table}
+    import_path = import_path or (lambda text: noise.sub("", text).strip())
+    return Language(name=name, rules=rules, import_path=import_path, blanked=blanked, **fields)
