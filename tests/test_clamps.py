@@ -109,14 +109,14 @@ SLICED = Case("sliced", "Long", {}, "lines left out")
 DOCS = "what is asked for is a page, which says of how many it is"
 
 TOLD: dict[str, Case | str] = {
-    "dialects/blade/search_tools.py _limit: max(1, min(self.limit, MAX_STRUCTURE_ENTRIES))": TREE_CUT._replace(
+    "dialects/blade/file_tools.py _limit: max(1, min(self.limit, MAX_STRUCTURE_ENTRIES))": TREE_CUT._replace(
         arguments={"limit": 0}, said="limit 0 is out of range (1-200); using 1"
     ),
-    "dialects/blade/search_tools.py _limit: min(self.limit, MAX_STRUCTURE_ENTRIES)": TREE_CUT,
-    "dialects/maki/read_tools.py _first: max(self.offset, 1)": Case(
+    "dialects/blade/file_tools.py _limit: min(self.limit, MAX_STRUCTURE_ENTRIES)": TREE_CUT,
+    "dialects/maki/file_tools.py _first: max(self.offset, 1)": Case(
         "maki", "read", {"path": "long.txt", "offset": 0}, "offset 0 was treated as 1: lines are 1-based"
     ),
-    "dialects/maki/search_tools.py to_operation: limit=MAX_PATHS": NEWEST,
+    "dialects/maki/file_tools.py to_operation: limit=MAX_PATHS": NEWEST,
     "dialects/promptly/tool_entry.py _truncate: message[:MAX_MESSAGE - 3]": "ends in ...",
     "dialects/promptly/builtin_tools.py to_operation: limit=MAX_ENTRIES": Case(
         "promptly", "FindFiles", {"directory": "tree", "name": "f"}, "only the first 500 are shown"
@@ -125,17 +125,17 @@ TOLD: dict[str, Case | str] = {
         "proto", "list_directory", {"path": "wide"}, "entries 1-1000 of 1701; narrow it"
     ),
     "dialects/proto_cli.py to_operation: limit=MAX_PATHS": NEWEST._replace(dialect="proto"),
-    "dialects/proxyai/edit_tools.py _shorten_preview: text[:PREVIEW_CHARACTERS - 3]": "the document has previews of about 200 characters",  # noqa: E501
-    "dialects/proxyai/search_tools.py _describe_matches: found.files[:self.limit]": Case(
+    "dialects/proxyai/file_tools.py _shorten_preview: text[:PREVIEW_CHARACTERS - 3]": "the document has previews of about 200 characters",  # noqa: E501
+    "dialects/proxyai/file_tools.py _describe_matches: found.files[:self.limit]": Case(
         "proxyai", "IntelliJSearch", {"pattern": "f", "outputMode": "files_with_matches"}, "more files)"
     ),
-    "dialects/proxyai/shell_tools.py to_operation: min(self.timeout, MAX_TIMEOUT_MS)": Case(
+    "dialects/proxyai/run_tools.py to_operation: min(self.timeout, MAX_TIMEOUT_MS)": Case(
         "proxyai", "Bash", LONG_TIME, "the timeout was reduced to 600000 ms"
     ),
-    "dialects/proxyai/web_tools.py render: text[:DOCS_CHARACTERS]": Case(
+    "dialects/proxyai/run_tools.py render: text[:DOCS_CHARACTERS]": Case(
         "proxyai", "GetLibraryDocs", {"context7CompatibleLibraryID": "/a/b"}, "truncated; pass a topic"
     ),
-    "dialects/proxyai/user_tools.py to_operation: self.title.split()[:TITLE_WORDS]": Case(
+    "dialects/proxyai/session_tools.py to_operation: self.title.split()[:TITLE_WORDS]": Case(
         "proxyai", "TodoWrite", {"title": "a b c d e", "todos": []}, "the title was truncated to 4 words"
     ),
     "workspace/sandbox/background.py start: "

@@ -16,23 +16,25 @@ from adapter.dialects.blade.edit_tools import (
     EditFile,
     MoveFile,
 )
-from adapter.dialects.blade.read_tools import BladeReadFile, GetFileInfo, ReadFileRange
-from adapter.dialects.blade.search_tools import (
+from adapter.dialects.blade.file_tools import (
     BladeFindFiles,
     BladeGrepSearch,
     BladeListDirectory,
+    BladeReadFile,
     CodebaseSearch,
     FindFilesGlob,
+    GetFileInfo,
     GetWorkspaceStructure,
+    ReadFileRange,
 )
-from adapter.dialects.blade.shell_tools import RunCommandLine
-from adapter.dialects.blade.user_editor_tools import (
+from adapter.dialects.blade.user_tools import (
     EditorStateTool,
     GetSelectionTool,
     GoToLineTool,
     InsertAtCursorTool,
     OpenFile,
     ReplaceSelectionTool,
+    RunCommandLine,
 )
 from adapter.dialects.toolset import Dialect
 

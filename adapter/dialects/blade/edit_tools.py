@@ -10,7 +10,7 @@ from pydantic.json_schema import SkipJsonSchema
 from adapter.core.errors import FormatError
 from adapter.core.events import Json
 from adapter.dialects import result_formatting
-from adapter.dialects.blade.parameters import FilePath
+from adapter.dialects.blade.file_tools import FilePath
 from adapter.dialects.tool_class import (
     Aliases,
     NestedModel,

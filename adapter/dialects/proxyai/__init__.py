@@ -7,13 +7,16 @@ Aliases are ProxyAI's own names for other agents' tools, and other common names.
 
 from __future__ import annotations
 
-from adapter.dialects.proxyai.agent_tools import Exit, LoadSkillTool, ProxyAITask
-from adapter.dialects.proxyai.edit_tools import ProxyAIEdit, ProxyAIWrite
-from adapter.dialects.proxyai.read_tools import ProxyAIReadFile
-from adapter.dialects.proxyai.search_tools import IntelliJSearch
-from adapter.dialects.proxyai.shell_tools import BashOutput, KillShell, ProxyAIBash
-from adapter.dialects.proxyai.user_tools import AskUserQuestion, ProxyAITodoWrite
-from adapter.dialects.proxyai.web_tools import GetLibraryDocs, ProxyAIWebSearch, ResolveLibraryId
+from adapter.dialects.proxyai.file_tools import IntelliJSearch, ProxyAIEdit, ProxyAIReadFile, ProxyAIWrite
+from adapter.dialects.proxyai.run_tools import (
+    BashOutput,
+    GetLibraryDocs,
+    KillShell,
+    ProxyAIBash,
+    ProxyAIWebSearch,
+    ResolveLibraryId,
+)
+from adapter.dialects.proxyai.session_tools import AskUserQuestion, Exit, LoadSkillTool, ProxyAITask, ProxyAITodoWrite
 from adapter.dialects.toolset import Dialect
 
 __all__ = ["DIALECT"]

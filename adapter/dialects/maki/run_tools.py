@@ -1,7 +1,8 @@
-"""Maki's tools that can call other tools: batches, code and sub-agents."""
+"""Maki's tools that run commands, batches, code and sub-agents, or use the web."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -9,7 +10,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
 from adapter.dialects import result_formatting
-from adapter.dialects.maki.parameters import lower_text
+from adapter.dialects.maki.file_tools import lower_text
 from adapter.dialects.tool_class import (
     Aliases,
     NestedModel,
@@ -20,19 +21,55 @@ from adapter.dialects.tool_class import (
     render_as,
     require_outcome,
 )
+from adapter.tools.argument_synonyms import COMMAND, PATTERN, WORKING_DIRECTORY
 from adapter.tools.call_shapes import parse_arguments
 from adapter.tools.operations import (
     AgentReport,
     BatchCall,
     BatchResults,
     CodeOutput,
+    CommandOutput,
+    FetchPage,
     Operation,
     Outcome,
+    Page,
+    PageFormat,
     RunBatch,
     RunCode,
+    RunCommand,
     RunSubagent,
+    SearchHits,
+    SearchWeb,
 )
 from adapter.tools.schema_simplify import REQUIRED_KEY
+
+
+class MakiBash(ToolClass):
+    """Run a shell command: git, builds, tests. Not for reading or writing files."""
+
+    naming = ToolMetadata(
+        "bash",
+        aliases=("shell", "sh", "terminal", "execute", "execute_command", "run_command", "run_shell_command", "run"),
+        effect="execute",
+        example={"command": "cargo test", "description": "Run the tests", "timeout": 300},
+    )
+    command: Annotated[str, Field(description="The bash command to execute"), Aliases(*COMMAND)]
+    description: Annotated[str | None, Field(description="Short description (3-5 words)"), Aliases("label")] = None
+    timeout: Annotated[
+        Unsigned, Field(description="Timeout in seconds"), Aliases("timeout_s", "timeout_secs", "timeout_seconds")
+    ] = 120
+    workdir: Annotated[
+        str,
+        Field(description="Working directory (default: the project root)"),
+        Aliases(*WORKING_DIRECTORY),
+    ] = "."
+
+    def to_operation(self) -> Operation:
+        return RunCommand(self.command, self.workdir, float(self.timeout), shell="bash")
+
+    def render(self, outcome: Outcome) -> Rendered:
+        run = require_outcome(outcome, CommandOutput)
+        return result_formatting.format_command(run), {"exit_code": run.exit_code, "timed_out": run.timed_out}
 
 
 class BatchItem(NestedModel):
@@ -159,3 +196,47 @@ class MakiTask(ToolClass):
         report = require_outcome(outcome, AgentReport)
         fields = {"output": report.output, "seconds": round(report.seconds, 3), "tokens": report.tokens}
         return report.output or "(no response)", fields
+
+
+class WebFetch(ToolClass):
+    """Fetch the contents of a URL (at most 5 MB). HTTP is upgraded to HTTPS."""
+
+    naming = ToolMetadata(
+        "webfetch",
+        aliases=("fetch", "fetch_url", "fetch_webpage", "read_url", "get_url"),
+        effect="network",
+        example={"url": "https://docs.rs/serde", "format": "text"},
+        needs="web",
+    )
+    url: Annotated[str, Field(description="URL to fetch"), Aliases("uri", "link", "href", "address")]
+    format: Annotated[PageFormat, Field(description="Output format"), BeforeValidator(lower_text)] = "markdown"
+    timeout: Annotated[
+        Unsigned, Field(description="Timeout in seconds"), Aliases("timeout_s", "timeout_secs", "timeout_seconds")
+    ] = 30
+
+    def to_operation(self) -> Operation:
+        return FetchPage(self.url, self.format, float(self.timeout))
+
+    render = render_as(Page, result_formatting.format_page)
+
+
+class MakiWebSearch(ToolClass):
+    """Search the web, for what is not in the codebase."""
+
+    naming = ToolMetadata(
+        "websearch",
+        aliases=("google_web_search", "search_web", "internet_search"),
+        example={"query": "tokio select cancellation", "num_results": 5},
+        needs="search",
+    )
+    query: Annotated[str, Field(description="Search query"), Aliases(*PATTERN)]
+    num_results: Annotated[
+        Unsigned, Field(description="Number of results"), Aliases("limit", "max_results", "count", "n")
+    ] = 8
+
+    def to_operation(self) -> Operation:
+        return SearchWeb(self.query, self.num_results)
+
+    def render(self, outcome: Outcome) -> Rendered:
+        found = require_outcome(outcome, SearchHits)
+        return result_formatting.format_search(found), [asdict(hit) for hit in found.hits]

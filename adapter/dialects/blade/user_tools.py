@@ -1,4 +1,4 @@
-"""Blade's tools for the user's editor."""
+"""Blade's tools that run commands or use the user's editor."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from pydantic import Field
 from adapter.core.events import JsonObject
 from adapter.dialects import result_formatting
 from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, render_as, require_outcome
-from adapter.tools.argument_synonyms import CONTENT, PATH
+from adapter.tools.argument_synonyms import COMMAND, CONTENT, PATH, WORKING_DIRECTORY
 from adapter.tools.operations import (
+    CommandOutput,
     EditorState,
     FilePatched,
     GetEditorState,
@@ -23,8 +24,37 @@ from adapter.tools.operations import (
     Operation,
     Outcome,
     ReplaceSelection,
+    RunCommand,
     SelectedText,
 )
+from adapter.tools.schema_simplify import REQUIRED_KEY
+
+
+class RunCommandLine(ToolClass):
+    """Execute a shell command. The user is asked first."""
+
+    naming = ToolMetadata(
+        "run_command",
+        aliases=("bash", "shell", "sh", "terminal", "execute", "execute_command", "run_shell_command", "run"),
+        effect="execute",
+        example={"command": "cargo build --release", "cwd": "."},
+    )
+    command: Annotated[str, Field(description="Shell command to execute"), Aliases(*COMMAND)]
+    cwd: Annotated[
+        str,
+        Field(description="Working directory", json_schema_extra={REQUIRED_KEY: True}),
+        Aliases(*WORKING_DIRECTORY),
+    ] = "."
+
+    def to_operation(self) -> Operation:
+        return RunCommand(self.command, self.cwd)
+
+    def render(self, outcome: Outcome) -> Rendered:
+        run = require_outcome(outcome, CommandOutput)
+        return result_formatting.format_command(run), {"exit_code": run.exit_code, "timed_out": run.timed_out}
+
+    def list_notes(self) -> tuple[str, ...]:
+        return () if "cwd" in self.model_fields_set else ("cwd was missing; '.' (the workspace root) was used",)
 
 
 def _build_state_fields(outcome: Outcome) -> JsonObject:

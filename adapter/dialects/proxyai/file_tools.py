@@ -1,0 +1,307 @@
+"""ProxyAI's tools for files: reading, searching and editing."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator
+
+from adapter.core.errors import ToolError
+from adapter.core.events import Json, JsonObject
+from adapter.core.text.lines import split_lines, strip_line_end
+from adapter.dialects import result_formatting
+from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
+from adapter.tools.argument_synonyms import CONTENT, DIRECTORY, NEW_TEXT, OLD_TEXT, PATH
+from adapter.tools.operations import (
+    FilePatched,
+    FileText,
+    FileWritten,
+    FindSymbols,
+    Operation,
+    Outcome,
+    ParameterNames,
+    Patch,
+    PatchText,
+    ReadText,
+    SymbolContext,
+    SymbolMatch,
+    SymbolMatches,
+    SymbolScope,
+    WriteText,
+)
+from adapter.tools.schema_simplify import REQUIRED_KEY
+
+FilePath = Annotated[str, Field(description="Absolute path of the file"), Aliases(*PATH)]
+
+
+def render_file_error(arguments: JsonObject, error: ToolError) -> Json:
+    return {"filePath": arguments.get("file_path"), "error": str(error)}
+
+
+def render_message(_arguments: JsonObject, error: ToolError) -> Json:
+    return {"message": str(error)}
+
+
+READ_LINES = 2_000
+"""Default number of lines to read."""
+
+
+LINE_CHARACTERS = 2_000
+"""Maximum length of a line, in characters. The rest of the line is omitted."""
+
+
+_FILE_TYPES = {
+    "bat": "Batch", "c": "C", "cc": "C++", "cpp": "C++", "cs": "C#", "css": "CSS", "csv": "CSV", "go": "Go",
+    "gradle": "Groovy", "groovy": "Groovy", "h": "C", "hpp": "C++", "htm": "HTML", "html": "HTML", "java": "JAVA",
+    "js": "JavaScript", "json": "JSON", "jsx": "JSX Harmony", "kt": "Kotlin", "kts": "Kotlin", "lua": "Lua",
+    "markdown": "Markdown", "md": "Markdown", "php": "PHP", "properties": "Properties", "py": "Python",
+    "pyi": "Python", "rb": "Ruby", "rs": "Rust", "scala": "Scala", "sh": "Shell Script", "sql": "SQL",
+    "swift": "Swift", "toml": "TOML", "ts": "TypeScript", "tsx": "TypeScript JSX", "txt": "PLAIN_TEXT",
+    "xml": "XML", "yaml": "YAML", "yml": "YAML",
+}  # fmt: skip
+"""IntelliJ's names of file types, by file name extension."""
+
+
+class ProxyAIReadFile(ToolClass):
+    """Read a file. Gives its lines with their numbers."""
+
+    naming = ToolMetadata(
+        "Read",
+        aliases=("ReadFile", "view", "cat", "open_file"),
+        example={"file_path": "/project/src/main.py", "offset": 10, "limit": 50},
+        max_lines=READ_LINES + 1,
+        failure=render_file_error,
+    )
+    file_path: FilePath
+    offset: Annotated[int | None, Field(description="First line to read (1-indexed)"), Aliases("line")] = None
+    limit: Annotated[int | None, Field(description="Number of lines to read"), Aliases("maxLinesCount")] = None
+
+    @field_validator("offset", "limit")
+    @classmethod
+    def _check_positive(cls, value: int | None) -> int | None:
+        if value is not None and value < 1:
+            raise ValueError(f"{value} is out of range; expected 1 or more")
+        return value
+
+    def to_operation(self) -> Operation:
+        return ReadText(
+            self.file_path, self.offset, max_lines=self.limit or READ_LINES, max_line_characters=LINE_CHARACTERS
+        )
+
+    def render(self, outcome: Outcome) -> Rendered:
+        file = require_outcome(outcome, FileText)
+        lines = [strip_line_end(line) for line in split_lines(file.text)]
+        numbered = "\n".join(f"{number}\t{line}" for number, line in enumerate(lines, file.start_line))
+        fields = {
+            "filePath": self.file_path,
+            "content": numbered,
+            "lineCount": len(lines),
+            "truncated": file.truncated,
+            "fileType": _FILE_TYPES.get(file.path.rpartition(".")[2].lower()),
+            "startLine": file.start_line if self.offset is not None else None,
+            "endLine": file.end_line if file.truncated else None,
+        }
+        if not lines:
+            return f"({file.path} is empty)", fields
+        more = f"\n(there are more lines; continue with offset {file.end_line + 1})" if file.truncated else ""
+        return numbered + more, fields
+
+
+_CONTEXTS: dict[str, SymbolContext] = {
+    "all": "any", "any": "any", "file": "files", "files": "files", "class": "classes", "classes": "classes",
+    "type": "classes", "types": "classes", "symbol": "any", "symbols": "any", "function": "functions",
+    "functions": "functions", "method": "functions", "methods": "functions", "variable": "variables",
+    "variables": "variables", "field": "variables", "fields": "variables",
+}  # fmt: skip
+
+
+class IntelliJSearch(ToolClass):
+    """Find files, classes and symbols by name, in the path of a directory or file scope, or globs of a custom one.
+
+    Use it when the path is not known; it does not look into the text.
+    """
+
+    naming = ToolMetadata(
+        "IntelliJSearch",
+        aliases=("search", "search_files", "find_symbol"),
+        example={"pattern": "UserService", "scope": "project"},
+    )
+    pattern: Annotated[
+        str, Field(description="Name, or parts of it, to look for"), Aliases("searchText", "query", "nameKeyword")
+    ]
+    scope: Annotated[SymbolScope, Field(description="Where to look")] = "project"
+    path: Annotated[
+        str | None,
+        Field(description="The directory or file of that scope; globs for custom"),
+        Aliases("directoryToSearch", *DIRECTORY),
+    ] = None
+    fileType: Annotated[
+        str | None, Field(description="Only this language or file extension"), Aliases("file_type", "language")
+    ] = None
+    context: Annotated[
+        str | None,
+        Field(
+            description="Only these names: any, files, classes, functions or variables",
+            json_schema_extra={"enum": ["any", "files", "classes", "functions", "variables"]},
+        ),
+    ] = None
+    caseSensitive: Annotated[bool, Field(description="Heed upper and lower case")] = False
+    regex: Annotated[bool, Field(description="The pattern is a regular expression")] = False
+    wholeWords: Annotated[bool, Field(description="Match only whole words of the name")] = False
+    outputMode: Annotated[Literal["content", "files_with_matches", "count"], Field(description="Output format")] = (
+        "content"
+    )
+    limit: Annotated[
+        int, Field(description="Most matches to give"), Aliases("maxUsageCount", "fileCountLimit", "max_results")
+    ] = 10
+
+    @field_validator("context")
+    @classmethod
+    def _check_context(cls, given: str | None) -> str | None:
+        if given is not None and given.strip().lower() not in _CONTEXTS:
+            raise ValueError(f"unknown context {given!r}; expected any, files, classes, functions or variables")
+        return given
+
+    @field_validator("limit")
+    @classmethod
+    def _check_limit(cls, given: int) -> int:
+        if given < 1:
+            raise ValueError(f"limit must be at least 1, got {given}")
+        return given
+
+    def to_operation(self) -> Operation:
+        return FindSymbols(
+            self.pattern,
+            self.scope,
+            self.path or ".",
+            self.fileType,
+            _CONTEXTS[(self.context or "any").strip().lower()],
+            self.caseSensitive,
+            self.regex,
+            self.wholeWords,
+            self.limit,
+        )
+
+    def render(self, outcome: Outcome) -> Rendered:
+        found = require_outcome(outcome, SymbolMatches)
+        matches = found.matches if self.outputMode == "content" else ()
+        text = self._describe_matches(found)
+        fields = {
+            "pattern": self.pattern,
+            "scope": self.scope,
+            "totalMatches": len(matches) if self.outputMode == "content" else found.total,
+            "matches": [_match_fields(match) for match in matches],
+            "output": text,
+        }
+        return text, fields
+
+    def _describe_matches(self, found: SymbolMatches) -> str:
+        if not found.total:
+            return f"No names match {self.pattern!r}."
+        files = found.files[: self.limit]
+        more = [f"({len(found.files) - len(files)} more files)"] if len(files) < len(found.files) else []
+        match self.outputMode:
+            case "files_with_matches":
+                return "\n".join([*(path for path, _ in files), *more])
+            case "count":
+                counts = [f"{path}: {count}" for path, count in files]
+                return "\n".join([f"{found.total} in all", *counts, *more])
+        omitted = found.total - len(found.matches)
+        rest = [f"({omitted} more; be more specific, or raise limit)"] if omitted else []
+        return "\n".join(
+            [*(f"{one.path}:{one.line}:{one.column}: {one.text} ({one.context})" for one in found.matches), *rest]
+        )
+
+
+def _match_fields(match: SymbolMatch) -> JsonObject:
+    return {
+        "file": match.path,
+        "line": match.line,
+        "column": match.column,
+        "text": match.text,
+        "context": match.context,
+    }
+
+
+PREVIEW_CHARACTERS = 200
+"""Maximum length of the previews of an edit's old and new text, in characters."""
+
+
+class ProxyAIEdit(ToolClass):
+    """Replace an exact text in a file, which must occur once unless replace_all is given. The user is asked first."""
+
+    naming = ToolMetadata(
+        "Edit",
+        aliases=("Replace", "ReplaceText", "str_replace", "search_replace", "edit_file"),
+        effect="write",
+        example={
+            "file_path": "/project/src/main.py",
+            "old_string": "retries = 3",
+            "new_string": "retries = 5",
+            "short_description": "Raise the number of retries",
+        },
+        label="short_description",
+        failure=render_file_error,
+    )
+    file_path: FilePath
+    old_string: Annotated[str, Field(description="Text to replace, exactly as in the file"), Aliases(*OLD_TEXT)]
+    new_string: Annotated[str, Field(description="Text to put there; may be empty"), Aliases(*NEW_TEXT)]
+    short_description: Annotated[
+        str,
+        Field(description="What the edit does, shown to the user", json_schema_extra={REQUIRED_KEY: True}),
+        Aliases("description"),
+    ] = ""
+    replace_all: Annotated[bool, Field(description="Replace every occurrence"), Aliases("replaceAll", "all")] = False
+
+    def to_operation(self) -> Operation:
+        patch = Patch(self.old_string, self.new_string, replace_all=self.replace_all, exact=True)
+        names = ParameterNames("old_string", "new_string", None, "replace_all")
+        return PatchText(self.file_path, (patch,), names=names)
+
+    def render(self, outcome: Outcome) -> Rendered:
+        patched = require_outcome(outcome, FilePatched)
+        count = len(patched.places)
+        message = f"Replaced {count} occurrence{'' if count == 1 else 's'} in {patched.path}."
+        fields = {
+            "filePath": self.file_path,
+            "replacementsMade": count,
+            "message": message,
+            "oldStringPreview": _shorten_preview(self.old_string),
+            "newStringPreview": _shorten_preview(self.new_string),
+            "editLocations": [
+                {"line": place.line, "column": place.column, "context": place.context} for place in patched.places
+            ],
+        }
+        return message, fields
+
+
+def _shorten_preview(text: str) -> str | None:
+    return text if len(text) <= PREVIEW_CHARACTERS else text[: PREVIEW_CHARACTERS - 3] + "..."
+
+
+class ProxyAIWrite(ToolClass):
+    """Create a file, or overwrite one with new contents. The user is asked first."""
+
+    naming = ToolMetadata(
+        "Write",
+        aliases=("WriteFile", "create_file", "save_file"),
+        effect="write",
+        example={"file_path": "/project/notes.txt", "content": "first line\n"},
+        failure=render_file_error,
+    )
+    file_path: FilePath
+    content: Annotated[str, Field(description="The whole contents of the file"), Aliases(*CONTENT)]
+
+    def to_operation(self) -> Operation:
+        return WriteText(self.file_path, self.content)
+
+    def render(self, outcome: Outcome) -> Rendered:
+        written = require_outcome(outcome, FileWritten)
+        message = result_formatting.format_written(written)
+        fields = {
+            "filePath": self.file_path,
+            "bytesWritten": written.size,
+            "isNewFile": written.created,
+            "message": message,
+        }
+        return message, fields
