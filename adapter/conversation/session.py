@@ -23,7 +23,6 @@ from adapter.conversation.context_window import HistoryEntry, compute_usable_tok
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall
 from adapter.conversation.guardrails.engine import (
     MAX_CALLS,
-    MAX_DROPPED,
     DroppedCall,
     Guardrails,
     Retry,
@@ -288,24 +287,18 @@ class Session:
         return found if found.calls else turn
 
     def _screen_calls(self, turn: Turn) -> tuple[Turn, tuple[DroppedCall, ...]]:
-        """Drop the further calls that guardrails reject. The model is informed if any is dropped."""
+        """End the answer before the first call that guardrails drop. The model is not shown the rest, because a small
+        model would continue it."""
         kept, dropped = self._active_guardrails.screen_calls(self._past, turn.calls)
-        limit, total = MOST_CALLS, len(turn.calls)
-        if not dropped and total <= limit:
+        number = min(len(kept), MOST_CALLS)
+        if number == len(turn.calls):
             return turn, ()
-        are_first = turn.calls[: len(kept)] == (*kept,)
-        which = f"the first {len(kept)}" if are_first else str(len(kept))
-        which, results = (f"{which} were", "their results") if len(kept) > 1 else ("the first was", "its result")
-        error = f"the answer has {total:,} calls, and only {which} run. Check {results} before you call more"
-        if len(dropped) > MAX_DROPPED and are_first:  # the model would continue a flood that it sees
-            turn = Turn.from_events(turn.events[: turn.events.index(turn.calls[len(kept)])])
-        invalid = (*turn.invalid[:limit], InvalidToolCall("", error))
-        return replace(turn, calls=tuple(kept[:limit]), invalid=invalid), tuple(dropped)
+        return Turn.from_events(turn.events[: turn.events.index(turn.calls[number])]), tuple(dropped)
 
     def is_flood(self, calls: Sequence[ToolCall]) -> bool:
         """Return whether ``calls`` are more calls than will be used, so that the rest of the answer need not be
         received."""
-        return len(self._active_guardrails.screen_calls(self._past, calls)[1]) > MAX_DROPPED
+        return bool(self._active_guardrails.screen_calls(self._past, calls)[1])
 
     def on_tool_results(self, results: Sequence[ToolResult]) -> Step:
         """Handle the results of the last `RunTools`, in the order of its calls."""

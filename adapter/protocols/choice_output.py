@@ -42,7 +42,7 @@ class ChoiceOutput:
         """True if all reasoning turned out to be content."""
         self.follow_up: TranslatedRequest | None = None
         self.is_flooded = False
-        """True if the answer was ended because too many of its calls were dropped."""
+        """True if the answer was ended at a dropped call."""
         self.reasoning_end = ""
         """The reason why the reasoning was closed: ``budget``, ``loop`` or ""."""
         self._is_whole = is_whole

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from adapter.conversation.guardrails.engine import MAX_DROPPED
 from adapter.conversation.guardrails.response_checks import find_leading_call
 from adapter.core.events import (
     ContentReclassified,
@@ -149,11 +148,9 @@ class ChoiceStream(FollowedChoice):
             deltas += [] if self.finish_reason else [self._finish(finish_reason)]
         return deltas
 
-    def _end_flood(self) -> list[JsonObject | str]:
-        """End a streamed answer with calls for the client once too many further calls were dropped."""
-        guard = self._request.follow_up.guard
-        dropped = len(guard.dropped) - self._dropped_before if guard is not None else 0
-        if self._is_whole or dropped <= MAX_DROPPED or not self._calls.whole[self._calls_before :]:
+    def _end_at_dropped_call(self) -> list[JsonObject | str]:
+        """End an answer with calls for the client after a dropped call; see `Guardrails.screen`."""
+        if not self._calls.whole[self._calls_before :]:
             return []
         self.is_flooded = True
         return [self._finish("stop")]
@@ -265,7 +262,7 @@ class ChoiceStream(FollowedChoice):
                 self.attempt.has_repeated_call = True
             case ToolCall() if self._is_dropped(event):
                 self._may_remember = False  # the model should not see that call again
-                return self._end_flood()
+                return self._end_at_dropped_call()
             case ToolCall() if self._is_allowed(event.name):
                 deltas = self._send_call(event)
                 return deltas if self._request.client.parallel else [*deltas, self._finish("stop")]

@@ -123,13 +123,13 @@ def test_negative_retries_raise_at_construction(tmp_path):
 
 
 def test_flood_of_calls_is_not_run(tmp_path):
-    """The observer learns which calls were dropped, and the model that there were too many."""
+    """The observer learns which calls were dropped; the model does not see them."""
     seen: list[Any] = []
     script = Script("\n".join([call("look_up", word="foo")] * 9 + ["<tool_call>\n{}\n</tool_call>"]), "Something.")
     assert run(tmp_path, script, observe=seen.append).content == "Something."
     (to_run,) = [each for each in seen if isinstance(each, RunTools)]
     assert (len(to_run.calls), {each.guardrail for each in to_run.dropped}) == (1, {"repeated_in_answer"})
-    assert "only the first was run" in str(script.seen[1][-1]["content"])
+    assert str(script.seen[1]).count("<tool_call>") == str(script.seen[0]).count("<tool_call>") + 1
 
 
 def test_repeating_model_ends_with_the_result(tmp_path):

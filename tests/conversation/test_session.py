@@ -192,7 +192,7 @@ def test_lone_surrogate_is_replaced_before_sending():
 
 
 def test_number_of_calls_per_answer_is_limited():
-    """The first ones are run, and the model is informed."""
+    """The first ones are run, and the model does not see the others."""
     format = get_format("hermes")
     tools = ToolSet([{"name": "look", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}}}])
     session = Session("system", format, tools, SessionLimits(calls=5))
@@ -205,7 +205,8 @@ def test_number_of_calls_per_answer_is_limited():
     assert isinstance(query, AskModel)
     told = str(query.messages[-1]["content"])
     assert told.count("seen") == 5
-    assert "the answer has 2,000 calls, and only the first 5 were run" in told
+    assert '"n": 4}' in str(query.messages)
+    assert '"n": 5}' not in str(query.messages)
 
 
 def test_tools_are_withdrawn_after_a_repeated_call():
@@ -265,7 +266,6 @@ def test_flood_of_calls_is_cut_at_the_first_needless_one():
     query = session.on_tool_results(results(step))
     assert isinstance(query, AskModel)
     assert "move_file" not in str(query.messages[1:])
-    assert "the answer has 8 calls, and only the first was run" in str(query.messages[-1])
 
 
 def test_copied_message_after_a_repeated_change_ends_the_conversation():

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from adapter.conversation.guardrails.engine import MAX_DROPPED
 from adapter.conversation.guardrails.registry import parse_guardrails
 from adapter.conversation.guardrails.response_checks import CandidateAnswer
 from adapter.protocols.anthropic_response import AnthropicWriter
@@ -320,9 +319,8 @@ FLOODS = [
 @pytest.mark.parametrize("stream_arguments", [False, True])
 @pytest.mark.parametrize(("text", "dropped"), FLOODS)
 def test_flood_after_a_call_does_not_reach_the_client(exchanged, stream_arguments, text, dropped):
-    """Nor any part of it. Dropped calls are reported. The rest of a streamed flood is not received."""
-    if exchanged is streamed:
-        dropped = {**dropped, "count": min(dropped["count"], MAX_DROPPED + 1)}
+    """Nor any part of it. The first dropped call is reported. The rest of a streamed flood is not received."""
+    dropped = {**dropped, "count": 1}
     options = TranslationOptions(stream_arguments=stream_arguments)
     asked = translate_chat_request({"model": "qwen3", "messages": told("Light the hall"), "tools": LIGHTS}, options)
     _, calls, again, _ = exchanged(asked, text)
@@ -340,8 +338,7 @@ def test_dropped_calls_are_in_the_last_chunk_the_completion_and_the_header():
     events = EventReader().feed(stream.feed(stream_of(text)) + stream.close())
     chunks = [json.loads(each) for each in events if each != b"[DONE]"]
     assert stream.is_done
-    received = {**dropped, "count": MAX_DROPPED + 1}
-    assert [each["adapter"] for each in chunks if "adapter" in each] == [{"dropped": [received]}]
+    assert [each["adapter"] for each in chunks if "adapter" in each] == [{"dropped": [{**dropped, "count": 1}]}]
     answer = BufferedExchange(request(tools=LIGHTS, messages=told("Light the hall"))).feed(
         json.dumps(completion(text)).encode()
     )
@@ -350,6 +347,14 @@ def test_dropped_calls_are_in_the_last_chunk_the_completion_and_the_header():
     assert guard_headers({"adapter": {"dropped": [{"name": "a\r\nb", "guardrail": "c"}]}})["x-adapter-dropped"] == (
         "a??b:c"
     )
+
+
+@BOTH
+def test_call_after_a_dropped_one_does_not_reach_the_client(exchanged):
+    """It may depend on the dropped one. An agent does not run it either."""
+    text = "".join(written("set_light", room=room) for room in ("hall", "hall", "attic"))
+    _, calls, *_ = exchanged(request(tools=LIGHTS, messages=told("Light the hall and the attic")), text)
+    assert [name for name, _ in calls if name] == ["set_light"]
 
 
 @BOTH

@@ -91,10 +91,6 @@ RETRIES = 2
 MAX_CALLS = 8
 """Maximum number of calls of one answer that are used."""
 
-MAX_DROPPED = 3
-"""Maximum number of dropped calls of an answer. With more, it is a flood: the rest of it is not received, and no call
-after the first dropped one is used, because such a model lists all tools one after another."""
-
 
 @dataclass(frozen=True, slots=True)
 class Accept:
@@ -138,7 +134,7 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class DroppedCall:
-    """A call of the model that is not used, and the guardrail that dropped it."""
+    """A call of the model that is not used, and the guardrail that dropped it or an earlier call of the answer."""
 
     name: str
     guardrail: str
@@ -226,23 +222,19 @@ class Guardrails:
     def screen(self, messages: Json, turn: Turn) -> tuple[list[ToolCall], list[DroppedCall]]:
         """Return the calls of an accepted answer to run, and the dropped ones. Arguments as in `check`.
 
-        The first call is never dropped, because `check` has accepted it.
+        The first call is never dropped, because `check` has accepted it. The first dropped call ends the answer: the
+        calls after it may depend on it, and a model that writes needless calls goes on with them.
         """
         return self.screen_calls(read_call_history(messages, self.tools), turn.calls)
 
     def screen_calls(self, past: CallHistory, calls: Sequence[ToolCall]) -> tuple[list[ToolCall], list[DroppedCall]]:
         """Screen calls like `screen`, but with a conversation that is already parsed."""
-        kept: list[ToolCall] = []
-        reasons: list[str] = []
-        for call in calls:
-            earlier = [PastCall(each.name, each.arguments) for each in kept]
-            reasons.append(self.drop_reason(past, call, earlier) if kept else "")
-            kept += [] if reasons[-1] else [call]
-        if len(calls) - len(kept) > MAX_DROPPED and "too_many_calls" in self.on:
-            first = next(index for index, reason in enumerate(reasons) if reason)
-            kept = [*calls[:first]]
-            reasons[first:] = [reason or "too_many_calls" for reason in reasons[first:]]
-        return kept, [DroppedCall(call.name, reason) for call, reason in zip(calls, reasons, strict=True) if reason]
+        earlier: list[PastCall] = []
+        for index, call in enumerate(calls):
+            if earlier and (reason := self.drop_reason(past, call, earlier)):
+                return [*calls[:index]], [DroppedCall(each.name, reason) for each in calls[index:]]
+            earlier.append(PastCall(call.name, call.arguments))
+        return [*calls], []
 
     def drop_reason(self, past: CallHistory, call: ToolCall, earlier: Sequence[PastCall]) -> str:
         """Return the guardrail that drops a call of the current answer; "" if the call is used.
