@@ -26,7 +26,7 @@ from adapter.backends.chat_client_check import find_chat_client
 from adapter.backends.control_token_discovery import format_with_control_tokens
 from adapter.backends.template_chat import TemplateChat
 from adapter.conversation.guardrails.engine import NO_STEPS, Guardrails
-from adapter.conversation.guardrails.loop_detection import repeats_text
+from adapter.conversation.guardrails.loop_detection import repeats_in_call, repeats_text
 from adapter.conversation.guardrails.registry import BY_STEPS, COPIES, WITHIN_ANSWER, parse_guardrails, validate_retries
 from adapter.conversation.guardrails.required_steps import StepsInput, parse_steps
 from adapter.conversation.guardrails.required_steps import validate_steps as check_steps
@@ -311,10 +311,13 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
 
     def _is_flood(self, text: str) -> bool:
         """Return whether an answer that begins with ``text`` has more calls than will be used, or only repeats its own
-        text, outside of a call."""
+        text."""
         assert self._session is not None
         turn = parse(text, self._tools, resolve_format(self.format.name), policy=APPROVED)
-        is_repeated = not turn.invalid and repeats_text(text, 2 if turn.calls else 4)
+        if turn.invalid:
+            is_repeated = repeats_in_call(turn.invalid[-1].raw)
+        else:
+            is_repeated = repeats_text(text, 2 if turn.calls else 4)
         return is_repeated or self._session.is_flood(turn.calls)
 
     def _find_generation_prompt(self) -> str | None:

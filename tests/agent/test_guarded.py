@@ -215,6 +215,21 @@ def test_answer_that_repeats_its_text_ends(tmp_path):
     assert run(tmp_path, LongScript(call("look_up", word="foo"), listed)).content == listed
 
 
+def test_broken_call_that_repeats_itself_ends(tmp_path):
+    """Qwen2.5-Coder-0.5B wrote lists with keys until the context was full. Long regular data in a string is no fault."""
+    head = '<tool_call>\n{"name": "look_up", "arguments": {"word": '
+    patch = '"old_text": "port", "new_text": "9090", "start_line": 1, "end_line": 2'
+    for text in (f"{head}[{f'[{patch}], ' * 400}", f"{head}[{f'{{{patch}}}, ' * 400}"):
+        script = LongScript("", "It means something.")
+        script.answers[0] = text.replace(", ", ",\n")
+        assert run(tmp_path, script).content == "It means something."
+        assert script.lines < 400
+    table = call("look_up", word="0, 0, 0, 0, 0, 0\n" * 900)
+    script, seen = LongScript(table.replace("\\n", "\\n\n"), "It means something."), list[Any]()
+    run(tmp_path, script, observe=seen.append)
+    assert [len(each.calls) for each in seen if isinstance(each, RunTools)] == [1]
+
+
 def test_long_answer_without_surplus_calls_is_received(tmp_path):
     """Also one with more calls than usual, for the values of the request."""
     words = [f"foo{number}" for number in range(40)]

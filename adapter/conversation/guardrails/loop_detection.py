@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from itertools import takewhile
@@ -24,6 +25,9 @@ BLOCK = 200
 
 LONGEST_CYCLE, ROUNDS = 4, 2
 """Maximum number of calls in a cycle, and maximum number of rounds."""
+
+MAX_TOKEN = 16
+"""Maximum length of an unfinished number or word in JSON, in characters."""
 
 _POLLS = re.compile(r"status|wait|poll|progress|sleep|ping|monitor|watch|next|advance|step|tick|retry|roll|random|flip")
 """Matches names of polling tools, for tools that do not declare ``polls``."""
@@ -50,6 +54,18 @@ _NOT_YET = re.compile(
 def repeats_text(text: str, times: int) -> bool:
     """Return whether the last `BLOCK` characters of ``text`` occur ``times`` times in it."""
     return len(text) >= BLOCK * times and text.count(text[-BLOCK:]) >= times
+
+
+def repeats_in_call(raw: str) -> bool:
+    """Return whether an unfinished call repeats itself outside of a string, or after an error in its JSON. A string may
+    be a file with regular data."""
+    body = raw[raw.find("{") :]
+    try:
+        json.loads(body, strict=False)
+    except json.JSONDecodeError as error:
+        is_string, is_end = error.msg.startswith("Unterminated"), error.pos >= len(body) - MAX_TOKEN
+        return not is_string and error.msg != "Extra data" and repeats_text(body, 12 if is_end else 4)
+    return False
 
 
 def asks_for_repetition(request: str) -> bool:
