@@ -95,9 +95,9 @@ def _first_sentence(documented: object) -> str:
 
 
 def guardrails_table() -> str:
-    rows = ["| name | recognizes | default | stops | drops |", "|---|---|---|---|---|"]
+    rows = ["| name | recognizes | stops | drops |", "|---|---|---|---|"]
     for name, each in GUARDRAILS.items():
-        marks = "on" if each.is_default else "off", "yes" if each.stops else "", "yes" if each.drops else ""
+        marks = "yes" if each.stops else "", "yes" if each.drops else ""
         rows.append(f"| `{name}` | {each.recognizes} | {' | '.join(marks)} |")
     return "\n".join(rows)
 

@@ -41,7 +41,7 @@ class Agent(BaseAgent[ChatModel, Approver, Callable[[AgentEvent], None]]):
     model), ``on`` or ``off``. An assisted model calls at most one tool for each message, several times if the message
     lists several values. With ``constraint="required"`` and ``guide="on"`` it always calls one.
 
-    ``guardrails``: the faults that trigger a retry: ``on``, ``off``, ``all`` or names (docs/reliability.md).
+    ``guardrails``: the faults that trigger a retry: ``on``, ``off`` or names (docs/reliability.md).
     ``retries``: maximum number of consecutive retries. ``steps``: the steps of the task, as `Steps` or a mapping.
     ``max_tools``: maximum number of tools in the prompt. The prompt then has the tools most relevant to the first
     message, and a tool that searches the rest. Raises UsageError for unknown names, conflicting settings, a constraint

@@ -20,6 +20,7 @@ from adapter.parsing.format import Format
 from adapter.prompting.intent.assist import AssistSettings
 from adapter.prompting.intent.bm25 import PATHS, find_value_kinds, stem_word, stem_words
 from adapter.prompting.intent.text_values import find_paths, find_quoted, find_runs
+from adapter.prompting.intent.verbs import ACTIONS
 from adapter.prompting.system_prompt import Style
 from adapter.protocols.template_prompt import PROMPT_MODES
 from adapter.tools.argument_synonyms import DESTINATION, NEW_TEXT, OLD_TEXT, SOURCE
@@ -36,7 +37,7 @@ MAX_ITEM_WORDS = 3
 """Maximum number of words of a list item that is added."""
 _OPENS = (":", "{", "[", "(")
 """Ends of lines that begin a block, whose end is the place for an addition."""
-_ADDS = frozenset(map(stem_word, ("add", "append", "insert")))
+_ADDS = frozenset(map(stem_word, ACTIONS["add"]))
 MAX_KNOWN_FILES = 2_000
 """Maximum number of paths in the workspace that are listed for a very small model."""
 

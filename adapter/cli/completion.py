@@ -22,7 +22,7 @@ CHOICES: dict[tuple[str, str], tuple[str, ...]] = {
     ("approve", "MODE"): ("ask", "auto-edit", "yolo", "plan"),
     ("constraint", "MODE"): ("auto", "off", "arguments", "prefer", "required"),
     ("edits", "MODE"): ("auto", "exact", "tolerant"),
-    ("guardrails", "NAMES"): ("on", "off", "all"),
+    ("guardrails", "NAMES"): ("on", "off"),
     ("guide", "MODE"): ("auto", "on", "off"),
     ("policy", "NAME"): ("strict", "safe", "approved", "lenient"),
     ("prompt", "MODE"): ("auto", "own", "words"),

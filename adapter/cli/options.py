@@ -66,9 +66,7 @@ CONSTRAINT_HELP = (
     "call), off, or auto (only if needed)."
 )
 PROFILE_HELP = "Profile from `adapter probe`: auto (the model's own), a name, a file, or none."
-GUARDRAILS_HELP = (
-    "Guardrails that trigger a retry: on, off, all, or names to add or (with -) remove, e.g. -refusal,other_speaker."
-)
+GUARDRAILS_HELP = "Guardrails that trigger a retry: on, off, or names to add or (with -) remove, e.g. on,-refusal."
 PROMPT_HELP = "How the model sees its tools: own (its chat template), words (a generated prompt) or auto."
 GUIDE_HELP = "For small models, choose the tool from the wording of the request: auto, on or off."
 TEMPLATE_HELP = "The model's chat template, if the server does not apply it: Jinja, tokenizer_config.json or GGUF."

@@ -4,15 +4,20 @@ calls."""
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from adapter.agent.response_reader import AgentEvent
-from adapter.conversation.guardrails.call_history import CallHistory, PastCall, asks_for_change
-from adapter.conversation.guardrails.file_requests import find_unused_values, requests_file_change
+from adapter.conversation.guardrails.call_history import CallHistory, PastCall
+from adapter.conversation.guardrails.file_requests import find_file_action, find_unused_values
 from adapter.conversation.session import REASONS, Finished, Reason
 from adapter.core.events import InvalidToolCall, JsonObject, ToolCall, ToolResult
 from adapter.editing.rejection import NEEDLESS
+from adapter.editing.syntax_check import NO_LONGER_PARSES
+from adapter.prompting.intent.bm25 import stem_word
 from adapter.prompting.intent.text_values import find_paths
+from adapter.prompting.intent.verbs import ACTIONS
+from adapter.tools.argument_synonyms import NEW_TEXT, OLD_TEXT
 from adapter.tools.tool import ToolSet
 
 HINTS: dict[Reason, str] = {
@@ -35,13 +40,14 @@ ACTING = frozenset({"write", "delete", "execute"})
 """Effects of tools that change something. A run fails if all calls with such an effect failed."""
 
 
-_CLAIMS_CHANGE = re.compile(
-    r"""\bI(?:\s+have|['’]ve)?\s+(?:(?:also|now|successfully)\s+)*(?:added|changed|copied|created|deleted|edited|fixed
-    |moved|removed|renamed|replaced|saved|updated|wrote|written)\b
-    |\bsuccessfully\s+(?:added|changed|copied|created|deleted|edited|fixed|moved|removed|renamed|replaced|saved|updated
-    |written)\b""",
-    re.IGNORECASE | re.VERBOSE,
+_CLAIM = re.compile(r"(?i)\b(?:I(?:\s+have|['’]ve)?(?:\s+also|\s+now|\s+\w+ly)*|successfully)\s+(\w+)")
+_CHANGING = frozenset(
+    stem_word(verb)
+    for name in ("add", "create", "delete", "edit", "move")
+    for verb in (*ACTIONS[name], "copy", "wrote")
 )
+_WORD = re.compile(r"\{\{[^{}\n]{1,40}\}\}|\w{3,}")
+"""Matches names and template variables."""
 
 
 @dataclass(slots=True)
@@ -63,6 +69,9 @@ class CallTally:
     """The calls with an effect in `ACTING`."""
     last_failed: bool = False
     """True if the last call with such an effect failed or was refused, unless it would not have changed anything."""
+
+    broken: dict[str, None] = field(default_factory=dict)
+    """The paths of files that parsed before a change, and do not parse now."""
 
     _arguments: dict[str, JsonObject] = field(default_factory=dict)
 
@@ -88,30 +97,64 @@ class CallTally:
             self.stopped += not result.ok
             arguments = self._arguments.get(result.call_id, {})
             self.past.append(PastCall(result.name, arguments, ok=result.ok, changes=tool.effect != "execute"))
+            path = str(arguments.get("path", ""))
+            if result.ok and NO_LONGER_PARSES in result.content:
+                self.broken[path] = None
+            elif result.ok:
+                self.broken.pop(path, None)
             self.last_failed = not result.ok and not any(f": {kind}: " in (result.error or "") for kind in NEEDLESS)
 
 
-def run_outcome(done: Finished, tally: CallTally, task: str = "") -> tuple[int, str]:
-    """Return the exit code and the last line of a run. ``task``: the user's request, or "" if it is not known."""
+def run_outcome(
+    done: Finished, tally: CallTally, task: str = "", read_file: Callable[[str], str] = lambda _: ""
+) -> tuple[int, str]:
+    """Return the exit code and the last line of a run.
+
+    ``task``: the user's request, or "" if it is not known. ``read_file``: returns the text of a file, or "".
+    """
     if done.reason in ("answered", "exited", "finished", "unsuccessful") and (why := _explain_inaction(tally)):
         return 1, f"nothing was done: {why}"
-    if done.reason == "finished" and not tally.acted and asks_for_change(task):
-        return 1, f"nothing was changed, because the call only read: {HINTS['unsuccessful']}"
     code, hint, counts = EXIT_CODES.get(done.reason, 1), HINTS.get(done.reason), _format_counts(tally)
-    if done.reason in ("repetition", "stuck") and tally.acted and not tally.last_failed:
-        if tally.changed and (left := _find_rest(task, tally)):
-            return 1, f"the change is made only in part, without {', '.join(left)}: {counts}"
+    is_end, is_stuck = done.reason in ("answered", "exited", "finished"), done.reason in ("repetition", "stuck")
+    if is_end and not tally.acted and (find_file_action(task) or (tally.calls and _claims_change(done.content))):
+        advice = HINTS["unsuccessful"] if done.reason == "finished" else NO_CALL_HINT
+        return 1, f"nothing was changed: {f'{counts}: ' if tally.calls else ''}{advice}"
+    if tally.changed and (is_end or is_stuck):
+        if tally.broken:
+            return 1, f"{', '.join(tally.broken)} no longer parses: {counts}"
+        left = [*_find_standing(task, tally, read_file), *(_find_rest(task, tally) if is_stuck else ())]
+        if left:
+            return 1, f"the change is made only in part, without {', '.join(dict.fromkeys(left))}: {counts}"
+    if is_stuck and tally.acted and not tally.last_failed:
         return 0, f"the {'change is made' if tally.changed else 'command was run'}: {counts}"
-    if done.reason == "answered" and not tally.acted:
-        if tally.calls and _CLAIMS_CHANGE.search(done.content):
-            return 1, f"nothing was changed, although the answer claims it: {counts}: {NO_CALL_HINT}"
-        if requests_file_change(task):
-            return 1, f"nothing was changed: {f'{counts}: ' if tally.calls else ''}{NO_CALL_HINT}"
     if done.reason == "answered":
         return code, f"the model is done: {counts}" if tally.calls else f"{REASONS[done.reason]}: {NO_CALL_HINT}"
     if tally.calls and done.reason not in ("finished", "unsuccessful"):  # these two reasons imply exactly one call
         return code, f"{REASONS[done.reason]}, after {counts}" + (f": {hint}" if hint else "")
     return code, REASONS[done.reason] + (f": {hint}" if hint else "")
+
+
+def _claims_change(answer: str) -> bool:
+    return any(stem_word(match[1].lower()) in _CHANGING for match in _CLAIM.finditer(answer))
+
+
+def _find_standing(task: str, tally: CallTally, read_file: Callable[[str], str]) -> Iterator[str]:
+    """Yield the old names that still stand in a file that the task names, such as "greet in b.py": template variables
+    of the task, and words of the task that a change has replaced by another word of the task."""
+    asked, replaced = set(_WORD.findall(task)), set[str]()
+    if find_file_action(task) in ("edit", "update"):
+        replaced = {word for word in asked if word.startswith("{{")}
+    for call in tally.past:
+        if call.ok:
+            old, new = (_words_of(call, names) for names in (OLD_TEXT, NEW_TEXT))
+            replaced |= (old - new) & asked if (new - old) & asked else set()
+    for path in find_paths(task) if tally.changed else ():
+        words = set(_WORD.findall(read_file(path)))
+        yield from (f"{word} in {path}" for word in sorted(replaced & words))
+
+
+def _words_of(call: PastCall, names: Sequence[str]) -> set[str]:
+    return {word for name in names for word in _WORD.findall(str(call.arguments.get(name, "")))}
 
 
 def _find_rest(task: str, tally: CallTally) -> list[str]:

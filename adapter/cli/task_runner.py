@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from adapter.cli.agent_factory import build_agent, connect_mcp_tools, open_workspace, validate_settings
@@ -37,6 +38,10 @@ def read_task() -> str:
         with suppress(OSError):
             sys.stdin = Path("/dev/tty").open(encoding="utf-8", errors="replace")  # noqa: SIM115  # for the whole run
     return task
+
+
+MAX_CHECKED = 1_000_000
+"""Maximum size of a file that is searched for old names after a run, in bytes."""
 
 
 def run_task(task: str, settings: RunSettings) -> int:
@@ -69,9 +74,16 @@ def run_task(task: str, settings: RunSettings) -> int:
         finally:
             if settings.state is None:
                 print_changes(bundle.workspace, settings.workspace, console)
-        code, last = run_outcome(done, observers.tally, task)
+        code, last = run_outcome(done, observers.tally, task, partial(_read_file, Path(bundle.workspace.root)))
         console.end(last, is_interrupted=done.reason == "interrupted")
     return code
+
+
+def _read_file(root: Path, path: str) -> str:
+    """Return the text of a file in the workspace; "" if there is none."""
+    file = (root / path).resolve()
+    is_readable = file.is_relative_to(root.resolve()) and file.is_file() and file.stat().st_size <= MAX_CHECKED
+    return file.read_text("utf-8", "replace") if is_readable else ""
 
 
 def _open_recording(stack: ExitStack, settings: RunSettings, workspace: Workspace) -> SessionRecorder | None:

@@ -41,7 +41,7 @@ from adapter.parsing.format import Format
 from adapter.parsing.parse_policy import APPROVED
 from adapter.parsing.parser import parse
 from adapter.prompting.escaping import map_strings, unescape_control_tokens
-from adapter.prompting.intent.bm25 import split_words
+from adapter.prompting.intent.bm25 import stem_words
 from adapter.tools.tool import ToolSet
 
 Reason: TypeAlias = Literal[
@@ -265,8 +265,8 @@ class Session:
 
     def _with_result(self, content: str) -> str:
         """Add the result of a repeated call to an answer that uses no word of it."""
-        words = set(split_words(self._repeated_result))
-        is_used = not words or not words.isdisjoint(split_words(content))
+        words = set(stem_words(self._repeated_result))
+        is_used = not words or not words.isdisjoint(stem_words(content))
         return content if is_used else f"{content}\n\n{self._repeated_result}"
 
     def _finish(self, reason: Reason) -> Finished:

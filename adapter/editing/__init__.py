@@ -11,4 +11,14 @@ other formats in which models write edits.
 
 from adapter.editing.apply import AppliedPatch, PatchResult, patch_text
 
-__all__ = ["AppliedPatch", "PatchResult", "document", "error_messages", "patch_text", "rejection", "revert", "splice"]
+__all__ = [
+    "AppliedPatch",
+    "PatchResult",
+    "document",
+    "error_messages",
+    "patch_text",
+    "rejection",
+    "revert",
+    "splice",
+    "syntax_check",
+]

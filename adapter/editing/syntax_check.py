@@ -19,6 +19,7 @@ MAX_CHARACTERS = 300_000
 """Maximum length of a file that is parsed. Parsing it takes about 0.2 s."""
 MAX_SECONDS = 0.5
 """Time limit for tree-sitter, in seconds."""
+NO_LONGER_PARSES = "no longer parses"
 _FILE_NAME = "edited-text"
 warnings.filterwarnings("ignore", module=_FILE_NAME)  # invalid escapes in a file that is only checked
 
@@ -30,7 +31,7 @@ class SyntaxProblem(NamedTuple):
     reason: str
 
     def __str__(self) -> str:
-        return f"line {self.line} no longer parses{': ' if self.reason else ''}{self.reason}"
+        return f"line {self.line} {NO_LONGER_PARSES}{': ' if self.reason else ''}{self.reason}"
 
 
 _Finder: TypeAlias = Callable[[str], SyntaxProblem | None]

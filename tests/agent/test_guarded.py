@@ -102,14 +102,6 @@ def test_steps_are_enforced_and_end_the_run(tmp_path):
     assert "first call look_up" in str(script.seen[2][-1]["content"])
 
 
-def test_cycle_of_calls_is_refused(tmp_path):
-    """The third round of two calls is not run."""
-    one, other = call("look_up", word="foo"), call("submit", text="x")
-    script = Script(one, other, one, other, one, "I do not know.")
-    assert run(tmp_path, script).content == "I do not know."
-    assert "You are in a loop: look_up -> submit" in str(script.seen[-1][-1]["content"])
-
-
 def test_steps_with_unknown_tools_raise_at_construction(tmp_path):
     with pytest.raises(UsageError, match="unknown tool 'lookup' in steps"):
         run(tmp_path, Script(), steps={"required": ["lookup"]})
@@ -216,7 +208,7 @@ def test_answer_that_repeats_its_text_ends(tmp_path):
 
 
 def test_broken_call_that_repeats_itself_ends(tmp_path):
-    """Qwen2.5-Coder-0.5B wrote lists with keys until the context was full. Long regular data in a string is no fault."""
+    """Qwen2.5-Coder-0.5B wrote lists with keys until the context was full. Regular data in a string is no fault."""
     head = '<tool_call>\n{"name": "look_up", "arguments": {"word": '
     patch = '"old_text": "port", "new_text": "9090", "start_line": 1, "end_line": 2'
     for text in (f"{head}[{f'[{patch}], ' * 400}", f"{head}[{f'{{{patch}}}, ' * 400}"):

@@ -155,3 +155,38 @@ def test_answer_without_the_requested_change_fails(task, code):
     tally(ToolResult("read_file", content="", ok=True))
     found, line = run_outcome(Finished("answered", "- apple"), tally, task)
     assert (found, line.startswith("nothing was changed: 1 call: ")) == (code, bool(code))
+
+
+EDIT = {"path": "a.py", "old_text": "def greet():", "new_text": "def hello():"}
+
+
+@pytest.mark.parametrize(
+    ("task", "edit", "text", "left"),
+    [
+        ("Rename the function greet to hello in a.py", EDIT, "def hello(): ...\ngreet()", "greet in a.py"),
+        ("Rename the function greet to hello in a.py", EDIT, "def hello(): ...\nhello()", ""),
+        ("Rename the function greet to hello in a.py", EDIT, "def hello(): ...\ngreet_all()", ""),
+        ("In a.py, replace {{one}} with 1", {**EDIT, "new_text": "1"}, "{{one}}", "{{one}} in a.py"),
+        ("Add {{one}} to a.py", {**EDIT, "new_text": "def greet(): {{one}}"}, "{{one}}", ""),
+        ("Fix a.py: greet fails", {**EDIT, "new_text": "def greet(): ..."}, "greet", ""),
+    ],
+)
+def test_old_name_that_still_stands_is_left(task, edit, text, left):
+    """A small model renamed a function, but not its use."""
+    tally = CallTally(get_dialect("blade").tools)
+    tally(ToolCall("c1", "apply_edit", edit, ""))
+    tally(ToolResult("apply_edit", content="", ok=True, call_id="c1"))
+    code, line = run_outcome(Finished("answered", "Done."), tally, task, lambda _: text)
+    assert (code, line) == (
+        (1, f"the change is made only in part, without {left}: 1 call") if left else (0, "the model is done: 1 call")
+    )
+
+
+def test_file_that_no_longer_parses_fails():
+    """Until a later change repairs it."""
+    tally = CallTally(get_dialect("blade").tools)
+    for number, content in enumerate(("Applied. (note: line 2 no longer parses: x)", "Applied 1 patch.")):
+        tally(ToolCall(str(number), "apply_edit", EDIT, ""))
+        tally(ToolResult("apply_edit", content=content, ok=True, call_id=str(number)))
+        code, line = run_outcome(Finished("answered", "Done."), tally, "Edit a.py")
+        assert (code, line.partition(":")[0]) == ((0, "the model is done") if number else (1, "a.py no longer parses"))

@@ -226,7 +226,7 @@ def test_tools_are_withdrawn_after_a_repeated_call():
 
 @pytest.mark.parametrize(
     ("answer", "content"),
-    [("Sorry, I cannot.", "Sorry, I cannot.\n\nport = 4711"), ("It is 4711, a port.", "It is 4711, a port.")],
+    [("There is no tool.", "There is no tool.\n\nport = 4711"), ("It is 4711, a port.", "It is 4711, a port.")],
 )
 def test_result_is_shown_with_an_answer_that_ignores_it(answer, content):
     """A small model that was held to words refused."""

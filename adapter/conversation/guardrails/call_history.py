@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.load import load_json
-from adapter.prompting.intent.bm25 import split_words
+from adapter.prompting.intent.verbs import sounds_like_change
 from adapter.tools.tool import ToolSet
 
 _FAILED = re.compile(
@@ -18,19 +18,6 @@ _FAILED = re.compile(
     |\{\s*"(?:error|exception)"\s*:(?!\s*(?:null|""|false))|\{[^{}]{0,200}"(?:ok|success)"\s*:\s*false)""",
     re.IGNORECASE | re.VERBOSE,
 )
-
-_READS_WORDS = """
-ask browse calculate cat check compute convert count describe detect diff dir estimate exists fetch find
-forecast get glob grep head info inspect is list locate look lookup ls measure query read retrieve scan search
-show stat status summarize tail track translate validate verify view weather
-"""
-_READS = frozenset(_READS_WORDS.split())
-_WRITES_WORDS = """
-add append apply book cancel clear close commit create delete drop edit execute insert install move order patch
-pop post push put remove rename replace reset run save send set start stop toggle turn update upload write
-"""
-_WRITES = frozenset(_WRITES_WORDS.split())
-"""Words in the names of tools without annotations that only read, and of tools that change something."""
 
 MAX_CACHED_NAME = 128
 """Maximum length of a tool's name whose words are cached, in characters."""
@@ -106,20 +93,10 @@ def may_change(name: str, tools: ToolSet) -> bool:
     tool = tools.match(name)
     if tool is not None and (tool.effect != "read" or tool.validate is not None):
         return tool.effect != "read"
-    sounds_like_change = _sounds_like_change if len(name) <= MAX_CACHED_NAME else _sounds_like_change.__wrapped__
-    return sounds_like_change(name)
+    return (_is_change if len(name) <= MAX_CACHED_NAME else sounds_like_change)(name)
 
 
-@lru_cache(1_024)
-def _sounds_like_change(name: str) -> bool:
-    words = set(split_words(name))
-    return not words & _READS or bool(words & _WRITES)
-
-
-def asks_for_change(request: str) -> bool:
-    """Return whether a request is not a question, and its first known verb is one that changes something."""
-    verb = next((word for word in split_words(request) if word in _READS or word in _WRITES), "")
-    return verb in _WRITES and not request.rstrip().endswith("?")
+_is_change = lru_cache(1_024)(sounds_like_change)
 
 
 @dataclass(frozen=True, slots=True)

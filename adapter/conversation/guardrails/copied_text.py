@@ -57,12 +57,10 @@ def find_placeholder(tool: Tool, arguments: JsonObject, past: CallHistory, tools
             continue
         if _copies_description(name, value, tool) and value not in past.given_text:
             return name
-        is_of_example = _is_of_example(value, tools)
-        if is_of_example or _is_placeholder(name, value.strip(), tool):
+        if _is_of_example(value, tools) or _is_placeholder(name, value.strip(), tool):
             schema = tool.properties.get(name) or {}
             proposed = [schema[key] for key in _PROPOSALS if key in schema] if isinstance(schema, dict) else []
-            known = past.given_text if is_of_example else past.text
-            if value.strip().lower() not in f"{known}\n{json.dumps(proposed, ensure_ascii=False)}".lower():
+            if value.strip().lower() not in f"{past.given_text}\n{json.dumps(proposed, ensure_ascii=False)}".lower():
                 return name
     return ""
 
@@ -88,8 +86,8 @@ def _copies_description(name: str, value: str, tool: Tool) -> bool:
 def list_known_values(argument: str, past: CallHistory) -> list[str]:
     """Return values from the conversation that ``argument`` may take: paths, or the values of a field of this name."""
     if not _split_words(argument).isdisjoint(("file", "path")):
-        return find_paths(past.text)[:MAX_KNOWN]
-    values = re.findall(rf'"{re.escape(argument)}"\s*:\s*"([^"]{{1,80}})"', past.text)
+        return find_paths(past.given_text)[:MAX_KNOWN]
+    values = re.findall(rf'"{re.escape(argument)}"\s*:\s*"([^"]{{1,80}})"', past.given_text)
     return list(dict.fromkeys(values))[:MAX_KNOWN]
 
 

@@ -24,16 +24,10 @@ from adapter.conversation.guardrails.announced_action import announces_action
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall, read_call_history
 from adapter.conversation.guardrails.copied_text import SentMessages, find_placeholder, list_known_values
 from adapter.conversation.guardrails.file_requests import (
-    find_change_tools,
     find_next_tools,
-    find_unused_values,
-    has_changed,
     invents_content,
-    is_blind_overwrite,
+    loses_text,
     omits_change,
-    omits_file_content,
-    removes_needed_file,
-    replaces_instead_of_adding,
 )
 from adapter.conversation.guardrails.loop_detection import REPETITIONS
 from adapter.conversation.guardrails.registry import (
@@ -49,23 +43,19 @@ from adapter.conversation.guardrails.required_steps import Steps, StepsInput, pa
 from adapter.conversation.guardrails.response_checks import (
     CandidateAnswer,
     claims_unbacked_success,
-    disclaims_ability,
     find_answer_end,
     find_arguments,
-    find_wrongly_refused_tool,
+    find_refused_tool,
     has_unparsed_call,
-    ignores_failed_result,
     is_blanket_refusal,
     is_call_shaped,
     read_leading_call,
-    writes_other_roles,
 )
 from adapter.conversation.guardrails.retry_messages import Encode, Examples, Wordings
 from adapter.conversation.guardrails.surplus_calls import (
     changes_unread_target,
     guesses_result,
     is_named_by_request,
-    is_removal,
     is_unasked_action,
     repeats_in_answer,
     undoes_call,
@@ -77,6 +67,7 @@ from adapter.core.turn import Turn
 from adapter.parsing.formats.hermes import encode_calls
 from adapter.prompting.intent.bm25 import ToolRanking
 from adapter.tools.call_normalization import find_tool_with_arguments
+from adapter.tools.call_resolution import is_valid
 from adapter.tools.schema_errors import find_missing_arguments, find_schema_errors, select_allowed_arguments
 from adapter.tools.tool import Tool, ToolDefinitions, ToolSet
 
@@ -347,27 +338,19 @@ class Guardrails:
             )
             yield Violation("missing_steps", words, pending)
         yield from self._check_copies(past, call)
-        change_tools = find_change_tools(past, self.tools)
-        if (
-            change_tools
-            and call.name not in change_tools
-            and (is_removal(call.name) or is_blind_overwrite(current, past) or omits_file_content(current, past))
-        ):
-            words = retry_messages.build_unasked_removal_message(call.name, change_tools)
-            yield Violation("unasked_action", words, change_tools)
-        elif replaces_instead_of_adding(current, past):
-            yield Violation("unasked_action", retry_messages.build_dropped_text_message(), (call.name,))
-        elif removes_needed_file(current, past):
-            yield Violation("unasked_action", retry_messages.build_unasked_removal_message(call.name))
-        found = describe_repetition(past, current, earlier, self.tools, self.encode, change_tools, repetitions)
-        if found is not None:
+        if loses_text(current, past, self.tools):
+            next_tools = find_next_tools(past, self.tools)
+            words = retry_messages.build_unasked_removal_message(call.name, next_tools)
+            yield Violation("unasked_action", words, next_tools)
+        if found := describe_repetition(past, current, earlier, self.tools, self.encode, repetitions):
             yield Violation(*found)
 
     def _check_copies(self, past: CallHistory, call: ToolCall) -> Iterator[Violation]:
         tool = self.tools.match(call.name)
         if "placeholder" in self.on and tool and (name := find_placeholder(tool, call.arguments, past, self.tools)):
             known, value = list_known_values(name, past), str(call.arguments[name])
-            yield Violation("placeholder", retry_messages.build_placeholder_message(call.name, name, value, known))
+            words = retry_messages.build_placeholder_message(call.name, name, value, known)
+            yield Violation("placeholder", words, (call.name,))
         if self._sent.find_in_arguments(call.arguments):
             yield Violation("own_words", retry_messages.build_copied_text_message())
 
@@ -387,8 +370,7 @@ class Guardrails:
             words = retry_messages.build_wrong_markup_message(self._build_example(examples))
             yield Violation("wrong_markup", words, tuple(tools), is_free_first=True)
         elif is_call_shaped(content, past.request):
-            is_partly_made = has_changed(past) and bool(find_unused_values(past))
-            likely = find_next_tools(past, tools) or find_change_tools(past, tools, is_partly_made=is_partly_made)
+            likely = find_next_tools(past, tools)
             words = retry_messages.build_call_as_answer_message(tools, likely or self._find_likely_tools(past))
             yield Violation("call_as_answer", words, likely)
         if named := tools.get(content.strip("`*.() \n")):
@@ -398,28 +380,24 @@ class Guardrails:
             yield Violation(
                 "missing_steps", retry_messages.build_missing_steps_message(missing, is_end, tools, examples), missing
             )
-        if change_tools := omits_change(content, past, tools):
-            yield Violation("unmade_change", retry_messages.build_unmade_change_message(change_tools), change_tools)
+        if next_tools := omits_change(content, past, tools):
+            yield Violation("unmade_change", retry_messages.build_unmade_change_message(next_tools), next_tools)
         if readers := invents_content(content, past, tools):
             yield Violation("unread_file", retry_messages.build_unread_file_message(readers[0]), readers)
         if "announced_call" in self.on and announces_action(content, past.request, tools):
             yield Violation("announced_call", retry_messages.build_announced_call_message())
-        if "refusal" in self.on and (tool := find_wrongly_refused_tool(content, past, tools)):
+        if "refusal" in self.on and (tool := find_refused_tool(content, past, tools)):
             yield Violation("refusal", retry_messages.build_refusal_message(tool, examples))
-        elif disclaims_ability(content) or is_blanket_refusal(content, past):
+        elif is_blanket_refusal(content, past):
             yield Violation("refusal", retry_messages.build_disclaimer_message(tools, bool(past.recent)))
         if claims_unbacked_success(content, past):
             yield Violation(
                 "unfounded_success", retry_messages.build_unfounded_success_message(tools, bool(past.recent))
             )
-        if ignores_failed_result(content, past):
-            last = past.recent[-1]
-            yield Violation("ignored_result", retry_messages.build_ignored_result_message(last.name, last.result))
-        if writes_other_roles(answer.content):
-            yield Violation("other_speaker", retry_messages.build_other_speaker_message())
 
     def _build_unknown_tool(self, past: CallHistory, name: str, arguments: JsonObject, examples: Examples) -> Violation:
-        if fitting := find_tool_with_arguments(arguments, self.tools):
+        fitting = find_tool_with_arguments(arguments, self.tools)
+        if fitting and is_valid(ToolCall("", fitting.name, arguments, ""), self.tools):
             words = retry_messages.build_misnamed_tool_message(name, fitting, arguments, examples)
             return Violation("unknown_tool", words, (fitting.name,))
         likely = tuple(self.tools.find_nearest(name)[:1]) or find_next_tools(past, self.tools)

@@ -1,4 +1,4 @@
-"""Detect loops: the same call with the same result, or a cycle of a few calls."""
+"""Detect loops: the same call with the same result, or text that repeats itself."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from itertools import takewhile
 
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall
 from adapter.core.events import JsonObject
+from adapter.prompting.intent.verbs import sounds_like
 from adapter.tools.tool import ToolSet
 
 REPETITIONS = 2
@@ -22,9 +23,6 @@ RECENT = 4
 
 BLOCK = 200
 """Number of characters that an answer does not repeat by chance."""
-
-LONGEST_CYCLE, ROUNDS = 4, 2
-"""Maximum number of calls in a cycle, and maximum number of rounds."""
 
 MAX_TOKEN = 16
 """Maximum length of an unfinished number or word in JSON, in characters."""
@@ -40,9 +38,6 @@ _REPEATS = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 """Matches requests that may ask for repeated calls. The lookaheads for first characters make it ten times as fast."""
-_EDITS = re.compile(r"edit|patch|replace", re.IGNORECASE)
-_ABSENT = re.compile(r"(?i)\b(?:not\s+found|no\s+such|does\s+not\s+exist|no\s+change)\b")
-"""Matches errors that do not pass."""
 _NOT_YET = re.compile(
     r"""busy|in[ _-]progress|\bmore\b|\bnext|not[ ](?:ready|yet)|offset|\bpage|pending|processing|queued|retry|running
     |starting|try[ ]again|\bwait""",
@@ -116,12 +111,12 @@ def is_recent_repeat(past: CallHistory, call: PastCall, earlier: Sequence[PastCa
 
 
 def repeats_failure(past: CallHistory, call: PastCall, earlier: Sequence[PastCall], tools: ToolSet) -> PastCall | None:
-    """Return the last call of the same kind, if it failed and must fail again, because something does not exist."""
+    """Return the last equal call, if it failed and nothing has changed since, unless the error may pass."""
     if earlier or is_polling_tool(call.name, tools):
         return None
     for other in reversed(past.recent):
         if _are_same(other, call, tools):
-            return other if not other.ok and _ABSENT.search(other.result[:400]) else None
+            return other if not other.ok and other.result and not _NOT_YET.search(other.result[:400]) else None
         if other.ok and other.changes:
             return None
     return None
@@ -132,7 +127,7 @@ def _are_same(one: PastCall, two: PastCall, tools: ToolSet) -> bool:
     tools makes an edit."""
     if one.name == two.name:
         return one.equals(two) or _select_known_arguments(one, tools) == _select_known_arguments(two, tools)
-    if not (_EDITS.search(one.name) and _EDITS.search(two.name)):
+    if not (sounds_like(one.name, "edit") and sounds_like(two.name, "edit")):
         return False
     return len(texts := _list_texts(one, tools)) > 2 and texts == _list_texts(two, tools)
 
@@ -149,26 +144,8 @@ def _list_texts(call: PastCall, tools: ToolSet) -> set[str]:
     return {value for value in _select_known_arguments(call, tools).values() if isinstance(value, str)}
 
 
-def find_cycle(past: CallHistory, key: str, tools: ToolSet) -> tuple[PastCall, ...]:
-    """Return the calls in the cycle that a call with this ``key`` would continue; an empty tuple if there is none."""
-    recent = past.recent
-    for length in range(2, LONGEST_CYCLE + 1):
-        rounds = [recent[len(recent) - length * back :][:length] for back in range(1, ROUNDS + 1)]
-        block = rounds[0]
-        if len(recent) < length * ROUNDS or block[0].key != key or len({call.key for call in block}) < 2:
-            continue
-        polls = any(is_polling_tool(call.name, tools) for call in block)
-        if not polls and all(_are_equal(block, other) for other in rounds):
-            return block
-    return ()
-
-
 def is_polling_tool(name: str, tools: ToolSet) -> bool:
     tool = tools.match(name)
     if tool is None:
         return False
     return tool.polls or (tool.validate is None and _POLLS.search(name.lower()) is not None)
-
-
-def _are_equal(block: Sequence[PastCall], other: Sequence[PastCall]) -> bool:
-    return all(one.key == two.key and one.result == two.result for one, two in zip(block, other, strict=True))

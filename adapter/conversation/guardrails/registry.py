@@ -16,7 +16,6 @@ class Guardrail:
 
     name: str
     recognizes: str
-    is_default: bool = True
     stops: bool = False
     drops: bool = False
 
@@ -39,14 +38,17 @@ GUARDRAILS = {
             drops=True,
         ),
         Guardrail("undone_in_answer", "a call that undoes an earlier call in the same answer", drops=True),
-        Guardrail("unasked_action", "a destructive call that the request does not mention", drops=True),
+        Guardrail(
+            "unasked_action",
+            "an unrequested destructive call, or one that loses the text of a file to be changed",
+            drops=True,
+        ),
         Guardrail("missing_prerequisite", "a call before its prerequisite according to the steps", stops=True),
         Guardrail("missing_steps", "a final answer before the required steps are done", stops=True),
         Guardrail("after_the_end", "a call after the one that ends the task, according to the steps", stops=True),
         Guardrail("made_already", "a repetition of a recent call that succeeded", drops=True),
-        Guardrail("failed_already", "a repetition of a call that failed because something does not exist"),
+        Guardrail("failed_already", "a repetition of a call that failed, unless the error may pass"),
         Guardrail("repeated_call", "the same call with the same result, for the fourth time", stops=True, drops=True),
-        Guardrail("cycle", "a third cycle of two to four calls with the same results", stops=True, drops=True),
         Guardrail("empty_answer", "empty, or only reasoning", stops=True),
         Guardrail("invented_result", "a tool's result written by the model, without a call"),
         Guardrail("wrong_markup", "a call to a known tool in text that is not parsed as a call"),
@@ -57,18 +59,16 @@ GUARDRAILS = {
         Guardrail("refusal", "“I have no access to ...” despite a tool for it; “I can't do that.” without a reason"),
         Guardrail("unfounded_success", "only “Done!”, without a tool call or without the requested information"),
         Guardrail("invented_turn", "a call after an invented user message and an answer to this message"),
-        Guardrail("ignored_result", "a success reported after the last tool failed", is_default=False),
-        Guardrail("other_speaker", "the user's next words, written by the model", is_default=False),
     )
 }
 
-DEFAULT = frozenset(each.name for each in GUARDRAILS.values() if each.is_default)
+DEFAULT = frozenset(GUARDRAILS)
 
 WITHIN_ANSWER = frozenset(
     {"too_many_calls", "repeated_in_answer", "guessed_result", "undone_in_answer", "unasked_action"}
 )
 """Guardrails that drop further calls of an answer, without a retry."""
-LOOPS = ("made_already", "repeated_call", "cycle")
+LOOPS = ("made_already", "repeated_call")
 """Guardrails that drop a call only if the model insists on it after a retry."""
 COPIES = frozenset({"placeholder", "own_words"})
 BROKEN_CALLS = frozenset({"unreadable_call", "unknown_tool", "wrong_arguments"})
@@ -78,9 +78,8 @@ BY_STEPS = frozenset({"missing_prerequisite", "missing_steps", "after_the_end"})
 def parse_guardrails(text: str) -> frozenset[str]:
     """Parse the names of the active guardrails.
 
-    ``text`` begins with ``on`` (the default guardrails), ``off`` or ``all``. Names after it add guardrails, or remove
-    them with ``-``: ``on,-refusal,other_speaker``. Names without such a beginning add to the default guardrails. Raises
-    UsageError for an unknown name.
+    ``text`` begins with ``on`` (all guardrails) or ``off``. Names after it add guardrails, or remove them with ``-``:
+    ``on,-refusal``. Raises UsageError for an unknown name.
     """
     check_types("guardrails", names=(text, str))
     names: frozenset[str] = DEFAULT
@@ -90,8 +89,6 @@ def parse_guardrails(text: str) -> frozenset[str]:
                 names = DEFAULT
             case "off":
                 names = frozenset()
-            case "all":
-                names = frozenset(GUARDRAILS)
             case _:
                 validate_guardrails([word.removeprefix("-")])
                 names = names - {word[1:]} if word.startswith("-") else names | {word}
@@ -103,7 +100,7 @@ def validate_guardrails(names: Collection[str]) -> frozenset[str]:
     check_types("Guardrails", on=(names, Iterable))
     for name in names:
         if not isinstance(name, str) or name not in GUARDRAILS:
-            raise UsageError(f"unknown guardrail {name!r}; expected on, off, all, or some of {', '.join(GUARDRAILS)}")
+            raise UsageError(f"unknown guardrail {name!r}; expected on, off, or some of {', '.join(GUARDRAILS)}")
     return frozenset(names)
 
 

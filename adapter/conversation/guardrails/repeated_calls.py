@@ -8,14 +8,14 @@ from collections.abc import Collection, Sequence
 from adapter.conversation.guardrails import retry_messages
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall, may_change
 from adapter.conversation.guardrails.file_requests import (
-    find_change_tools,
-    find_listing_tools,
+    find_next_tools,
     find_unused_values,
     has_changed,
-    is_question,
 )
-from adapter.conversation.guardrails.loop_detection import find_cycle, is_recent_repeat, repeat_count, repeats_failure
+from adapter.conversation.guardrails.hollow_answers import expects_information
+from adapter.conversation.guardrails.loop_detection import is_recent_repeat, repeat_count, repeats_failure
 from adapter.conversation.guardrails.retry_messages import Encode, Wordings
+from adapter.prompting.intent.verbs import is_question
 from adapter.tools.tool import ToolSet
 
 MAX_QUESTION = 300
@@ -26,48 +26,45 @@ _LIMITS = re.compile(r"(?i)line|limit|offset|max|count|depth|start|end|head|tail
 
 
 def describe_repetition(
-    past: CallHistory, call: PastCall, earlier: Sequence[PastCall], tools: ToolSet, encode: Encode,
-    change_tools: tuple[str, ...], repetitions: int,
-) -> tuple[str, Wordings, tuple[str, ...]] | None:  # fmt: skip
+    past: CallHistory, call: PastCall, earlier: Sequence[PastCall], tools: ToolSet, encode: Encode, repetitions: int
+) -> tuple[str, Wordings, tuple[str, ...]] | None:
     """Return the guardrail that ``call`` violates because it is a repetition, its message, and the tools to which to
     constrain the retry; None if it is no repetition.
 
-    ``earlier``: preceding calls in the same answer. ``change_tools``: the tools that may make the requested change.
+    ``earlier``: preceding calls in the same answer.
     """
+    next_tools = find_next_tools(past, tools)
     if (times := repeat_count(past, call, earlier, tools)) > repetitions:
-        return "repeated_call", retry_messages.build_repeated_call_message(call.name, times, change_tools), change_tools
+        return "repeated_call", retry_messages.build_repeated_call_message(call.name, times, next_tools), next_tools
     is_repeated = is_recent_repeat(past, call, earlier, tools)
     failed = None if is_repeated else repeats_failure(past, call, earlier, tools)
-    if (is_repeated or failed) and has_changed(past) and (unused := find_unused_values(past)):
-        left = find_change_tools(past, tools, is_partly_made=True)
-        words = retry_messages.build_unfinished_change_message(call.name, unused, left)
-        return "made_already" if is_repeated else "failed_already", words, left
-    if is_repeated:
-        return "made_already", *_describe_success(past, call, tools, encode, change_tools)
+    if (is_repeated or failed) and has_changed(past) and next_tools:
+        words = retry_messages.build_unfinished_change_message(call.name, find_unused_values(past), next_tools)
+        return "made_already" if is_repeated else "failed_already", words, next_tools
+    if is_repeated or (failed and has_changed(past)):
+        return "made_already", *_describe_success(past, call, tools, encode, next_tools)
     if failed:
-        return "failed_already", *_describe_failure(past, call, failed.result, tools, encode, change_tools)
-    if block := find_cycle(past, call.key, tools):
-        return "cycle", retry_messages.build_cycle_message([each.name for each in block]), change_tools
+        return "failed_already", *_describe_failure(past, call, failed.result, tools, encode, next_tools)
     return None
 
 
 def _describe_success(
-    past: CallHistory, call: PastCall, tools: ToolSet, encode: Encode, change_tools: tuple[str, ...]
+    past: CallHistory, call: PastCall, tools: ToolSet, encode: Encode, next_tools: tuple[str, ...]
 ) -> tuple[Wordings, tuple[str, ...]]:
     limits = [name for name in _list_optional_arguments(call, tools) if _LIMITS.search(name)]
     if limits and not may_change(call.name, tools) and (example := _encode_call_without(past, call, limits, encode)):
         return retry_messages.build_limited_call_message(call.name, limits, example), ()
-    question = past.request if is_question(past.request) and len(past.request) <= MAX_QUESTION else ""
-    return retry_messages.build_repeated_call_message(call.name, 1, change_tools, question)[:1], change_tools
+    is_asked = is_question(past.request) or expects_information(past.request)
+    question = past.request if is_asked and len(past.request) <= MAX_QUESTION else ""
+    return retry_messages.build_repeated_call_message(call.name, 1, next_tools, question)[:1], next_tools
 
 
 def _describe_failure(
-    past: CallHistory, call: PastCall, error: str, tools: ToolSet, encode: Encode, change_tools: tuple[str, ...]
+    past: CallHistory, call: PastCall, error: str, tools: ToolSet, encode: Encode, next_tools: tuple[str, ...]
 ) -> tuple[Wordings, tuple[str, ...]]:
     wrong = [name for name in _list_optional_arguments(call, tools) if str(call.arguments[name]) in error]
-    example = _encode_call_without(past, call, wrong, encode) if wrong and not change_tools else ""
-    others = () if example or has_changed(past) else change_tools or find_listing_tools(tools)
-    others = tuple(name for name in others if name != call.name or change_tools)
+    example = _encode_call_without(past, call, wrong, encode) if wrong and not next_tools else ""
+    others = () if example or has_changed(past) else next_tools
     return retry_messages.build_failed_call_message(call.name, wrong, example, others), others
 
 

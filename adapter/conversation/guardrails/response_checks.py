@@ -8,59 +8,22 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from adapter.conversation.guardrails.call_history import CallHistory
-from adapter.conversation.guardrails.empty_claims import (
+from adapter.conversation.guardrails.hollow_answers import (
     expects_information,
-    is_bare_refusal,
+    find_own_words,
     is_bare_success_claim,
-    is_unexplained_refusal,
 )
 from adapter.core.events import InvalidToolCall, JsonObject, MarkupDelta, ToolCall
 from adapter.core.json.strict import decode_strict
 from adapter.core.turn import Turn
 from adapter.parsing.marker_tables import INVENTED_RESULT
 from adapter.prompting.escaping import unescape_control_tokens
+from adapter.prompting.intent.bm25 import stem_words
 from adapter.tools.call_shapes import looks_like_call
 from adapter.tools.tool import Tool, ToolSet
 
-MAX_REFUSAL = 600
-"""Maximum length of an answer that is only a refusal, in characters. In a longer answer, a refusal is only a
-remark."""
-
-_NO = r"""(?:(?:do\s+not|don['’]?t|cannot|can\s+not|can['’]?t|lack|(?:['’]?m|am)\s+(?:not\s+able|unable)\s+to)\s+
-    (?:(?:actually|currently|directly|physically)\s+)*(?:have\s+)?(?:the\s+(?:ability|capabilit(?:y|ies))\s+to\s+)?
-    (?:(?:any|direct|real-?time)\s+)*)"""
-_REFUSED = {
-    "file": rf"""{_NO}(?:access\s+(?:to\s+)?|(?:browse|open|read|see|view)(?:ing)?\s+)(?:\w+[- ]){{0,3}}
-        (?:codebase|director(?:y|ies)|disk|files?|file\s*system|folders?|repositor(?:y|ies)|workspace)\b""",
-    "web": rf"""{_NO}(?:access\s+(?:to\s+)?|brows(?:e|ing)\s+|look\s+up\s+|search(?:ing)?\s+)(?:\w+[- ]){{0,3}}
-        (?:internet|online|real-?time\s+(?:data|information)|web(?:site|page)?s?)\b""",
-    "weather": rf"{_NO}(?:access\s+(?:to\s+)?|check\s+|get\s+|provide\s+)(?:\w+[- ]){{0,3}}(?:forecast|weather)",
-    "command": rf"""{_NO}(?:access\s+(?:to\s+)?|execut(?:e|ing)\s+|run(?:ning)?\s+)(?:\w+[- ]){{0,3}}
-        (?:code|commands?|programs?|scripts?|shell|terminal)\b""",
-    "tools": rf"{_NO}(?:access\s+(?:to\s+)?|call\s+|use\s+)(?:\w+[- ]){{0,2}}(?:functions?|tools?)\b",
-}
-"""Patterns for claims that an action is impossible, by topic."""
-_TOOL_NAMES = {
-    "file": r"(?:cat|find|grep|list|open|read|search|view)\w*(?:dir|file|folder)|^(?:cat|glob|grep|ls|read|view)$",
-    "web": r"""(?:bing|brave|google|internet|web)_?\w*search|search_?(?:the_)?(?:internet|online|web)
-        |(?:browse|fetch|open)_?\w*(?:page|url|web)|^browse\w*$""",
-    "weather": r"forecast|weather",
-    "command": r"(?:exec|run)\w*_?(?:bash|code|command|python|script|shell|terminal)|^(?:bash|python|shell|terminal)$",
-    "tools": r"",
-}
-"""Patterns for names of tools that disprove such a claim, by topic."""
-_REFUSED_RE = {kind: re.compile(pattern, re.IGNORECASE | re.VERBOSE) for kind, pattern in _REFUSED.items()}
-_TOOL_NAMES_RE = {kind: re.compile(pattern, re.IGNORECASE | re.VERBOSE) for kind, pattern in _TOOL_NAMES.items()}
-_REASON = re.compile(r"[^.!?:;,]{0,40}(?::|;|,?\s*\b(?:as|because|since|so(?!\s+i\b))\b)", re.IGNORECASE)
-
-_DISCLAIMED = re.compile(
-    r"""\bas\s+an?\s+(?:ai|artificial|language|large)\b[^.!?]{0,120}
-    (?:\b(?:have\s+no|not\s+have|lack|no)\s+(?:\w+\s+){0,2}access\b|n['’]t\s+have\s+(?:\w+\s+){0,2}access\b
-    |\b(?:cannot|can['’]?t|not\s+able\s+to|unable\s+to)\s+(?:directly\s+|actually\s+)?
-        (?:access|assist|browse|execute|help|open|perform|read|retrieve|run)\b)""",
-    re.IGNORECASE | re.VERBOSE,
-)
-"""Matches disclaimers that models without tools are trained to give."""
+_REASON = re.compile(r"\w\s*[:;]\s*\w|\b(?:as|because|since|so(?!\s+i\b))\b", re.IGNORECASE)
+_OFFERS_NO_HELP = re.compile(r"(?i)\b(?:assist|help)\b")
 MAX_CLAIM = 160
 """Maximum length of a bare claim of success, in characters."""
 _DONE = re.compile(
@@ -77,13 +40,6 @@ _BEFORE_JSON = re.compile(r"\s*(?:```\w*\s*|<\|?\w{1,30}\|?>\s*)?(?=[\[{])")
 _ABOUT_CALLS = re.compile(
     r"(?i)\b(?:tool|function)[- _]?call|(?<![.\w])json\b|\bexample|\bsyntax\b|\bformat\b|\bschema\b"
 )
-_FAILURE_WORDS = re.compile(
-    r"""\b(?:aucun|but|cannot|denied|désolé|error|erreur|errore|erro|fail\w*|fehler|however|impossible|invalid|issue|kein\w*|
-    leider|missing|nicht|no|non|not|não|pas|problem\w*|purtroppo|sorry|unable|unfortunately)\b|n['’]t\b|can['’]t|\bне\b|
-    ошибк|无法|不|错误|失败|抱歉|ません|エラー|없|못|오류|실패""",
-    re.IGNORECASE | re.VERBOSE,
-)
-_OTHER_SPEAKER = re.compile(r"\n[ \t]*\**(?:human|user)\**\s*:\**\s+\S|\n###\s*(?:human|instruction|user)\b", re.I)
 _USER_SAYS = re.compile(r"\n[ \t]*(?:\**(?:human|user)\**\s*:|###\s*(?:human|instruction|user)\b)", re.IGNORECASE)
 _MODEL_SAYS = re.compile(r"\n[ \t]*(?:\**(?:ai|assistant|bot)\**\s*:|###\s*(?:assistant|response)\b)", re.IGNORECASE)
 _ABOUT_TALK = re.compile(
@@ -129,23 +85,11 @@ def starts_with_tool_result(markup: MarkupDelta) -> bool:
     return any(marker in lowered for marker in INVENTED_RESULT)
 
 
-def find_wrongly_refused_tool(content: str, past: CallHistory, tools: ToolSet) -> Tool | None:
-    """Return a tool for the action that the answer claims to be impossible.
-
-    Return None if the answer makes no such claim, or if a tool was called before: the model may have learned the limit
-    from its result.
-    """
-    if past.recent or len(content) > MAX_REFUSAL:
-        return None
-    for kind, refused in _REFUSED_RE.items():
-        if (match := refused.search(content)) and not _REASON.match(content, match.end()):
-            return next((tool for name, tool in tools.items() if _TOOL_NAMES_RE[kind].search(name)), None)
-    return None
-
-
-def disclaims_ability(content: str) -> bool:
-    """Return whether the answer claims that language models cannot do the task, whatever the available tools."""
-    return len(content) <= MAX_REFUSAL and _DISCLAIMED.search(content) is not None
+def find_refused_tool(content: str, past: CallHistory, tools: ToolSet) -> Tool | None:
+    """Return the tool whose name has all words of an answer that only refuses. Return None if the answer may have a
+    reason, or if a tool was called before: the model may have learned the limit from its result."""
+    words = None if past.recent or _REASON.search(content) else find_own_words(content)
+    return next((tool for name, tool in tools.items() if words and words <= {*stem_words(name)}), None)
 
 
 def is_blanket_refusal(content: str, past: CallHistory) -> bool:
@@ -153,9 +97,9 @@ def is_blanket_refusal(content: str, past: CallHistory) -> bool:
 
     "I can't help with that." may be the right first answer, but not after tool calls.
     """
-    if any(not call.ok for call in past.recent[-1:]):
+    if any(not call.ok for call in past.recent[-1:]) or find_own_words(content) != set():
         return False
-    return is_unexplained_refusal(content) or (bool(past.recent) and is_bare_refusal(content))
+    return bool(past.recent) or _OFFERS_NO_HELP.search(content) is None
 
 
 def claims_unbacked_success(content: str, past: CallHistory) -> bool:
@@ -211,15 +155,6 @@ def is_call_shaped(content: str, request: str) -> bool:
     """Return whether the answer begins with a call in JSON, even if its control tokens are escaped. Return False if
     ``request`` is about JSON or calls."""
     return find_leading_call(unescape_control_tokens(content)) != "" and not _ABOUT_CALLS.search(request)
-
-
-def ignores_failed_result(content: str, past: CallHistory) -> bool:
-    """Return whether the last call failed and the answer does not mention a failure."""
-    return bool(past.recent) and not past.recent[-1].ok and not _FAILURE_WORDS.search(content)
-
-
-def writes_other_roles(content: str) -> bool:
-    return _OTHER_SPEAKER.search(content) is not None
 
 
 def find_answer_end(content: str, request: str) -> int:

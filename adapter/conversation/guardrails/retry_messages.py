@@ -120,19 +120,15 @@ def build_after_the_end_message(name: str) -> Wordings:
     )
 
 
-def build_repeated_call_message(
-    name: str, times: int, change_tools: Sequence[str] = (), question: str = ""
-) -> Wordings:
-    """Request the answer to the user's ``question``, or the change that one of ``change_tools`` still has to make. The
+def build_repeated_call_message(name: str, times: int, next_tools: Sequence[str] = (), question: str = "") -> Wordings:
+    """Request the answer to the user's ``question``, or the change that one of ``next_tools`` still has to make. The
     message does not quote the result, because the model would copy the quotation; the result is in the conversation."""
     made = "already made this call of" if times == 1 else "called"
-    after = (
-        f"Now call {_join_with_or(change_tools)}" if change_tools else "Answer from its result, or call the next tool"
-    )
-    after = f"Answer from its result: {question}" if question and not change_tools else f"{after}."
+    after = f"Now call {_join_with_or(next_tools)}" if next_tools else "Answer from its result, or call the next tool"
+    after = f"Answer from its result: {question}" if question and not next_tools else f"{after}."
     return (
         f"You {made} {name}{f' {times} times' if times > 1 else ''}. {after}",
-        f"Stop repeating {name}. {after if change_tools else 'Answer in words now.'}",
+        f"Stop repeating {name}. {after if next_tools else 'Answer in words now.'}",
     )
 
 
@@ -148,17 +144,17 @@ def build_failed_call_message(name: str, wrong: Sequence[str], example: str, oth
     return (f"This call of {name} has failed. {instead or 'Use other arguments, or another tool.'}",)
 
 
-def build_unfinished_change_message(name: str, unused: Sequence[str], change_tools: Sequence[str]) -> Wordings:
+def build_unfinished_change_message(name: str, unused: Sequence[str], next_tools: Sequence[str]) -> Wordings:
     """``unused``: the values of the request that belong to the rest of the change."""
     rest = ", ".join(unused[:MAX_NAMES])
-    return (f"You already made this call of {name}. Not done yet: {rest}. Now call {_join_with_or(change_tools)}.",)
+    return (f"You already made this call of {name}. Not done yet: {rest}. Now call {_join_with_or(next_tools)}.",)
 
 
-def build_unmade_change_message(change_tools: Sequence[str]) -> Wordings:
+def build_unmade_change_message(next_tools: Sequence[str]) -> Wordings:
     """Return only one wording: a repeated message would urge the model to change something even if there is nothing to
     change."""
     return (
-        f"The change is not made yet. Call {_join_with_or(change_tools)}, or explain why there is nothing to change.",
+        f"The change is not made yet. Call {_join_with_or(next_tools)}, or explain why there is nothing to change.",
     )
 
 
@@ -167,21 +163,9 @@ def build_unread_file_message(reader: str) -> Wordings:
     return (f"You have not read the file. Call {reader} first.",)
 
 
-def build_unasked_removal_message(name: str, change_tools: Sequence[str] = ()) -> Wordings:
+def build_unasked_removal_message(name: str, next_tools: Sequence[str] = ()) -> Wordings:
     return (
-        f"The user did not ask for {name}. "
-        f"{f'Call {_join_with_or(change_tools)}' if change_tools else 'Answer'} instead.",
-    )
-
-
-def build_dropped_text_message() -> Wordings:
-    return ("The request only adds something. The new text must repeat the old text, and then continue.",)
-
-
-def build_cycle_message(names: Sequence[str]) -> Wordings:
-    return (
-        f"You are in a loop: {' -> '.join(names)} again and again. Answer from the results, or call another tool.",
-        f"Stop calling {_join(list(dict.fromkeys(names)))}. Answer in words now.",
+        f"The user did not ask for {name}. {f'Call {_join_with_or(next_tools)}' if next_tools else 'Answer'} instead.",
     )
 
 
@@ -259,13 +243,6 @@ def build_unfounded_success_message(tools: ToolSet, has_results: bool) -> Wordin
     return (
         f"Nothing is done yet: no tool was called. First call the right tool: {_list(tools)}. If there was nothing to "
         "do, explain that.",
-    )
-
-
-def build_ignored_result_message(name: str, result: str) -> Wordings:
-    return (
-        f"The last call of {name} failed: {_shorten_to_line(result)}. Fix it and call again, or report the failure.",
-        f"{name} did not succeed. Report that, or call it with other arguments.",
     )
 
 

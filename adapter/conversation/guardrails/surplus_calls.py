@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall, may_change
 from adapter.conversation.guardrails.copied_text import list_strings
 from adapter.conversation.guardrails.loop_detection import asks_for_repetition, is_polling_tool
-from adapter.prompting.intent.bm25 import split_words, stem_word, stem_words
+from adapter.prompting.intent.bm25 import split_words, stem_words
+from adapter.prompting.intent.verbs import find_related_stems, sounds_destructive, sounds_like
 from adapter.tools.tool import Tool, ToolSet
 
 _ACCUMULATES = re.compile(
@@ -32,26 +33,6 @@ MIN_NAME = 3
 _ID_NAME = re.compile(r"(?:^|_)(?:id|uuid|guid)$|[a-z](?:Id|ID|Uuid|UUID)$")
 _TARGET_NAME = re.compile(r"(?i)path|file(?:_?name)?$|source|dest|target|^(?:from|to)$|(?:^|_)id$")
 _PART = re.compile(r"[a-z]+|\d+")
-_NUMBER_WORD = re.compile(
-    r"(?i)\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty|hundred|first|second|third)\b"
-)
-_CREATE_WORDS = "add create define insert make new put register save schedule store upsert write"
-_CREATES = frozenset(_CREATE_WORDS.split())
-
-_VERB_LINES = """
-delete remove erase drop unlink destroy wipe purge clear clean discard trash free
-reset revert restore undo rollback
-push publish upload deploy release ship share send sync submit
-kill stop terminate cancel end quit abort
-shutdown reboot restart off
-uninstall revoke truncate overwrite format force
-pay transfer buy purchase order checkout
-"""
-_VERBS = [line.split() for line in _VERB_LINES.strip().splitlines()]
-"""Verbs for destructive tools. A request that contains one of the verbs on a line covers all verbs on the line."""
-_HARMLESS = {"clean", "end", "free", "off", "order", "restore", "send", "share", "submit", "sync", "undo"}
-_DESTRUCTIVE = frozenset(verb for verbs in _VERBS for verb in verbs) - _HARMLESS
-_REMOVES = frozenset({"delete", "remove", "unlink"})
 _ENGLISH = frozenset({"the", "and", "of", "to", "it", "is", "with"})
 """Words that show that a request is written in English, as most names of tools are."""
 _WARNS = re.compile(r"(?i)\b(?:cannot be undone|can't be undone|irreversibl[ey]|permanently|destructive)\b")
@@ -88,13 +69,13 @@ def is_named_by_request(call: PastCall, earlier: Sequence[PastCall], past: CallH
 
 
 def guesses_result(call: PastCall, earlier: Sequence[PastCall], past: CallHistory, tools: ToolSet) -> bool:
-    """Return whether ``call`` has an identifier that the model can know only from the result of one of ``earlier``.
-    Neither the identifier nor a similar one occurs in the conversation, the tool's definition or ``earlier``."""
+    """Return whether ``call`` has an identifier that the model can know only from the result of another tool, called in
+    ``earlier``. Neither it nor a similar one occurs in the conversation, the tool's definition or ``earlier``."""
     tool = tools.match(call.name)
-    if not earlier or tool is None or _CREATES.intersection(split_words(tool.name)):
+    if tool is None or all(each.name == call.name for each in earlier) or sounds_like(tool.name, "add", "create"):
         return False
     ids = [value for name, value in call.arguments.items() if _ID_NAME.search(name) and isinstance(value, str | int)]
-    if not ids or _NUMBER_WORD.search(past.request):
+    if not ids:
         return False
     known = "\n".join([past.text, json.dumps(tool.parameters), *(json.dumps(each.arguments) for each in earlier)])
     return any(_is_new(str(value).lower(), f"{known}\n{tool.description}".lower()) for value in ids)
@@ -117,7 +98,7 @@ def changes_unread_target(call: PastCall, earlier: Sequence[PastCall], past: Cal
     if values:
         known = past.given_text
         return not any(text.strip() in known for text in values)
-    asked = {*stem_words(past.user_text), *_find_related_verbs(past.user_text)}
+    asked = {*stem_words(past.user_text), *find_related_stems(past.user_text)}
     is_english = not _ENGLISH.isdisjoint(split_words(past.user_text))
     return is_english and asked.isdisjoint(stem_words(call.name))
 
@@ -129,7 +110,7 @@ def undoes_call(call: PastCall, earlier: Sequence[PastCall], tools: ToolSet) -> 
         shared = _list_targets(call) & _list_targets(other)
         if not shared or not may_change(other.name, tools):
             continue
-        if len(given) == 1 and is_removal(call.name) and not is_removal(other.name):
+        if len(given) == 1 and sounds_like(call.name, "delete") and not sounds_like(other.name, "delete"):
             return True
         texts = {name: text for name, text in given.items() if isinstance(text, str) and len(text) >= MIN_NAME}
         written = other.arguments
@@ -139,16 +120,6 @@ def undoes_call(call: PastCall, earlier: Sequence[PastCall], tools: ToolSet) -> 
         ):
             return True
     return False
-
-
-def is_removal(name: str) -> bool:
-    """Return whether a tool deletes something, by its name."""
-    return not _REMOVES.isdisjoint(split_words(name))
-
-
-def asks_for_removal(request: str) -> bool:
-    """Return whether ``request`` has a verb for deleting something."""
-    return not _REMOVES.isdisjoint(_find_related_verbs(request))
 
 
 def _list_targets(call: PastCall) -> set[str]:
@@ -180,7 +151,7 @@ def is_unasked_action(call: PastCall, earlier: Sequence[PastCall], past: CallHis
     tool = tools.match(call.name)
     if not earlier or tool is None or not _is_destructive(tool) or any(each.name == call.name for each in earlier):
         return False
-    asked = {*stem_words(past.user_text), *_find_related_verbs(past.user_text)}
+    asked = {*stem_words(past.user_text), *find_related_stems(past.user_text)}
     before = {word for each in earlier for word in stem_words(each.name)}
     own = {*stem_words(tool.name)} - before | {
         word for text in list_strings(call.arguments) for word in stem_words(text)
@@ -189,11 +160,4 @@ def is_unasked_action(call: PastCall, earlier: Sequence[PastCall], past: CallHis
 
 
 def _is_destructive(tool: Tool) -> bool:
-    words = _DESTRUCTIVE.intersection(split_words(tool.name))
-    return tool.effect == "delete" or bool(words) or _WARNS.search(tool.description) is not None
-
-
-def _find_related_verbs(text: str) -> set[str]:
-    asked = set(stem_words(text))
-    groups = ({stem_word(verb) for verb in verbs} for verbs in _VERBS)
-    return {verb for group in groups if not group.isdisjoint(asked) for verb in group}
+    return tool.effect == "delete" or sounds_destructive(tool.name) or _WARNS.search(tool.description) is not None

@@ -103,7 +103,7 @@ def wrap(
     ``guide``: guided tool choice for very small models: ``"auto"`` (if the server reports that the model is small),
     ``"on"`` or ``"off"`` (see `adapter.prompting.intent.assist`). ``max_tools``: maximum number of tools that the
     prompt describes. If a request has more, the prompt describes only those that best match it, and a tool that finds
-    the others. ``guardrails``: faults that trigger a retry before you see the answer: ``"on"``, ``"off"``, ``"all"`` or
+    the others. ``guardrails``: faults that trigger a retry before you see the answer: ``"on"``, ``"off"`` or
     names (see docs/reliability.md). ``retries``: maximum number of retries per request. ``max_calls``: maximum number
     of calls in one answer. ``context_budget``: number of tokens beyond which a conversation is shortened, or ``"auto"``
     for the context size of the server (see `adapter.conversation.context_budget`). ``reasoning_budget``: maximum number

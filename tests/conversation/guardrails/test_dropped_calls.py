@@ -359,10 +359,9 @@ NO_FILE = "error: file not found: a.md"
     ("call", "result", "words", "tools"),
     [
         (PART, "1| {", '{"path": "a.md"}', ()),
-        (PART, NO_FILE, "This call of read_file has failed. Call grep or list_dir.", ("grep", "list_dir")),
+        (PART, NO_FILE, "This call of read_file has failed. Use other arguments, or another tool.", ()),
         (("grep", {"pattern": "x", "path": "f.py"}), "error: path not found: f.py", '{"pattern": "x"}', ()),
-        (("grep", {"pattern": "x"}), "error: no such folder", "has failed. Call list_dir.", ("list_dir",)),
-        (PART, "error: connection lost", "", ()),
+        (PART, "error: the server is busy", "", ()),
         (("list_dir", {}), "a.md", "from its result: What is in a?", ()),
     ],
 )
@@ -417,6 +416,7 @@ REWRITES = ("unasked_action", ("edit_file",))
 EQUAL = PastCall("edit_file", {"path": "a.md", "old": "a", "new": "a"}, "error: no change", ok=False)
 FIX_ALL = 'Fix "smal" and replace {{year}} by 2026 in a.md'
 RENAMED = PastCall("edit_file", {"path": "a.py", "old": "def greet", "new": "def hello"}, changes=True)
+READ_B = PastCall("read_file", {"path": "b.py"}, "greet()")
 RENAME = "Rename the function greet to hello in a.py and in b.py."
 
 
@@ -459,17 +459,15 @@ def test_same_edit_by_another_tool_is_a_repetition():
         (FIX, (READ_A,), [read("a.md")], "made_already", ("edit_file",)),
         (FIX, (READ_A,), [("change_file", {"path": "a.md"})], "unknown_tool", ("edit_file",)),
         (FIX, (READ_A,), [("delete_file", {"path": "a.md"})], "unasked_action", ("edit_file",)),
-        (FIX, (), [("write_file", {"path": "a.md", "content": "small"})], "unasked_action", ("edit_file",)),
-        (FIX, (), [("write_file", {"path": "b.md", "content": "small"})], "unasked_action", ("edit_file",)),
         (FIX, (READ_A, FIXED), [("delete_file", {"path": "a.md"})], "unasked_action", ()),
         ("What is in a.md?", (READ_A,), [("delete_file", {"path": "a.md"})], "unasked_action", ()),
         (FIX_ALL, (READ_A, FIXED), [*FIXED_AGAIN], "made_already", ("edit_file",)),
-        (RENAME, (RENAMED,), [(RENAMED.name, RENAMED.arguments)], "made_already", ("edit_file",)),
+        (RENAME, (RENAMED,), [(RENAMED.name, RENAMED.arguments)], "made_already", ("read_file",)),
+        (RENAME, (RENAMED, READ_B), [(RENAMED.name, RENAMED.arguments)], "made_already", ("edit_file",)),
         ("Add a line to a.md", (READ_LINES,), [("write_file", {"path": "a.md", "content": "x"})], *REWRITES),
         (FIX_ALL, (READ_A, FIXED, EQUAL), [(EQUAL.name, EQUAL.arguments)], "failed_already", ("edit_file",)),
-        (FIX, (READ_A, FIXED, EQUAL), [(EQUAL.name, EQUAL.arguments)], "failed_already", ()),
-        ("Add x to a.md", (READ_LINES,), [("edit_file", {"path": "a.md", "old": "two", "new": "x"})], *REWRITES),
-        (RENAME, (RENAMED,), '{"name": "edit them", "arguments": {"of": "b"}}', "call_as_answer", ("edit_file",)),
+        (FIX, (READ_A, FIXED, EQUAL), [(EQUAL.name, EQUAL.arguments)], "made_already", ()),
+        (RENAME, (RENAMED,), '{"name": "edit them", "arguments": {"of": "b"}}', "call_as_answer", ("read_file",)),
         ('In a.md, "smal" is wrong. Correct it.', (), "I corrected it.", "unmade_change", ("read_file",)),
         ("Make a new file b/a.md", (), "I made it.", "unmade_change", ("write_file",)),
         ('Fix "smal"', (), "`edit_file`", "announced_call", ("edit_file",)),

@@ -1,0 +1,90 @@
+"""The verbs in requests and in the names of tools, by the action that they mean. They are English, as most names of
+tools are."""
+
+from __future__ import annotations
+
+import re
+
+from adapter.prompting.intent.bm25 import split_words, stem_word, stem_words
+
+_TABLE = """
+read: cat read view / load open
+look: ask browse calculate check compute convert count describe detect diff dir estimate exists fetch find forecast
+ get glob grep head info inspect is list locate look lookup ls measure query retrieve scan search show stat status
+ summarize tail track translate validate verify weather / access analyze call collect download examine explore gather
+ inspect investigate proceed review test try use
+add: add append insert
+create: create put save write / define make new register schedule store upsert
+edit: apply edit patch replace set update / change correct fix modify
+move: move rename
+delete: delete drop remove clear / destroy discard erase purge trash unlink wipe clean free
+reset: reset / revert rollback restore undo
+publish: post push upload / deploy publish release send share ship submit sync
+stop: cancel stop / abort kill terminate end quit
+close: close / off reboot restart shutdown
+uninstall: / format force overwrite revoke truncate uninstall
+buy: book order / buy checkout pay purchase transfer
+run: commit execute install pop run send start toggle turn
+"""
+"""The verbs after a slash do not show that a tool changes something, because they are often nouns or adjectives."""
+_LINES = [line.partition(": ") for line in _TABLE.replace("\n ", " ").strip().splitlines()]
+ACTIONS = {name: frozenset(verbs.replace("/", "").split()) for name, _, verbs in _LINES}
+_READS = ("read", "look")
+_READING = frozenset(verb for name, _, verbs in _LINES if name in _READS for verb in verbs.partition("/")[0].split())
+_CHANGING = frozenset(
+    verb for name, _, verbs in _LINES if name not in _READS for verb in verbs.partition("/")[0].split()
+)
+_STEMS = [frozenset(map(stem_word, verbs)) for verbs in ACTIONS.values()]
+_HARMLESS = {"clean", "end", "free", "off", "order", "restore", "send", "share", "submit", "sync", "undo"}
+_DESTRUCTIVE = (
+    frozenset().union(*(ACTIONS[name] for name in ("delete", "reset", "publish", "stop", "uninstall", "buy")))
+    - _HARMLESS
+)
+"""Verbs of tools whose calls cannot be taken back."""
+_BEGINNING = re.compile(r"(?:^|[.:;!]\s+|\n)\s*(?:please[, ]+|in\s\S+\s)?([a-z]+)(?=\s)", re.IGNORECASE)
+"""Matches the first word of a sentence, after "please" or "in a.md, "."""
+MAX_BEGINNING = 400
+"""Number of characters of a request in which its verb is searched."""
+
+
+def sounds_like_change(name: str) -> bool:
+    """Return whether a tool changes something, by its name."""
+    words = set(split_words(name))
+    return not words & _READING or bool(words & _CHANGING)
+
+
+def sounds_destructive(name: str) -> bool:
+    """Return whether a tool deletes something or does something else that cannot be taken back, by its name."""
+    return not _DESTRUCTIVE.isdisjoint(split_words(name))
+
+
+def sounds_like(name: str, *actions: str) -> bool:
+    """Return whether the name of a tool has a verb for one of ``actions``."""
+    words = split_words(name)
+    return any(not ACTIONS[action].isdisjoint(words) for action in actions)
+
+
+def find_related_stems(text: str) -> set[str]:
+    """Return the stems of all verbs that mean the same as one in ``text``."""
+    found = set(stem_words(text))
+    return {verb for verbs in _STEMS if not verbs.isdisjoint(found) for verb in verbs}
+
+
+def find_requested_action(request: str) -> tuple[str, int]:
+    """Return the action that a sentence of ``request`` begins with, and the index of its verb; "" and 0 if there is
+    none, or if the request is a question."""
+    if not is_question(request):
+        for match in _BEGINNING.finditer(request, 0, MAX_BEGINNING):
+            action = next((name for name, verbs in ACTIONS.items() if match[1].lower() in verbs), "")
+            if action:
+                return action, match.start(1)
+    return "", 0
+
+
+def requests_change(request: str) -> bool:
+    """Return whether a sentence of ``request`` begins with a verb that changes something."""
+    return find_requested_action(request)[0] not in ("", *_READS)
+
+
+def is_question(request: str) -> bool:
+    return request.rstrip().endswith(("?", "？"))

@@ -1,0 +1,55 @@
+"""The change of a file that a request asks for, and the tools that make it."""
+
+from __future__ import annotations
+
+import pytest
+
+from adapter.conversation.guardrails.call_history import CallHistory, PastCall
+from adapter.conversation.guardrails.file_requests import find_change_tools, find_file_action, find_next_tools
+from adapter.dialects import get_dialect
+
+
+@pytest.mark.parametrize(
+    ("request_", "action"),
+    [
+        ("Fix the typo in a.md", "edit"),
+        ("In a.json, set the port to 9090.", "edit"),
+        ("Please rename the function f to g in a.py and in b.py", "edit"),
+        ("Remove the second line of a.md", "edit"),
+        ("a.md is wrong. Correct it.", "edit"),
+        ("Fill in a.txt: replace {{name}} with Anna", "edit"),
+        ("Add a line to a.md", "add"),
+        ("Update a.md", "update"),
+        ("Rename a.md to b.md", "move"),
+        ("Delete the file a.md", "delete"),
+        ("Make a new file b/a.md", "create"),
+        ("Save the sum to a.md", "create"),
+        ("Write a summary of a.md", ""),
+        ("Make a plan for a.md", ""),
+        ("Summarize a.md", ""),
+        ("a.md is long. Summarize it.", ""),
+        ("Which setting in a.md should I change?", ""),
+        ("Could you update a.md?", ""),
+        ("Fix my sentence: I has a dog", ""),
+        ("", ""),
+    ],
+)
+def test_action_on_a_file_is_found_in_a_request(request_, action):
+    assert find_file_action(request_) == action
+
+
+@pytest.mark.parametrize("name", ["blade", "maki", "promptly", "proxyai", "proto"])
+def test_each_dialect_has_tools_for_a_change(name):
+    """They are recognized by their parameters."""
+    tools = get_dialect(name).tools
+    assert find_change_tools(CallHistory("Fix the typo in a.md"), tools)
+    assert find_change_tools(CallHistory("Create a.md"), tools)
+
+
+def test_file_that_is_left_is_read_before_it_is_changed():
+    """The other file of the request was changed already."""
+    tools, request = get_dialect("blade").tools, "Rename f to g in a.py and in b.py"
+    edit = PastCall("edit_file", {"path": "a.py", "old_content": "f", "new_content": "g"}, changes=True)
+    read = PastCall("read_file", {"path": "b.py"}, "f()")
+    assert find_next_tools(CallHistory(request, (edit,)), tools) == ("read_file",)
+    assert find_next_tools(CallHistory(request, (edit, read)), tools) == ("edit_file", "apply_edit")
