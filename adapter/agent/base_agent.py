@@ -318,7 +318,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             is_repeated = repeats_in_call(turn.invalid[-1].raw)
         else:
             is_repeated = repeats_text(text, 2 if turn.calls else 4)
-        return is_repeated or self._session.is_flood(turn.calls)
+        return is_repeated or self._session.is_flood(text, turn)
 
     def _find_generation_prompt(self) -> str | None:
         """Return the end of the prompt, which may open a reasoning block. Return "" if a call is enforced, or None if

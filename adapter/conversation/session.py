@@ -295,10 +295,12 @@ class Session:
             return turn, ()
         return Turn.from_events(turn.events[: turn.events.index(turn.calls[number])]), tuple(dropped)
 
-    def is_flood(self, calls: Sequence[ToolCall]) -> bool:
-        """Return whether ``calls`` are more calls than will be used, so that the rest of the answer need not be
-        received."""
-        return bool(self._active_guardrails.screen_calls(self._past, calls)[1])
+    def is_flood(self, text: str, turn: Turn) -> bool:
+        """Return whether the rest of an answer need not be received: it has more calls than will be used, or begins
+        like a call, but cannot become one. ``text`` and ``turn``: the answer so far."""
+        guardrails = self._active_guardrails
+        is_hopeless = not turn.calls and guardrails.is_hopeless(self._past, text)
+        return is_hopeless or bool(guardrails.screen_calls(self._past, turn.calls)[1])
 
     def on_tool_results(self, results: Sequence[ToolResult]) -> Step:
         """Handle the results of the last `RunTools`, in the order of its calls."""

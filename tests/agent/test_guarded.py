@@ -222,6 +222,18 @@ def test_broken_call_that_repeats_itself_ends(tmp_path):
     assert [len(each.calls) for each in seen if isinstance(each, RunTools)] == [1]
 
 
+def test_call_of_an_unknown_tool_is_not_received_to_its_end(tmp_path):
+    """Qwen2.5-Coder-0.5B wrote a call that listed all tools as its arguments, for four minutes."""
+    listed = "\n".join(
+        f'{{"function": {{"name": "f{number}", "description": "It does it."}}}},' for number in range(900)
+    )
+    for head in ('```json\n{"name": "look_up", "arguments": [', '{"name": "list_it_all", "arguments": {"tools": ['):
+        script = LongScript("", call("look_up", word="foo"), "It means something.")
+        script.answers[0] = f"{head}\n{listed}"
+        assert run(tmp_path, script).content == "It means something."
+        assert script.lines < 60
+
+
 def test_long_answer_without_surplus_calls_is_received(tmp_path):
     """Also one with more calls than usual, for the values of the request."""
     words = [f"foo{number}" for number in range(40)]

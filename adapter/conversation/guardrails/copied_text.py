@@ -33,7 +33,7 @@ address api argument command content data date email entity file filename folder
 number param parameter password path placeholder project query string text title token url user username value
 """
 _GENERIC = frozenset(_GENERIC_WORDS.split())
-"""Words of placeholders, besides the name of the parameter."""
+"""Words of placeholders, in addition to the name of the parameter."""
 _COMMON_FILES = frozenset(("main", "lib", "index", "app", "config", "base", "test", "tests"))
 NO_TOOLS = ToolSet()
 _TEXTS_WORDS = """

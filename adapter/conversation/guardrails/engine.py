@@ -42,6 +42,7 @@ from adapter.conversation.guardrails.repeated_calls import describe_repetition
 from adapter.conversation.guardrails.required_steps import Steps, StepsInput, parse_steps
 from adapter.conversation.guardrails.response_checks import (
     CandidateAnswer,
+    begins_hopeless_call,
     claims_unbacked_success,
     find_answer_end,
     find_arguments,
@@ -182,13 +183,20 @@ class Guardrails:
 
     def check_response(self, past: CallHistory, answer: CandidateAnswer, finish_reason: str | None = "stop") -> Verdict:
         """Check an answer like `check`, but with a conversation that is already parsed."""
-        is_unusable = is_call_shaped(answer.content, past.request) and not self._names_tool(answer.content)
+        is_unusable = self._is_call_shaped(past, answer.content) and not self._names_tool(answer.content)
         is_cut = finish_reason == "length" and not is_unusable
         fault = None if is_cut else next(self.faults(past, answer), None)
         verdict = ACCEPT if fault is None else self.verdict(fault)
         if isinstance(verdict, Retry):
             self.remember_message(verdict.message, past, answer)
         return verdict
+
+    def _is_call_shaped(self, past: CallHistory, content: str) -> bool:
+        return is_call_shaped(content, past.request) or self.is_hopeless(past, content)
+
+    def is_hopeless(self, past: CallHistory, content: str) -> bool:
+        """Return whether an answer begins like a call that is not one of a tool, so that its rest is not needed."""
+        return "call_as_answer" in self.on and begins_hopeless_call(content, past.request, self.tools)
 
     def _names_tool(self, content: str) -> bool:
         """Return whether the call in JSON that ``content`` begins with has a known tool."""
@@ -262,7 +270,7 @@ class Guardrails:
 
     def drops_answer(self, past: CallHistory, answer: CandidateAnswer) -> bool:
         """Return whether to drop the text of an answer, because it is a call or a copy of one of our messages."""
-        is_call = "call_as_answer" in self.on and is_call_shaped(answer.content, past.request)
+        is_call = "call_as_answer" in self.on and self._is_call_shaped(past, answer.content)
         return is_call or self._sent.make_up_answer(answer.content)
 
     def verdict(self, fault: Violation) -> Verdict:
@@ -369,7 +377,7 @@ class Guardrails:
         if "wrong_markup" in self.on and has_unparsed_call(answer, past.request, tools):
             words = retry_messages.build_wrong_markup_message(self._build_example(examples))
             yield Violation("wrong_markup", words, tuple(tools), is_free_first=True)
-        elif is_call_shaped(content, past.request):
+        elif self._is_call_shaped(past, content):
             likely = find_next_tools(past, tools)
             words = retry_messages.build_call_as_answer_message(tools, likely or self._find_likely_tools(past))
             yield Violation("call_as_answer", words, likely)

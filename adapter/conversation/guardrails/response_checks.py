@@ -37,6 +37,11 @@ _OPEN_CALL = re.compile(
     re.IGNORECASE,
 )
 _BEFORE_JSON = re.compile(r"\s*(?:```\w*\s*|<\|?\w{1,30}\|?>\s*)?(?=[\[{])")
+_CALL_HEAD = re.compile(
+    r"""\s*(?:```\w*\s*)?\{\s*"name"\s*:\s*"(?P<name>[^"\n]*)"\s*,\s*"(?:arguments|parameters)"\s*:\s*(?P<list>\[)?"""
+)
+MAX_HEAD = 400
+"""Number of characters at the start of an answer in which the head of a call is searched."""
 _ABOUT_CALLS = re.compile(
     r"(?i)\b(?:tool|function)[- _]?call|(?<![.\w])json\b|\bexample|\bsyntax\b|\bformat\b|\bschema\b"
 )
@@ -155,6 +160,14 @@ def is_call_shaped(content: str, request: str) -> bool:
     """Return whether the answer begins with a call in JSON, even if its control tokens are escaped. Return False if
     ``request`` is about JSON or calls."""
     return find_leading_call(unescape_control_tokens(content)) != "" and not _ABOUT_CALLS.search(request)
+
+
+def begins_hopeless_call(content: str, request: str, tools: ToolSet) -> bool:
+    """Return whether the answer begins like a call in JSON of an unknown tool, or with a list of arguments. It need not
+    be complete. Return False if ``request`` is about JSON or calls."""
+    head = _CALL_HEAD.match(unescape_control_tokens(content[:MAX_HEAD]))
+    is_call = head is not None and (head["list"] is not None or tools.match(head["name"]) is None)
+    return is_call and not _ABOUT_CALLS.search(request)
 
 
 def find_answer_end(content: str, request: str) -> int:
