@@ -19,6 +19,7 @@ from adapter.agent.prompt_setup import (
     format_from_template,
     list_known_files,
     make_template_chat,
+    require_texts,
     validate_prompt_mode,
 )
 from adapter.agent.response_reader import AgentEvent, ResponseReader
@@ -372,6 +373,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         if tools:
             is_small = is_inventive(self._client.endpoint, self._client.model)
             choices = find_named_values(self._session.past, tools, is_small=is_small) if self._session else {}
+            tools = require_texts(tools) if is_small else tools
             with suppress(UsageError):  # the grammar is too large or empty, so do not constrain
                 self._constraint_fields = build_constraint_fields(
                     self._client.endpoint.kind, tools, choices, format=self.format.name

@@ -4,23 +4,30 @@ assistance and constraint."""
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from adapter.backends.chat_client_check import find_chat_client
 from adapter.backends.template_chat import TemplateChat
 from adapter.conversation.guardrails.call_history import CallHistory
-from adapter.conversation.guardrails.file_requests import find_unused_values, has_changed, list_result_lines
+from adapter.conversation.guardrails.file_requests import (
+    find_file_action,
+    find_unread_paths,
+    find_unused_values,
+    has_any,
+    list_known_lines,
+)
 from adapter.core.errors import ToolError, UsageError
 from adapter.core.events import JsonObject
 from adapter.grammars.constraint_mode import Constraint
 from adapter.grammars.schema_ir import Choices
 from adapter.parsing.format import Format
 from adapter.prompting.intent.assist import AssistSettings
-from adapter.prompting.intent.bm25 import PATHS, find_value_kinds, stem_word, stem_words
+from adapter.prompting.intent.bm25 import PATHS, find_value_kinds, stem_words
 from adapter.prompting.intent.text_values import find_paths, find_quoted, find_runs
-from adapter.prompting.intent.verbs import ACTIONS
+from adapter.prompting.intent.verbs import is_stop_word
 from adapter.prompting.system_prompt import Style
 from adapter.protocols.template_prompt import PROMPT_MODES
 from adapter.tools.argument_synonyms import DESTINATION, NEW_TEXT, OLD_TEXT, SOURCE
@@ -37,7 +44,9 @@ MAX_ITEM_WORDS = 3
 """Maximum number of words of a list item that is added."""
 _OPENS = (":", "{", "[", "(")
 """Ends of lines that begin a block, whose end is the place for an addition."""
-_ADDS = frozenset(map(stem_word, ACTIONS["add"]))
+MAX_NEW_LINES = 200
+"""Maximum number of new texts that a call may be limited to."""
+_NAME = re.compile(r"\{\{[^{}\n]{1,40}\}\}|\d[\d.]*\d|\w+")
 MAX_KNOWN_FILES = 2_000
 """Maximum number of paths in the workspace that are listed for a very small model."""
 
@@ -123,41 +132,70 @@ def find_named_values(past: CallHistory, tools: ToolSet, *, is_small: bool = Fal
     """Return the values that the request names for paths, for a retry that enforces a call. All other parameters take
     any value.
 
-    ``is_small``: also limit the old text of an edit to text that can be in the file, because small models invent it:
-    the two quoted texts of a request, the two values of it that no change has used, or the lines of the first file that
-    was read and is not changed yet. An item that is added to a list has words of the request.
+    ``is_small``: also limit the texts of an edit to those that are in the file and in the request, because small models
+    invent them: the two quoted texts of a request; or the lines of a file that was read and is not changed yet, and
+    the same lines with one name or number of the request in place of another one, or with an item added.
     """
     paths, texts = find_paths(past.request), find_quoted(past.request)
     changed = {str(value) for call in past.recent if call.ok and call.changes for value in call.arguments.values()}
-    left = [path for path in paths if path not in changed] or paths
-    found = {path: lines for path in left if len(texts) != 2 and is_small and (lines := _lines_of(path, past))}
-    lines = next(iter(found.values()), [])
-    values = [value for value in find_unused_values(past) if value not in paths] if has_changed(past) else []
-    olds = [value for value in values if value.startswith("{{") or any(value in line for line in lines)]
-    if len(olds) == 1 and len(values) == 2:
-        texts = [*olds, *(value for value in values if value not in olds)]
-    paths = [next(iter(found))] if found else paths
+    known = {path: _find_lines(path, past) for path in paths if is_small and len(texts) != 2}
+    left = [path for path in paths if path not in changed] or [path for path in paths if known.get(path)] or paths
+    unread = find_unread_paths(past) or left
+    path, lines = next(((path, known[path]) for path in left if known.get(path)), ("", []))
     choices: dict[tuple[str, str] | str, Sequence[str]] = {}
     for tool in tools.values():
+        is_edit = has_any(tool, OLD_TEXT)
         for name, schema in tool.properties.items():
             if paths and (find_value_kinds(name, schema) & PATHS or name in (*SOURCE, *DESTINATION)):
-                choices[tool.name, name] = paths
+                choices[tool.name, name] = ([path] if path else left) if is_edit else unread
             elif is_small and len(texts) == 2 and name in (*OLD_TEXT, *NEW_TEXT):
                 choices[tool.name, name] = texts[:1] if name in OLD_TEXT else texts[1:]
             elif lines and name in OLD_TEXT:
                 choices[tool.name, name] = lines
-            elif (items := _new_items(lines, past.request)) and name in NEW_TEXT:
-                choices[tool.name, name] = items
+            elif name in NEW_TEXT and (new_lines := [*_add_items(lines, past), *_replace_names(lines, past)]):
+                choices[tool.name, name] = list(dict.fromkeys(new_lines))[:MAX_NEW_LINES]
     return choices
 
 
-def _new_items(lines: Sequence[str], request: str) -> list[str]:
+def require_texts(tools: ToolSet) -> ToolSet:
+    """Return ``tools`` with the path and the two texts of an edit as their only parameters, all of them required."""
+    shown: list[Tool] = []
+    for tool in tools.values():
+        kept = {
+            name: schema
+            for name, schema in tool.properties.items()
+            if name in (*OLD_TEXT, *NEW_TEXT) or find_value_kinds(name, schema) & PATHS
+        }
+        is_edit = has_any(tool, OLD_TEXT) and has_any(tool, NEW_TEXT)
+        parameters = {"type": "object", "properties": kept, "required": list(kept)}
+        shown.append(replace(tool, parameters=parameters, example=None) if is_edit else tool)
+    return ToolSet(shown)
+
+
+def _add_items(lines: Sequence[str], past: CallHistory) -> list[str]:
     """Return the last item of a list, followed by a new one with words of a request that adds something; empty if
     ``lines`` are not only this item."""
     lead = _lead(lines[0]) if len(lines) == 1 else ""
-    if not lead.strip() or _ADDS.isdisjoint(stem_words(request)):
+    if not lead.strip() or find_file_action(past.request) != "add":
         return []
-    return [f"{lines[0]}\n{lead}{words}" for words in find_runs(request, MAX_ITEM_WORDS)]
+    return [f"{lines[0]}\n{lead}{words}" for words in find_runs(past.request, MAX_ITEM_WORDS)]
+
+
+def _replace_names(lines: Sequence[str], past: CallHistory) -> Iterator[str]:
+    """Yield each line with a name of the request, or a number, replaced by another name or number of the request."""
+    if find_file_action(past.request) != "edit":
+        return
+    request = past.request
+    for path in find_paths(request):
+        request = request.replace(path, " ")
+    asked = [name for name in dict.fromkeys(_NAME.findall(request)) if not is_stop_word(name.lower())]
+    for line in lines:
+        for old in dict.fromkeys(_NAME.findall(line)):
+            news = (new for new in asked if new not in line and not new.startswith("{{"))
+            is_number = old[0].isdigit()
+            for new in news if is_number or old in asked else ():
+                if not is_number or new[0].isdigit():
+                    yield re.sub(rf"(?<!\w){re.escape(old)}(?!\w)", new, line)
 
 
 def _lead(line: str) -> str:
@@ -165,18 +203,18 @@ def _lead(line: str) -> str:
     return line[: len(line) - len(re.sub(r"^[\W_]+", "", line))]
 
 
-def _lines_of(path: str, past: CallHistory) -> list[str]:
-    """Return the lines of a file that was read, without line numbers; empty if there are too many for a grammar. Only
-    lines with words count: those that share one with the request, if there are any. A request that adds something needs
-    the last of several similar lines."""
-    results = [
-        call.result for call in past.calls if call.ok and not call.changes and path in map(str, call.arguments.values())
-    ]
-    lines = {line: None for result in results for line in list_result_lines(result)}
-    known = [line for line in lines if stem_words(line)]
-    asked = stem_words(past.request.replace(path, ""))
-    if _ADDS.isdisjoint(asked):
-        known = [line.strip() for line in known if not set(asked).isdisjoint(stem_words(line))] or known
+def _find_lines(path: str, past: CallHistory) -> list[str]:
+    """Return the lines of a file that are known; empty if there are too many for a grammar. Only lines with words
+    count: those with what is left of the request, or that share a word with it, if there are any. A request that adds
+    something needs the last of several similar lines."""
+    known = [line for line in dict.fromkeys(list_known_lines(path, past)) if stem_words(line)]
+    if find_file_action(past.request) != "add":
+        asked, left = set(stem_words(past.request.replace(path, ""))), find_unused_values(past)
+        known = (
+            [line.strip() for line in known if any(value in line for value in left)]
+            or [line.strip() for line in known if not asked.isdisjoint(stem_words(line))]
+            or known
+        )
     else:
         leads = [*map(_lead, known), None]
         known = [line for line, lead, after in zip(known, leads, leads[1:], strict=False) if lead != after]

@@ -4,12 +4,17 @@ calls."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from adapter.agent.response_reader import AgentEvent
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall
-from adapter.conversation.guardrails.file_requests import find_file_action, find_unused_values
+from adapter.conversation.guardrails.file_requests import (
+    find_file_action,
+    find_names,
+    find_replaced_names,
+    find_unused_values,
+)
 from adapter.conversation.session import REASONS, Finished, Reason
 from adapter.core.events import InvalidToolCall, JsonObject, ToolCall, ToolResult
 from adapter.editing.rejection import NEEDLESS
@@ -17,7 +22,6 @@ from adapter.editing.syntax_check import NO_LONGER_PARSES
 from adapter.prompting.intent.bm25 import stem_word
 from adapter.prompting.intent.text_values import find_paths
 from adapter.prompting.intent.verbs import ACTIONS
-from adapter.tools.argument_synonyms import NEW_TEXT, OLD_TEXT
 from adapter.tools.tool import ToolSet
 
 HINTS: dict[Reason, str] = {
@@ -46,8 +50,6 @@ _CHANGING = frozenset(
     for name in ("add", "create", "delete", "edit", "move")
     for verb in (*ACTIONS[name], "copy", "wrote")
 )
-_WORD = re.compile(r"\{\{[^{}\n]{1,40}\}\}|\w{3,}")
-"""Matches names and template variables."""
 
 
 @dataclass(slots=True)
@@ -139,22 +141,13 @@ def _claims_change(answer: str) -> bool:
 
 
 def _find_standing(task: str, tally: CallTally, read_file: Callable[[str], str]) -> Iterator[str]:
-    """Yield the old names that still stand in a file that the task names, such as "greet in b.py": template variables
-    of the task, and words of the task that a change has replaced by another word of the task."""
-    asked, replaced = set(_WORD.findall(task)), set[str]()
+    """Yield the names that still stand in a file that the task names, such as "greet in b.py": template variables of
+    the task, and names that a change has replaced."""
+    replaced = find_replaced_names(CallHistory(task, tuple(tally.past)))
     if find_file_action(task) in ("edit", "update"):
-        replaced = {word for word in asked if word.startswith("{{")}
-    for call in tally.past:
-        if call.ok:
-            old, new = (_words_of(call, names) for names in (OLD_TEXT, NEW_TEXT))
-            replaced |= (old - new) & asked if (new - old) & asked else set()
-    for path in find_paths(task) if tally.changed else ():
-        words = set(_WORD.findall(read_file(path)))
-        yield from (f"{word} in {path}" for word in sorted(replaced & words))
-
-
-def _words_of(call: PastCall, names: Sequence[str]) -> set[str]:
-    return {word for name in names for word in _WORD.findall(str(call.arguments.get(name, "")))}
+        replaced |= {name for name in find_names(task) if name.startswith("{{")}
+    for path in find_paths(task):
+        yield from (f"{name} in {path}" for name in sorted(replaced & find_names(read_file(path))))
 
 
 def _find_rest(task: str, tally: CallTally) -> list[str]:

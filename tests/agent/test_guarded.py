@@ -11,6 +11,7 @@ from adapter.agent.agent import Agent
 from adapter.agent.prompt_setup import find_named_values
 from adapter.backends.chat_client import Chunk
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall
+from adapter.conversation.guardrails.file_requests import find_unused_values
 from adapter.conversation.session import AskModel, Finished, RunTools
 from adapter.core.errors import UsageError
 from adapter.core.events import ToolResult
@@ -253,18 +254,36 @@ def test_added_item_has_words_of_the_request():
         assert ("  - pear\n  - nut" in found.get(("edit_file", "new_content"), ())) == is_list
 
 
-def test_rest_of_a_replacement_takes_the_unused_values():
-    """The line would be too much to replace."""
+@pytest.mark.parametrize(
+    ("request_", "content", "old", "new"),
+    [
+        ("In a.txt, replace {{name}} with Anna and {{order}} with 5512.", "Hi {{name}}.", "Hi {{name}}.", "Hi Anna."),
+        ("In a.txt, change the port to 9090.", '"port": 8080,', '"port": 8080,', '"port": 9090,'),
+        ("Rename f_a to f_b in a.txt", "def f_a(): ...", "def f_a(): ...", "def f_b(): ..."),
+    ],
+)
+def test_new_text_is_the_old_one_with_a_value_of_the_request(request_, content, old, new):
+    """A very small model wrote only the value in place of the line."""
     blade = ToolSet([get_dialect("blade").tools["edit_file"]])
-    edit = {"path": "a.txt", "old_content": "{{name}}", "new_content": "Anna"}
+    past = CallHistory(request_, (PastCall("read_file", {"path": "a.txt"}, content),))
+    choices = {key[1]: values for key, values in find_named_values(past, blade, is_small=True).items()}
+    assert choices["old_content"] == [old]
+    assert new in choices["new_content"]
+    assert len(choices["new_content"]) < 5
+
+
+def test_rest_of_a_rename_is_the_line_with_the_old_name():
+    """It is what the message names, too."""
+    edit = {"path": "a.py", "old_content": "def f_a():", "new_content": "def f_b():"}
     calls = (
-        PastCall("edit_file", edit, "ok", changes=True),
-        PastCall("read_file", {"path": "a.txt"}, "Order {{order}}."),
+        PastCall("read_file", {"path": "a.py"}, "def f_a():\n    pass\nf_a()"),
+        PastCall("edit_file", edit, changes=True),
     )
-    for made in (calls, calls[:1]):
-        past = CallHistory("In a.txt, replace {{name}} with Anna and {{order}} with 5512.", made)
-        choices = {"path": ["a.txt"], "old_content": ["{{order}}"], "new_content": ["5512"]}
-        assert {key[1]: values for key, values in find_named_values(past, blade, is_small=True).items()} == choices
+    past = CallHistory("Rename f_a to f_b in a.py", calls)
+    assert find_unused_values(past) == ["f_a"]
+    choices = find_named_values(past, ToolSet([get_dialect("blade").tools["edit_file"]]), is_small=True)
+    assert choices["edit_file", "old_content"] == ["f_a()"]
+    assert choices["edit_file", "new_content"] == ["f_b()"]
 
 
 @pytest.mark.parametrize(

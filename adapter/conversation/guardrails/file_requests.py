@@ -27,7 +27,9 @@ _EXPLAINS = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 """Matches answers that may explain why nothing was changed."""
+_NAME = re.compile(r"\{\{[^{}\n]{1,40}\}\}|\w{3,}")
 _LINE_NUMBER = re.compile(r"^\s*\d+[:|\t] ?")
+_NUMBERED = re.compile(r"(?m)^\s*\d+: (.*)$")
 _PATCHES = ("diff", "edits", "patch", "patches")
 CHANGES = ("add", "edit", "update")
 """Actions of requests for a change of an existing file."""
@@ -59,13 +61,35 @@ def has_changed(past: CallHistory) -> bool:
 
 
 def find_unused_values(past: CallHistory) -> list[str]:
-    """Return the values of a requested change that no successful change has used: paths, numbers, quoted texts and
-    template variables."""
+    """Return what is left of a requested change: its values that no successful change has used (paths, numbers, quoted
+    texts and template variables), and replaced names that still stand in a file that was read."""
     if not find_file_action(past.request):
         return []
     values = [*find_quoted(past.request), *_VALUE.findall(past.request), *find_paths(past.request)]
     used = "\n".join(text for call in past.recent if call.ok and call.changes for text in list_strings(call.arguments))
-    return [value for value in dict.fromkeys(values) if value not in used]
+    known = "\n".join(line for path in find_paths(past.request) for line in list_known_lines(path, past))
+    standing = sorted(find_replaced_names(past) & find_names(known))
+    return [*(value for value in dict.fromkeys(values) if value not in used), *standing]
+
+
+def find_names(text: str) -> set[str]:
+    """Return the words and template variables in ``text``."""
+    return set(_NAME.findall(text))
+
+
+def find_replaced_names(past: CallHistory) -> set[str]:
+    """Return the names in the request that a successful change has replaced by other names in the request."""
+    asked, replaced = find_names(past.request), set[str]()
+    for call in past.recent:
+        old, new = (find_names(find_text(call, names)) for names in (OLD_TEXT, NEW_TEXT))
+        if call.ok and call.changes and (new - old) & asked:
+            replaced |= (old - new) & asked
+    return replaced
+
+
+def find_text(call: PastCall, names: Collection[str]) -> str:
+    """Return the first string among the arguments ``names``; "" if there is none."""
+    return next((call.arguments[name] for name in names if isinstance(call.arguments.get(name), str)), "")
 
 
 def find_change_tools(past: CallHistory, tools: ToolSet) -> tuple[str, ...]:
@@ -100,10 +124,12 @@ def has_any(tool: Tool, names: Collection[str]) -> bool:
 
 
 def find_next_tools(past: CallHistory, tools: ToolSet) -> tuple[str, ...]:
-    """Return the tools for the next step of the requested change: those that read a file that is not changed yet,
-    unless it was read or the request quotes the texts; otherwise those that make the change."""
+    """Return the tools for the next step of the request: those that read a file that it asks about or wants to be
+    changed, unless the file was read or the request quotes the texts; otherwise those that make the change."""
     change_tools = find_change_tools(past, tools)
     unread = find_unread_paths(past)
+    if unread and is_question(past.request):
+        return find_readers(tools)
     is_known = not unread or len(find_quoted(past.request)) > 1
     if not change_tools or is_known or find_file_action(past.request) not in CHANGES:
         return change_tools
@@ -133,7 +159,8 @@ def _takes_file(tool: Tool) -> bool:
 
 def omits_change(content: str, past: CallHistory, tools: ToolSet) -> tuple[str, ...]:
     """Return the tools for the next step of the requested change, if the answer omits it and does not explain why."""
-    return () if has_changed(past) or _EXPLAINS.search(content) else find_next_tools(past, tools)
+    is_made = has_changed(past) or not find_file_action(past.request)
+    return () if is_made or _EXPLAINS.search(content) else find_next_tools(past, tools)
 
 
 def loses_text(call: PastCall, past: CallHistory, tools: ToolSet) -> bool:
@@ -145,18 +172,22 @@ def loses_text(call: PastCall, past: CallHistory, tools: ToolSet) -> bool:
         is_needed = is_question(past.request) or action in CHANGES
         return bool(paths) and is_needed and ACTIONS["delete"].isdisjoint(split_words(past.user_text))
     tool = tools.match(call.name) if action in ("add", "edit") else None
-    written = next((call.arguments[name] for name in CONTENT if isinstance(call.arguments.get(name), str)), None)
-    if tool is None or written is None or has_any(tool, OLD_TEXT):
+    written = find_text(call, CONTENT)
+    if tool is None or not has_any(tool, CONTENT) or has_any(tool, OLD_TEXT):
         return False
     known = {line.strip() for path in paths for line in list_known_lines(path, past) if split_words(line)}
     return len(known) > 1 and sum(line in written for line in known) * 2 < len(known)
 
 
 def list_known_lines(path: str, past: CallHistory) -> Iterator[str]:
-    """Yield the lines of a file from the results of reading it, without line numbers."""
-    for call in past.calls:
-        if call.ok and not call.changes and path in map(str, call.arguments.values()):
-            yield from list_result_lines(call.result)
+    """Yield the lines of a file, without line numbers, from the results of reading it and from errors that show it;
+    without those that a later change has replaced."""
+    calls = [call for call in past.calls if path in map(str, call.arguments.values())]
+    replaced = [find_text(call, OLD_TEXT).strip() for call in calls if call.ok and call.changes]
+    for call in calls:
+        lines = list_result_lines(call.result) if call.ok else _NUMBERED.findall(call.result)
+        if not (call.ok and call.changes):
+            yield from (line for line in lines if not any(old and old in line for old in replaced))
 
 
 def invents_content(content: str, past: CallHistory, tools: ToolSet) -> tuple[str, ...]:

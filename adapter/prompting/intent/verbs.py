@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from adapter.prompting.intent.bm25 import split_words, stem_word, stem_words
+from adapter.prompting.intent.bm25 import STOP_WORDS, split_words, stem_word, stem_words
 
 _TABLE = """
 read: cat read view / load open
@@ -88,3 +88,8 @@ def requests_change(request: str) -> bool:
 
 def is_question(request: str) -> bool:
     return request.rstrip().endswith(("?", "？"))
+
+
+def is_stop_word(word: str) -> bool:
+    """Return whether a word of a request is a stop word or a verb, and therefore no value."""
+    return word in STOP_WORDS or any(word in verbs for verbs in ACTIONS.values())
