@@ -273,7 +273,7 @@ def test_new_text_is_the_old_one_with_a_value_of_the_request(request_, content, 
 
 
 def test_rest_of_a_rename_is_the_line_with_the_old_name():
-    """It is what the message names, too."""
+    """The message also names it."""
     edit = {"path": "a.py", "old_content": "def f_a():", "new_content": "def f_b():"}
     calls = (
         PastCall("read_file", {"path": "a.py"}, "def f_a():\n    pass\nf_a()"),
