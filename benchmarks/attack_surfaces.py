@@ -21,15 +21,21 @@ from adapter.conversation.message_rendering import Message
 from adapter.conversation.session import SessionLimits
 from adapter.core.errors import AdapterError
 from adapter.core.events import ReasoningDelta, TextDelta, ToolCall, ToolResult
+from adapter.dialects import get_dialect
+from adapter.integrations.mcp import client as mcp_client
+from adapter.integrations.mcp.client import McpTools
+from adapter.integrations.mcp.server_config import McpServer
 from adapter.recording.replay import rerun_session
 from adapter.recording.replay_files import replay_file
 from adapter.recording.transcript import Transcript
 from adapter.tools.function_tools import tool
 from adapter.tools.operations import Effect
-from adapter.tools.operations.permissions import PermissionRule
+from adapter.tools.operations.permissions import ApprovalRequest, PermissionRule
 from adapter.tools.tool import Tool
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host import Host, WebAccess
+from adapter.workspace.changes.journal import ChangeJournal
+from adapter.workspace.paths.resolver import WorkspaceRoot
 from benchmarks import naive
 
 AFAR = "0.0.0.0"
@@ -130,13 +136,33 @@ class Scripted:
         yield Chunk("", finish_reason="stop")
 
 
-def workspace(ws: Path, dialect: str, case: dict[str, Any], below: Scripted | None = None) -> Workspace:
+def workspace(
+    ws: Path, dialect: str, case: dict[str, Any], below: Scripted | None = None, tools: Sequence[Tool] = ()
+) -> Workspace:
     agents = SubagentRunner(below, limits=SessionLimits(turns=6)) if below is not None and "below" in case else None
     host = Host(state=str(ws.parent / "state"), web=WebAccess(upgrade=False), agents=agents)
     rules = [PermissionRule.from_text(rule) for rule in case.get("rules", ())]
-    mode = case.get("mode", "yolo")
-    tools = [_remote(**case["server"])] if "server" in case else []
-    return Workspace(ws, dialect, mode, state=ws.parent / "state", host=host, rules=rules, tools=tools)
+    mode = case.get("mode", "ask" if "meanwhile" in case else "yolo")
+    tools = [*tools, _remote(**case["server"])] if "server" in case else tools
+
+    def approve(_: ApprovalRequest) -> bool:
+        _change(ws, case["meanwhile"])
+        return True
+
+    ask = approve if "meanwhile" in case else None
+    return Workspace(ws, dialect, mode, ask, state=ws.parent / "state", host=host, rules=rules, tools=tools)
+
+
+def _change(ws: Path, files: dict[str, str]) -> None:
+    """Write files of the workspace, as another program does; a text that begins with ``link:`` makes a link."""
+    for name, text in files.items():
+        place = ws / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if text.startswith("link:"):
+            place.unlink(missing_ok=True)
+            place.symlink_to(text[5:])
+        else:
+            place.write_text(text, encoding="utf-8")
 
 
 def _remote(
@@ -157,6 +183,10 @@ def perform(case: dict[str, Any], surface: str, ws: Path) -> list[str]:
         return _on_the_console(case["shows"], surface)
     if "says" in case:
         return _with_a_server(case, surface, ws)
+    if "mcp" in case:
+        return _with_an_mcp_server(case, surface, ws)
+    if "records" in case:
+        return _with_records(case, surface, ws)
     if "answers" in case:
         if surface == "naive":
             return naive.agent(case["answers"], case.get("task", "task"), case.get("below", ()), case.get("server", {}))
@@ -168,6 +198,7 @@ def perform(case: dict[str, Any], surface: str, ws: Path) -> list[str]:
         return [*chat.shown, *below.shown]
     with _network(case) if "url" in case else _nothing():
         if surface == "naive":
+            _change(ws, case.get("meanwhile", {}))
             return [_naively(call, case) for call in case["do"]]
         with workspace(ws, surface, case) as opened:
             results = []
@@ -205,13 +236,73 @@ def _with_a_server(case: dict[str, Any], surface: str, ws: Path) -> list[str]:
     if surface == "naive":
         error = naive.chat(url, case.get("task", "task"), str(record))
     else:
-        settings = RunSettings(ws, url, "m", "yolo", format="hermes", record=record, state=ws.parent / "state")
+        settings = RunSettings(
+            ws, url, "m", "yolo", format="hermes", record=record, state=ws.parent / "state", **case.get("settings", {})
+        )
         try:
             with Path(os.devnull).open("w", encoding="utf-8") as user, redirect_stdout(user), redirect_stderr(user):
                 run_task(case.get("task", "task"), settings)
         except AdapterError as raised:
             error = str(raised)
     return [record.read_text(encoding="utf-8") if record.exists() else "", error]
+
+
+def _with_an_mcp_server(case: dict[str, Any], surface: str, ws: Path) -> list[str]:
+    """Notes, definitions and results of sessions with an MCP server, which is ``later`` another one."""
+    mcp_client.START_S = 4.0
+    shown: list[str] = []
+    calls = case.get("calls", [["remote", {}]])
+    for number, script in enumerate([case["mcp"], *case.get("later", ())]):
+        file = ws.parent / "state" / "script.json"
+        file.write_text(json.dumps(script), encoding="utf-8")
+        url = f"http://127.0.0.1:{os.environ['ATTACK_PORT']}/mcp{file}{case.get('query', '')}"
+        if surface == "naive":
+            shown += naive.mcp(url, calls)
+            continue
+        server = McpServer("there", url=url, trusted=case.get("trusted", False))
+        session = {**case, "meanwhile": {}} if number < case.get("granted", 0) else case
+        try:
+            known = get_dialect("blade").tools
+            with McpTools([server], known, state=str(ws.parent / "state"), call_s=3) as there:
+                shown += [*there.notes, *(f"{tool.name}: {tool.description}" for tool in there.tools)]
+                with workspace(ws, "blade", session, tools=there.tools) as opened:
+                    results = [opened.run(name, arguments) for name, arguments in calls]
+                    shown += [f"{result.content}\n{result.data or ''}" for result in results]
+        except AdapterError as error:
+            shown.append(str(error))
+    return shown
+
+
+def _with_records(case: dict[str, Any], surface: str, ws: Path) -> list[str]:
+    """What the history says and does with records that somebody else has written, or changed."""
+    state = ws.parent / "state"
+    folder = Path(state, "records") if surface == "naive" else _journal(ws, state)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in case["records"].items():
+        place = folder / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, str) and content.startswith("link:"):
+            place.symlink_to(content[5:])
+        else:
+            place.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    if surface == "naive":
+        return [naive.undo(folder)]
+    shown: list[str] = []
+    with workspace(ws, "blade", case) as opened:
+        shown += opened.recovered
+        for asked in case.get("asked", ("changes", "diff", "undo")):
+            try:
+                method = getattr(opened.history, asked)
+                review = opened._approvals.review_undo
+                shown.append(str(method(None, review) if asked in ("undo", "redo") else method()))
+            except AdapterError as error:
+                shown.append(str(error))
+    return shown
+
+
+def _journal(ws: Path, state: Path) -> Path:
+    with WorkspaceRoot(ws) as root:
+        return Path(ChangeJournal(root.path, root.inode, str(state)).directory)
 
 
 def _naively(call: Sequence[Any], case: dict[str, Any]) -> str:

@@ -22,11 +22,13 @@ not run at all where there is none. No case may name the root of the file system
 A case may say: ``files``, ``setup`` (links and the like), ``rules``, ``mode``, ``answers`` (of a scripted model,
 whose tools are Blade's, or those of ``dialect``), ``below`` (what its sub-agents answer, Maki's), ``server`` (of a
 tool from elsewhere, called remote: its description and schema, and what it gives), ``says`` (of a model server: a
-status and its answers, in which ``{SENT}`` is the header with the key; judged is the transcript), ``request`` (raw
-HTTP for `adapter serve`), ``shows`` (text for a terminal), ``replays`` (a transcript: its ``answers``, ``header`` and
-``lines``), ``may`` (paths that it may change), ``path`` (the variable PATH), ``never`` (text in no output), ``most``
-(characters of output), ``after`` (files as they must be), ``seconds``, ``fsize`` (bytes), and ``on``: what is
-otherwise with a dialect whose document says so.
+status and its answers, in which ``{SENT}`` is the header with the key; judged is the transcript), ``mcp`` (an MCP
+server, see `benchmarks.hostile_servers`, with ``calls``, and ``later`` what it is in later sessions), ``records`` (of
+changes, in the state folder, with what the history is ``asked``), ``meanwhile`` (files that change while the user is
+asked, who allows it), ``request`` (raw HTTP ``to`` `adapter serve`, or mcp), ``shows`` (text for a terminal),
+``replays`` (a transcript: its ``answers``, ``header`` and ``lines``), ``may`` (paths that it may change), ``path`` (the
+variable PATH), ``never`` (text in no output), ``most`` (characters of output), ``after`` (files as they must be),
+``seconds``, ``fsize`` (bytes), and ``on``: what is otherwise with a dialect whose document says so.
 """
 
 from __future__ import annotations
@@ -58,6 +60,7 @@ from urllib.parse import unquote
 
 from benchmarks import naive
 from benchmarks.attack_surfaces import AFAR, SURFACES, run_case
+from benchmarks.hostile_servers import answer_mcp, stream_native
 
 FOLDER = Path(__file__).parent.parent / "fixtures" / "attacks"
 TABLE = FOLDER.parents[1] / "benchmarks" / "attacks.md"
@@ -231,8 +234,8 @@ def filled(value: Any, base: Path) -> Any:
             return value.replace("{PID}", str(os.getpid())).replace("{KEY}", KEY)
         case list():
             return [filled(item, base) for item in value]
-        case {"times": int(times), **rest}:
-            return str(rest.get("head", "")) + str(rest["text"]) * times + str(rest.get("tail", ""))
+        case {"times": int(times), "text": str(text), **rest}:
+            return str(rest.get("head", "")) + text * times + str(rest.get("tail", ""))
         case dict():
             return {key: filled(item, base) for key, item in value.items()}
     return value
@@ -393,7 +396,9 @@ class Waiting(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         path = self.path
-        if path.startswith("/redirect/"):
+        if path.startswith("/mcp/"):
+            answer_mcp(self, self._mcp_script(), b"")
+        elif path.startswith("/redirect/"):
             self._answer(302, b"", Location=path.removeprefix("/redirect/"))
         elif path.startswith("/public"):
             self._answer(200, b"a public page")
@@ -415,6 +420,9 @@ class Waiting(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        if self.path.startswith("/mcp/"):
+            answer_mcp(self, self._mcp_script(), body)
+            return
         self._hit()
         if self.path.startswith("/says/"):
             self._say(int(self.path.split("/")[2]), self._said(self.path), body)
@@ -425,12 +433,17 @@ class Waiting(BaseHTTPRequestHandler):
         choice = {"index": 0, "message": {"role": "assistant", "content": "Hello."}, "finish_reason": "stop"}
         self._answer(200, json.dumps({"id": "x", "choices": [choice]}).encode())
 
-    def _said(self, path: str) -> list[str]:
+    def _mcp_script(self) -> dict[str, Any]:
+        script: dict[str, Any] = json.loads(Path(self.path.removeprefix("/mcp").partition("?")[0]).read_bytes())
+        return script
+
+    def _said(self, path: str) -> list[Any]:
         """The answers in an address like ``/says/STATUS/ANSWERS/v1/models``."""
         answers = json.loads(unquote(path.split("/")[3]))
-        return [answer.replace("{SENT}", self.headers.get("Authorization", "")) for answer in answers]
+        sent = self.headers.get("Authorization", "")
+        return [answer if isinstance(answer, dict) else answer.replace("{SENT}", sent) for answer in answers]
 
-    def _say(self, status: int, answers: list[str], body: bytes) -> None:
+    def _say(self, status: int, answers: list[Any], body: bytes) -> None:
         """The next answer, in pieces of three characters if it is to be streamed."""
         if status != 200:
             self._answer(status, answers[0].encode())
@@ -438,6 +451,9 @@ class Waiting(BaseHTTPRequestHandler):
         asked = json.loads(body)
         number = sum(message["role"] == "assistant" for message in asked["messages"])
         text = answers[number] if number < len(answers) else "Done."
+        if isinstance(text, dict):
+            stream_native(self, text)
+            return
         if not asked.get("stream"):
             self._answer(200, json.dumps({"choices": [{"message": {"content": text}}]}).encode())
             return
@@ -511,20 +527,21 @@ def asked_for_answers(hits: Path) -> int:
     return hits.read_text().count("POST ") if hits.exists() else 0
 
 
-def judge_request(case: Case, port: int, hits: Path, base: Path) -> str:
+def judge_request(case: Case, serving: dict[str, tuple[int, str]], hits: Path, base: Path) -> str:
     """Whether an HTTP request gets through to the model that must not; or, as a control, must."""
     before = asked_for_answers(hits)
     data = filled(case.data, base)
+    port, key = serving[data.get("to", "serve")]
     body = str(data.get("body", '{"messages": [{"role": "user", "content": "Hi"}]}'))
-    request = data["request"].replace("\n", "\r\n").replace("{PORT}", str(port))
+    request = data["request"].replace("\n", "\r\n").replace("{PORT}", str(port)).replace("{PAGEKEY}", key)
     request = request.replace("{LENGTH}", str(len(body.encode("latin-1")))).replace("{BODY}", body)
     answer = ask(port, request)
     head = answer.partition(b"\r\n\r\n")[0].decode("latin-1")
     reached = asked_for_answers(hits) != before
     if case.is_control:
         return "" if answer.startswith(b"HTTP/1.1 200") else f"answers {answer[:200]!r}"
-    if CANARY.encode() in answer:
-        return "the canary came out"
+    if any(text.encode() in answer for text in (CANARY, *data.get("never", ()))):
+        return f"came out: {answer[-200:]!r}"
     if "access-control-allow-origin" in head.lower():
         return "pages may read the answer"
     if reached and not data.get("reaches", False):
@@ -565,9 +582,10 @@ def run_all(
             stack.enter_context(forked(_Six(("::1", port), Waiting)))
         stack.enter_context(forked(waiting))
         chosen = [case for case in cases(groups)[::every] if not only or f"{case.group}/{case.id}" in only]
-        serving = 0
+        serving: dict[str, tuple[int, str]] = {}
         if any("request" in case.data for case in chosen):
-            serving = stack.enter_context(_naive_proxy(port) if is_naive else _own_proxy(port))
+            servers = _naive_proxy(port) if is_naive else _own_servers(port, folder)
+            serving = stack.enter_context(servers)
         for number, case in enumerate(chosen):
             tally = tallies.setdefault(case.group, Tally())
             surfaces = case.surfaces
@@ -608,24 +626,41 @@ def _force(remove: Any, path: str, _: object) -> None:
 
 
 @contextmanager
-def _own_proxy(upstream: int) -> Iterator[int]:
-    command = [sys.executable, "-m", "adapter", "serve", "--upstream", f"http://{AFAR}:{upstream}/v1", "--port", "0"]
-    environment = {**os.environ, "OPENAI_API_KEY": KEY}
-    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        found = re.search(r":(\d+)/v1, from", process.stderr.readline())
-        assert found
-        try:
-            yield int(found[1])
-        finally:
-            process.terminate()
+def _own_servers(upstream: int, folder: Path) -> Iterator[dict[str, tuple[int, str]]]:
+    """The ports of `adapter serve` and of `adapter mcp`, with the keys of their addresses. The view shows a canary."""
+    commands = {
+        "serve": ["serve", "--upstream", f"http://{AFAR}:{upstream}/v1", "--port", "0", "--view"],
+        "mcp": ["mcp", "--root", str(folder), "--port", "0", "--approve", "yolo"],
+    }
+    found = {}
+    with ExitStack() as stack:
+        for name, arguments in commands.items():
+            process = subprocess.Popen(
+                [sys.executable, "-m", "adapter", *arguments],
+                env={**os.environ, "OPENAI_API_KEY": KEY},
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            stack.callback(process.wait)
+            stack.callback(process.terminate)
+            assert process.stderr is not None
+            lines = ""
+            while not (address := re.search(r":(\d+)/\S*\?key=(\S+?)[,.]?\s", lines)):
+                line = process.stderr.readline()
+                assert line, f"{name} did not start: {lines}"
+                lines += line
+            found[name] = int(address[1]), address[2]
+        body = json.dumps({"messages": [{"role": "user", "content": CANARY}]})
+        head = "POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        assert b" 200 " in ask(found["serve"][0], f"{head}Content-Length: {len(body)}\r\n\r\n{body}")
+        yield found
 
 
 @contextmanager
-def _naive_proxy(upstream: int) -> Iterator[int]:
+def _naive_proxy(upstream: int) -> Iterator[dict[str, tuple[int, str]]]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), naive.proxy(f"http://127.0.0.1:{upstream}/v1", KEY))
     with forked(server):
-        yield server.server_port
+        yield dict.fromkeys(("serve", "mcp"), (server.server_port, ""))
 
 
 def table(own: dict[str, Tally], other: dict[str, Tally]) -> str:

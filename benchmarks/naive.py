@@ -20,6 +20,7 @@ import urllib.request
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler
+from pathlib import Path
 from typing import Any
 
 FOLDER_PREFIX = "adapter-attacks-"
@@ -301,6 +302,47 @@ def chat(url: str, task: str, record: str) -> str:
     finally:
         with open(record, "w", encoding="utf-8") as file:
             file.writelines(json.dumps(message, ensure_ascii=False) + "\n" for message in messages)
+    return ""
+
+
+def mcp(url: str, calls: Sequence[Any]) -> list[str]:
+    """The definitions of an MCP server's tools, which replace those of the same name, and what calls give."""
+    check_confined()
+
+    def ask(method: str, **params: Any) -> Any:
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
+        headers = {"Authorization": f"Bearer {os.environ['OPENAI_API_KEY']}", "Content-Type": "application/json"}
+        with urllib.request.urlopen(urllib.request.Request(url, body, headers), timeout=30) as response:
+            return json.load(response)["result"]
+
+    try:
+        ask("initialize")
+        page, tools = ask("tools/list"), []
+        while True:
+            tools += page["tools"]
+            if "nextCursor" not in page:
+                break
+            page = ask("tools/list", cursor=page["nextCursor"])
+        names = {re.sub(r"\W", "_", tool["name"]) for tool in tools}
+        results = [ask("tools/call", name=name) if name in names else TOOLS[name](**given) for name, given in calls]
+    except Exception as error:  # noqa: BLE001  # as naive as the rest
+        return [f"{url}: {error}"]
+    return [*(f"{tool['name']}: {tool['description']}" for tool in tools), *map(str, results)]
+
+
+def undo(folder: Path) -> str:
+    """Take back what the newest record says."""
+    check_confined()
+    for file in sorted(folder.glob("*/record.json"))[-1:]:
+        for number, step in enumerate(json.loads(file.read_bytes())["steps"]):
+            if step["kind"] == "directory":
+                shutil.rmtree(path_of(step["path"]))
+            elif step["kind"] == "move":
+                move(step["destination"], step["path"])
+            elif (file.parent / str(number)).exists():
+                write(step["path"], (file.parent / str(number)).read_text())
+            else:
+                delete(step["path"])
     return ""
 
 
