@@ -11,9 +11,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import mcp  # noqa: F401  # before the processes of the cases are forked: importing it takes a second
+
 from adapter.agent.agent import Agent
+from adapter.agent.response_reader import AgentEvent
 from adapter.agent.subagents import SubagentRunner
-from adapter.backends.chat_client import Chunk
+from adapter.backends.chat_client import ChatClient, Chunk, Endpoint
+from adapter.backends.native_tools_chat import NativeToolsChat
 from adapter.cli.conversation_display import Console
 from adapter.cli.run_settings import RunSettings
 from adapter.cli.task_runner import run_task
@@ -35,6 +39,7 @@ from adapter.tools.tool import Tool
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host import Host, WebAccess
 from adapter.workspace.changes.journal import ChangeJournal
+from adapter.workspace.paths.os_errors import convert_os_errors
 from adapter.workspace.paths.resolver import WorkspaceRoot
 from benchmarks import naive
 
@@ -183,6 +188,8 @@ def perform(case: dict[str, Any], surface: str, ws: Path) -> list[str]:
         return _on_the_console(case["shows"], surface)
     if "says" in case:
         return _with_a_server(case, surface, ws)
+    if "native" in case:
+        return _with_native_calls(case["native"], surface, ws)
     if "mcp" in case:
         return _with_an_mcp_server(case, surface, ws)
     if "records" in case:
@@ -247,9 +254,31 @@ def _with_a_server(case: dict[str, Any], surface: str, ws: Path) -> list[str]:
     return [record.read_text(encoding="utf-8") if record.exists() else "", error]
 
 
+def _with_native_calls(spec: dict[str, Any], surface: str, ws: Path) -> list[str]:
+    """What a model server whose answer is native tool calls gets to see."""
+    port, said = os.environ["ATTACK_PORT"], quote(json.dumps([spec]), safe="")
+    url = f"http://127.0.0.1:{port}/says/200/{said}/v1"
+    if surface == "naive":
+        return naive.native(url)
+    shown: list[str] = []
+
+    def observe(event: AgentEvent) -> None:
+        if isinstance(event, ToolResult):
+            shown.append(event.content)
+
+    with ChatClient(Endpoint(url), "m") as client, workspace(ws, "blade", {}) as opened:
+        chat = NativeToolsChat(client, opened.tools, "hermes")
+        agent = Agent(opened, chat, format="hermes", limits=SessionLimits(turns=2), observe=observe)
+        try:
+            shown.append(str(agent.run("task")))
+        except AdapterError as error:
+            shown.append(str(error))
+    return shown
+
+
 def _with_an_mcp_server(case: dict[str, Any], surface: str, ws: Path) -> list[str]:
     """Notes, definitions and results of sessions with an MCP server, which is ``later`` another one."""
-    mcp_client.START_S = 4.0
+    mcp_client.START_S = 8.0
     shown: list[str] = []
     calls = case.get("calls", [["remote", {}]])
     for number, script in enumerate([case["mcp"], *case.get("later", ())]):
@@ -294,7 +323,8 @@ def _with_records(case: dict[str, Any], surface: str, ws: Path) -> list[str]:
             try:
                 method = getattr(opened.history, asked)
                 review = opened._approvals.review_undo
-                shown.append(str(method(None, review) if asked in ("undo", "redo") else method()))
+                with convert_os_errors("nothing was done"):
+                    shown.append(str(method(None, review) if asked in ("undo", "redo") else method()))
             except AdapterError as error:
                 shown.append(str(error))
     return shown

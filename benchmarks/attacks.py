@@ -23,12 +23,13 @@ A case may say: ``files``, ``setup`` (links and the like), ``rules``, ``mode``, 
 whose tools are Blade's, or those of ``dialect``), ``below`` (what its sub-agents answer, Maki's), ``server`` (of a
 tool from elsewhere, called remote: its description and schema, and what it gives), ``says`` (of a model server: a
 status and its answers, in which ``{SENT}`` is the header with the key; judged is the transcript), ``mcp`` (an MCP
-server, see `benchmarks.hostile_servers`, with ``calls``, and ``later`` what it is in later sessions), ``records`` (of
-changes, in the state folder, with what the history is ``asked``), ``meanwhile`` (files that change while the user is
-asked, who allows it), ``request`` (raw HTTP ``to`` `adapter serve`, or mcp), ``shows`` (text for a terminal),
-``replays`` (a transcript: its ``answers``, ``header`` and ``lines``), ``may`` (paths that it may change), ``path`` (the
-variable PATH), ``never`` (text in no output), ``most`` (characters of output), ``after`` (files as they must be),
-``seconds``, ``fsize`` (bytes), and ``on``: what is otherwise with a dialect whose document says so.
+server with ``calls``, and ``later`` what it is in later sessions) and ``native`` (the calls of a model server; both see
+`benchmarks.hostile_servers`), ``records`` (of changes, in the state folder, with what the history is ``asked``),
+``meanwhile`` (files that change while the user is asked, who allows it), ``request`` (raw HTTP ``to`` `adapter serve`,
+or mcp), ``shows`` (text for a terminal), ``replays`` (a transcript: its ``answers``, ``header`` and ``lines``), ``may``
+(paths that it may change), ``path`` (the variable PATH), ``never`` (text in no output), ``most`` (characters of
+output), ``after`` (files as they must be), ``seconds``, ``fsize`` (bytes), and ``on``: what is otherwise with a dialect
+whose document says so.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ import tempfile
 import time
 import tomllib
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -299,7 +300,7 @@ def judge(case: Case, surface: str, base: Path, port: int) -> str:
         start = (shown + printed).index(CANARY)
         return f"the canary came out: {(shown + printed)[max(start - 200, 0) : start + 50]!r}"
     changed = {name for name, _ in set(before["ws"].items()) ^ set(after["ws"].items())}
-    allowed = data.get("may", [])
+    allowed = [*data.get("may", []), *_with_parents(data.get("meanwhile", ()))]
     if any(name not in allowed for name in changed):
         return f"changed: {sorted(changed)[:3]}"
     said = next((text for text in data.get("never", ()) if text in shown), None)
@@ -308,6 +309,11 @@ def judge(case: Case, surface: str, base: Path, port: int) -> str:
     if "shows" in data and (hiding := HIDDEN.search(printed)):
         return f"{hiding[0]!r} was printed"
     return missing_of({"after": data["after"]}, shown, ws) if "after" in data else ""
+
+
+def _with_parents(paths: Iterable[str]) -> Iterator[str]:
+    for path in paths:
+        yield from (path, *map(str, Path(path).parents))
 
 
 def missing_of(data: dict[str, Any], shown: str, ws: Path) -> str:

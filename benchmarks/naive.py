@@ -346,6 +346,26 @@ def undo(folder: Path) -> str:
     return ""
 
 
+def native(url: str) -> list[str]:
+    """What the calls of a model server's stream give."""
+    check_confined()
+    calls: dict[int, dict[str, str]] = {}
+    body = json.dumps({"messages": [], "stream": True}).encode()
+    with urllib.request.urlopen(urllib.request.Request(f"{url}/chat/completions", body), timeout=30) as response:
+        for line in response:
+            for choice in json.loads(line[6:])["choices"] if line.startswith(b"data: {") else ():
+                for call in choice["delta"].get("tool_calls", ()):
+                    known = calls.setdefault(call["index"], {"name": "", "arguments": ""})
+                    for key in known:
+                        known[key] += call["function"].get(key, "")
+    results = []
+    for call in calls.values():
+        for ending in ("", '"}'):
+            with contextlib.suppress(ValueError, KeyError, TypeError):
+                results.append(TOOLS[call["name"]](**json.loads(call["arguments"] + ending)))
+    return results
+
+
 def show(text: str) -> None:
     print(text)
 
