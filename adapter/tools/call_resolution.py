@@ -74,19 +74,13 @@ def resolve_call(name: str, arguments: Mapping[str, Json] | str, tools: ToolSet)
 
 
 def is_valid(call: ToolCall, tools: ToolSet) -> bool:
-    """Return whether the call names one of the tools and its arguments match the schema."""
-    from referencing.exceptions import Unresolvable
-
+    """Return whether the call names one of the tools and its arguments match the schema. An invalid schema is
+    ignored."""
     tool = tools.match(call.name)
     if tool is None:
         return False
     validator = find_validator(tool)
-    try:
-        return validator is None or not find_violations(validator, call.arguments)
-    except RecursionError:
-        return False
-    except (Unresolvable, re.error):
-        return True  # an invalid schema is ignored
+    return validator is None or not find_violations(validator, call.arguments)
 
 
 def find_validator(tool: Tool) -> Draft202012Validator | None:

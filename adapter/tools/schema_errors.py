@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from adapter.core.events import Json, JsonObject
 from adapter.tools.call_resolution import changes_meaning, describe_expected, find_validator, shorten_json
-from adapter.tools.schema_validation import find_violations, may_match
+from adapter.tools.schema_validation import UNCHECKED, find_violations, may_match
 from adapter.tools.tool import Tool
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MAX_PROBLEMS = 4
 """Maximum number of problems reported per call. A small model fixes one or two at a time."""
 
-CHECKED_KEYWORDS = frozenset({"required", "type", "enum", "const", "anyOf", "oneOf", "additionalProperties"})
+CHECKED_KEYWORDS = frozenset({"required", "type", "enum", "const", "anyOf", "oneOf", "additionalProperties", UNCHECKED})
 """Keywords that are checked. Lengths, patterns and bounds, which many schemas state wrongly, are left to the tool."""
 
 
@@ -30,13 +30,8 @@ def find_schema_errors(tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
 
 def _find_errors(tool: Tool, arguments: JsonObject) -> list[ValidationError]:
     """Return all violations of the schema, or an empty list if the schema is invalid."""
-    from referencing.exceptions import Unresolvable
-
     validator = find_validator(tool)
-    try:
-        return [] if validator is None else find_violations(validator, arguments)
-    except (Unresolvable, RecursionError, ValueError):
-        return []
+    return [] if validator is None else find_violations(validator, arguments)
 
 
 def find_missing_arguments(tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
@@ -95,6 +90,8 @@ def _describe_error(error: ValidationError, tool: Tool) -> Iterator[str]:
             known = (error.schema.get("properties") or {}) if isinstance(error.schema, dict) else {}
             for name in _find_forbidden(error):
                 yield f"there is no argument {name!r}{within}{_suggest_argument(name, known)}"
+        case keyword if keyword == UNCHECKED:
+            yield error.message
         case _:
             yield f"{path or tool.name!r} is {shorten_json(error.instance)}: expected {describe_expected(error.schema)}"
 

@@ -8,6 +8,7 @@ invalid. No reference is fetched, and ``unevaluatedProperties`` is ignored, beca
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from functools import cache
@@ -30,16 +31,30 @@ def build_bounded_validator(schema: JsonObject) -> Draft202012Validator:
 
 
 def find_violations(validator: Draft202012Validator, value: Json) -> list[ValidationError]:
-    """Return all violations of a schema.
+    """Return all violations of a schema; none if it refers to parts that it does not have, or has invalid patterns.
 
-    Raises Unresolvable for a reference to none of its parts, and RecursionError after `MAX_REFERENCES`.
+    A value that cannot be checked within `MAX_REFERENCES` is a violation of the keyword `UNCHECKED`.
     """
+    from jsonschema import ValidationError
+    from referencing.exceptions import Unresolvable
+
     _followed.set(count(1))
-    return list(validator.iter_errors(value))
+    try:
+        return list(validator.iter_errors(value))
+    except RecursionError:
+        reason = (
+            f"the arguments cannot be checked, because the tool's schema needs more than {MAX_REFERENCES:,} references "
+            "for them; send fewer and less nested values"
+        )
+        return [ValidationError(reason, validator=UNCHECKED, instance=value)]
+    except (Unresolvable, re.error, ValueError):
+        return []
 
 
 MAX_REFERENCES = 3_000
 """Maximum number of references that are followed to validate a value, which takes a fifth of a second."""
+UNCHECKED = "unchecked"
+"""Keyword of a violation that means that the value could not be checked."""
 
 
 _followed: ContextVar[Iterator[int]] = ContextVar("followed")
@@ -76,7 +91,7 @@ def _limit_references(follow: Callable[..., Iterator[ValidationError]]) -> Calla
 
     def follow_reference(*arguments: Any) -> Iterator[ValidationError]:
         if next(_followed.get()) > MAX_REFERENCES:
-            raise RecursionError(f"the schema follows more than {MAX_REFERENCES} references")
+            raise RecursionError
         yield from follow(*arguments)
 
     return follow_reference
