@@ -49,6 +49,8 @@ MAX_PAGES = 200
 """Maximum number of pages in a server's tool list."""
 MAX_DEFINITION = 100_000
 """Maximum length of a tool definition as JSON, in characters."""
+MAX_DEFINITIONS = 1_000_000
+"""Maximum total length of a server's tool definitions, in characters. No context window is larger."""
 MAX_MESSAGE = 16 << 20
 """Maximum size of a message from a server, in bytes."""
 MAX_RESULT = 1 << 20
@@ -116,7 +118,7 @@ class McpTools:
 
     def _build_tools(self, sessions: Sequence[_Session], notes: list[str]) -> Iterator[Tool]:
         """Yield the tools of all servers, each with the notice that is shown when it needs approval."""
-        pins = {id(session): DefinitionPins(str(session.server), self._state) for session in sessions}
+        pins = {id(session): DefinitionPins(session.server.identity, self._state) for session in sessions}
         new_definitions: dict[int, dict[str, Any]] = {}
         for session, listed, name in _assign_names(sessions, self._existing_tools):
             definition: JsonObject = {
@@ -220,6 +222,7 @@ class _Session:
         self.server = server
         self.listed: list[Any] = []
         self.notes: list[str] = []
+        self._defined, self._is_full = 0, False
         self._loop = loop
         self._call_s = call_s
         self._client: Future[Client] = Future()
@@ -311,18 +314,21 @@ class _Session:
             for listed in page.tools:
                 self._add_tool(listed)
             cursor = page.next_cursor
-            if not cursor or len(self.listed) > MAX_TOOLS:
+            if not cursor or self._is_full:
                 break
-        if cursor:
-            self.notes.append(f"{self.server} has too many pages of tools; using the first {len(self.listed):,} tools")
-        if len(self.listed) > MAX_TOOLS:
-            del self.listed[MAX_TOOLS:]
-            self.notes.append(f"{self.server} has more than {MAX_TOOLS:,} tools; the others are omitted")
+        if cursor or self._is_full:
+            self.notes.append(
+                f"{self.server} has more tools than can be used; using the first {len(self.listed):,} "
+                f"(limits: {MAX_TOOLS:,} tools, {MAX_PAGES} pages, {MAX_DEFINITIONS:,} characters of definitions)"
+            )
 
     def _add_tool(self, listed: Any) -> None:
         size = len(listed.model_dump_json())
         if size <= MAX_DEFINITION:
-            self.listed.append(listed)
+            self._defined += size
+            self._is_full = self._is_full or len(self.listed) == MAX_TOOLS or self._defined > MAX_DEFINITIONS
+            if not self._is_full:
+                self.listed.append(listed)
             return
         self.notes.append(
             f"{self.server}: the tool {listed.name[:MAX_NAME]!r} is omitted: its definition is too long "

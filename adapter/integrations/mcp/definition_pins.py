@@ -31,11 +31,11 @@ class DefinitionPins:
         self._lock = threading.Lock()
         self._pinned: dict[str, dict[str, str]] = {}
         with suppress(OSError, ValueError, RecursionError):
-            if self._file.stat().st_size <= MAX_FILE_BYTES:
+            if self._file.is_file() and self._file.stat().st_size <= MAX_FILE_BYTES:
                 stored = json.loads(self._file.read_bytes())
                 self._pinned = {
                     name: {key: str(text) for key, text in pinned.items()}
-                    for name, pinned in stored.items()
+                    for name, pinned in (stored.items() if isinstance(stored, dict) else ())
                     if isinstance(pinned, dict)
                 }
         self.is_known = bool(self._pinned)

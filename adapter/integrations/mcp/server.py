@@ -91,6 +91,7 @@ def _serve_http(workspace: Workspace, port: int, key: str | None) -> None:
         KeyCheck(build_server(workspace).streamable_http_app(host=HOST), key or "", port),
         log_level="warning",
         access_log=False,
+        http="h11",  # limits the size of a request's head
         timeout_graceful_shutdown=2,
     )
     with listener:
@@ -118,7 +119,11 @@ class KeyCheck:
 
     def _find_problem(self, scope: Any) -> tuple[int, str] | None:
         headers = scope["headers"]
-        if any(name == b"origin" and value not in self._origins for name, value in headers):
+        sites = (b"cross-site", b"same-site")
+        if any(
+            (name == b"origin" and value not in self._origins) or (name == b"sec-fetch-site" and value in sites)
+            for name, value in headers
+        ):
             return 403, "requests of web pages are rejected"
         found = [value[7:] for name, value in headers if name == b"authorization" and value[:7].lower() == b"bearer "]
         found += [value.encode() for value in parse_qs(scope["query_string"].decode("latin-1")).get("key", ())]

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from adapter.core.arguments import explain_read_error
 from adapter.core.bounded_parsing import parse_json
 from adapter.core.errors import UsageError
+from adapter.core.text.redaction import Redactor
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +31,16 @@ class McpServer:
     cwd: str | None = None
     trusted: bool = False
 
-    def __str__(self) -> str:
+    @property
+    def identity(self) -> str:
+        """The server's name and complete address or command, which may contain keys."""
         return f"the MCP server {self.name!r} ({self.url or shlex.join(self.command)})"
+
+    def __str__(self) -> str:
+        """Describe the server without keys, for messages to the user and the model."""
+        shown = re.sub(r"://[^/@]*@|[?#].*", lambda match: "://" if match[0][0] == ":" else "", self.url)
+        command = Redactor({}, self.environment.values()).redact(shlex.join(self.command))
+        return f"the MCP server {self.name!r} ({shown or command})"
 
 
 def parse_servers(text: str) -> list[McpServer]:

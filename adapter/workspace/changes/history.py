@@ -17,6 +17,7 @@ from adapter.core.errors import ToolError
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.tools.operations.autorun_files import explain_autorun
 from adapter.workspace.changes.journal import (
+    MAX_SUMMARY,
     STATES,
     ChangeJournal,
     ChangeRecord,
@@ -38,6 +39,8 @@ from adapter.workspace.paths.name_rules import build_temp_name
 from adapter.workspace.paths.resolver import WorkspaceRoot
 
 BATCH = "batch"
+MAX_DIGITS = 15
+"""Maximum number of digits of a change's number."""
 UNDO = "undo: "
 """Prefix of the summary of an undo."""
 
@@ -101,7 +104,7 @@ class History:
             parent_steps = plan_missing_directories(self._root, parents)
             shifted = {index + len(parent_steps): stage for index, stage in stages.items()}
             record = ChangeRecord(
-                summary=summary, session=self.session, time=time.time(), steps=(*parent_steps, *steps)
+                summary=summary[:MAX_SUMMARY], session=self.session, time=time.time(), steps=(*parent_steps, *steps)
             )
             perform(self._root, self.store, record, shifted)
             return self.take_notes()
@@ -224,7 +227,7 @@ class History:
 
     def _repair(self, store_fd: int) -> None:
         repair(self._root, self.store, store_fd)
-        interrupted = None if self._in_batch else read_bytes(store_fd, BATCH)
+        interrupted = None if self._in_batch else read_bytes(store_fd, BATCH, MAX_DIGITS)
         if interrupted is None:
             return
         if interrupted.isdigit():
@@ -287,7 +290,7 @@ class History:
         parents += [tuple(path.split("/")) for path in record.removes]
         parent_steps = plan_missing_directories(self._root, parents)
         undo = ChangeRecord(
-            summary=change.summary if kept_as == "redo" else f"{UNDO}{change.summary}",
+            summary=(change.summary if kept_as == "redo" else f"{UNDO}{change.summary}")[:MAX_SUMMARY],
             session=change.session,
             time=time.time(),
             steps=(*parent_steps, *inverse.steps),

@@ -27,7 +27,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -53,9 +53,17 @@ MAX_AGE_S = 30 * 24 * 3600.0
 
 MAX_RECORD_BYTES = 64 * 1024 * 1024
 """Maximum size of a journal file read at once, in bytes. The journal writes no larger file."""
+MAX_STEPS_BYTES = 4 * 1024 * 1024
+"""Maximum size of a change's record, in bytes: some ten thousand files. Decoded, it takes thirty times as much."""
+MAX_SUMMARY = 10_000
+"""Maximum length of a change's summary, in characters. Longer ones are cut."""
+MAX_PATH = 4_096
+"""Maximum length of a path in a record, in characters. The operating system accepts no longer one."""
 MAX_TIME = 253_402_300_799
 """Latest time in seconds since the epoch: the end of the year 9999, after which times cannot be formatted as dates."""
 _NUMBERED = re.compile(r"[0-9]{1,15}-[0-9]{1,15}")
+_WORKSPACE_KEY = re.compile(r"[0-9a-f]{16}")
+_Path: TypeAlias = Annotated[str, Field(max_length=MAX_PATH)]
 
 RECORD = "record.json"
 State: TypeAlias = Literal["staging", "moving", "closing"]
@@ -72,8 +80,8 @@ class ChangeStep(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     kind: Literal["directory", "put", "take", "move"]
-    path: str
-    destination: str = ""
+    path: _Path
+    destination: _Path = ""
     before: str | None = None
     """Fingerprint of the old content. None means that the path does not exist, or for ``take`` any content."""
     after: str | None = None
@@ -87,15 +95,15 @@ class ChangeRecord(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    summary: str
-    session: str
+    summary: Annotated[str, Field(max_length=MAX_SUMMARY)]
+    session: Annotated[str, Field(max_length=64)]
     time: float = Field(ge=0, le=MAX_TIME)
     steps: tuple[ChangeStep, ...]
     undoes: int | None = None
     """Number of the change that this change undoes."""
     kept_as: Literal["change", "undo", "redo", "nothing"] = "change"
     """Kind of the finished change. An undo is stored as long as it can be redone."""
-    removes: tuple[str, ...] = ()
+    removes: tuple[_Path, ...] = ()
     """Directories to remove at the end, if empty."""
 
 
@@ -213,7 +221,9 @@ def remove_expired(home: str, current: str) -> None:
     """Remove the records of other workspaces whose last change is older than ``MAX_AGE_S``."""
     with suppress(OSError), os.scandir(home) as scan:
         for entry in scan:
-            if entry.path == current or time.time() - entry.stat(follow_symlinks=False).st_mtime < MAX_AGE_S:
+            if not _WORKSPACE_KEY.fullmatch(entry.name) or entry.path == current:
+                continue  # other data, such as the pinned definitions of MCP servers
+            if time.time() - entry.stat(follow_symlinks=False).st_mtime < MAX_AGE_S:
                 continue
             with (
                 suppress(OSError),
@@ -251,9 +261,12 @@ def sync_directory(dirfd: int) -> None:
 
 
 def write_record(store: int, state: str, record: ChangeRecord, durable: bool) -> None:
-    """Write the record of ``store/state`` atomically."""
+    """Write the record of ``store/state`` atomically. Raises ToolError if it is too large."""
+    data = record.model_dump_json().encode()
+    if len(data) > MAX_STEPS_BYTES:
+        raise ToolError(f"a change of {len(record.steps):,} paths at once cannot be recorded; make several changes")
     with open_subdirectory(store, state) as descriptor:
-        write_bytes(descriptor, RECORD + ".new", record.model_dump_json().encode(), durable)
+        write_bytes(descriptor, RECORD + ".new", data, durable)
         calls.rename(RECORD + ".new", descriptor, RECORD, descriptor)
         if durable:
             sync_directory(descriptor)
@@ -265,7 +278,7 @@ def read_record(store: int, name: str) -> ChangeRecord | None:
     if status is None or not stat.S_ISDIR(status.st_mode):
         return None
     with open_subdirectory(store, name) as descriptor:
-        data = read_bytes(descriptor, RECORD)
+        data = read_bytes(descriptor, RECORD, MAX_STEPS_BYTES)
     try:
         return ChangeRecord.model_validate_json(data or b"")
     except ValidationError:
@@ -280,10 +293,10 @@ def write_bytes(dirfd: int, name: str, data: bytes, durable: bool = False) -> No
             os.fsync(descriptor)
 
 
-def read_bytes(dirfd: int, name: str) -> bytes | None:
-    """Return the content of a journal file; None if it is missing."""
+def read_bytes(dirfd: int, name: str, max_bytes: int = MAX_RECORD_BYTES) -> bytes | None:
+    """Return the content of a journal file; None if it is missing, or larger than ``max_bytes``."""
     status = tree_ops.find_status(name, dirfd)
-    if status is None or not stat.S_ISREG(status.st_mode) or status.st_size > MAX_RECORD_BYTES:
+    if status is None or not stat.S_ISREG(status.st_mode) or status.st_size > max_bytes:
         return None
     return tree_ops.read_file(name, dirfd)
 

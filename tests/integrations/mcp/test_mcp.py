@@ -27,6 +27,7 @@ from adapter.core.errors import UsageError
 from adapter.dialects import get_dialect
 from adapter.integrations.mcp import client as tools
 from adapter.integrations.mcp.client import McpTools
+from adapter.integrations.mcp.definition_pins import DefinitionPins
 from adapter.integrations.mcp.server_config import McpServer, parse_servers
 from adapter.tools.operations.permissions import ApprovalRequest, PermissionRule
 from adapter.workspace import Workspace
@@ -213,17 +214,20 @@ def listing(kind: str, number: int = 1) -> McpServer:
 @pytest.mark.parametrize(
     ("server", "count", "note"),
     [
-        (listing("pages"), 20, "too many pages"),
-        (listing("circle"), 2, "too many pages"),
-        (listing("many", 70), 50, "more than 50 tools"),
+        (listing("pages"), 20, "more tools than can be used"),
+        (listing("circle"), 2, "more tools than can be used"),
+        (listing("many", 70), 50, "using the first 50 (limits: 50 tools,"),
+        (listing("many", 40), 6, "1,000 characters of definitions"),
         (listing("large", 200_000), 1, "is omitted: its definition is too long (200,"),
     ],
-    ids=["pages", "circle", "many", "large"],
+    ids=["pages", "circle", "many", "heavy", "large"],
 )
 def test_tool_list_of_a_server_is_bounded(monkeypatch, tmp_path, server, count, note):
     """In pages, tools and characters, with notes. Equal names are made distinct."""
     monkeypatch.setattr(tools, "MAX_PAGES", 20)
     monkeypatch.setattr(tools, "MAX_TOOLS", 50)
+    if "1,000" in note:
+        monkeypatch.setattr(tools, "MAX_DEFINITIONS", 1_000)
     with McpTools([server], state=str(tmp_path)) as connected:
         assert len({tool.name for tool in connected.tools}) == count
         assert all(len(tool.name) <= 64 for tool in connected.tools)
@@ -469,6 +473,28 @@ def test_parse_servers_accepts_urls_commands_and_files(tmp_path):
         McpServer("my_git", ("uvx", "mcp-server-git"), environment={"A": "1"}),
         McpServer("web", url="http://x/mcp"),
     ]
+
+
+def test_descriptions_of_a_server_contain_no_keys():
+    """They are shown to the model when a call fails. The pinned definitions belong to the complete address."""
+    for server, part in (
+        (McpServer("s", url="http://user:secret-4f1d@h:1/mcp?key=secret-4f1d#secret-4f1d"), "http://h:1/mcp"),
+        (McpServer("s", ("run", "--token", "secret-4f1d")), "run --token"),
+        (McpServer("s", ("run", "x-secret-4f1d"), environment={"A": "x-secret-4f1d"}), "run"),
+    ):
+        assert "secret-4f1d" not in str(server)
+        assert part in str(server)
+        assert "secret-4f1d" in server.identity
+
+
+@pytest.mark.parametrize("content", ["[1]", "5", '{"a": 1}', "[" * 100_000, '{"a": {"hash": [1]}}'])
+def test_damaged_pins_are_ignored(tmp_path, content):
+    """They are not trusted, and do not prevent the start."""
+    DefinitionPins("s", tmp_path).save({"t": {"description": "One."}})
+    (file,) = tmp_path.iterdir()
+    file.write_text(content, encoding="utf-8")
+    pins = DefinitionPins("s", tmp_path)
+    assert not pins.is_known or pins.describe_change("t", {"description": "Two."})
 
 
 @pytest.mark.parametrize(

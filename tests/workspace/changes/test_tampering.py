@@ -11,6 +11,7 @@ import pytest
 
 from adapter.core.errors import ToolError
 from adapter.workspace import Workspace
+from adapter.workspace.changes import journal
 from tests.command_line import adapter
 
 
@@ -57,6 +58,7 @@ def _is_file(record: Path) -> None:
         lambda record: (record.parent.parent / ("9" * 200 + "-1")).mkdir(),
         lambda record: (record.parent.parent / "99999999-\u0663").symlink_to("/"),
         lambda record: (record.parent.parent / "batch").mkdir(),
+        lambda record: (record.parent.parent / "batch").write_text("9" * 6_000),
         lambda record: (record.parent.parent / "moving").write_text("x"),
         lambda record: (record.parent.parent / "closing").symlink_to("/etc"),
         lambda record: record.write_text(re.sub(r'"time":[\d.]+', '"time":1e300', record.read_text())),
@@ -64,6 +66,11 @@ def _is_file(record: Path) -> None:
         lambda record: record.write_text(record.read_text().replace('"victim"', '"a\\u0000b"')),
         lambda record: record.write_text(record.read_text().replace('"victim"', '""')),
         lambda record: record.write_text(record.read_text().replace('"victim"', json.dumps("x/" * 50_000))),
+        lambda record: record.write_text(record.read_text().replace('"victim"', json.dumps("x/" * 2_000_000))),
+        lambda record: record.write_text(re.sub('"summary":"', '"summary":"' + "x" * 3_000_000, record.read_text())),
+        lambda record: record.write_text(
+            re.sub(r'"steps":\[', '"steps":[' + '{"kind":"directory","path":"a"},' * 200_000, record.read_text())
+        ),
         lambda record: record.write_text(record.read_text().replace('"put"', '"move"')),
         lambda record: record.write_text(record.read_text().replace('"put"', '"directory"')),
         lambda record: record.write_text(record.read_text().replace('"kept":true', '"kept":false')),
@@ -82,6 +89,28 @@ def test_tampered_records_are_harmless(tmp_path, tampered):
         assert workspace.run("write_file", {"path": "other", "content": "more"}).ok
     assert (root / "other").read_text() == "more"
     assert {path.name for path in tmp_path.iterdir()} == {"root", "state"}
+
+
+def test_only_records_expire(tmp_path):
+    """The state folder also has the pinned definitions of MCP servers, which must not be lost after a month."""
+    state = tmp_path / "state"
+    old = [state / ("0" * 16), state / "mcp"]
+    for folder in old:
+        folder.mkdir(parents=True)
+        (folder / "x.json").write_text("{}")
+        os.utime(folder, (0, 0))
+    (tmp_path / "root").mkdir()
+    _record(tmp_path / "root", state)
+    assert [folder.exists() for folder in old] == [False, True]
+
+
+def test_a_change_of_too_many_paths_is_refused(tmp_path, monkeypatch):
+    """Its record could not be read for a repair, so nothing is changed."""
+    monkeypatch.setattr(journal, "MAX_STEPS_BYTES", 200)
+    with Workspace(tmp_path, approve="yolo", state=tmp_path / ".." / f"{tmp_path.name}-state") as workspace:
+        refused = workspace.run("write_file", {"path": "/".join("abcdef"), "content": "x"})
+    assert "cannot be recorded" in (refused.error or "")
+    assert list(tmp_path.iterdir()) == []
 
 
 def _forge(root: Path, state: Path, path: str, content: str) -> Path:
