@@ -256,8 +256,9 @@ def _with_a_server(case: dict[str, Any], surface: str, ws: Path) -> list[str]:
 
 def _with_native_calls(spec: dict[str, Any], surface: str, ws: Path) -> list[str]:
     """What a model server whose answer is native tool calls gets to see."""
-    port, said = os.environ["ATTACK_PORT"], quote(json.dumps([spec]), safe="")
-    url = f"http://127.0.0.1:{port}/says/200/{said}/v1"
+    file = ws.parent / "state" / "native.json"
+    file.write_text(json.dumps(spec), encoding="utf-8")
+    url = f"http://127.0.0.1:{os.environ['ATTACK_PORT']}/native{file}/v1"
     if surface == "naive":
         return naive.native(url)
     shown: list[str] = []

@@ -403,7 +403,7 @@ class Waiting(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         path = self.path
         if path.startswith("/mcp/"):
-            answer_mcp(self, self._mcp_script(), b"")
+            answer_mcp(self, self._script("/mcp"), b"")
         elif path.startswith("/redirect/"):
             self._answer(302, b"", Location=path.removeprefix("/redirect/"))
         elif path.startswith("/public"):
@@ -427,7 +427,10 @@ class Waiting(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         if self.path.startswith("/mcp/"):
-            answer_mcp(self, self._mcp_script(), body)
+            answer_mcp(self, self._script("/mcp"), body)
+            return
+        if self.path.startswith("/native/"):
+            stream_native(self, self._script("/native", "/v1/"))
             return
         self._hit()
         if self.path.startswith("/says/"):
@@ -439,17 +442,19 @@ class Waiting(BaseHTTPRequestHandler):
         choice = {"index": 0, "message": {"role": "assistant", "content": "Hello."}, "finish_reason": "stop"}
         self._answer(200, json.dumps({"id": "x", "choices": [choice]}).encode())
 
-    def _mcp_script(self) -> dict[str, Any]:
-        script: dict[str, Any] = json.loads(Path(self.path.removeprefix("/mcp").partition("?")[0]).read_bytes())
+    def _script(self, before: str, after: str = "?") -> dict[str, Any]:
+        """The file whose path is in the address."""
+        file = Path(self.path.removeprefix(before).partition(after)[0])
+        script: dict[str, Any] = json.loads(file.read_bytes())
         return script
 
-    def _said(self, path: str) -> list[Any]:
+    def _said(self, path: str) -> list[str]:
         """The answers in an address like ``/says/STATUS/ANSWERS/v1/models``."""
         answers = json.loads(unquote(path.split("/")[3]))
         sent = self.headers.get("Authorization", "")
-        return [answer if isinstance(answer, dict) else answer.replace("{SENT}", sent) for answer in answers]
+        return [answer.replace("{SENT}", sent) for answer in answers]
 
-    def _say(self, status: int, answers: list[Any], body: bytes) -> None:
+    def _say(self, status: int, answers: list[str], body: bytes) -> None:
         """The next answer, in pieces of three characters if it is to be streamed."""
         if status != 200:
             self._answer(status, answers[0].encode())
@@ -457,9 +462,6 @@ class Waiting(BaseHTTPRequestHandler):
         asked = json.loads(body)
         number = sum(message["role"] == "assistant" for message in asked["messages"])
         text = answers[number] if number < len(answers) else "Done."
-        if isinstance(text, dict):
-            stream_native(self, text)
-            return
         if not asked.get("stream"):
             self._answer(200, json.dumps({"choices": [{"message": {"content": text}}]}).encode())
             return

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from adapter.backends.chat_client import ChatClient, Chunk, Message
 from adapter.backends.classify_sdk_errors import is_dropped, list_sdk_errors
-from adapter.backends.stream_chunks import INCOMPLETE, parse_chunk
+from adapter.backends.stream_chunks import INCOMPLETE, AnswerSize, parse_chunk
 from adapter.core.events import Json, JsonObject
 from adapter.protocols.template_prompt import streams_lines
 
@@ -75,9 +75,10 @@ class AsyncChatClient:
 
     async def _read_chunks(self, response: _Events, first: Json) -> AsyncGenerator[Chunk, None]:
         self._chat.check_first_event(first, response.response.headers)
-        is_finished, event = False, first
+        is_finished, event, size = False, first, AnswerSize()
         while event is not None:
             chunk = parse_chunk(event)
+            size.add(chunk)
             is_finished = is_finished or chunk.finish_reason is not None
             yield chunk
             event = await self._read_event(response)

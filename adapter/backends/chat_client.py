@@ -31,7 +31,7 @@ from adapter.backends.control_token_discovery import discover_control_tokens
 from adapter.backends.endpoint_discovery import START_ONE, Endpoint, Kind, find_endpoint, sees_images
 from adapter.backends.prompt_discovery import PromptDiscoverer, PromptDiscovery
 from adapter.backends.retries import retry_policy
-from adapter.backends.stream_chunks import INCOMPLETE, Chunk, parse_chunk
+from adapter.backends.stream_chunks import INCOMPLETE, AnswerSize, Chunk, parse_chunk
 from adapter.backends.template_files import TemplateWorker, run_render_step
 from adapter.core.arguments import NONE, check_types
 from adapter.core.errors import TransportError
@@ -269,9 +269,10 @@ class ChatClient:
 
     def _read_chunks(self, response: _Events, first: Json) -> Iterator[Chunk]:
         self.check_first_event(first, response.response.headers)
-        is_finished, event = False, first
+        is_finished, event, size = False, first, AnswerSize()
         while event is not None:
             chunk = parse_chunk(event)
+            size.add(chunk)
             is_finished = is_finished or chunk.finish_reason is not None
             yield chunk
             event = self._read_event(response)

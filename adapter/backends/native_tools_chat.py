@@ -11,10 +11,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from adapter.backends.chat_client import ChatClient, Chunk
+from adapter.backends.stream_chunks import native_calls
 from adapter.conversation.message_rendering import Message
 from adapter.core.events import JsonObject
 from adapter.parsing.formats import get_format
+from adapter.prompting.escaping import escape_control_tokens
 from adapter.tools.tool import ToolSet
+
+MAX_MALFORMED = 20_000
+"""Maximum length of malformed arguments in the text, in characters. They are only shown."""
 
 
 class NativeToolsChat:
@@ -30,15 +35,14 @@ class NativeToolsChat:
 
     def stream(self, messages: Sequence[Message], *, stop: Sequence[str] = ()) -> Iterator[Chunk]:
         names: dict[int, str] = {}
-        arguments: dict[int, str] = {}
+        arguments: dict[int, list[str]] = {}
         for chunk in self._chat.stream(messages, stop=stop, extra={"tools": self._tools}):
             for index, function in _list_functions(chunk.raw or {}):
                 names.setdefault(index, str(function.get("name") or ""))
                 piece = function.get("arguments") or ""
-                text = piece if isinstance(piece, str) else json.dumps(piece)
-                arguments[index] = arguments.get(index, "") + text
+                arguments.setdefault(index, []).append(piece if isinstance(piece, str) else json.dumps(piece))
             if chunk.finish_reason and names:
-                calls = [(name, arguments[index]) for index, name in names.items()]
+                calls = [(name, "".join(arguments[index])) for index, name in names.items()]
                 yield Chunk("\n" + "\n".join(self._encode_call(name, text) for name, text in calls))
                 yield replace(chunk, finish_reason=_REASONS.get(chunk.finish_reason, chunk.finish_reason))
                 names.clear()
@@ -46,15 +50,16 @@ class NativeToolsChat:
                 yield chunk
 
     def _encode_call(self, name: str, arguments: str) -> str:
-        """Write a call as text. Truncated or malformed arguments are copied unchanged, so that the parser reports
-        them."""
+        """Write a call as text. Truncated or malformed arguments are copied, so that the parser reports them, but their
+        markers are escaped: arguments that quote a call must not become one."""
         try:
             value = json.loads(arguments or "{}")
-        except ValueError:
+        except (ValueError, RecursionError):
             value = None
         if isinstance(value, dict):
             return self._format.encode_calls([(name, value)])
-        return f'<tool_call>\n{{"name": {json.dumps(name)}, "arguments": {arguments}'
+        shown = escape_control_tokens(arguments[:MAX_MALFORMED], self._format)
+        return f'<tool_call>\n{{"name": {json.dumps(name)}, "arguments": {shown}'
 
 
 _REASONS = {"tool_calls": "stop", "function_call": "stop"}
@@ -62,9 +67,7 @@ _REASONS = {"tool_calls": "stop", "function_call": "stop"}
 
 def _list_functions(raw: JsonObject) -> Iterator[tuple[int, JsonObject]]:
     """Yield the index and function of each partial call in a server's event."""
-    for choice in raw.get("choices") or ():
-        delta = choice.get("delta") if isinstance(choice, dict) else None
-        for position, call in enumerate((delta.get("tool_calls") if isinstance(delta, dict) else None) or ()):
-            if isinstance(call, dict) and isinstance(function := call.get("function"), dict):
-                index = call.get("index")
-                yield index if isinstance(index, int) else position, function
+    for position, call in enumerate(native_calls(raw)):
+        if isinstance(call, dict) and isinstance(function := call.get("function"), dict):
+            index = call.get("index")
+            yield index if isinstance(index, int) else position, function

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from adapter.core.errors import TransportError
 from adapter.core.events import Json, JsonObject
+from adapter.protocols.sse import MAX_ANSWER_CHARACTERS
 from adapter.protocols.template_prompt import convert_to_chat
 from adapter.protocols.usage import Usage, parse_usage
 
@@ -50,6 +52,32 @@ def parse_chunk(event: ChatCompletionChunk | JsonObject) -> Chunk:
         parse_usage(raw),
         _parse_progress(raw),
     )
+
+
+def native_calls(raw: JsonObject) -> list[Json]:
+    """Return the calls, or fragments of calls, in a server's event."""
+    choices = raw.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    delta = choice.get("delta") if isinstance(choice, dict) else None
+    calls = delta.get("tool_calls") if isinstance(delta, dict) else None
+    return calls if isinstance(calls, list) else []
+
+
+class AnswerSize:
+    """Counts the characters of an answer, to stop a server whose answer does not end."""
+
+    def __init__(self) -> None:
+        self._characters = 0
+
+    def add(self, chunk: Chunk) -> None:
+        """Count a chunk. Raises TransportError if the answer is longer than `MAX_ANSWER_CHARACTERS`."""
+        self._characters += len(chunk.text) + len(chunk.reasoning)
+        if calls := native_calls(chunk.raw or {}):
+            self._characters += len(str(calls))
+        if self._characters > MAX_ANSWER_CHARACTERS:
+            raise TransportError(
+                f"the model's answer has more than {MAX_ANSWER_CHARACTERS:,} characters; it was stopped"
+            )
 
 
 def _parse_progress(raw: JsonObject) -> tuple[int, int] | None:

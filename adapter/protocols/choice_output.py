@@ -52,6 +52,7 @@ class ChoiceOutput:
         self._last_reasoning = ""  # of the rejected answer
         self._repeated = ""  # the beginning of this answer's reasoning, as long as it is the same
         self._size = self._separate = 0  # characters in the text, and outside of it
+        self._length = 0  # characters in the text and the server's calls
         self._content, self._verbatim = StringBuilder(), VerbatimText()  # for the client, and as the model wrote it
         self._calls = ToolCallDeltas(attempt.request.client.kinds, attempt.request.turn)
         self._native = NativeCalls()

@@ -26,15 +26,13 @@ from adapter.protocols.cut_calls import CUT_REASONS, separate_cut_call
 from adapter.protocols.logprobs import LogprobAligner
 from adapter.protocols.native_calls import NativeCalls
 from adapter.protocols.openai_errors import build_error_object
+from adapter.protocols.sse import MAX_ANSWER_CHARACTERS
 
 INCOMPLETE, ABANDONED = "incomplete", "abandoned"
 """This library's finish reasons: the server disconnected before the end of the answer, or the client did."""
 
 FAILED_REASONS = ("error", "abort")
 """Finish reasons of vLLM and SGLang for a request that failed while it was answered."""
-
-MAX_CHARACTERS = 8_000_000
-"""Maximum length of an answer, in characters; about two million tokens. A model that exceeds it never stops."""
 
 
 class ChoiceStream(FollowedChoice):
@@ -95,6 +93,8 @@ class ChoiceStream(FollowedChoice):
 
     def _take_native(self, calls: Json) -> list[JsonObject | str]:
         """Forward calls that the server parsed. If none were requested, they are treated as the model's text."""
+        if self._is_too_long(len(str(calls))):
+            return []
         if not self._request.is_native:
             self._native.add(calls)
             return []
@@ -197,12 +197,17 @@ class ChoiceStream(FollowedChoice):
             events, self._cut_text = separate_cut_call(events, format, request.tools)
         return [*events, *native.build_events(request.tools, request.turn)]
 
+    def _is_too_long(self, more: int) -> bool:
+        """Count ``more`` characters. If the answer is too long, set the error, and return True."""
+        self._length += more
+        if self._length > MAX_ANSWER_CHARACTERS:
+            reason = f"the model's answer has more than {MAX_ANSWER_CHARACTERS:,} characters"
+            self.error = build_error_object(reason, "model_error")
+        return self._length > MAX_ANSWER_CHARACTERS
+
     def _parse(self, text: str) -> Sequence[Event]:
         self._size += len(text)
-        if self._size > MAX_CHARACTERS:
-            self.error = build_error_object(
-                f"the model's answer has more than {MAX_CHARACTERS:,} characters", "model_error"
-            )
+        if self._is_too_long(len(text)):
             return ()
         self.attempt.record_text(text)
         return (self.attempt.parser or self._create_parser()).feed(text)

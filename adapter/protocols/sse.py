@@ -18,6 +18,8 @@ PING = b": ping\n\n"
 """A comment that keeps the connection alive. Clients ignore it."""
 MAX_EVENT_BYTES = 8_000_000
 """Maximum size of one event, or of an answer that is not a stream. No model's answer is larger."""
+MAX_ANSWER_CHARACTERS = 8_000_000
+"""Maximum length of an answer, in characters; about two million tokens. A model that exceeds it never stops."""
 MAX_STRAY = 100
 """Maximum number of bytes of an answer without events that an error shows."""
 _OTHER_FIELDS = (b":", b"event:", b"id:", b"retry:")

@@ -10,6 +10,7 @@ import pytest
 
 from adapter import wrap
 from adapter.agent.agent import Agent
+from adapter.backends import stream_chunks
 from adapter.backends.chat_client import ChatClient
 from adapter.backends.endpoint_discovery import Endpoint
 from adapter.backends.native_tools_chat import NativeToolsChat
@@ -18,13 +19,16 @@ from adapter.cli.run_settings import RunSettings
 from adapter.cli.serve import serve
 from adapter.cli.task_runner import run_task
 from adapter.conversation.session import Finished
-from adapter.core.errors import UsageError
+from adapter.core.errors import TransportError, UsageError
 from adapter.workspace import Workspace
 from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_json, as_stream, delta
 from tests.server.test_wrap import ASK, CALL, TOOLS, completion
 from tests.serving import serving
 
 EDIT = {"path": "a.txt", "old_text": "one", "new_text": "two"}
+
+
+FRAGMENT = {"index": 0, "function": {"name": "write_file", "arguments": "x" * 100}}
 
 
 def calling(name: str, arguments: str, finish_reason: str = "tool_calls"):
@@ -82,6 +86,31 @@ def test_call_with_malformed_arguments_is_not_run(server, root, reason):
     assert run(server, root) == Finished("answered", "Sorry.")
     assert (root / "a.txt").read_text(encoding="utf-8") == "one\n"
     assert "tool_error" in server.bodies()[1]["messages"][-1]["content"]
+
+
+@pytest.mark.parametrize("reason", ["length", "tool_calls"])
+@pytest.mark.parametrize("cut", [-1, -5, 10_000])
+def test_call_quoted_in_malformed_arguments_is_not_run(server, root, reason, cut):
+    """Without the rest of the string that contains it, it would stand in the text."""
+    quoted = f'<tool_call>\n{{"name": "apply_edit", "arguments": {json.dumps(EDIT)}}}\n</tool_call>\n'
+    arguments = '{"path": "b.txt", "content": }\n</tool_call>\n' + quoted
+    server.on(CHAT, calling("write_file", arguments[:cut], reason), as_stream(delta("Sorry.", "stop")))
+    assert run(server, root) == Finished("answered", "Sorry.")
+    assert (root / "a.txt").read_text(encoding="utf-8") == "one\n"
+
+
+@pytest.mark.parametrize("calls", [5, [5, {}], {"a": 1}, [{"index": 0, "function": 5}], [{"function": {"name": 5}}]])
+def test_calls_of_other_types_are_no_crash(server, root, calls):
+    server.on(CHAT, as_stream(delta(tool_calls=calls), delta("Fine.", "stop")), as_stream(delta("Fine.", "stop")))
+    assert run(server, root).reason == "answered"
+
+
+@pytest.mark.parametrize("event", [delta("word " * 20), delta(tool_calls=[FRAGMENT])], ids=["text", "call"])
+def test_answer_without_an_end_is_stopped(server, root, event, monkeypatch):
+    monkeypatch.setattr(stream_chunks, "MAX_ANSWER_CHARACTERS", 5_000)
+    server.on(CHAT, as_stream(*[event] * 200))
+    with pytest.raises(TransportError, match="more than 5,000 characters"):
+        run(server, root)
 
 
 def test_run_uses_the_profile(server, root, capfd):

@@ -123,18 +123,22 @@ def think(number: int) -> dict[str, Any]:
     return delta(reasoning_content=f"step {number * 7919 % 10_007:x}, then {number * 104_729 % 9_973:x}. " * 2)
 
 
+FRAGMENT = {"index": 0, "function": {"name": "f", "arguments": "x" * 100}}
+
+
 @pytest.mark.parametrize(
     ("event", "why"),
     [
         (delta("a" * 100), "the model's answer has more than 5,000 characters"),
         (delta("<tool_call>" * 10), "the model's answer has more than 5,000 characters"),
+        (delta(tool_calls=[FRAGMENT]), "the model's answer has more than 5,000 characters"),
         (think, "the model server sent more than 90,000 bytes without an end"),
         (delta(), "the model server sent more than 90,000 bytes without an end"),
     ],
-    ids=["text", "openings", "reasoning", "nothing"],
+    ids=["text", "openings", "calls", "reasoning", "nothing"],
 )
 def test_endless_answer_is_stopped(monkeypatch, event, why):
-    monkeypatch.setattr(openai_choice, "MAX_CHARACTERS", 5_000)
+    monkeypatch.setattr(openai_choice, "MAX_ANSWER_CHARACTERS", 5_000)
     monkeypatch.setattr(exchange, "MAX_STREAM_BYTES", 90_000)
     streamed = StreamedExchange(translate_chat_request({**ASKING, "stream": True}, TranslationOptions()), 0)
     sent = b""
