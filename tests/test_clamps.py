@@ -150,6 +150,7 @@ TOLD: dict[str, Case | str] = {
     "workspace/sandbox/deadline.py with_deadline: min(operation.timeout_s, clock.remaining)": "likewise",
     "workspace/sandbox/describe_confinement.py build_session_confinement_note: functions[:MAX_NAMED]": "others counted",
     "workspace/sandbox/output.py join_raw: b''.join(self._tail)[-self._limit:]": "the gap states the bytes left out",
+    "workspace/changes/history.py commit: summary[:MAX_SUMMARY]": "only in the list of changes",
     "workspace/changes/text_codec.py _decode_by_guess: data[:_GUESS_BYTES]": "a guessed encoding is noted",
     "workspace/capabilities/planner.py _search: hits[:operation.limit]": "as many as requested",
     "workspace/capabilities/http_providers.py search: min(request.limit, self.most)": Case(

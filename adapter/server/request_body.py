@@ -14,23 +14,30 @@ from adapter.core.events import JsonObject
 from adapter.protocols.openai_errors import RequestError
 from adapter.protocols.request_limits import read_body
 from adapter.server.telemetry.request_info import get_current_request
-from adapter.server.work_queue import WorkQueue
+from adapter.server.work_queue import USUAL_BYTES, Reserve, WorkQueue
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
 """Maximum size of a request body, in bytes. A conversation with about twenty screenshots fits into it. Translation
 makes several copies."""
 
 BODY_S = 10.0
-"""Maximum time, in seconds, until a request body must be complete."""
+"""Maximum time, in seconds, until a request body is complete. Each part of a large body must arrive in its share of
+this time, because large bodies wait for one another."""
+GRACE_S = 2.0
+"""Time, in seconds, by which a large body may be late."""
 
 READ_BYTES = 384 * 1024
 """Maximum size, in bytes, of a body that is decoded in the event loop. Decoding usually takes half a millisecond, and
 twenty if the body contains only empty lists. A thread would take more processor time."""
 
 
+RESERVE = "adapter.reserve"
+"""Key in the scope of a request, of the function that reserves memory for its body."""
+
+
 class TranslatingEndpoint:
-    """An ASGI app that responds to a request with a body, once there is enough memory for it. ``respond``: returns the
-    response.
+    """An ASGI app that responds to a request with a body, and limits the memory for large bodies. ``respond``: returns
+    the response.
 
     It is not a plain function, because Starlette would wrap a function in an app that handles exceptions, which never
     occur here.
@@ -40,27 +47,36 @@ class TranslatingEndpoint:
         self._work, self._respond = work, respond
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        http = HttpRequest(scope, receive, send)
-        announced = http.headers.get("content-length", str(MAX_BODY_BYTES))
-        async with self._work.reserve(min(int(announced[:12]), MAX_BODY_BYTES)):  # llhttp has checked that it is digits
-            response = await self._respond(http)
+        async with self._work.room() as reserve:
+            scope[RESERVE] = reserve
+            response = await self._respond(HttpRequest(scope, receive, send))
         await response(scope, receive, send)
 
 
 async def read_content(http: HttpRequest) -> bytes:
-    """Return the body of a request. Raises RequestError if it is too large or too slow."""
+    """Return the body of a request. Raises RequestError if it is too large or too slow.
+
+    Memory for a large body is reserved when its first part has arrived, so that a client that sends nothing takes none.
+    """
     pieces: list[bytes] = []
     size = 0
-    announced = http.headers.get("content-length", "0")
+    announced = http.headers.get("content-length", str(MAX_BODY_BYTES))
     if len(announced) > 12 or int(announced) > MAX_BODY_BYTES:  # llhttp has checked that it is digits
         raise _build_too_large_error()
+    reserve: Reserve | None = http.scope.get(RESERVE)
     try:
-        async with asyncio.timeout(BODY_S):
+        async with asyncio.timeout(BODY_S) as limit:
             async for piece in http.stream():
                 pieces.append(piece)
                 size += len(piece)
                 if size > MAX_BODY_BYTES:
                     raise _build_too_large_error()
+                if size > USUAL_BYTES and reserve is not None:
+                    limit.reschedule(None)
+                    await reserve(int(announced))
+                    start, reserve = asyncio.get_running_loop().time(), None
+                if size > USUAL_BYTES and RESERVE in http.scope:
+                    limit.reschedule(start + GRACE_S + BODY_S * size / int(announced))
     except TimeoutError as error:
         message = f"the request body did not arrive within {BODY_S:g} seconds; received {size:,} bytes"
         raise RequestError(message, status=408) from error

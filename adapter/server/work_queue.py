@@ -7,12 +7,13 @@ is limited.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 Result = TypeVar("Result")
+Reserve: TypeAlias = Callable[[int], Awaitable[None]]
 
 QUICK_BYTES = 65_536
 """Maximum size, in bytes, of a request that is translated in the event loop. Translation usually takes half a
@@ -52,20 +53,24 @@ class WorkQueue:
         return await asyncio.get_running_loop().run_in_executor(lane, work)
 
     @asynccontextmanager
-    async def reserve(self, size: int) -> AsyncIterator[None]:
-        """Reserve memory for a request body during the block. Requests are served in order of arrival."""
-        if size <= USUAL_BYTES:
-            yield
-            return
-        async with self._order:
-            while self._free_bytes < size:
-                self._freed.clear()
-                await self._freed.wait()
-            self._free_bytes -= size
+    async def room(self) -> AsyncIterator[Reserve]:
+        """Yield a function that reserves memory for a request body until the end of the block. Requests are served in
+        the order in which they reserve it."""
+        reserved = 0
+
+        async def reserve(size: int) -> None:
+            nonlocal reserved
+            async with self._order:
+                while self._free_bytes < size:
+                    self._freed.clear()
+                    await self._freed.wait()
+                self._free_bytes -= size
+            reserved = size
+
         try:
-            yield
+            yield reserve
         finally:
-            self._free_bytes += size
+            self._free_bytes += reserved
             self._freed.set()
 
     def close(self) -> None:

@@ -105,10 +105,11 @@ def test_calls_of_other_types_are_no_crash(server, root, calls):
     assert run(server, root).reason == "answered"
 
 
-@pytest.mark.parametrize("event", [delta("word " * 20), delta(tool_calls=[FRAGMENT])], ids=["text", "call"])
-def test_answer_without_an_end_is_stopped(server, root, event, monkeypatch):
+@pytest.mark.parametrize("is_call", [False, True])
+def test_answer_without_an_end_is_stopped(server, root, is_call, monkeypatch):
     monkeypatch.setattr(stream_chunks, "MAX_ANSWER_CHARACTERS", 5_000)
-    server.on(CHAT, as_stream(*[event] * 200))
+    texts = [f"{number * 7919 % 10_007:x} {number * 104_729 % 9_973:x} " * 9 for number in range(200)]
+    server.on(CHAT, as_stream(*[delta(tool_calls=[FRAGMENT]) if is_call else delta(text) for text in texts]))
     with pytest.raises(TransportError, match="more than 5,000 characters"):
         run(server, root)
 

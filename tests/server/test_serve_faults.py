@@ -6,6 +6,7 @@ import gzip
 import http.client
 import json
 import re
+import select
 import socket
 import socketserver
 import subprocess
@@ -13,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -475,6 +476,30 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     with ScriptedServer() as upstream, serving_here(upstream.url) as url:
         upstream.on(MODELS, as_json(200, {"object": "list", "data": []}))
         yield url
+
+
+@pytest.mark.filterwarnings("ignore:Sending a large body")  # to the model server, in this process
+@pytest.mark.parametrize("sent", [b"{", b" " * 2_000_000], ids=["nothing", "a part"])
+def test_large_body_that_does_not_arrive_takes_no_room(monkeypatch, sent):
+    """A client that announced 30 MB kept all other large requests waiting for ten seconds. A part of a body takes room,
+    but only as long as more of it arrives."""
+    from adapter.server import request_body
+
+    monkeypatch.setattr(request_body, "GRACE_S", 0.2)
+    monkeypatch.setattr(request_body, "BODY_S", 1_000.0 if sent == b"{" else 10.0)
+    chat = json.dumps({"messages": [{"role": "user", "content": "x" * 3_000_000}]}).encode()
+    with ScriptedServer() as upstream, serving_here(upstream.url) as url, ExitStack() as clients:
+        upstream.on(CHAT, as_json(200, {"choices": [{"message": {"content": "Hi."}}]}))
+        address = urlsplit(url).hostname, urlsplit(url).port
+        silent = [clients.enter_context(socket.create_connection(address, timeout=30)) for _ in range(3)]
+        for client in silent:
+            client.sendall(HEAD + b"Content-Length: 30000000\r\n\r\n" + sent)
+        answer = raw(url, HEAD + f"Content-Length: {len(chat)}\r\n\r\n".encode() + chat)
+        assert answer.startswith(b"HTTP/1.1 200")
+        if sent == b"{":
+            assert select.select(silent, [], [], 0)[0] == []
+        else:
+            assert {client.recv(12) for client in silent} == {b"HTTP/1.1 408"}
 
 
 @pytest.mark.parametrize(

@@ -290,7 +290,7 @@ class History:
         parents += [tuple(path.split("/")) for path in record.removes]
         parent_steps = plan_missing_directories(self._root, parents)
         undo = ChangeRecord(
-            summary=(change.summary if kept_as == "redo" else f"{UNDO}{change.summary}")[:MAX_SUMMARY],
+            summary=change.summary if kept_as == "redo" else f"{UNDO}{change.summary}",
             session=change.session,
             time=time.time(),
             steps=(*parent_steps, *inverse.steps),

@@ -95,7 +95,7 @@ class ChangeRecord(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    summary: Annotated[str, Field(max_length=MAX_SUMMARY)]
+    summary: Annotated[str, Field(max_length=MAX_SUMMARY + 10)]  # with the prefix of an undo
     session: Annotated[str, Field(max_length=64)]
     time: float = Field(ge=0, le=MAX_TIME)
     steps: tuple[ChangeStep, ...]
