@@ -48,6 +48,24 @@ def test_alias_is_the_object_of_its_new_name(alias, name):
     assert getattr(adapter, alias) is getattr(adapter, name)
 
 
+@pytest.mark.parametrize(
+    ("owner", "alias", "name"),
+    [
+        ("ChatClient", "own_prompt", "discover_own_prompt"),
+        ("ChatClient", "body", "build_body"),
+        ("ChatClient", "request", "build_request"),
+        ("ChatClient", "sdk_settings", "build_sdk_settings"),
+        ("Guardrails", "without_forbidden", "remove_forbidden"),
+        ("Tool", "schema_of", "find_schema"),
+        ("Workspace", "operation_of", "find_operation"),
+        ("Workspace", "subsession", "open_subsession"),
+    ],
+)
+def test_method_keeps_its_earlier_name(owner, alias, name):
+    methods = getattr(adapter, owner)
+    assert getattr(methods, alias) is getattr(methods, name)
+
+
 def test_every_public_name_has_a_module_and_a_type():
     """The table of modules matches the imports for type checkers."""
     tree = ast.parse(Path(adapter.__file__).read_text(encoding="utf-8"))

@@ -111,6 +111,9 @@ class Tool:
         """Return the schema of the argument ``key``, which need not be a named parameter."""
         return find_member_schema(self.schema, key)
 
+    schema_of = find_schema
+    """Earlier name."""
+
     @property
     def required(self) -> tuple[str, ...]:
         return tuple(self.schema.get("required") or ())

@@ -319,6 +319,9 @@ class Workspace:
         other.tools = other._select_available_tools()
         return other
 
+    operation_of, subsession = find_operation, open_subsession
+    """Earlier names."""
+
     def _create_context(
         self, root: WorkspaceRoot, parent_path: tuple[str, ...], owner: WorkspaceContext | None = None
     ) -> WorkspaceContext:

@@ -218,6 +218,9 @@ class Guardrails:
             return call
         return replace(call, arguments=allowed.arguments)
 
+    without_forbidden = remove_forbidden
+    """Earlier name."""
+
     def screen(self, messages: Json, turn: Turn) -> tuple[list[ToolCall], list[DroppedCall]]:
         """Return the calls of an accepted answer to run, and the dropped ones. Arguments as in `check`.
 
