@@ -168,6 +168,7 @@ EDIT = {"path": "a.py", "old_text": "def greet():", "new_text": "def hello():"}
         ("Rename the function greet to hello in a.py", EDIT, "def hello(): ...\ngreet_all()", ""),
         ("In a.py, replace {{one}} with 1", {**EDIT, "new_text": "1"}, "{{one}}", "{{one}} in a.py"),
         ("Add {{one}} to a.py", {**EDIT, "new_text": "def greet(): {{one}}"}, "{{one}}", ""),
+        ("In a.py, change greet to hello in line 1", EDIT, "def hello(): ...\ngreet()", ""),
         ("Fix a.py: greet fails", {**EDIT, "new_text": "def greet(): ..."}, "greet", ""),
     ],
 )

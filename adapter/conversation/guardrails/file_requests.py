@@ -78,8 +78,11 @@ def find_names(text: str) -> set[str]:
 
 
 def find_replaced_names(past: CallHistory) -> set[str]:
-    """Return the names in the request that a successful change has replaced by other names in the request."""
+    """Return the names in a request to rename something that a successful change has replaced by others in the request.
+    Other requests may replace a word in one place, such as the port in one of two sections."""
     asked, replaced = find_names(past.request), set[str]()
+    if find_requested_action(past.request)[0] != "move":
+        return replaced
     for call in past.recent:
         old, new = (find_names(find_text(call, names)) for names in (OLD_TEXT, NEW_TEXT))
         if call.ok and call.changes and (new - old) & asked:
