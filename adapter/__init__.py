@@ -1,7 +1,6 @@
 """Run dependable tool-calling agents on local language models that produce plain text.
 
-The names below are the public API (docs/api.md): their meaning is stable between minor versions, and everything else
-may
+The names below are the public API (docs/api.md). Their meaning is stable between minor versions; everything else may
 change. They are imported on first use, so that parsing text does not load the code for servers.
 """
 

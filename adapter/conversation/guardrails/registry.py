@@ -63,6 +63,8 @@ GUARDRAILS = {
 }
 
 DEFAULT = frozenset(GUARDRAILS)
+RETIRED = frozenset({"cycle", "ignored_result", "other_speaker"})
+"""Earlier guardrails, which settings may still name, without effect."""
 
 WITHIN_ANSWER = frozenset(
     {"too_many_calls", "repeated_in_answer", "guessed_result", "undone_in_answer", "unasked_action"}
@@ -85,23 +87,23 @@ def parse_guardrails(text: str) -> frozenset[str]:
     names: frozenset[str] = DEFAULT
     for word in filter(None, (word.strip() for word in text.split(","))):
         match word:
-            case "on":
+            case "on" | "all":
                 names = DEFAULT
             case "off":
                 names = frozenset()
             case _:
                 validate_guardrails([word.removeprefix("-")])
                 names = names - {word[1:]} if word.startswith("-") else names | {word}
-    return names
+    return names - RETIRED
 
 
 def validate_guardrails(names: Collection[str]) -> frozenset[str]:
-    """Return ``names`` unchanged. Raises UsageError for an unknown guardrail."""
+    """Return the active guardrails among ``names``. Raises UsageError for an unknown guardrail."""
     check_types("Guardrails", on=(names, Iterable))
     for name in names:
-        if not isinstance(name, str) or name not in GUARDRAILS:
+        if not isinstance(name, str) or name not in DEFAULT | RETIRED:
             raise UsageError(f"unknown guardrail {name!r}; expected on, off, or some of {', '.join(GUARDRAILS)}")
-    return frozenset(names)
+    return frozenset(names) - RETIRED
 
 
 def validate_retries(retries: int) -> int:

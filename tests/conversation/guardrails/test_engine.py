@@ -421,6 +421,7 @@ def test_guardrails_are_parsed_by_name():
     assert parse_guardrails("off") == frozenset()
     assert parse_guardrails("on,-refusal") == DEFAULT - {"refusal"}
     assert parse_guardrails("off,refusal") == {"refusal"}
+    assert parse_guardrails("all,-cycle") == parse_guardrails("on,other_speaker") == DEFAULT
     with pytest.raises(UsageError, match="unknown guardrail 'refusals'; expected on, off, or"):
         parse_guardrails("refusals")
 
