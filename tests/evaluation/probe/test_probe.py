@@ -55,7 +55,7 @@ def task_of(body: Any) -> Any:
 
 def right_calls(task: Any) -> list[tuple[str, Any]]:
     return [
-        (call.name, json.loads(json.dumps(call.arguments, default=lambda any_of: any_of.values[0])))
+        (call.name, json.loads(json.dumps(call.arguments), object_hook=lambda value: value.get("one_of", [value])[0]))
         for call in task.expected
     ]
 
