@@ -18,7 +18,8 @@ from adapter.core.errors import UsageError
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.core.turn import Turn
 from adapter.parsing.formats import FORMATS, get_format
-from adapter.recording.transcript import NoteLine, Transcript, UserMessageLine
+from adapter.recording.transcript import Transcript
+from adapter.recording.transcript_lines import NoteLine, UserMessageLine
 from adapter.workspace.changes.history import UndoResult
 
 

@@ -12,4 +12,5 @@ __all__ = [
     "training_formats",
     "training_samples",
     "transcript",
+    "transcript_lines",
 ]

@@ -13,7 +13,8 @@ from rapidfuzz import process
 
 from adapter.core.errors import UsageError
 from adapter.core.file_lock import try_lock
-from adapter.recording.transcript import Header, Transcript, UserMessageLine, dump_line
+from adapter.recording.transcript import Transcript, dump_line
+from adapter.recording.transcript_lines import Header, UserMessageLine
 
 MAX_CHATS = 100
 """Maximum number of saved chats per workspace. The oldest chats are deleted first."""

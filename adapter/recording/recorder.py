@@ -19,7 +19,8 @@ from adapter.core.events import ToolResult
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.core.turn import Turn
 from adapter.dialects import get_dialect
-from adapter.recording.transcript import Changed, Header, StoredFile, TranscriptWriter, UserTool
+from adapter.recording.transcript import Changed, TranscriptWriter
+from adapter.recording.transcript_lines import Header, StoredFile, UserTool
 from adapter.tools.operations.capabilities import Capability
 from adapter.tools.operations.permissions import ApprovalDecision, ApprovalRequest, Approver, ask_approver
 from adapter.tools.tool import Tool, ToolSet

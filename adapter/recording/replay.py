@@ -24,13 +24,9 @@ from adapter.recording.replay_workspace import (
     build_dialect,
     build_host,
 )
-from adapter.recording.transcript import (
-    NestedCallLine,
-    ResultLine,
-    Transcript,
-    TranscriptWriter,
-)
+from adapter.recording.transcript import Transcript, TranscriptWriter
 from adapter.recording.transcript_diff import find_first_difference
+from adapter.recording.transcript_lines import NestedCallLine, ResultLine
 from adapter.tools.operations.permissions import PermissionRule
 
 

@@ -21,17 +21,8 @@ from adapter.core.turn import HasCalls
 from adapter.dialects import Dialect, get_dialect
 from adapter.protocols.usage import Usage
 from adapter.recording.recorder import SessionRecorder, is_external_tool, resolve_in_root, restore
-from adapter.recording.transcript import (
-    ApprovalLine,
-    EndLine,
-    Header,
-    Line,
-    NestedCallLine,
-    ResultLine,
-    Transcript,
-    TranscriptWriter,
-    UserTool,
-)
+from adapter.recording.transcript import Transcript, TranscriptWriter
+from adapter.recording.transcript_lines import ApprovalLine, EndLine, Header, Line, NestedCallLine, ResultLine, UserTool
 from adapter.tools.call_shapes import parse_arguments
 from adapter.tools.function_tools import tool
 from adapter.tools.operations import (

@@ -10,7 +10,8 @@ from adapter.core.events import InvalidToolCall, ToolCall, ToolResult
 from adapter.core.turn import Turn
 from adapter.parsing.parse_policy import APPROVED
 from adapter.parsing.parser import parse
-from adapter.recording.transcript import (
+from adapter.recording.transcript import Transcript
+from adapter.recording.transcript_lines import (
     CallLine,
     ChunkLine,
     EndLine,
@@ -19,7 +20,6 @@ from adapter.recording.transcript import (
     NoteLine,
     RequestLine,
     ResultLine,
-    Transcript,
     UserMessageLine,
 )
 from adapter.tools.tool import ToolSet

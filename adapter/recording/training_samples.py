@@ -19,14 +19,8 @@ from adapter.parsing.parser import parse
 from adapter.protocols.openai_choice import ABANDONED, INCOMPLETE
 from adapter.protocols.recorded_exchange import RecordedExchange
 from adapter.recording.replay_workspace import build_dialect
-from adapter.recording.transcript import (
-    ApprovalLine,
-    ChunkLine,
-    EndLine,
-    ResultLine,
-    Transcript,
-    group_by_request,
-)
+from adapter.recording.transcript import Transcript, group_by_request
+from adapter.recording.transcript_lines import ApprovalLine, ChunkLine, EndLine, ResultLine
 from adapter.tools.tool import ToolSet
 
 WRITTEN = "written"

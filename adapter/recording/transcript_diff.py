@@ -8,14 +8,8 @@ from itertools import groupby
 
 from adapter.core.events import Json
 from adapter.core.text.redaction import REDACTED
-from adapter.recording.transcript import (
-    ApprovalLine,
-    CallLine,
-    ChunkLine,
-    Line,
-    NestedCallLine,
-    Transcript,
-)
+from adapter.recording.transcript import Transcript
+from adapter.recording.transcript_lines import ApprovalLine, CallLine, ChunkLine, Line, NestedCallLine
 
 
 def find_first_difference(expected: Transcript, got: Transcript) -> str:

@@ -7,7 +7,8 @@ import pytest
 from adapter.core.errors import UsageError
 from adapter.recording.chat_store import MAX_CHATS, ChatStore, OpenChat
 from adapter.recording.resume import REFUSED, restore_chat
-from adapter.recording.transcript import (
+from adapter.recording.transcript import Transcript, dump_line
+from adapter.recording.transcript_lines import (
     CallLine,
     ChunkLine,
     EndLine,
@@ -15,9 +16,7 @@ from adapter.recording.transcript import (
     NoteLine,
     RequestLine,
     ResultLine,
-    Transcript,
     UserMessageLine,
-    dump_line,
 )
 from adapter.tools.tool import Tool, ToolSet
 

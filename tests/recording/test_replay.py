@@ -17,15 +17,8 @@ from adapter.recording.recorder import SessionRecorder, hash_workspace, restore,
 from adapter.recording.replay import replay, rerun_session, update_file
 from adapter.recording.replay_files import find_transcripts, replay_file
 from adapter.recording.replay_workspace import CommandReplayPolicy, ReplayWorkspace
-from adapter.recording.transcript import (
-    EndLine,
-    NestedCallLine,
-    RequestLine,
-    ResultLine,
-    StoredFile,
-    Transcript,
-    TranscriptWriter,
-)
+from adapter.recording.transcript import Transcript, TranscriptWriter
+from adapter.recording.transcript_lines import EndLine, NestedCallLine, RequestLine, ResultLine, StoredFile
 from adapter.tools.function_tools import tool
 from adapter.tools.operations import Library, RunSubagent, SearchHit
 from adapter.tools.operations.permissions import ApprovalDecision, PermissionRule

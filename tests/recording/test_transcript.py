@@ -5,7 +5,8 @@ import json
 import pytest
 
 from adapter.core.errors import UsageError
-from adapter.recording.transcript import ChunkLine, Header, RequestLine, StoredFile, Transcript
+from adapter.recording.transcript import Transcript
+from adapter.recording.transcript_lines import ChunkLine, Header, RequestLine, StoredFile
 
 HEADER = Header(task="t", system="s", dialect="blade", format="hermes", tools=("read_file",), files={})
 

@@ -8,25 +8,15 @@ so that streams, helpers, raw responses and retries work as before.
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import sys
 import time
-import weakref
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
-from dataclasses import replace
-from functools import cached_property, partial
 from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from adapter.backends.chat_client import build_constraint_fields
-from adapter.backends.context_size import query_context_size
-from adapter.backends.control_token_discovery import discover_control_tokens
-from adapter.backends.endpoint_discovery import Endpoint, detect_server_kind
-from adapter.backends.profiles import build_setup_lookup, validate_profile_name
-from adapter.backends.prompt_discovery import PromptDiscoverer
-from adapter.backends.small_model_check import SmallModelCheck
+from adapter.backends.profiles import validate_profile_name
 from adapter.backends.template_files import TemplateWorker, load_chat_template, run_render_step
 from adapter.conversation.guardrails.engine import MAX_CALLS, RETRIES
 from adapter.conversation.guardrails.registry import parse_guardrails
@@ -35,8 +25,9 @@ from adapter.core.errors import UsageError
 from adapter.core.events import JsonObject
 from adapter.core.text.redaction import Redactor
 from adapter.grammars.constraint_mode import Constraint
-from adapter.integrations.openai_client.exchange import OpenAIExchange, is_chat
-from adapter.protocols.budgets import AUTO, Budgets, ContextBudget
+from adapter.integrations.openai_client.exchange import OpenAIExchange
+from adapter.integrations.openai_client.upstream_info import UpstreamInfo
+from adapter.protocols.budgets import Budgets, ContextBudget
 from adapter.protocols.grounding import Ground
 from adapter.protocols.guarded_exchange import RetryPolicy
 from adapter.protocols.openai_errors import relay_error
@@ -50,7 +41,6 @@ from adapter.protocols.translation_options import (
     validate_options,
 )
 from adapter.recording.exchange_log import ExchangeLog
-from adapter.server.response_store import ResponseStore
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, OpenAI
@@ -58,8 +48,6 @@ if TYPE_CHECKING:
     Client = TypeVar("Client", OpenAI, AsyncOpenAI)
 else:
     Client = TypeVar("Client")
-
-_log = logging.getLogger("adapter")
 
 
 V1_CHAT = "/v1/chat/completions"
@@ -141,7 +129,7 @@ def wrap(
     options = validate_options(options)
     validate_profile_name(profile)
     worker = TemplateWorker(load_chat_template(Path(template))) if template is not None else None
-    server = _UpstreamInfo(str(client.base_url).rstrip("/"), options, profile, worker)
+    server = UpstreamInfo(str(client.base_url).rstrip("/"), options, profile, worker)
     http = find_http_library(client._client)
     if isinstance(client, AsyncOpenAI):
         return client.copy(http_client=http.AsyncClient(transport=_AsyncTransport(http, client._client, server)))
@@ -152,75 +140,6 @@ def find_http_library(client: object) -> Any:
     """Return httpx2 or httpx, whichever the client uses. The default of openai 3 is httpx2."""
     names = (kind.__module__.partition(".")[0] for kind in type(client).__mro__)
     return sys.modules[next(name for name in names if name in ("httpx2", "httpx"))]
-
-
-class _UpstreamInfo:
-    """Information about the server, queried before the first request that needs it, and once for each model."""
-
-    def __init__(
-        self, base_url: str, options: TranslationOptions, profile: str, template: TemplateWorker | None
-    ) -> None:
-        self._base_url, self._options, self._profile = base_url, options, profile
-        self.template = template
-        self._prompts: PromptDiscoverer | None = None
-        self._small_models: SmallModelCheck | None = None
-        self._splits_reasoning = False  # the server separates reasoning from content
-        is_set = options.constraints.mode == "off" and profile == "none" and not options.prompt.may_be_own
-        self._is_known = is_set and options.budgets.context != AUTO
-
-    def create_exchange(self, http: Any, http_request: Any, options: TranslationOptions) -> OpenAIExchange:
-        return OpenAIExchange(http, http_request, options, lambda: self._store, splits_reasoning=self._splits_reasoning)
-
-    @cached_property
-    def _store(self) -> ResponseStore:
-        """Stores responses in memory that later requests may refer to."""
-        store = ResponseStore()
-        weakref.finalize(self, store.close)
-        return store
-
-    def find_options(self, http_request: Any) -> TranslationOptions:
-        if not is_chat(http_request):
-            return self._options
-        if not self._is_known:
-            if kind := detect_server_kind(self._base_url):
-                endpoint = Endpoint(self._base_url, kind)
-                self._options = replace(self._options, kind=kind)
-                self._splits_reasoning = kind in ("llama.cpp", "ollama")
-                if self._options.constraints.mode != "off":
-                    self._options = self._options.with_constraints(enforce=partial(build_constraint_fields, kind))
-                setup_of, notes = build_setup_lookup(self._profile, endpoint)
-                tokens = discover_control_tokens(endpoint, self.template)
-                self._options = replace(self._options.with_prompt(control_tokens=tokens), setup_of=setup_of)
-                if self._options.budgets.context == AUTO:
-                    budgets = self._options.budgets.with_context_size(query_context_size(endpoint).tokens)
-                    self._options = replace(self._options, budgets=budgets)
-                self._prompts = PromptDiscoverer(endpoint, self.template) if self._options.prompt.may_be_own else None
-                self._small_models = SmallModelCheck(endpoint, self._options.guide)
-                for note in notes:
-                    _log.info(note)
-            self._is_known = True
-        if self._prompts is None:
-            return self._options
-        model = _find_model(http_request)
-        found = self._prompts.discover(model)
-        small = self._small_models.find_assist(model) if self._small_models and found.own is None else None
-        detected = found.recognized
-        if detected is not None and self._options.prompt.from_template:
-            detected = detected.from_template()
-        if detected is not None and (detected.by == "template" or self._options.prompt.from_template):
-            _log.info("format: %s", detected)
-        recognized = detected.certain if detected is not None else None
-        options = self._options.with_prompt(own=found.own, template=found.template, recognized=recognized)
-        return replace(options, assists=small)
-
-    async def find_options_async(self, http_request: Any) -> TranslationOptions:
-        is_ready = self._is_known and self._prompts is None
-        return self._options if is_ready else await asyncio.to_thread(self.find_options, http_request)
-
-
-def _find_model(http_request: Any) -> str:
-    body = read_json_or_none(http_request.content)
-    return str(body.get("model") or "") if isinstance(body, dict) else ""
 
 
 _Steps: TypeAlias = Generator[Any, Any, Any]
@@ -258,7 +177,7 @@ class _BaseTransport:
     _render: Callable[[RenderTemplate], Any]
     _translate_chunks: Callable[[Any, OpenAIExchange], Any]
 
-    def __init__(self, http: Any, client: Any, server: _UpstreamInfo) -> None:
+    def __init__(self, http: Any, client: Any, server: UpstreamInfo) -> None:
         self._http, self._client, self._server = http, client, server
 
     def _respond(self, http_request: Any, options: TranslationOptions) -> _Steps:

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from adapter.core.errors import AdapterError
 from adapter.core.events import JsonObject
 from adapter.core.text.diffs import render_unified_diff
-from adapter.recording.transcript import StoredFile
+from adapter.recording.transcript_lines import StoredFile
 from adapter.tools.operations import PatchFiles, PatchText, WriteText
 from adapter.tools.operations.files import FileEdit, Patch, WholeFileRewrite
 from adapter.tools.tool import Tool

@@ -34,7 +34,8 @@ from adapter.parsing.parser import parse
 from adapter.protocols.recorded_exchange import RecordedExchange
 from adapter.recording.exchange_log import reparse
 from adapter.recording.replay_workspace import build_dialect
-from adapter.recording.transcript import (
+from adapter.recording.transcript import Transcript, group_by_request
+from adapter.recording.transcript_lines import (
     CallLine,
     ChunkLine,
     EndLine,
@@ -42,9 +43,7 @@ from adapter.recording.transcript import (
     Line,
     RequestLine,
     ResultLine,
-    Transcript,
     UserMessageLine,
-    group_by_request,
 )
 from adapter.recording.view.answer_rows import (
     ASKED_AGAIN,

@@ -22,7 +22,8 @@ from adapter.core import package_data
 from adapter.core.errors import UsageError
 from adapter.evaluation.trace_view import view_runs
 from adapter.protocols.recorded_exchange import RecordedCall, RecordedExchange
-from adapter.recording.transcript import StoredFile, Transcript
+from adapter.recording.transcript import Transcript
+from adapter.recording.transcript_lines import StoredFile
 from adapter.recording.view.edit_diffs import EditDiffs
 from adapter.recording.view.page import render_view_page
 from adapter.recording.view.page_data import ReparseOptions, build_exchanges_view, build_transcript_view
