@@ -53,7 +53,7 @@ class _OpenDirectory:
 
 
 class CheckedPaths:
-    """The calls of `DirectoryCalls`, made with paths."""
+    """The calls of `DescriptorCalls`, made with paths."""
 
     def __init__(self) -> None:
         self._numbers = count(_FIRST)

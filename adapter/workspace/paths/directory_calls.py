@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from typing import Protocol
 
 from adapter.core.errors import UsageError
 from adapter.workspace.paths.checked_paths import CheckedPaths
@@ -21,95 +20,40 @@ from adapter.workspace.paths.open_flags import OPEN_DIRECTORY
 from adapter.workspace.paths.openat2 import open_beneath
 
 
-class DirectoryCalls(Protocol):
-    """System calls on names in open directories. ``dirfd``: an open directory, from `open_root`, `open_directory`,
-    `open_beneath` or `dup`."""
+class DescriptorCalls:
+    """Calls on directory descriptors. ``dirfd``: an open directory, from `open_root`, `open_directory`, `open_beneath`
+    or `dup`."""
 
     def open_root(self, path: str) -> int:
         """Open the directory with the absolute ``path``, whose last name must not be a link."""
+        return os.open(path, OPEN_DIRECTORY)
 
     def open_directory(self, name: str, dirfd: int) -> int:
         """Open the directory ``name``, which must not be a link. ``.`` opens ``dirfd`` again."""
+        return os.open(name, OPEN_DIRECTORY, dir_fd=dirfd)
 
     def open_beneath(self, dirfd: int, path: str) -> int | None:
         """Open the directory ``path`` in one call, if no component is a link; None if it must be opened component by
         component."""
-
-    def open_file(self, name: str, dirfd: int, flags: int, mode: int = 0o777) -> int:
-        """Open or create the file ``name``, which must not be a link, and return an ordinary file descriptor."""
-
-    def dup(self, dirfd: int) -> int: ...
-
-    def close(self, descriptor: int) -> None:
-        """Close a directory or an ordinary descriptor."""
-
-    def stat(self, name: str, dirfd: int) -> os.stat_result:
-        """Return the status of the name, without following a link."""
-
-    def fstat(self, descriptor: int) -> os.stat_result:
-        """Return the status of an open directory or file."""
-
-    def scandir(self, dirfd: int) -> AbstractContextManager[Iterator[os.DirEntry[str]]]: ...
-
-    def mkdir(self, name: str, dirfd: int, mode: int = 0o777) -> None: ...
-
-    def rmdir(self, name: str, dirfd: int) -> None: ...
-
-    def unlink(self, name: str, dirfd: int) -> None: ...
-
-    def rename(self, name: str, dirfd: int, new: str, new_dirfd: int) -> None:
-        """Rename the name, replacing a file that has the new name."""
-
-    def link(self, name: str, dirfd: int, new: str, new_dirfd: int) -> None:
-        """Make a hard link, to a link itself rather than its target."""
-
-    def symlink(self, target: str, name: str, dirfd: int) -> None: ...
-
-    def readlink(self, name: str, dirfd: int) -> str: ...
-
-    def mkfifo(self, name: str, mode: int, dirfd: int) -> None: ...
-
-    def fchmod(self, descriptor: int, mode: int) -> None:
-        """Set the mode of an open directory or file, if the system supports it."""
-
-    def utime(self, descriptor: int, ns: tuple[int, int]) -> None:
-        """Set the times of an open directory or file in nanoseconds, if the system supports it."""
-
-    def fsync(self, dirfd: int) -> None:
-        """Make renames in the directory durable, if the system supports it."""
-
-    def open_lock_file(self, dirfd: int) -> int:
-        """Return a new file descriptor whose lock locks the directory."""
-
-    def find_path(self, dirfd: int) -> str | None:
-        """Return the path by which another process can enter the directory; None if it can inherit the descriptor."""
-
-
-class DescriptorCalls:
-    """Calls on directory descriptors."""
-
-    def open_root(self, path: str) -> int:
-        return os.open(path, OPEN_DIRECTORY)
-
-    def open_directory(self, name: str, dirfd: int) -> int:
-        return os.open(name, OPEN_DIRECTORY, dir_fd=dirfd)
-
-    def open_beneath(self, dirfd: int, path: str) -> int | None:
         return open_beneath(dirfd, path, OPEN_DIRECTORY)
 
     def open_file(self, name: str, dirfd: int, flags: int, mode: int = 0o777) -> int:
+        """Open or create the file ``name``, which must not be a link, and return an ordinary file descriptor."""
         return os.open(name, flags, mode, dir_fd=dirfd)
 
     def dup(self, dirfd: int) -> int:
         return os.dup(dirfd)
 
     def close(self, descriptor: int) -> None:
+        """Close a directory or an ordinary descriptor."""
         os.close(descriptor)
 
     def stat(self, name: str, dirfd: int) -> os.stat_result:
+        """Return the status of the name, without following a link."""
         return os.stat(name, dir_fd=dirfd, follow_symlinks=False)
 
     def fstat(self, descriptor: int) -> os.stat_result:
+        """Return the status of an open directory or file."""
         return os.fstat(descriptor)
 
     def scandir(self, dirfd: int) -> AbstractContextManager[Iterator[os.DirEntry[str]]]:
@@ -125,9 +69,11 @@ class DescriptorCalls:
         os.unlink(name, dir_fd=dirfd)
 
     def rename(self, name: str, dirfd: int, new: str, new_dirfd: int) -> None:
+        """Rename the name, replacing a file that has the new name."""
         os.rename(name, new, src_dir_fd=dirfd, dst_dir_fd=new_dirfd)
 
     def link(self, name: str, dirfd: int, new: str, new_dirfd: int) -> None:
+        """Make a hard link, to a link itself rather than its target."""
         os.link(name, new, src_dir_fd=dirfd, dst_dir_fd=new_dirfd, follow_symlinks=False)
 
     def symlink(self, target: str, name: str, dirfd: int) -> None:
@@ -140,18 +86,23 @@ class DescriptorCalls:
         os.mkfifo(name, mode, dir_fd=dirfd)
 
     def fchmod(self, descriptor: int, mode: int) -> None:
+        """Set the mode of an open directory or file, if the system supports it."""
         os.fchmod(descriptor, mode)
 
     def utime(self, descriptor: int, ns: tuple[int, int]) -> None:
+        """Set the times of an open directory or file in nanoseconds, if the system supports it."""
         os.utime(descriptor, ns=ns)
 
     def fsync(self, dirfd: int) -> None:
+        """Make renames in the directory durable, if the system supports it."""
         os.fsync(dirfd)
 
     def open_lock_file(self, dirfd: int) -> int:
+        """Return a new file descriptor whose lock locks the directory."""
         return os.open(".", os.O_RDONLY | os.O_CLOEXEC, dir_fd=dirfd)  # each open file has its own lock
 
-    def find_path(self, dirfd: int) -> None:  # noqa: ARG002
+    def find_path(self, dirfd: int) -> str | None:  # noqa: ARG002
+        """Return the path by which another process can enter the directory; None if it can inherit the descriptor."""
         return None
 
 
@@ -161,7 +112,7 @@ def has_descriptors() -> bool:
     return needed <= os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 
 
-def _choose() -> DirectoryCalls:
+def _choose() -> DescriptorCalls | CheckedPaths:
     choice = os.environ.get("ADAPTER_PATHS", "")
     if choice not in ("", "descriptors", "portable"):
         raise UsageError(f"ADAPTER_PATHS is {choice!r}; give descriptors or portable, or leave it out")
@@ -170,5 +121,5 @@ def _choose() -> DirectoryCalls:
     return CheckedPaths() if choice == "portable" or not has_descriptors() else DescriptorCalls()
 
 
-calls: DirectoryCalls = _choose()
+calls = _choose()
 """The calls that this process uses."""

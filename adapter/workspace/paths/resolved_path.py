@@ -56,12 +56,6 @@ def close_descriptor(descriptor: int) -> Iterator[int]:
 @contextmanager
 def open_regular(resolved: ResolvedPath) -> Iterator[int]:
     """Open a regular file for reading. A FIFO or device never blocks the call."""
-    with close_descriptor(open_regular_descriptor(resolved)) as descriptor:
-        yield descriptor
-
-
-def open_regular_descriptor(resolved: ResolvedPath) -> int:
-    """Like `open_regular`, but the caller closes the descriptor."""
     if not resolved.is_file:
         require_existing(resolved)
         if resolved.is_directory:
@@ -69,14 +63,10 @@ def open_regular_descriptor(resolved: ResolvedPath) -> int:
         raise ToolError(
             f"{resolved.display_path} is not a regular file (a device, pipe or socket), which tools do not open"
         )
-    descriptor = calls.open_file(resolved.name, resolved.dirfd, OPEN_FILE)
-    try:
+    with close_descriptor(calls.open_file(resolved.name, resolved.dirfd, OPEN_FILE)) as descriptor:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise ToolError(f"{resolved.display_path} changed while it was being opened; try again")
-    except (OSError, ToolError):
-        os.close(descriptor)
-        raise
-    return descriptor
+        yield descriptor
 
 
 def open_child_directory(name: str, dirfd: int) -> int:

@@ -28,7 +28,7 @@ from adapter.workspace.paths.resolved_path import (
     close_descriptor,
     describe_missing,
     open_child_directory,
-    open_regular_descriptor,
+    open_regular,
     require_existing,
 )
 from adapter.workspace.paths.tree_ops import list_names
@@ -107,14 +107,8 @@ class WorkspaceRoot:
     @contextmanager
     def open_file(self, path: str) -> Iterator[tuple[int, ResolvedPath]]:
         """Open the regular file ``path`` for reading. Raises ToolError if it is not a regular file."""
-        self._check_still_there()
-        walk = _Walk(self, path, "exist")
-        try:
-            resolved = walk.run(follow=True)
-            with close_descriptor(open_regular_descriptor(resolved)) as descriptor:
-                yield descriptor, resolved
-        finally:
-            walk.close()
+        with self.locate(path) as resolved, open_regular(resolved) as descriptor:
+            yield descriptor, resolved
 
     @contextmanager
     def open_directory(self, path: str) -> Iterator[tuple[int, ResolvedPath]]:
