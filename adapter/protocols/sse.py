@@ -58,6 +58,7 @@ class EventReader:
     def __init__(self) -> None:
         self._lines = _LineSplitter()
         self._data: list[bytes] = []
+        self._data_bytes = 0
         self._body: list[bytes] | None = None
         self._has_begun = False
         self._stray: bytes | None = b""
@@ -86,13 +87,14 @@ class EventReader:
         for line in self._lines.feed(piece):
             if line.startswith(b"data:"):
                 self._data.append(line[5:].removesuffix(b"\r").removeprefix(b" "))
+                self._data_bytes += len(self._data[-1])
                 self._stray = None
             elif self._data and line in (b"", b"\r"):
                 events.append(self._data[0] if len(self._data) == 1 else b"\n".join(self._data))
-                self._data = []
+                self._data, self._data_bytes = [], 0
             elif self._stray == b"" and not line.startswith(_OTHER_FIELDS):
                 self._stray = line.strip()[:MAX_STRAY]
-        self.waiting = self._lines.waiting + sum(map(len, self._data))
+        self.waiting = self._lines.waiting + self._data_bytes
         return events
 
     def close(self) -> list[bytes]:

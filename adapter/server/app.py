@@ -281,7 +281,7 @@ def create_app(settings: ServerSettings, *observers: RequestObserver) -> ASGIApp
             Route("/ready", partial(_answer_ready, upstream, lambda: drain.has_begun)),
             *([Route("/metrics", partial(_answer_metrics, metrics))] if metrics else []),
             *(viewing.list_routes() if viewing else []),
-            Route("/{path:path}", pass_on, methods=_METHODS),
+            Route("/{path:path}", TranslatingEndpoint(upstream.work, pass_on), methods=_METHODS),
         ],
         lifespan=manage_lifespan,
     )

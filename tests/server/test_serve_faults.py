@@ -479,8 +479,9 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 @pytest.mark.filterwarnings("ignore:Sending a large body")  # to the model server, in this process
+@pytest.mark.parametrize("path", [b"/v1/chat/completions", b"/v1/completions"])
 @pytest.mark.parametrize("sent", [b"{", b" " * 2_000_000], ids=["nothing", "a part"])
-def test_large_body_that_does_not_arrive_takes_no_room(monkeypatch, sent):
+def test_large_body_that_does_not_arrive_takes_no_room(monkeypatch, sent, path):
     """A client that announced 30 MB kept all other large requests waiting for ten seconds. A part of a body takes room,
     but only as long as more of it arrives."""
     from adapter.server import request_body
@@ -493,7 +494,7 @@ def test_large_body_that_does_not_arrive_takes_no_room(monkeypatch, sent):
         address = urlsplit(url).hostname, urlsplit(url).port
         silent = [clients.enter_context(socket.create_connection(address, timeout=30)) for _ in range(3)]
         for client in silent:
-            client.sendall(HEAD + b"Content-Length: 30000000\r\n\r\n" + sent)
+            client.sendall(HEAD.replace(b"/v1/chat/completions", path) + b"Content-Length: 30000000\r\n\r\n" + sent)
         answer = raw(url, HEAD + f"Content-Length: {len(chat)}\r\n\r\n".encode() + chat)
         assert answer.startswith(b"HTTP/1.1 200")
         if sent == b"{":

@@ -92,16 +92,16 @@ def test_tampered_records_are_harmless(tmp_path, tampered):
 
 
 def test_only_records_expire(tmp_path):
-    """The state folder also has the pinned definitions of MCP servers, which must not be lost after a month."""
+    """The state folder also has the pinned definitions of MCP servers, and the notes of all projects."""
     state = tmp_path / "state"
-    old = [state / ("0" * 16), state / "mcp"]
+    old = [state / ("0" * 16), state / "mcp", state / "projects"]
     for folder in old:
         folder.mkdir(parents=True)
         (folder / "x.json").write_text("{}")
         os.utime(folder, (0, 0))
     (tmp_path / "root").mkdir()
     _record(tmp_path / "root", state)
-    assert [folder.exists() for folder in old] == [False, True]
+    assert [folder.exists() for folder in old] == [False, True, True]
 
 
 def test_a_change_of_too_many_paths_is_refused(tmp_path, monkeypatch):
