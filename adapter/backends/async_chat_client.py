@@ -55,7 +55,7 @@ class AsyncChatClient:
         from tenacity import AsyncRetrying
 
         try:
-            return await AsyncRetrying(**self._chat.retry_settings())(self._open, client, body)
+            return await AsyncRetrying(**self._chat.build_retry_settings())(self._open, client, body)
         except list_sdk_errors() as error:
             raise await asyncio.to_thread(self._chat.to_transport_error, error) from error
 

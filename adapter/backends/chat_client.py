@@ -30,7 +30,7 @@ from adapter.backends.context_size import ContextSize, query_context_size
 from adapter.backends.control_token_discovery import discover_control_tokens
 from adapter.backends.endpoint_discovery import START_ONE, Endpoint, Kind, find_endpoint, sees_images
 from adapter.backends.prompt_discovery import PromptDiscoverer, PromptDiscovery
-from adapter.backends.retries import retry_policy
+from adapter.backends.retries import build_retry_policy
 from adapter.backends.stream_chunks import INCOMPLETE, AnswerSize, Chunk, parse_chunk
 from adapter.backends.template_files import TemplateWorker, run_render_step
 from adapter.core.arguments import NONE, check_types
@@ -304,18 +304,18 @@ class ChatClient:
         from tenacity import Retrying
 
         try:
-            return Retrying(**self.retry_settings())(attempt)
+            return Retrying(**self.build_retry_settings())(attempt)
         except list_sdk_errors() as error:
             raise self.to_transport_error(error) from error
 
-    def retry_settings(self) -> dict[str, Any]:
+    def build_retry_settings(self) -> dict[str, Any]:
         """Return tenacity settings that retry temporary failures."""
         from tenacity import retry_if_exception
 
         is_temporary = retry_if_exception(lambda error: self._describe_failure(error).retry != "never")
-        return retry_policy(is_temporary, self._retry_limit_s) | {"reraise": True}
+        return build_retry_policy(is_temporary, self._get_retry_limit_s) | {"reraise": True}
 
-    def _retry_limit_s(self, state: RetryCallState) -> float:
+    def _get_retry_limit_s(self, state: RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None
         is_brief = error is not None and self._describe_failure(error).retry == "briefly"
         return min(self._patience_s, REFUSED_PATIENCE_S) if is_brief else self._patience_s

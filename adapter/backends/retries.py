@@ -13,7 +13,7 @@ MAX_PAUSE_S = 5.0
 """Maximum pause between retries, in seconds."""
 
 
-def retry_policy(retry: retry_base, limit_s: Callable[[RetryCallState], float]) -> dict[str, Any]:
+def build_retry_policy(retry: retry_base, limit_s: Callable[[RetryCallState], float]) -> dict[str, Any]:
     """Return settings for tenacity. ``limit_s``: returns the maximum total time."""
     from tenacity import wait_random_exponential
 

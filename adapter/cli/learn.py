@@ -49,7 +49,7 @@ def learn(
             opened.write(write_format_file(learned.spec))
     except FileExistsError:
         raise UsageError(f"{output} already exists; remove it, or choose another file with --output") from None
-    for line in _report(learned, output, len(examples)):
+    for line in _list_report_lines(learned, output, len(examples)):
         print_escaped(line)
 
 
@@ -113,7 +113,7 @@ def _format_name(text: str) -> str:
     return name
 
 
-def _report(learned: LearningResult, output: Path, count: int) -> list[str]:
+def _list_report_lines(learned: LearningResult, output: Path, count: int) -> list[str]:
     assert learned.spec is not None
     lines = [f"Wrote {output}: a format with the body {learned.spec.body!r}, which reads all {count} examples."]
     lines.append(

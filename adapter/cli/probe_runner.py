@@ -120,7 +120,7 @@ def _build_profile(model: Model, found: Probe, format: str) -> Profile | None:
         is_whole=not found.ended and len(best.outcomes) == len(TASKS),
         model=model,
         use=ProfileSetup(**asdict(setup)),
-        before=found.before.score_of(len(best.outcomes)),
+        before=found.before.build_score(len(best.outcomes)),
         after=best.score,
     )
 

@@ -70,7 +70,7 @@ def read(
         _require_pyarrow()
     with _show_progress(sources) as observe:
         counts = process_files(sources, out, settings, jobs or _count_cores(), observe)
-    print(_report(counts), file=sys.stderr)
+    print(_format_report(counts), file=sys.stderr)
     if counts.rows and counts.errors == counts.rows:
         is_column = counts.first_error.startswith("column")
         advice = "name the text column with --column" if is_column else "check the file"
@@ -138,7 +138,7 @@ def _show_progress(sources: list[Source]) -> Iterator[ProgressCallback]:
         yield lambda counts: progress.update(task, completed=counts.size, description=_describe_counts(counts))
 
 
-def _report(counts: BatchStats) -> str:
+def _format_report(counts: BatchStats) -> str:
     """Return the summary, and the most frequent formats and repairs."""
     tables = {"formats": counts.formats, "fixes": counts.fixes}
     details = [f"{title}: {_format_most_common(table)}" for title, table in tables.items() if table]

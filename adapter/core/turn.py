@@ -78,7 +78,7 @@ class Turn:
                     reasoning, content = reasoning + content, []
                 case ReasoningReclassified():
                     reasoning, content = [], reasoning + content
-        rejected = sorted([event for event in events if type(event) is RejectedCall], key=_start_of)
+        rejected = sorted([event for event in events if type(event) is RejectedCall], key=_get_start)
         return cls("".join(content), "".join(reasoning), tuple(calls), tuple(invalid), merged, tuple(rejected))
 
     def explain(self) -> tuple[Span, ...]:
@@ -135,7 +135,7 @@ def merge_deltas(events: Iterable[Event]) -> tuple[Event, ...]:
     return tuple(merged)
 
 
-def _start_of(rejected: RejectedCall) -> tuple[int, int]:
+def _get_start(rejected: RejectedCall) -> tuple[int, int]:
     return rejected.start, rejected.end
 
 

@@ -25,7 +25,7 @@ def build_integer_range(lowest: int, highest: int) -> str:
         parts.append(f'"-" {_build_natural_range(max(1, -highest), -lowest)}')
     if highest >= 0:
         parts.append(_build_natural_range(max(0, lowest), highest))
-    return _group(parts)
+    return _wrap_in_group(parts)
 
 
 def build_decimal_range(lowest: Decimal, highest: Decimal) -> str:
@@ -39,10 +39,10 @@ def build_decimal_range(lowest: Decimal, highest: Decimal) -> str:
         parts.append(f'"-" {_build_unsigned_range(max(Decimal(0), -highest), -lowest)}')
     if highest >= 0:
         parts.append(_build_unsigned_range(max(Decimal(0), lowest), highest))
-    return _group(parts)
+    return _wrap_in_group(parts)
 
 
-def open_range_rule(lowest: Decimal | None, highest: Decimal | None) -> list[str]:
+def build_open_range(lowest: Decimal | None, highest: Decimal | None) -> list[str]:
     """Return the rules for large numbers with an exponent: at most one for each bound that is not set."""
     rules = [LARGE] if highest is None and (lowest is None or lowest <= 10) else []
     return rules + ([f'"-" {LARGE}'] if lowest is None and (highest is None or highest >= -10) else [])
@@ -59,7 +59,7 @@ def _build_natural_range(lowest: int, highest: int) -> str:
             parts.append(_build_equal_length_range(str(max(first, lowest)), str(min(last, highest))))
     if full_lengths:
         parts.append(f"[1-9] [0-9]{{{full_lengths[0] - 1},{full_lengths[-1] - 1}}}")
-    return _group(parts)
+    return _wrap_in_group(parts)
 
 
 def _build_equal_length_range(lowest: str, highest: str) -> str:
@@ -90,7 +90,7 @@ def _build_unsigned_range(lowest: Decimal, highest: Decimal) -> str:
     if low <= high:
         more = f' ("." {_build_fraction_range("0" * PLACES, high_places)})?' if high_places.strip("0") else ""
         parts.append(f'"{high}"{more}')
-    return _group(parts)
+    return _wrap_in_group(parts)
 
 
 def _split_places(number: Decimal) -> tuple[int, str]:
@@ -125,8 +125,8 @@ def _split_by_first_digit(lowest: str, highest: str, rest_of: Callable[[str, str
         last -= 1
     if first <= last:
         parts.append(f"[{first}-{last}]{any_rest}")
-    return _group(parts)
+    return _wrap_in_group(parts)
 
 
-def _group(parts: list[str]) -> str:
+def _wrap_in_group(parts: list[str]) -> str:
     return parts[0] if len(parts) == 1 else f"({' | '.join(parts)})"

@@ -14,7 +14,7 @@ from typing import assert_never
 
 from adapter.core.events import Json
 from adapter.grammars.call_layout import JsonCallLayout
-from adapter.grammars.number_ranges import MAX_NUMBER, build_decimal_range, build_integer_range, open_range_rule
+from adapter.grammars.number_ranges import MAX_NUMBER, build_decimal_range, build_integer_range, build_open_range
 from adapter.grammars.regex_to_gbnf import build_string_rule
 from adapter.grammars.schema_ir import (
     MAX_ITEMS,
@@ -140,7 +140,7 @@ class GrammarBuilder:
             return self.add(hint, build_integer_range(int(lowest), int(highest)))
         return self.add(
             hint,
-            join_alternatives([build_decimal_range(lowest, highest), *open_range_rule(number.lowest, number.highest)]),
+            join_alternatives([build_decimal_range(lowest, highest), *build_open_range(number.lowest, number.highest)]),
         )
 
     def _build_literal(self, value: Json) -> str:

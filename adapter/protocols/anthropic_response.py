@@ -43,14 +43,14 @@ class AnthropicWriter:
         """Convert a complete chat completion to a message."""
         answer = AnswerParts.from_completion(completion)
         blocks = [_build_block(part, part.text) for part in answer.parts]
-        return self._build_message(blocks, _stop_reason(answer.finish_reason), answer.usage)
+        return self._build_message(blocks, _find_stop_reason(answer.finish_reason), answer.usage)
 
     def write(self, chunks: list[JsonObject]) -> bytes:
         return b"".join(_encode_event(event) for chunk in chunks for event in self._build_events(chunk))
 
     def encode_end(self) -> bytes:
         closing = [*self._begin(), *map(_build_step_event, self._answer.close())]
-        delta = {"stop_reason": _stop_reason(self._answer.finish_reason), "stop_sequence": None}
+        delta = {"stop_reason": _find_stop_reason(self._answer.finish_reason), "stop_sequence": None}
         closing += [
             {"type": "message_delta", "delta": delta, "usage": _convert_usage(self._answer.usage)},
             {"type": "message_stop"},
@@ -127,7 +127,7 @@ def build_thread_error() -> JsonObject:
     return error
 
 
-def _stop_reason(finish_reason: str) -> str:
+def _find_stop_reason(finish_reason: str) -> str:
     return STOP_REASONS.get(finish_reason, "end_turn")
 
 

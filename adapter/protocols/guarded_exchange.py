@@ -121,7 +121,7 @@ class ResponseGuard:
         """Return whether to drop a call instead of sending it to the client. ``sent``: the calls of this answer that
         the client already has."""
         earlier = [PastCall(name, arguments) for _, name, arguments in sent]
-        reason = self._guardrails.drop_reason(self.past, call, earlier)
+        reason = self._guardrails.find_drop_reason(self.past, call, earlier)
         if reason:
             self.dropped.append(DroppedCall(call.name, reason))
         return bool(reason)

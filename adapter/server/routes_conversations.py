@@ -39,10 +39,10 @@ def list_routes(upstream: ModelServer) -> list[Route]:
         (f"{base}/{{id}}/items/{{item}}", "GET", _get_item),
         (f"{base}/{{id}}/items/{{item}}", "DELETE", _delete_item),
     ]
-    return [store_route(upstream, path, method, action) for path, method, action in actions]
+    return [build_store_route(upstream, path, method, action) for path, method, action in actions]
 
 
-def store_route(upstream: ModelServer, path: str, method: str, action: Action) -> Route:
+def build_store_route(upstream: ModelServer, path: str, method: str, action: Action) -> Route:
     """Return a route that runs ``action`` on the response store."""
     return Route(path, partial(_answer, action, upstream), methods=[method])
 

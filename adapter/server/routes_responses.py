@@ -20,7 +20,7 @@ from adapter.server.pagination import paginate
 from adapter.server.request_body import TranslatingEndpoint
 from adapter.server.response_references import ResponsesRequest, references_stored_items
 from adapter.server.response_store import ResponseStore
-from adapter.server.routes_conversations import require_stored, store_route
+from adapter.server.routes_conversations import build_store_route, require_stored
 from adapter.server.streaming_responses import respond
 from adapter.server.token_counting import count_prompt_tokens
 
@@ -40,7 +40,7 @@ def list_routes(upstream: ModelServer, keep_alive_s: float) -> list[Route]:
             Route(base, answer, methods=["POST"]),
             Route(f"{base}/input_tokens", count, methods=["POST"]),
             Route(f"{base}/compact", _refuse_compaction, methods=["POST"]),
-            *(store_route(upstream, f"{base}/{{id}}{rest}", method, action) for rest, method, action in stored),
+            *(build_store_route(upstream, f"{base}/{{id}}{rest}", method, action) for rest, method, action in stored),
         )
     ]
 

@@ -233,19 +233,19 @@ class Guardrails:
         """Screen calls like `screen`, but with a conversation that is already parsed."""
         earlier: list[PastCall] = []
         for index, call in enumerate(calls):
-            if earlier and (reason := self.drop_reason(past, call, earlier)):
+            if earlier and (reason := self.find_drop_reason(past, call, earlier)):
                 return [*calls[:index]], [DroppedCall(each.name, reason) for each in calls[index:]]
             earlier.append(PastCall(call.name, call.arguments))
         return [*calls], []
 
-    def drop_reason(self, past: CallHistory, call: ToolCall, earlier: Sequence[PastCall]) -> str:
+    def find_drop_reason(self, past: CallHistory, call: ToolCall, earlier: Sequence[PastCall]) -> str:
         """Return the guardrail that drops a call of the current answer; "" if the call is used.
 
         ``earlier``: the used calls of the same answer.
         """
-        return next((name for name in self._drop_reasons(past, call, earlier) if name in self.on), "")
+        return next((name for name in self._find_drop_reasons(past, call, earlier) if name in self.on), "")
 
-    def _drop_reasons(self, past: CallHistory, call: ToolCall, earlier: Sequence[PastCall]) -> Iterator[str]:
+    def _find_drop_reasons(self, past: CallHistory, call: ToolCall, earlier: Sequence[PastCall]) -> Iterator[str]:
         tools, current = self.tools, PastCall(call.name, call.arguments)
         if len(earlier) >= self.max_calls and not is_named_by_request(current, earlier, past):
             yield "too_many_calls"

@@ -68,7 +68,7 @@ def asks_for_repetition(request: str) -> bool:
     return _REPEATS.search(request) is not None
 
 
-def repeat_count(past: CallHistory, call: PastCall, earlier: Sequence[PastCall], tools: ToolSet) -> int:
+def count_repeats(past: CallHistory, call: PastCall, earlier: Sequence[PastCall], tools: ToolSet) -> int:
     """Count how often ``call`` failed or returned the same result since the last change. If its tool just kept failing
     with one error, whatever the arguments, count these failures instead. ``earlier``: preceding calls in the same
     answer, which have no results yet."""

@@ -13,7 +13,7 @@ from adapter.conversation.guardrails.file_requests import (
     has_changed,
 )
 from adapter.conversation.guardrails.hollow_answers import expects_information
-from adapter.conversation.guardrails.loop_detection import is_recent_repeat, repeat_count, repeats_failure
+from adapter.conversation.guardrails.loop_detection import count_repeats, is_recent_repeat, repeats_failure
 from adapter.conversation.guardrails.retry_messages import Encode, Wordings
 from adapter.prompting.intent.verbs import is_question
 from adapter.tools.tool import ToolSet
@@ -34,7 +34,7 @@ def describe_repetition(
     ``earlier``: preceding calls in the same answer.
     """
     next_tools = find_next_tools(past, tools)
-    if (times := repeat_count(past, call, earlier, tools)) > repetitions:
+    if (times := count_repeats(past, call, earlier, tools)) > repetitions:
         return "repeated_call", retry_messages.build_repeated_call_message(call.name, times, next_tools), next_tools
     is_repeated = is_recent_repeat(past, call, earlier, tools)
     failed = None if is_repeated else repeats_failure(past, call, earlier, tools)

@@ -41,9 +41,9 @@ class SetupTrial:
 
     @property
     def score(self) -> ProfileScore:
-        return self.score_of(len(self.outcomes))
+        return self.build_score(len(self.outcomes))
 
-    def score_of(self, tasks: int) -> ProfileScore:
+    def build_score(self, tasks: int) -> ProfileScore:
         """Return the score of the first ``tasks`` outcomes."""
         done = self.outcomes[:tasks]
         return ProfileScore(

@@ -181,14 +181,14 @@ def _import_first(engine: str, locations: tuple[ModuleLocation, ...]) -> ModuleT
             return import_module(location.module)
         except ModuleNotFoundError as error:
             if error.name is None or not location.module.startswith(error.name):
-                raise InterfaceError(f"{_release_name(engine)} cannot be imported: {error}") from error
+                raise InterfaceError(f"{_find_release(engine)} cannot be imported: {error}") from error
     tried = ", ".join(f"{location.module} ({location.since} and later)" for location in locations)
-    raise InterfaceError(f"{_release_name(engine)} has none of {tried}. {_ADVICE}")
+    raise InterfaceError(f"{_find_release(engine)} has none of {tried}. {_ADVICE}")
 
 
 def _get_member(module: ModuleType, name: str) -> Any:
     if not hasattr(module, name):
-        raise InterfaceError(f"{_release_name(module.__name__)} has no {name} in {module.__name__}. {_ADVICE}")
+        raise InterfaceError(f"{_find_release(module.__name__)} has no {name} in {module.__name__}. {_ADVICE}")
     return getattr(module, name)
 
 
@@ -197,7 +197,7 @@ def _find_first_present(owner: Any, names: tuple[str, ...], has: Any) -> str:
         if name in has:
             return name
     raise InterfaceError(
-        f"{_release_name(owner.__module__)}: {owner.__name__} has none of {', '.join(names)}. {_ADVICE}"
+        f"{_find_release(owner.__module__)}: {owner.__name__} has none of {', '.join(names)}. {_ADVICE}"
     )
 
 
@@ -206,7 +206,7 @@ def _check_parameters(owner: Any, method: str, expected: tuple[str, ...]) -> Non
     actual = tuple(inspect.signature(getattr(owner, method, lambda: None)).parameters)
     if [name for name in actual if name in expected] != list(expected):
         raise InterfaceError(
-            f"{_release_name(owner.__module__)}: {owner.__name__}.{method} takes ({', '.join(actual)}), "
+            f"{_find_release(owner.__module__)}: {owner.__name__}.{method} takes ({', '.join(actual)}), "
             f"expected {', '.join(expected)}. {_ADVICE}"
         )
 
@@ -214,7 +214,7 @@ def _check_parameters(owner: Any, method: str, expected: tuple[str, ...]) -> Non
 _ADVICE = "Tested releases are listed in docs/engines.md; `adapter serve` in front of the engine works with any release"
 
 
-def _release_name(module: str) -> str:
+def _find_release(module: str) -> str:
     """Return the engine and its version, for error messages."""
     engine = module.partition(".")[0]
     try:

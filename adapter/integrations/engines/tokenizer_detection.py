@@ -38,8 +38,8 @@ def detect_engine_format(tokenizer: object) -> Format | None:
 def _detect_format(template: str | None, model: str | None) -> Format | None:
     from adapter.backends.template_detection import detect_format
 
-    count_inside = detect_format(template, model).format if template else guess_format(model)
-    return None if count_inside is None else get_format(count_inside)
+    name = detect_format(template, model).format if template else guess_format(model)
+    return None if name is None else get_format(name)
 
 
 def find_generation_prompt(tokenizer: object, arguments: JsonObject) -> str | None:

@@ -107,13 +107,13 @@ class _Replays:
     ) -> Client:
         from adapter.core.text.redaction import Redactor
         from adapter.integrations.pytest.recording_files import load_exchanges
-        from adapter.integrations.pytest.replay_clients import replay_client
+        from adapter.integrations.pytest.replay_clients import create_replay_client
         from adapter.integrations.pytest.replay_matching import ReplayModel
 
         exchanges, has_own_exchanges = load_exchanges(file, self._node)
         run = 0 if has_own_exchanges else self._run
         recorded = ReplayModel(exchanges, file.name, Redactor(os.environ), run=run, in_order=in_order)
-        return replay_client(recorded, kind, self._fail, stream_arguments=options.get("stream_arguments", False))
+        return create_replay_client(recorded, kind, self._fail, stream_arguments=options.get("stream_arguments", False))
 
     def _create_recording_client(self, kind: type[Client], file: Path, url: str, options: dict[str, Any]) -> Client:
         from adapter.backends.endpoint_discovery import build_api_url

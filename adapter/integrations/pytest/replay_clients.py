@@ -35,7 +35,7 @@ _REPLAY_OPTIONS = TranslationOptions(
 """Options that turn off retries and prompt features, because the responses are already recorded."""
 
 
-def replay_client(
+def create_replay_client(
     recorded: ReplayModel, kind: type[Client], fail: Callable[[str], Any], *, stream_arguments: bool
 ) -> Client:
     """Create a client that replays ``recorded``. The installed version of the package parses the recorded texts.

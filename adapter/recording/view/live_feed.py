@@ -33,7 +33,7 @@ from adapter.recording.view.page_data import (
     build_exchange_stats,
     build_exchanges_view,
     list_client_messages,
-    retry_badges,
+    list_retry_badges,
 )
 
 MAX_EXCHANGES = 5_000
@@ -154,7 +154,7 @@ class LiveExchanges:
             if exchange is not None:
                 entry.record = exchange
                 entry.searchable = f"{exchange.text[:MAX_SEARCHABLE]}\n{exchange.reasoning[:MAX_SEARCHABLE]}".lower()
-                entry.stats, entry.retries = build_exchange_stats(exchange), retry_badges(exchange)
+                entry.stats, entry.retries = build_exchange_stats(exchange), list_retry_badges(exchange)
             else:
                 entry.failure = (
                     failure if len(failure) < MAX_REASON else clip_safe_prefix(failure[:MAX_REASON])

@@ -185,7 +185,7 @@ def build_exchanges_view(
             settings=[view.add_part("", format_pretty_json(rest))],
             readings=_parse_readings(turns, exchange.reasoning, again),
             figures=build_exchange_stats(exchange),
-            marks=[*list_turn_badges(turns), *retry_badges(exchange), *([OTHERWISE] if changed else [])],
+            marks=[*list_turn_badges(turns), *list_retry_badges(exchange), *([OTHERWISE] if changed else [])],
             about=[
                 ("time", exchange.time), ("model", exchange.model), ("format", exchange.format),
                 ("policy", exchange.policy), ("ended", exchange.finish_reason or ""),
@@ -211,7 +211,7 @@ def build_exchange_stats(exchange: RecordedExchange) -> ExchangeStats:
     return ExchangeStats(exchange.first_s, exchange.duration_s, *tokens, exchange.retry or None)
 
 
-def retry_badges(exchange: RecordedExchange) -> list[str]:
+def list_retry_badges(exchange: RecordedExchange) -> list[str]:
     """Return the badges of an exchange that was retried, or that is a retry."""
     asked = f"{ASKED_AGAIN}: {exchange.guardrail}" if exchange.guardrail else ASKED_AGAIN
     dropped = dict.fromkeys(f"dropped: {each.guardrail}" for each in exchange.dropped)

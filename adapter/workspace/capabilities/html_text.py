@@ -69,7 +69,7 @@ def split_tokens(page: str) -> Iterator[Token]:
         if start < 0:
             return
         if following.isalpha():
-            token, position = _start_tag(page, start)
+            token, position = _take_start_tag(page, start)
             if token is None:
                 return
             yield token
@@ -94,7 +94,7 @@ def _find_position_after(page: str, ending: str, position: int, *, keep: bool = 
     return index if index < 0 or keep else index + len(ending)
 
 
-def _start_tag(page: str, start: int) -> tuple[Token | None, int]:
+def _take_start_tag(page: str, start: int) -> tuple[Token | None, int]:
     """Return the tag at ``start`` and the position after it. A ``<`` outside quotes also ends a tag."""
     name = _NAME.match(page, start + 1)
     assert name is not None

@@ -222,7 +222,7 @@ def test_placeholder_is_asked_for_once_with_known_values():
     assert isinstance(verdict, Retry)
     assert "such as src/app.py, src/web.py" in verdict.message
     assert guardrails.check_response(past, answer) == Accept()
-    assert guardrails.drop_reason(past, answer.calls[0], []) == "placeholder"
+    assert guardrails.find_drop_reason(past, answer.calls[0], []) == "placeholder"
 
 
 REPEATED = CallHistory("What is in a?", (PastCall("read_file", {"path": "a"}, "the cat sat on the mat"),))
