@@ -78,7 +78,7 @@ def confined(command: Sequence[str], folder: Path, readable: Sequence[Path]) -> 
 
     It talks by lines. What it runs, such as a model's commands, is confined as well. Without Landlock it does not run.
     """
-    if not landlock.abi():
+    if not landlock.get_abi():
         raise SystemExit("this kernel has no Landlock, and what a model writes is not run without it")
     read = [*SYSTEM, *map(str, readable)]
     rules = landlock.build_ruleset(read, [str(folder)], DEVICES, network=False)

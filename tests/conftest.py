@@ -207,7 +207,7 @@ def without_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine with neither bubblewrap nor Landlock."""
     monkeypatch.setattr("adapter.workspace.sandbox.bubblewrap.SYSTEM_BINARY", "/no/such/bwrap")
     monkeypatch.setenv("PATH", "/no/such/folder")
-    monkeypatch.setattr("adapter.workspace.sandbox.landlock.abi", lambda: 0)
+    monkeypatch.setattr("adapter.workspace.sandbox.landlock.get_abi", lambda: 0)
 
 
 _numbers = count()

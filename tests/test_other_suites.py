@@ -54,7 +54,7 @@ def test_suite_is_run_and_judged_by_its_own_process():
     assert row("direct", runs, ["k"])[:3] == ["direct", "1/2", "1/2"]
 
 
-@pytest.mark.skipif(not landlock.abi(), reason="needs Landlock")
+@pytest.mark.skipif(not landlock.get_abi(), reason="needs Landlock")
 def test_program_is_confined(tmp_path):
     """It reads and writes only its folder, without network and our environment."""
     outside = tmp_path / "outside"

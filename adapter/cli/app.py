@@ -80,7 +80,7 @@ def make_app(commands: Collection[str] = COMMANDS) -> typer.Typer:
         add_completion=True,
         context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 120},
     )
-    app.callback()(_options)
+    app.callback()(_accept_version)
     for name, command in loaded.items():
         if isinstance(command, typer.Typer):
             app.add_typer(command)
@@ -110,7 +110,7 @@ def _print_version(is_requested: bool) -> None:
         raise typer.Exit
 
 
-def _options(
+def _accept_version(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
     ] = False,

@@ -119,8 +119,8 @@ def _check_level(level: Level, workspace: str) -> CheckResult:
         data |= {"path": path}
         text = f"works, {path}"
     else:
-        data |= {"abi": landlock.abi(), "socket_filter": build_socket_filter(LOCAL) is not None}
-        text = f"works, ABI {landlock.abi()}"
+        data |= {"abi": landlock.get_abi(), "socket_filter": build_socket_filter(LOCAL) is not None}
+        text = f"works, ABI {landlock.get_abi()}"
     return CheckResult(level, gap is None, gap.why if gap else text, gap.advice if gap else "", data)
 
 

@@ -48,13 +48,14 @@ def aggregate_runs(runs: Sequence[EvalRun]) -> Score:
     """Aggregate ``runs`` into one score."""
     count = len(runs)
 
-    def mean(values: Sequence[float]) -> float:
+    def compute_mean(values: Sequence[float]) -> float:
         return sum(values) / count if count else 0.0
 
     return Score(
-        count, sum(run.done for run in runs), mean([run.turns for run in runs]), mean([run.calls for run in runs]),
-        mean([run.prompt_tokens for run in runs]), mean([run.written_tokens for run in runs]),
-        mean([run.seconds for run in runs]),
+        count, sum(run.done for run in runs), compute_mean([run.turns for run in runs]),
+        compute_mean([run.calls for run in runs]), compute_mean([run.prompt_tokens for run in runs]),
+        compute_mean([run.written_tokens for run in runs]),
+        compute_mean([run.seconds for run in runs]),
     )  # fmt: skip
 
 

@@ -265,11 +265,11 @@ def build_dialect(header: Header) -> Dialect:
 
 
 def _build_own_tool(recorded: UserTool) -> Tool:
-    def function(**_arguments: Json) -> str:
+    def refuse(**_arguments: Json) -> str:
         raise ToolError(_explain_unrecorded(recorded.name))
 
     definition = {"name": recorded.name, "description": recorded.description, "parameters": recorded.parameters}
-    built = tool(definition, function, effect=recorded.effect)
+    built = tool(definition, refuse, effect=recorded.effect)
     return replace(built, aliases=recorded.aliases, argument_aliases=recorded.argument_aliases)
 
 

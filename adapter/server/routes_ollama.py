@@ -90,12 +90,12 @@ async def _answer_chat(upstream: ModelServer, keep_alive_s: float, http: HttpReq
     def answer(request: TranslatedRequest) -> ProxiedResponse:
         return respond(upstream, request, keep_alive_s, writer, ollama.to_error)
 
-    def instead(status: int, content: bytes) -> ProxiedResponse | None:
+    def retry_as_text(status: int, content: bytes) -> ProxiedResponse | None:
         is_refused = request.as_text is not None and upstream.refuses_tools(status, content, body.get("model"))
         return answer(request.as_text()) if is_refused and request.as_text else None
 
     if is_native and request.is_native:
-        return pass_on(instead)
+        return pass_on(retry_as_text)
     return upstream.dropped.with_header(answer(request), "chat", dropped)
 
 
@@ -146,12 +146,12 @@ def _get_or_pass(upstream: ModelServer, path: str, answer: Callable[[ModelServer
     """Return a route that passes requests through if the model server is Ollama, and otherwise responds with
     ``answer``."""
 
-    async def endpoint(http: HttpRequest) -> ASGIApp:
+    async def answer_or_pass(http: HttpRequest) -> ASGIApp:
         if await _is_ollama(upstream):
             return PassthroughResponse(upstream, "GET", path, b"", http.headers, ollama.to_error)
         return await answer(upstream)
 
-    return Route(path, endpoint)
+    return Route(path, answer_or_pass)
 
 
 async def _answer_version(_: ModelServer) -> ASGIApp:

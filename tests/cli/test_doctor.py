@@ -41,7 +41,7 @@ def test_doctor_tries_each_sandbox():
     for level in ("bwrap", "landlock"):
         assert rows[level].ok == (find_unavailable_reason(level) is None)
     assert not rows["bwrap"].ok or rows["bwrap"].text == f"works, {rows['bwrap'].data['path']}"
-    assert rows["landlock"].data["abi"] == landlock.abi()
+    assert rows["landlock"].data["abi"] == landlock.get_abi()
     assert rows["openat2"].ok == openat2.is_available()
     assert rows["paths"].ok == isinstance(calls, DescriptorCalls)
     unconfined = {finding.name: finding for finding in run_checks(".", SandboxSettings("none"))}["sandbox"]

@@ -128,23 +128,23 @@ class SentMessages:
         definitions = (json.dumps(tool.to_openai(), ensure_ascii=False) for tool in tools.values())
         examples = (json.dumps(build_example_call(tool), ensure_ascii=False) for tool in tools.values())
         quotable = "\n".join([past.text, answer, *definitions, *examples])
-        self._runs |= set(_runs_of(message)) - set(_runs_of(quotable))
+        self._runs |= set(_find_runs(message)) - set(_find_runs(quotable))
 
     def find_in_arguments(self, arguments: Json) -> str:
         """Return the copied text if a string in ``arguments`` contains any; otherwise return ""."""
         if not self._runs:
             return ""
-        return next((text for text in list_strings(arguments) if not self._runs.isdisjoint(_runs_of(text))), "")
+        return next((text for text in list_strings(arguments) if not self._runs.isdisjoint(_find_runs(text))), "")
 
     def make_up_answer(self, content: str) -> bool:
         """Return whether a large part of ``content`` is copied."""
         if not self._runs:
             return False
-        copied = sum(run in self._runs for run in _runs_of(content))
+        copied = sum(run in self._runs for run in _find_runs(content))
         return copied > 0 and copied + WORDS - 1 >= MIN_SHARE * len(re.findall(r"\w+", content))
 
 
-def _runs_of(text: str) -> Iterator[tuple[str, ...]]:
+def _find_runs(text: str) -> Iterator[tuple[str, ...]]:
     """Yield each run of `WORDS` consecutive words."""
     words = re.findall(r"\w+", text.lower())
     return zip(*(words[start:] for start in range(WORDS)), strict=False)

@@ -185,7 +185,7 @@ class Guardrails:
         """Check an answer like `check`, but with a conversation that is already parsed."""
         is_unusable = self._is_call_shaped(past, answer.content) and not self._names_tool(answer.content)
         is_cut = finish_reason == "length" and not is_unusable
-        fault = None if is_cut else next(self.faults(past, answer), None)
+        fault = None if is_cut else next(self.find_faults(past, answer), None)
         verdict = ACCEPT if fault is None else self.verdict(fault)
         if isinstance(verdict, Retry):
             self.remember_message(verdict.message, past, answer)
@@ -309,7 +309,7 @@ class Guardrails:
             events.append(event)
         return Turn.from_events(events)
 
-    def faults(self, past: CallHistory, answer: CandidateAnswer) -> Iterator[Violation]:
+    def find_faults(self, past: CallHistory, answer: CandidateAnswer) -> Iterator[Violation]:
         """Yield the violations of the active guardrails, most severe first."""
         found = self._check_calls(past, answer) if answer.calls else self._check_content(past, answer)
         return (fault for fault in found if fault.guardrail in self.on)

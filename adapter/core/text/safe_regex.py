@@ -34,7 +34,7 @@ def compile_pattern(pattern: str, ignore_case: bool = False) -> regex.Pattern[st
         raise ToolError(
             f"the pattern has {len(pattern)} characters; the maximum is {MAX_PATTERN}; use a shorter pattern"
         )
-    if _repeats(pattern) > MAX_REPEATS:
+    if _count_repeats(pattern) > MAX_REPEATS:
         raise ToolError(f"the pattern repeats more than {MAX_REPEATS} times; use smaller counts, or * and +")
     if _RECURSION.search(pattern):
         raise ToolError(
@@ -164,7 +164,7 @@ def _explain_error(pattern: str, error: Exception) -> str:
     )
 
 
-def _repeats(pattern: str) -> int:
+def _count_repeats(pattern: str) -> int:
     """Return the largest product of nested counted repeats."""
     products = [1]
     previous = largest = position = 1

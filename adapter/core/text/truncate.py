@@ -40,7 +40,7 @@ def truncate(
     lines = split_lines(text)
     if size <= max_bytes and len(lines) <= max_lines:
         return text
-    upper, lower = _ends(lines, head, tail)
+    upper, lower = _split_ends(lines, head, tail)
     message = _describe_omission(size, len(lines), head, tail)
     budget = max_bytes - len(message.encode())
     if budget <= 0:
@@ -64,7 +64,7 @@ def with_notes(text: str, notes: Sequence[str], max_bytes: int = MAX_BYTES, max_
     return shown.removesuffix("\n") + missing if missing else shown
 
 
-def _ends(lines: Sequence[str], head: int, tail: int) -> tuple[str, str]:
+def _split_ends(lines: Sequence[str], head: int, tail: int) -> tuple[str, str]:
     """Return the text before and after the message. The byte limit is applied later."""
     if len(lines) > head + tail:
         return "".join(lines[:head]), "".join(lines[len(lines) - tail :])

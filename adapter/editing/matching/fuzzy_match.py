@@ -335,7 +335,7 @@ class _Gap:
         wraps = self._wraps
         for number in range(1, len(self.rows) + 1):
             row = self.all_rows[self.rows[number - 1]]
-            gains = self._gains(row)
+            gains = self._measure_gains(row)
             before, scores, chosen = table[-1], [0.0] * (width + 1), [_MISS_ROW] * (width + 1)
             miss, is_free = MISS * row.weight, self._is_free(number)
             scores[0] = before[0] - miss
@@ -363,7 +363,7 @@ class _Gap:
             return self.all_rows[self.rows[number]].is_free
         return self.is_free_after
 
-    def _gains(self, row: OldLine) -> dict[int, float]:
+    def _measure_gains(self, row: OldLine) -> dict[int, float]:
         gains: dict[int, float] = {}
         compare = self.search.comparer.compare
         alike = process.extract(row.key, self.keys, scorer=fuzz.ratio, score_cutoff=MIN_LIKENESS, limit=None)

@@ -32,7 +32,7 @@ SCOPES = 0b11
 
 
 @cache
-def abi() -> int:
+def get_abi() -> int:
     """Return the Landlock ABI version of this kernel; 0 if it lacks Landlock."""
     if not sys.platform.startswith("linux"):
         return 0
@@ -41,7 +41,7 @@ def abi() -> int:
 
 
 def restricts_truncation() -> bool:
-    return abi() >= 3
+    return get_abi() >= 3
 
 
 def build_ruleset(
@@ -51,7 +51,7 @@ def build_ruleset(
 
     The program loses the rights in ``handled`` (files, TCP, scopes), except for those granted by ``rules``.
     """
-    version = abi()
+    version = get_abi()
     handled = (1 << {1: 13, 2: 14, 3: 15, 4: 15}.get(version, 16)) - 1
     attributes = [handled]
     attributes += [0 if network else TCP] if version >= 4 else []

@@ -137,7 +137,7 @@ def find_unavailable_reason(level: Level, writable: Sequence[str] = ()) -> Unava
         return UnavailableReason(why, "install it for the system: apt install bubblewrap")
     if level == "bwrap" and binary is None:
         return UnavailableReason("bwrap is not installed", "install it: apt install bubblewrap")
-    if level == "landlock" and not landlock.abi():
+    if level == "landlock" and not landlock.get_abi():
         return UnavailableReason(
             "the kernel lacks it, or it is disabled", "use Linux 5.13 or newer with `landlock` among the lsm= modules"
         )
@@ -234,7 +234,7 @@ class ActiveSandbox:
                 "`.git`, and modes of files elsewhere, can be changed",
                 *(["path rules do not apply to commands"] if self._has_rules else []),
             ]
-            parts += ["signals can reach other programs"] if landlock.abi() < 6 else []
+            parts += ["signals can reach other programs"] if landlock.get_abi() < 6 else []
         if build_socket_filter(LOCAL) is None:
             parts.append("sockets are not filtered on this architecture")
             if self.level == "landlock" and not landlock.restricts_truncation():

@@ -185,7 +185,7 @@ def test_command_cannot_write_outside_workspace(shell, level, directory, tmp_pat
 @pytest.mark.parametrize("command", ["kill -9 {pid}", "kill -STOP {pid}", "kill -9 $PPID"])
 def test_command_cannot_signal_unrelated_processes(shell, bystander, command):
     """`bystander` detects signals."""
-    if find_unavailable_reason("bwrap") is not None and landlock.abi() < 6:
+    if find_unavailable_reason("bwrap") is not None and landlock.get_abi() < 6:
         pytest.skip("this Landlock does not scope signals")
     shell(f"({command.replace('{pid}', str(bystander.pid))}); echo done")
     assert state_of(bystander) == "S"
@@ -194,7 +194,7 @@ def test_command_cannot_signal_unrelated_processes(shell, bystander, command):
 @pytest.mark.parametrize("command", ["kill -CONT -1", "pkill -CONT ."])
 def test_command_cannot_signal_all_processes(shell, bystander, command):
     """Not even with kill -1. SIGCONT is harmless if the sandbox fails."""
-    if find_unavailable_reason("bwrap") is not None and landlock.abi() < 6:
+    if find_unavailable_reason("bwrap") is not None and landlock.get_abi() < 6:
         pytest.skip("this Landlock does not scope signals")
     bystander.send_signal(signal.SIGSTOP)
     assert wait_for(lambda: state_of(bystander) == "T")
@@ -762,14 +762,14 @@ OLD_TRUNCATION = {
 }
 
 
-@pytest.mark.skipif(not landlock.abi(), reason="the kernel has no Landlock")
+@pytest.mark.skipif(not landlock.get_abi(), reason="the kernel has no Landlock")
 @pytest.mark.parametrize("abi", [1, 2, 3])
 @pytest.mark.parametrize("readable", [False, True], ids=["unreadable", "readable"])
 def test_old_landlock_cannot_empty_files_elsewhere(root, home, tmp_path, monkeypatch, abi, readable):
     """Linux 5.13 to 6.1 do not restrict truncation: a filter blocks the calls. The workspace can still be changed."""
-    if abi > landlock.abi():
+    if abi > landlock.get_abi():
         pytest.skip("the kernel is older")
-    monkeypatch.setattr(landlock, "abi", lambda: abi)
+    monkeypatch.setattr(landlock, "get_abi", lambda: abi)
     victim = tmp_path / "elsewhere" / "file"
     victim.parent.mkdir()
     victim.write_text("kept")
@@ -795,7 +795,7 @@ def test_old_landlock_cannot_empty_files_elsewhere(root, home, tmp_path, monkeyp
 
 
 def test_unknown_machine_with_old_landlock_is_described(root, monkeypatch):
-    monkeypatch.setattr(landlock, "abi", lambda: 2)
+    monkeypatch.setattr(landlock, "get_abi", lambda: 2)
     monkeypatch.setattr(sandbox, "build_socket_filter", lambda *_, **__: None)
     confinement = ActiveSandbox(SandboxSettings(), root.path, level="landlock")
     assert "files elsewhere can be emptied" in confinement.text
