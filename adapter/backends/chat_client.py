@@ -150,8 +150,8 @@ class ChatClient:
     ) -> Generator[Chunk, None, None]:
         """Stream the answer. Closing the generator closes the connection, which stops the server.
 
-        ``extra``: additional fields of the request, such as `constraint_fields`. Raises TransportError, at the first
-        ``next`` or later.
+        ``extra``: additional fields of the request, such as `build_constraint_fields`. Raises TransportError, at the
+        first ``next`` or later.
         """
         check_types(
             "ChatClient.stream",

@@ -252,7 +252,7 @@ class _Transport(_BaseTransport):
                     if streamed.is_done:
                         break
             except (self._http.NetworkError, self._http.RemoteProtocolError):
-                pass  # next_body() and close() handle an incomplete stream
+                pass  # build_next_body() and close() handle an incomplete stream
             body = streamed.build_next_body()
             if body is None:
                 break
@@ -295,7 +295,7 @@ class _AsyncTransport(_BaseTransport):
                     if streamed.is_done:
                         break
             except (self._http.NetworkError, self._http.RemoteProtocolError):
-                pass  # next_body() and close() handle an incomplete stream
+                pass  # build_next_body() and close() handle an incomplete stream
             body = streamed.build_next_body()
             if body is None:
                 break
