@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from adapter.backends.chat_client import ChatClient, Chunk
-from adapter.backends.stream_chunks import native_calls
+from adapter.backends.stream_chunks import list_native_calls
 from adapter.conversation.message_rendering import Message
 from adapter.core.events import JsonObject
 from adapter.parsing.formats import get_format
@@ -67,7 +67,7 @@ _REASONS = {"tool_calls": "stop", "function_call": "stop"}
 
 def _list_functions(raw: JsonObject) -> Iterator[tuple[int, JsonObject]]:
     """Yield the index and function of each partial call in a server's event."""
-    for position, call in enumerate(native_calls(raw)):
+    for position, call in enumerate(list_native_calls(raw)):
         if isinstance(call, dict) and isinstance(function := call.get("function"), dict):
             index = call.get("index")
             yield index if isinstance(index, int) else position, function

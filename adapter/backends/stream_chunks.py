@@ -54,7 +54,7 @@ def parse_chunk(event: ChatCompletionChunk | JsonObject) -> Chunk:
     )
 
 
-def native_calls(raw: JsonObject) -> list[Json]:
+def list_native_calls(raw: JsonObject) -> list[Json]:
     """Return the calls, or fragments of calls, in a server's event."""
     choices = raw.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
@@ -72,7 +72,7 @@ class AnswerSize:
     def add(self, chunk: Chunk) -> None:
         """Count a chunk. Raises TransportError if the answer is longer than `MAX_ANSWER_CHARACTERS`."""
         self._characters += len(chunk.text) + len(chunk.reasoning)
-        if calls := native_calls(chunk.raw or {}):
+        if calls := list_native_calls(chunk.raw or {}):
             self._characters += len(str(calls))
         if self._characters > MAX_ANSWER_CHARACTERS:
             raise TransportError(

@@ -47,7 +47,7 @@ class TranslatingEndpoint:
         self._work, self._respond = work, respond
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with self._work.room() as reserve:
+        async with self._work.reserve_room() as reserve:
             scope[RESERVE] = reserve
             response = await self._respond(HttpRequest(scope, receive, send))
         await response(scope, receive, send)

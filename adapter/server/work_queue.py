@@ -53,7 +53,7 @@ class WorkQueue:
         return await asyncio.get_running_loop().run_in_executor(lane, work)
 
     @asynccontextmanager
-    async def room(self) -> AsyncIterator[Reserve]:
+    async def reserve_room(self) -> AsyncIterator[Reserve]:
         """Yield a function that reserves memory for a request body until the end of the block. Requests are served in
         the order in which they reserve it."""
         reserved = 0
