@@ -16,9 +16,7 @@ from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetada
 from adapter.dialects.toolset import Dialect
 from adapter.tools.argument_synonyms import CONTENT, DIRECTORY, NEW_TEXT, OLD_TEXT, PATH, PATTERN
 from adapter.tools.operations import (
-    FilePatched,
     FileText,
-    FileWritten,
     Glob,
     Grep,
     GrepResult,
@@ -145,8 +143,6 @@ class ProtoWriteFile(ToolClass):
     def to_operation(self) -> Operation:
         return WriteText(self.file_path, self.content)
 
-    render = render_as(FileWritten, result_formatting.format_written)
-
 
 class ProtoEdit(ToolClass):
     """Replace a string in a file, which must match exactly, whitespace included, and occur once unless replace_all."""
@@ -193,8 +189,6 @@ class ProtoEdit(ToolClass):
             empty_old_text="create",
             names=ParameterNames("old_string", "new_string", None, "replace_all"),
         )
-
-    render = render_as(FilePatched, result_formatting.format_patched)
 
 
 class ProtoGlobTool(ToolClass):

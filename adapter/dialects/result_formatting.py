@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby
+from typing import Any
 
 from adapter.core.text.lines import split_lines, strip_line_end
 from adapter.core.text.plurals import pluralize
@@ -16,24 +17,39 @@ from adapter.tools.operations import (
     BatchResults,
     CodeOutput,
     CommandOutput,
+    Copy,
+    Delete,
+    FetchPage,
     FilePatched,
     FilesPatched,
     FileText,
     FileWritten,
     GrepMatch,
     GrepResult,
+    InsertAtCursor,
     Listing,
     ListingEntry,
+    MakeDirectory,
     MemoryChanged,
     MemoryList,
     MemoryNote,
+    Move,
+    Operation,
     OperationDone,
+    Outcome,
     Page,
+    PatchFiles,
+    PatchText,
     PathList,
     ProgramOutput,
+    ReadText,
+    ReplaceSelection,
+    RunCode,
     SearchHits,
     TodoList,
+    Tree,
     UserAnswers,
+    WriteText,
 )
 from adapter.tools.operations.agent_state import TodoStatus
 
@@ -309,6 +325,28 @@ def format_copied(done: OperationDone) -> str:
 
 def format_directory_created(done: OperationDone) -> str:
     return f"Created the directory {done.path}." if done.entries else f"{done.path} already exists."
+
+
+_FORMATTERS: dict[type, Callable[[Any], str]] = {
+    ReadText: format_file,
+    Tree: format_tree,
+    WriteText: format_written,
+    PatchText: format_patched,
+    PatchFiles: format_patched,
+    ReplaceSelection: format_patched,
+    InsertAtCursor: format_patched,
+    Delete: format_deleted,
+    Move: format_moved,
+    Copy: format_copied,
+    MakeDirectory: format_directory_created,
+    FetchPage: format_page,
+    RunCode: format_code,
+}
+"""The usual formatter for the outcome of an operation. Other operations have a different one in each dialect."""
+
+
+def format_outcome(operation: Operation, outcome: Outcome) -> str:
+    return _FORMATTERS[type(operation)](outcome)
 
 
 def _format_notes(notes: Sequence[str]) -> list[str]:

@@ -9,7 +9,7 @@
         path: Annotated[str, Field(description="File path"), Aliases("file_path")]
 
         def operation(self) -> Operation: ...
-        render = render_as(FileText, format_file)
+        render = render_as(FileText, format_numbered_lines)     # unless the usual format for the operation will do
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, model_validator
 
 from adapter.core.events import Json, JsonObject
 from adapter.core.text.truncate import MAX_LINES
+from adapter.dialects.result_formatting import format_outcome
 from adapter.tools.argument_synonyms import normalize_key
 from adapter.tools.operations import Effect, Operation, Outcome
 from adapter.tools.operations.capabilities import Capability
@@ -79,11 +80,12 @@ class ToolClass(BaseModel):
     naming: ClassVar[ToolMetadata]
 
     def to_operation(self) -> Operation:
-        raise NotImplementedError(f"{type(self).__name__} must define operation(), which returns its action as data")
+        raise NotImplementedError(f"{type(self).__name__} must define to_operation(), which returns its action as data")
 
     def render(self, outcome: Outcome, /) -> Rendered:
-        """Return the text for the model and, if documented, the result as JSON."""
-        raise NotImplementedError(f"{type(self).__name__} must define render(); see render_as")
+        """Return the text for the model and, if documented, the result as JSON. By default, the text is the one that
+        `format_outcome` gives for the operation."""
+        return format_outcome(self.to_operation(), outcome), None
 
     def list_notes(self) -> tuple[str, ...]:
         """Return the assumptions made for missing or invalid arguments, as one sentence each."""

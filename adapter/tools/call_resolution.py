@@ -180,7 +180,7 @@ def _validate(tool: Tool, arguments: JsonObject, unknown: list[str]) -> Validate
         raise ToolError(_describe_problems(tool, list(_list_field_errors(error, tool)), unknown)) from error
     if not callable(getattr(validated, "to_operation", None)):
         raise build_result_error(
-            tool.validate, "Tool.validate", validated, "an object with operation(), render() and notes()"
+            tool.validate, "Tool.validate", validated, "an object with to_operation(), render() and list_notes()"
         )
     return validated
 

@@ -9,16 +9,12 @@ from pydantic.json_schema import SkipJsonSchema
 
 from adapter.core.errors import FormatError
 from adapter.core.events import Json
-from adapter.dialects import result_formatting
 from adapter.dialects.blade.file_tools import FilePath
 from adapter.dialects.tool_class import (
     Aliases,
     NestedModel,
-    Rendered,
     ToolClass,
     ToolMetadata,
-    render_as,
-    require_outcome,
 )
 from adapter.editing.notations.parse_edits import parse_file_edits, parse_patches
 from adapter.editing.notations.registry import is_known_notation
@@ -26,14 +22,9 @@ from adapter.tools.argument_synonyms import CONTENT, DESTINATION, DIRECTORY, NEW
 from adapter.tools.operations import (
     Copy,
     Delete,
-    FilePatched,
-    FilesPatched,
-    FileWritten,
     MakeDirectory,
     Move,
     Operation,
-    OperationDone,
-    Outcome,
     ParameterNames,
     Patch,
     PatchFiles,
@@ -79,8 +70,6 @@ class BladeWriteFile(ToolClass):
     def to_operation(self) -> Operation:
         return WriteText(self.path, self.content)
 
-    render = render_as(FileWritten, result_formatting.format_written)
-
 
 _EDIT_FILE_NAMES = ParameterNames("old_content", "new_content", start_line=None)
 
@@ -106,8 +95,6 @@ class EditFile(ToolClass):
     def to_operation(self) -> Operation:
         patch = Patch(self.old_content, self.new_content, replace_all=self.replace_all)
         return PatchText(self.path, (patch,), names=_EDIT_FILE_NAMES)
-
-    render = render_as(FilePatched, result_formatting.format_patched)
 
 
 class PatchArguments(NestedModel):
@@ -198,11 +185,6 @@ class ApplyEdit(ToolClass):
             value = (Patch(self.old_text or "", self.new_text or "", self.start_line, self.end_line, self.replace_all),)
         return PatchText(self.path or "", value)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        if isinstance(outcome, FilesPatched):
-            return result_formatting.format_patched(outcome), None
-        return result_formatting.format_patched(require_outcome(outcome, FilePatched)), None
-
 
 class DeleteFile(ToolClass):
     """Delete a file, or with recursive a directory."""
@@ -218,8 +200,6 @@ class DeleteFile(ToolClass):
 
     def to_operation(self) -> Operation:
         return Delete(self.path, self.recursive)
-
-    render = render_as(OperationDone, result_formatting.format_deleted)
 
 
 class MoveFile(ToolClass):
@@ -237,8 +217,6 @@ class MoveFile(ToolClass):
     def to_operation(self) -> Operation:
         return Move(self.source, self.destination)
 
-    render = render_as(OperationDone, result_formatting.format_moved)
-
 
 class CopyFile(ToolClass):
     """Copy a file or directory with all in it."""
@@ -255,8 +233,6 @@ class CopyFile(ToolClass):
     def to_operation(self) -> Operation:
         return Copy(self.source, self.destination)
 
-    render = render_as(OperationDone, result_formatting.format_copied)
-
 
 class CreateDirectory(ToolClass):
     """Create a directory, and its parents if needed."""
@@ -271,5 +247,3 @@ class CreateDirectory(ToolClass):
 
     def to_operation(self) -> Operation:
         return MakeDirectory(self.path)
-
-    render = render_as(OperationDone, result_formatting.format_directory_created)

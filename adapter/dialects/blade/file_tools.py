@@ -18,7 +18,6 @@ from adapter.tools.operations import (
     Glob,
     Grep,
     GrepResult,
-    Listing,
     Operation,
     Outcome,
     PathList,
@@ -40,8 +39,6 @@ class BladeReadFile(ToolClass):
 
     def to_operation(self) -> Operation:
         return ReadText(self.path)
-
-    render = render_as(FileText, result_formatting.format_file)
 
 
 class ReadFileRange(ToolClass):
@@ -105,8 +102,6 @@ class BladeListDirectory(ToolClass):
     def to_operation(self) -> Operation:
         return Tree(self.path, self.max_depth)
 
-    render = render_as(Listing, result_formatting.format_tree)
-
 
 class GetWorkspaceStructure(ToolClass):
     """Get a tree view of the workspace, at most 200 entries. Leaves out node_modules, target, .git and the like."""
@@ -122,8 +117,6 @@ class GetWorkspaceStructure(ToolClass):
 
     def to_operation(self) -> Operation:
         return Tree(self.path, self.depth, self._limit, skip_common=True, gitignore=True)
-
-    render = render_as(Listing, result_formatting.format_tree)
 
     def list_notes(self) -> tuple[str, ...]:
         if self.limit == self._limit:

@@ -10,12 +10,11 @@ from pydantic import Field
 
 from adapter.core.events import JsonObject
 from adapter.dialects import result_formatting
-from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, render_as, require_outcome
+from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
 from adapter.tools.argument_synonyms import COMMAND, CONTENT, PATH, WORKING_DIRECTORY
 from adapter.tools.operations import (
     CommandOutput,
     EditorState,
-    FilePatched,
     GetEditorState,
     GetSelection,
     GoToLine,
@@ -143,8 +142,6 @@ class ReplaceSelectionTool(ToolClass):
     def to_operation(self) -> Operation:
         return ReplaceSelection(self.content)
 
-    render = render_as(FilePatched, result_formatting.format_patched)
-
 
 class InsertAtCursorTool(ToolClass):
     """Insert content at the cursor in the editor."""
@@ -160,5 +157,3 @@ class InsertAtCursorTool(ToolClass):
 
     def to_operation(self) -> Operation:
         return InsertAtCursor(self.content)
-
-    render = render_as(FilePatched, result_formatting.format_patched)

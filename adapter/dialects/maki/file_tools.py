@@ -23,9 +23,7 @@ from adapter.outline.formatter import format_outline
 from adapter.tools.argument_synonyms import CONTENT, DIRECTORY, NEW_TEXT, OLD_TEXT, PATH, PATTERN
 from adapter.tools.operations import (
     FileOutline,
-    FilePatched,
     FileText,
-    FileWritten,
     Glob,
     Grep,
     GrepResult,
@@ -195,8 +193,6 @@ class MakiWrite(ToolClass):
     def to_operation(self) -> Operation:
         return WriteText(self.path, self.content)
 
-    render = render_as(FileWritten, result_formatting.format_written)
-
 
 class MakiEdit(ToolClass):
     """Replace an exact string in a file, which must be unique unless replace_all is set."""
@@ -223,8 +219,6 @@ class MakiEdit(ToolClass):
     def to_operation(self) -> Operation:
         patch = Patch(self.old_string, self.new_string, replace_all=self.replace_all, exact=True)
         return PatchText(self.path, (patch,), names=_NAMES)
-
-    render = render_as(FilePatched, result_formatting.format_patched)
 
 
 class EditItem(NestedModel):
@@ -262,5 +256,3 @@ class MultiEdit(ToolClass):
             Patch(one.old_string, one.new_string, replace_all=one.replace_all, exact=True) for one in self.edits
         )
         return PatchText(self.path, patches, basis="sequence", names=_NAMES)
-
-    render = render_as(FilePatched, result_formatting.format_patched)

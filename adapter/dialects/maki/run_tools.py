@@ -18,7 +18,6 @@ from adapter.dialects.tool_class import (
     ToolClass,
     ToolMetadata,
     Unsigned,
-    render_as,
     require_outcome,
 )
 from adapter.tools.argument_synonyms import COMMAND, PATTERN, WORKING_DIRECTORY
@@ -27,12 +26,10 @@ from adapter.tools.operations import (
     AgentReport,
     BatchCall,
     BatchResults,
-    CodeOutput,
     CommandOutput,
     FetchPage,
     Operation,
     Outcome,
-    Page,
     PageFormat,
     RunBatch,
     RunCode,
@@ -151,8 +148,6 @@ class CodeExecution(ToolClass):
     def to_operation(self) -> Operation:
         return RunCode(self.code, float(self.timeout))
 
-    render = render_as(CodeOutput, result_formatting.format_code)
-
 
 class MakiTask(ToolClass):
     """Run a sub-agent on an independent task: research only reads, general may use all tools."""
@@ -216,8 +211,6 @@ class WebFetch(ToolClass):
 
     def to_operation(self) -> Operation:
         return FetchPage(self.url, self.format, float(self.timeout))
-
-    render = render_as(Page, result_formatting.format_page)
 
 
 class MakiWebSearch(ToolClass):

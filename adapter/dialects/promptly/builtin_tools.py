@@ -16,9 +16,7 @@ from adapter.tools.operations import (
     Copy,
     Delete,
     FileInfo,
-    FilePatched,
     FileText,
-    FileWritten,
     Glob,
     Grep,
     GrepResult,
@@ -26,7 +24,6 @@ from adapter.tools.operations import (
     MakeDirectory,
     Move,
     Operation,
-    OperationDone,
     Outcome,
     ParameterNames,
     Patch,
@@ -52,8 +49,6 @@ class WriteToFile(ToolClass):
     def to_operation(self) -> Operation:
         return WriteText(self.file, self.content)
 
-    render = render_as(FileWritten, result_formatting.format_written)
-
 
 class SearchAndReplace(ToolClass):
     """Replace a text in a file wherever it occurs."""
@@ -71,8 +66,6 @@ class SearchAndReplace(ToolClass):
         patch = Patch(self.search, self.replace, replace_all=True)
         return PatchText(self.file, (patch,), names=ParameterNames("search", "replace", start_line=None))
 
-    render = render_as(FilePatched, result_formatting.format_patched)
-
 
 class MakeDirectories(ToolClass):
     """Create a directory and its parents."""
@@ -83,8 +76,6 @@ class MakeDirectories(ToolClass):
     def to_operation(self) -> Operation:
         return MakeDirectory(self.dir)
 
-    render = render_as(OperationDone, result_formatting.format_directory_created)
-
 
 class RemoveFiles(ToolClass):
     """Remove a file, or a directory with all that is in it."""
@@ -94,8 +85,6 @@ class RemoveFiles(ToolClass):
 
     def to_operation(self) -> Operation:
         return Delete(self.target, recursive=True)
-
-    render = render_as(OperationDone, result_formatting.format_deleted)
 
 
 class MoveFiles(ToolClass):
@@ -108,8 +97,6 @@ class MoveFiles(ToolClass):
     def to_operation(self) -> Operation:
         return Move(self.source, self.destination)
 
-    render = render_as(OperationDone, result_formatting.format_moved)
-
 
 class CopyFiles(ToolClass):
     """Copy a file, or a directory with all that is in it."""
@@ -120,8 +107,6 @@ class CopyFiles(ToolClass):
 
     def to_operation(self) -> Operation:
         return Copy(self.source, self.destination)
-
-    render = render_as(OperationDone, result_formatting.format_copied)
 
 
 class SearchText(ToolClass):
