@@ -76,10 +76,6 @@ def test_all_statements_are_there():
     assert list(STATEMENTS) == numbers
 
 
-def test_generated_checklist_is_up_to_date():
-    assert TABLE.read_text(encoding="utf-8") == table()
-
-
 def test_ranges_and_lists_are_read():
     """Other numbers are ignored."""
     assert list(named_in("C001, C005 to C007, X3: U+D800, C12, D4.")) == ["C001", "C005", "C006", "C007", "X3", "D4"]

@@ -93,7 +93,5 @@ def test_programs_are_short():
 
 def test_each_is_shown_once():
     """On the page about its subject."""
-    texts = {page: page.read_text(encoding="utf-8") for page in PAGES}
-    assert sorted(name for text in texts.values() for _, name in _SHOWN.findall(text)) == sorted(FILES)
-    for page, text in texts.items():
-        assert text == with_programs(text), f"{page.name} is out of date; run: python -m tests.generate"
+    texts = [page.read_text(encoding="utf-8") for page in PAGES]
+    assert sorted(name for text in texts for _, name in _SHOWN.findall(text)) == sorted(FILES)

@@ -112,10 +112,6 @@ def shown(value: float) -> str:
     return f"{value:,}"
 
 
-def test_the_page_is_up_to_date():
-    assert PAGE.read_text(encoding="utf-8") == page(), "run: python -m tests.generate"
-
-
 def test_every_limit_is_described():
     """In a docstring below it, or in that of its class."""
     assert [f"{limit.name} in {limit.module}" for limit in limits() if not limit.text] == []

@@ -155,12 +155,6 @@ def with_count(text: str) -> str:
     return re.sub(r"\b\d+ formats", f"{len(FORMATS)} formats", text)
 
 
-@pytest.mark.parametrize("name", TABLES)
-def test_tables_match_the_code(name):
-    text = TABLES[name][0].read_text(encoding="utf-8")
-    assert with_table(text, name) == text, "run: python -m tests.generate"
-
-
 def test_the_numbers_are_right():
     """The number of formats, and the results of the conformance suite."""
     assert f" {len(FORMATS)} formats" in README

@@ -23,10 +23,6 @@ def written() -> str:
     return "{\n" + ",\n".join(dialects) + "\n}\n"
 
 
-def test_definitions_file_matches_the_classes():
-    assert FILE.read_text(encoding="utf-8") == written(), "run python -m tests.generate"
-
-
 def test_a_dialect_of_files_has_no_row():
     """A dialect from files has no row, because its tools are read from these files."""
     assert load_tools("promptly") is None

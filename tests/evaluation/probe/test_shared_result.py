@@ -77,11 +77,6 @@ def setup_name(trial: SharedTrial) -> str:
     return f"{settings.format}, {'own prompt' if settings.template else settings.style}, {settings.constraint}"
 
 
-def test_the_table_is_up_to_date():
-    text = PAGE.read_text(encoding="utf-8")
-    assert text == with_table(text), "run: python -m tests.generate"
-
-
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
 def test_file_holds_only_public_text(file):
     text = file.read_text(encoding="utf-8")

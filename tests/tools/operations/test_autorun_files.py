@@ -25,11 +25,6 @@ def with_table(text: str) -> str:
     return before + HEAD + rows + rest[rest.index("\n\n") + 1 :]
 
 
-def test_the_page_shows_the_table():
-    text = SECURITY.read_text(encoding="utf-8")
-    assert text == with_table(text), "run python -m tests.generate"
-
-
 @pytest.mark.parametrize("above", ["", "deep/in/"])
 def test_each_is_asked_about(above):
     """In auto-edit, in any case, with the reason. Neighboring files do not."""
