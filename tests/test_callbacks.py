@@ -10,7 +10,6 @@ import asyncio
 import functools
 import gc
 import inspect
-import json
 import re
 import time
 import warnings
@@ -41,6 +40,7 @@ from adapter.tools.operations import AgentReport, EditorState, RunProgram, SetTo
 from adapter.tools.operations import Library as LibraryFound
 from adapter.tools.operations.permissions import ApprovalRequest, ask_approver
 from adapter.tools.tool import ToolSet
+from tests.model_text import Script, call
 
 ROOT = Path(adapter.__file__).parent
 
@@ -127,24 +127,10 @@ class Library:
 CAPABILITIES = {"questions": Person, "editor": Cursor, "agents": Runner, "search": Web, "docs": Library}
 
 
-class Script:
-    """A model that gives these answers in turn."""
-
-    def __init__(self, *answers: str) -> None:
-        self.answers = list(answers)
-
-    def stream(self, messages: Any, *, stop: Any = ()) -> Iterator[Chunk]:
-        yield Chunk(self.answers.pop(0), finish_reason="stop")
-
-
 class AsyncScript(Script):
     async def stream(self, messages: Any, *, stop: Any = ()) -> Any:
         await asyncio.sleep(0)
         yield Chunk(self.answers.pop(0), finish_reason="stop")
-
-
-def call(name: str, **arguments: Any) -> str:
-    return f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>"
 
 
 WRITE = call("write_file", path="a.txt", content="changed\n")

@@ -18,19 +18,7 @@ from adapter.core.events import ToolResult
 from adapter.dialects import get_dialect
 from adapter.tools.function_tools import tool
 from adapter.tools.tool import ToolSet
-from tests.model_text import call
-
-
-class Script:
-    """A model that gives scripted answers and keeps its requests."""
-
-    def __init__(self, *answers: str, finish_reason: str = "stop") -> None:
-        self.answers, self.finish_reason = list(answers), finish_reason
-        self.seen: list[list[dict[str, Any]]] = []
-
-    def stream(self, messages: Any, *, stop: Any = ()) -> Any:
-        self.seen.append(list(messages))
-        yield Chunk(self.answers.pop(0), finish_reason=self.finish_reason)
+from tests.model_text import Script, call
 
 
 @tool

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
 
 import pytest
 
@@ -23,21 +22,7 @@ from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host import Host
 from tests import hosted_dialect
 from tests.hosted_dialect import HOSTED
-from tests.model_text import call
-
-
-class Script:
-    """A model that gives these answers in turn, and keeps its requests. Exceptions are raised."""
-
-    def __init__(self, *answers, tokens=0):
-        self.answers, self.seen, self.tokens = list(answers), [], tokens
-
-    def stream(self, messages, *, stop=()) -> Iterator[Chunk]:
-        self.seen.append(list(messages))
-        answer = self.answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        yield Chunk(answer, finish_reason="stop", raw={"usage": {"total_tokens": self.tokens}} if self.tokens else None)
+from tests.model_text import Script, call
 
 
 @pytest.fixture

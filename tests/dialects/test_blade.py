@@ -81,23 +81,17 @@ def test_apply_edit_takes_one_or_several_and_uses_hints(run, directory):
 @pytest.mark.parametrize(
     ("tool", "arguments"),
     [
-        ("apply_edit", {"old_text": "x", "new_text": "z"}),
-        ("edit_file", {"old_string": "x", "new_string": "z"}),
+        ("apply_edit", {"old_text": "x", "new_text": "z", "replace_all": True}),
+        ("apply_edit", {"patches": [{"old_text": "x", "new_text": "z", "replace_all": True}]}),
+        ("edit_file", {"old_string": "x", "new_string": "z", "replace_all": True}),
     ],
 )
 def test_replace_all_is_taken_though_not_shown(run, directory, tool, arguments):
     """Models know it from other tools, but no definition mentions it, not even in a list of patches."""
     (directory / "f").write_text("x\ny\nx\n")
-    run(tool, path="f", replace_all=True, **arguments)
+    run(tool, path="f", **arguments)
     assert (directory / "f").read_text() == "z\ny\nz\n"
     assert "replace_all" not in str(TOOLS[tool].parameters)
-
-
-def test_replace_all_is_taken_inside_a_list(run, directory):
-    """Each patch has its own value."""
-    (directory / "f").write_text("x\ny\nx\n")
-    run("apply_edit", path="f", patches=[{"old_text": "x", "new_text": "z", "replace_all": True}])
-    assert (directory / "f").read_text() == "z\ny\nz\n"
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from adapter.prompting.system_prompt import system_prompt
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host import Host
 from adapter.workspace.capabilities.http_providers import HttpSearch
-from tests.agent.test_subagents import Script
 from tests.dialects.files import make_files
+from tests.model_text import Script
 from tests.model_text import call as written_call
 from tests.workspace.capabilities.test_capabilities import Scripted
 from tests.workspace.capabilities.test_web_fetch import LOCAL, PAGE, Server, html
@@ -690,14 +690,6 @@ def test_tools_of_other_dialects_are_understood(call, directory, name, arguments
     result = call(name, host=Host(search="embedded"), **arguments)
     assert result.ok, result.content
     assert f"read as a call to {meant}" in result.notes
-
-
-def test_words_for_nothing_are_nothing_and_extras_are_left_out(call, directory):
-    """X33, X34: only for optional values. Dropped arguments are noted."""
-    make_files(directory, "f", text="a\n")
-    result = call("read", path="f", offset="null", limit=None, encoding="utf-8")
-    assert result.content == "1: a\n(note: read has no argument 'encoding'; it was ignored)"
-    assert result.notes == ("read has no argument 'encoding'; it was ignored",)
 
 
 def test_values_are_converted_and_not_trimmed(run, directory):

@@ -298,15 +298,3 @@ def test_errors_are_text_with_the_next_step(call, directory):
     assert result.content.startswith("tool_error: read_file: 'path' is missing (string)")
     assert "Example:" in result.content
     assert result.data is None
-
-
-def test_numbers_of_lines_are_those_that_were_asked_for(tmp_path):
-    """``offset`` counts from 0, but lines are shown from 1: an error names the given offset, a page names both."""
-    (tmp_path / "a.txt").write_text("".join(f"line {number}\n" for number in range(1, 10)), encoding="utf-8")
-    with Workspace(tmp_path, "proto") as workspace:
-        beyond = workspace.run("read_file", {"path": "a.txt", "offset": 9, "limit": 1})
-        page = workspace.run("read_file", {"path": "a.txt", "offset": 2, "limit": 2})
-    assert beyond.error == "offset 9 (offsets count from 0) is beyond the end: a.txt has 9 lines"
-    assert page.content.startswith(
-        "Showing lines 3-4 of 9 (offset 4 is line 5; continue with offset 4 and limit 2).\n---\nline 3\nline 4\n"
-    )

@@ -22,8 +22,7 @@ from adapter.dialects import Dialect
 from adapter.dialects.promptly import load_default_entries, make_dialect
 from adapter.dialects.promptly.tool_entry import parse_entry
 from adapter.workspace import Workspace
-from tests.agent.test_subagents import Script
-from tests.model_text import call
+from tests.model_text import Script, call
 
 Step: TypeAlias = tuple[str, JsonObject, str]
 """A tool, its arguments, and a part of its expected result."""

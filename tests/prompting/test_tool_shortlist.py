@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from adapter.agent.agent import Agent
-from adapter.backends.chat_client import Chunk
 from adapter.prompting.tool_shortlist import UserRequest, shortlist_tools
 from adapter.protocols.exchange import BufferedExchange, StreamedExchange
 from adapter.protocols.translate import translate_chat_request
 from adapter.protocols.translation_options import PromptSettings, TranslationOptions
 from adapter.tools.function_tools import tool
 from adapter.tools.tool import ToolSet
+from tests.model_text import Script
 from tests.protocols.test_wire import joined, stream_of
 from tests.server.test_wrap import completion
 
@@ -132,19 +132,11 @@ def test_agent_searches_its_tools(tmp_path):
         run.__doc__ = f"{name.replace('_', ' ').title()}."
         return tool(run)
 
-    class Script:
-        def __init__(self) -> None:
-            self.answers = [FIND, CALL.replace("ticket_id", "number"), "It is archived."]
-
-        def stream(self, messages: Any, *, stop: Any = ()) -> Any:
-            self.seen = messages
-            yield Chunk(self.answers.pop(0), finish_reason="stop")
-
-    chat = Script()
+    chat = Script(FIND, CALL.replace("ticket_id", "number"), "It is archived.")
     names = [f"{verb}_{kind}" for kind in KINDS for verb in VERBS]
     with Agent(tmp_path, chat, tools=map(made, names), approve="yolo", max_tools=6) as agent:
         done = agent.run("Delete the invoice")
     assert done.content == "It is archived."
     assert "delete_invoice" in str(chat.seen[0])
     assert "share_recipe" not in str(chat.seen[0])
-    assert "archive_ticket 7" in str(chat.seen)
+    assert "archive_ticket 7" in str(chat.seen[-1])

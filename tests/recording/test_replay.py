@@ -26,8 +26,7 @@ from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host import Host, HostEvent
 from adapter.workspace.sandbox import sandbox
 from adapter.workspace.sandbox.sandbox import UnavailableReason, find_unavailable_reason
-from tests.agent.test_subagents import Script
-from tests.model_text import call
+from tests.model_text import Script, call
 
 SHIPPED = sorted((package_data.find_data_folder("fixtures") / "transcripts").glob("*.jsonl"))
 
