@@ -575,13 +575,13 @@ def callable_names() -> set[str]:
 
 
 def parameters() -> Iterator[tuple[str, object]]:
-    """Return ``Owner.parameter`` and its annotation, for each public function, class and method."""
+    """Return ``Owner.parameter`` and its annotation, for each public function, class and method, without old names."""
     for name in adapter.__all__:
         public = getattr(adapter, name)
         functions = [(name, public)]
         if isinstance(public, type):
             methods = ((key, getattr(public, key)) for key in dir(public) if not key.startswith("_"))
-            functions += [(f"{name}.{key}", value) for key, value in methods if callable(value)]
+            functions += [(f"{name}.{key}", each) for key, each in methods if callable(each) and each.__name__ == key]
         for label, function in functions:
             with suppress(ValueError):  # an exception has no signature
                 for parameter in inspect.signature(function).parameters.values():
