@@ -62,7 +62,7 @@ def read_block(row_parser: RowParser, block: bytes) -> tuple[bytes, BatchStats]:
     """Parse an Arrow stream. Returns the stream with the result columns, and its totals. Raises UsageError."""
     try:
         table, counts = with_columns(row_parser, pa.ipc.open_stream(block).read_all())
-        return _to_stream(table), counts
+        return table_reader.to_stream(table), counts
     except UsageError:
         raise
     except DAMAGE as error:
@@ -154,7 +154,7 @@ def build_empty_table(path: Path) -> bytes:
     )
     for name in empty:
         result = result.append_column(name, pa.array([], TYPES[name]))
-    return _to_stream(result.replace_schema_metadata(_build_metadata(schema)))
+    return table_reader.to_stream(result.replace_schema_metadata(_build_metadata(schema)))
 
 
 def count_rows(path: Path) -> int:
@@ -182,14 +182,6 @@ def _check_names(names: list[str], path: Path) -> None:
     repeated = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
     if repeated is not None:
         raise UsageError(f"{path} has more than one column {repeated!r}; rename or drop one of them")
-
-
-def _to_stream(table: Any) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    result: bytes = sink.getvalue().to_pybytes()
-    return result
 
 
 def _build_array(values: list[Json], kind: Any) -> Any:

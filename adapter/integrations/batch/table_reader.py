@@ -30,16 +30,16 @@ def run(_: bytes, path: str, packages: str, batch_rows: int, block_rows: int, bl
     read = _read_parquet if path.endswith(".parquet") else _read_arrow
     count, schema, batches = read(path, batch_rows)
     yield b"%d" % count
-    yield _to_stream(schema.empty_table())
+    yield to_stream(schema.empty_table())
     block: list[Any] = []
     for batch in batches if batch_rows else ():
         for part in _split(batch):
             block.append(part)
             if sum(each.num_rows for each in block) >= block_rows or sum(each.nbytes for each in block) >= block_bytes:
-                yield _to_stream(pa.Table.from_batches(block))
+                yield to_stream(pa.Table.from_batches(block))
                 block = []
     if block:
-        yield _to_stream(pa.Table.from_batches(block))
+        yield to_stream(pa.Table.from_batches(block))
 
 
 def _read_parquet(path: str, batch_rows: int) -> tuple[int, Any, Iterator[Any]]:
@@ -117,7 +117,7 @@ def _estimate_size(array: Any) -> int:
     return own + int(array.nbytes)
 
 
-def _to_stream(table: Any) -> bytes:
+def to_stream(table: Any) -> bytes:
     import pyarrow as pa
 
     sink = pa.BufferOutputStream()
