@@ -16,7 +16,7 @@ from adapter.backends.endpoint_discovery import Endpoint
 from adapter.backends.native_tools_chat import NativeToolsChat
 from adapter.backends.profiles import Model, Profile, ProfileSetup, build_path, save
 from adapter.cli.run_settings import RunSettings
-from adapter.cli.serve import serve
+from adapter.cli.serve_settings import ServeSettings
 from adapter.cli.task_runner import run_task
 from adapter.conversation.session import Finished
 from adapter.core.errors import TransportError, UsageError
@@ -159,7 +159,7 @@ def test_unknown_profile_is_rejected_at_start(server, root):
     for attempt in (
         lambda: run_task("Look.", RunSettings(root, server.url, profile="mm")),
         lambda: wrap(openai.OpenAI(base_url=server.url, api_key="k"), profile="mm"),
-        lambda: serve(upstream=server.url, profile="mm"),
+        lambda: ServeSettings(upstream=server.url, profile="mm").build_server_settings(),
     ):
         with pytest.raises(UsageError, match="unknown profile 'mm'; existing profiles: m"):
             attempt()

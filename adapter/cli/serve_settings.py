@@ -1,0 +1,246 @@
+"""Settings of `adapter serve`: a field for each option, and the objects built from the options."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from adapter.cli import options as shared
+from adapter.cli.options import define_option_group, option, parse_auto
+
+if TYPE_CHECKING:
+    from adapter.protocols.translation_options import TranslationOptions
+    from adapter.server.app import ServerSettings
+
+
+def _use_config_file(context: typer.Context, path: Path | None) -> Path | None:
+    if path is not None:
+        from adapter.cli.serve_config import use_config_file
+
+        use_config_file(context, path)
+    return path
+
+
+_upstream = define_option_group("Model server", is_advanced=True)
+_model = define_option_group("Model and prompt", is_advanced=True)
+_clients = define_option_group("Clients", is_advanced=True)
+_retry = define_option_group("Retries", is_advanced=True)
+_process = define_option_group("Process and telemetry", is_advanced=True)
+
+
+@dataclass(frozen=True)
+class ServeSettings:
+    """The options of `adapter serve`."""
+
+    upstream: Annotated[str | None, option("URL", "Base URL of the model server.", show_default="detected")] = None
+    host: Annotated[
+        str,
+        option(
+            "NAME", "Address to listen on. Clients need a key unless the address is reachable only from this machine."
+        ),
+    ] = "127.0.0.1"
+    port: Annotated[int, option("N", "Port to listen on; 0 picks a free one.", min=0, max=65535)] = 8090
+    api_key: Annotated[
+        str | None,
+        option(
+            "KEY",
+            "Key that clients must send. If one is needed and none is given, it is generated.",
+            envvar="ADAPTER_API_KEY",
+        ),
+    ] = None
+    allow_origin: Annotated[
+        list[str] | None, option("URL", "Web origin that may send requests, e.g. http://localhost:3000; repeatable.")
+    ] = None
+    trusted_host: Annotated[
+        list[str] | None,
+        _clients("NAME", "Host name that a proxy in front of this server passes on, e.g. llm.example; repeatable."),
+    ] = None
+    config: Annotated[
+        Path | None,
+        option(
+            "FILE",
+            "TOML file with options, e.g. max-streams = 4, and settings for models. ADAPTER_* variables precede it.",
+            callback=_use_config_file,
+            is_eager=True,
+        ),
+    ] = None
+    format: shared.Format = "auto"
+    constraint: Annotated[str, option("MODE", shared.CONSTRAINT_HELP)] = "auto"
+    record: Annotated[
+        Path | None, option("FILE", "Append every prompt and response to this .jsonl file; API keys are removed.")
+    ] = None
+    view: Annotated[bool, option("", "Show exchanges live on a web page and print its address.", "--view")] = False
+    workers: Annotated[
+        int, _process("N", "Number of worker processes; all limits apply to each process separately.", min=1, max=256)
+    ] = 1
+    patience: Annotated[float, _upstream("SECONDS", "How long to wait for output from the model server.", min=0.05)] = (
+        600.0
+    )
+    retry: Annotated[
+        float, _upstream("SECONDS", "How long to keep retrying a loading or busy model server.", min=0)
+    ] = 15.0
+    max_streams: Annotated[
+        int,
+        _upstream("N", "Maximum number of concurrent requests to the model server; additional ones are queued.", min=1),
+    ] = 256
+    max_waiting: Annotated[
+        int, _upstream("N", "Maximum number of queued requests; additional ones are refused with status 503.", min=0)
+    ] = 1024
+    pass_admin: Annotated[
+        bool, _upstream("", "Also pass through requests that manage the model server.", "--pass-admin")
+    ] = False
+    style: Annotated[
+        str,
+        _model(
+            "NAME",
+            f"How the generated prompt describes a tool: {shared.STYLES_HELP}, small (only names), bare (JSON without "
+            "example) or auto.",
+        ),
+    ] = "auto"
+    prompts: Annotated[Path | None, _model("DIR", shared.PROMPTS_HELP)] = None
+    prompt: Annotated[str, _model("MODE", shared.PROMPT_HELP)] = "auto"
+    template: Annotated[Path | None, _model("FILE", shared.TEMPLATE_HELP)] = None
+    policy: Annotated[str, _model("NAME", shared.POLICY_HELP)] = "safe"
+    grounded: Annotated[
+        bool,
+        _model(
+            "",
+            "In constrained calls, limit paths, patterns and commands to values that occur in the conversation.",
+            "--grounded",
+        ),
+    ] = False
+    guide: Annotated[str, _model("MODE", shared.GUIDE_HELP)] = "auto"
+    max_tools: Annotated[
+        int | None,
+        _model("N", "Describe only the N most relevant tools, and a tool that searches the rest.", min=1),
+    ] = None
+    context_budget: Annotated[
+        str,
+        _model("TOKENS", shared.CONTEXT_BUDGET_HELP),
+    ] = "off"
+    reasoning_budget: Annotated[
+        int | None, _model("TOKENS", "End the reasoning of an answer after this many tokens.", min=0)
+    ] = None
+    profile: Annotated[str, _model("NAME", shared.PROFILE_HELP)] = "auto"
+    guardrails: Annotated[str, _retry("NAMES", shared.GUARDRAILS_HELP)] = "on"
+    retries: Annotated[int, _retry("N", "Maximum number of retries per request.", min=0)] = 2
+    max_calls: Annotated[int, _retry("N", "Maximum number of calls in one answer.", min=1)] = 8
+    retry_tokens: Annotated[
+        int, _retry("N", "Stop retrying once the discarded answers to a request add up to N tokens.", min=0)
+    ] = 4_096
+    retry_seconds: Annotated[float, _retry("SECONDS", "Stop retrying a request SECONDS after it started.", min=0)] = (
+        120.0
+    )
+    stream_arguments: Annotated[
+        bool, _clients("", "Stream the arguments of a call while the model writes them.", "--stream-arguments")
+    ] = False
+    store: Annotated[
+        Path | None,
+        _clients("FILE", "Keep stored responses in this file; API keys are removed.", show_default="in memory"),
+    ] = None
+    keep_alive: Annotated[float, _clients("SECONDS", "Send a keepalive after this much silence.", min=0.05)] = 5.0
+    stall: Annotated[float, _clients("SECONDS", "Disconnect a client that reads nothing for this long.", min=0.05)] = (
+        60.0
+    )
+    drain: Annotated[float, _process("SECONDS", "How long running responses may continue after SIGTERM.", min=0)] = 25.0
+    metrics: Annotated[
+        bool, _process("", "Serve Prometheus metrics at /metrics; requires the extra `metrics`.", "--metrics")
+    ] = False
+    otel: Annotated[
+        bool | None,
+        _process(
+            "",
+            "Send OpenTelemetry traces; requires the extra `otel`.",
+            "--otel/--no-otel",
+            show_default="on if OTEL_* are set",
+        ),
+    ] = None
+    log_json: Annotated[bool, _process("", "Write the log as JSON, one line per request.", "--log-json")] = False
+
+    def build_options(self) -> TranslationOptions:
+        """Build the options of the translation. Raises UsageError for an invalid option."""
+        from adapter.cli.serve_config import read_model_budgets, read_model_setups
+        from adapter.conversation.guardrails.registry import parse_guardrails
+        from adapter.core.text.redaction import Redactor
+        from adapter.grammars.constraint_mode import parse_constraint_mode
+        from adapter.protocols.budgets import Budgets, parse_context_budget
+        from adapter.protocols.guarded_exchange import RetryPolicy
+        from adapter.protocols.recorded_exchange import Observation
+        from adapter.protocols.translation_options import (
+            ConstraintSettings,
+            PromptSettings,
+            TranslationOptions,
+            validate_options,
+        )
+        from adapter.recording.exchange_log import ExchangeLog
+
+        observe = ExchangeLog(self.record, Redactor(os.environ, [self.api_key])) if self.record else None
+        options = TranslationOptions(
+            prompt=PromptSettings(
+                format=parse_auto(self.format),
+                style=parse_auto(self.style),
+                prompts=str(self.prompts) if self.prompts else None,
+                mode=self.prompt,
+                max_tools=self.max_tools,
+            ),
+            constraints=ConstraintSettings(
+                mode=parse_constraint_mode(parse_auto(self.constraint)), grounded=self.grounded
+            ),
+            observation=Observation(observe=observe),
+            budgets=Budgets(parse_context_budget(self.context_budget), self.reasoning_budget),
+            model_budgets=read_model_budgets(self.config),
+            setups=read_model_setups(self.config),
+            policy=self.policy,
+            stream_arguments=self.stream_arguments,
+            guide=self.guide,
+            retry_policy=RetryPolicy(
+                parse_guardrails(self.guardrails),
+                self.retries,
+                self.retry_tokens,
+                self.retry_seconds,
+                time.monotonic,
+                self.max_calls,
+            ),
+        )
+        return validate_options(options)
+
+    def build_server_settings(self) -> ServerSettings:
+        """Build the settings of the server. Raises UsageError for an invalid option, or if no model server is found."""
+        from adapter.backends.endpoint_discovery import build_api_url, find_endpoint
+        from adapter.backends.profiles import validate_profile_name
+        from adapter.backends.template_files import load_chat_template
+        from adapter.server.app import ServerSettings
+        from adapter.server.telemetry.setup import are_traces_enabled
+
+        options = self.build_options()
+        validate_profile_name(self.profile)
+        return ServerSettings(
+            build_api_url(self.upstream) if self.upstream else find_endpoint().base_url,
+            self.host,
+            self.port,
+            keep_alive_s=self.keep_alive,
+            patience_s=self.patience,
+            api_key=self.api_key,
+            options=options,
+            profile=self.profile,
+            max_streams=self.max_streams,
+            max_waiting=self.max_waiting,
+            stall_s=self.stall,
+            template=load_chat_template(self.template) if self.template else None,
+            store=self.store,
+            retry_s=self.retry,
+            origins=tuple(each.rstrip("/") for each in self.allow_origin or ()),
+            trusted_hosts=tuple(self.trusted_host or ()),
+            pass_admin=self.pass_admin,
+            workers=self.workers,
+            drain_s=self.drain,
+            metrics=self.metrics,
+            traces=are_traces_enabled(self.otel, os.environ),
+            log_json=self.log_json,
+            view=self.view,
+        )
