@@ -56,6 +56,8 @@ def test_alias_is_the_object_of_its_new_name(alias, name):
         ("ChatClient", "request", "build_request"),
         ("ChatClient", "sdk_settings", "build_sdk_settings"),
         ("Guardrails", "without_forbidden", "remove_forbidden"),
+        ("Guardrails", "drop_reason", "find_drop_reason"),
+        ("Guardrails", "faults", "find_faults"),
         ("Tool", "schema_of", "find_schema"),
         ("Workspace", "operation_of", "find_operation"),
         ("Workspace", "subsession", "open_subsession"),

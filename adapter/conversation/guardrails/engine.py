@@ -245,6 +245,9 @@ class Guardrails:
         """
         return next((name for name in self._find_drop_reasons(past, call, earlier) if name in self.on), "")
 
+    drop_reason = find_drop_reason
+    """Earlier name."""
+
     def _find_drop_reasons(self, past: CallHistory, call: ToolCall, earlier: Sequence[PastCall]) -> Iterator[str]:
         tools, current = self.tools, PastCall(call.name, call.arguments)
         if len(earlier) >= self.max_calls and not is_named_by_request(current, earlier, past):
@@ -313,6 +316,9 @@ class Guardrails:
         """Yield the violations of the active guardrails, most severe first."""
         found = self._check_calls(past, answer) if answer.calls else self._check_content(past, answer)
         return (fault for fault in found if fault.guardrail in self.on)
+
+    faults = find_faults
+    """Earlier name."""
 
     def _check_calls(self, past: CallHistory, answer: CandidateAnswer) -> Iterator[Violation]:
         if self.answer_has_ended(past, answer.content):
