@@ -96,6 +96,15 @@ def test_a_function_is_named_by_a_verb():
     assert functions_without_verb() == []
 
 
+def test_entry_points_named_in_docs_exist():
+    """Such as ``adapter.integrations.ray_serve:app``, which Ray imports."""
+    trees = {path.removesuffix(".py").replace("/", "."): tree for path, tree in modules()}
+    texts = [file.read_text(encoding="utf-8") for file in (ROOT / "pyproject.toml", *(ROOT / "docs").rglob("*.md"))]
+    named = set(re.findall(r"\b(adapter(?:\.\w+)+):(\w+)", "\n".join(texts)))
+    assert ("adapter.integrations.ray_serve", "app") in named
+    assert [name for module, name in named if name not in defined_names(trees[module])] == []
+
+
 def test_modules_named_in_docstrings_exist():
     assert stale_references() == []
 

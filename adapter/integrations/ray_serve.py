@@ -130,7 +130,7 @@ class RayServeConfig(BaseModel):
         )
 
 
-def build_app(args: Mapping[str, Json]) -> serve.Application:
+def app(args: Mapping[str, Json]) -> serve.Application:
     """Build the application from the arguments for `RayServeConfig`. Raises UsageError if they are invalid."""
     try:
         config = RayServeConfig.model_validate(dict(args))

@@ -14,7 +14,7 @@ from adapter.core.errors import UsageError
 pytestmark = [pytest.mark.clients, pytest.mark.filterwarnings("default")]
 pytest.importorskip("ray.serve", reason="needs Ray: pip install 'ray[serve]'")
 
-from adapter.integrations.ray_serve import RayServeConfig, _choose_upstream, build_app, build_conversation_key  # noqa: E402
+from adapter.integrations.ray_serve import RayServeConfig, _choose_upstream, app, build_conversation_key  # noqa: E402
 
 
 def conversation(messages, headers=(), **body):
@@ -59,7 +59,7 @@ def test_invalid_arguments_raise_at_start(args, why, monkeypatch):
     """With the available choices, before any replica starts."""
     monkeypatch.delenv("ADAPTER_API_KEY", raising=False)
     with pytest.raises(UsageError, match=why):
-        build_app(args)
+        app(args)
 
 
 def test_upstreams_can_be_one_comma_separated_value():
