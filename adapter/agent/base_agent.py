@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack, suppress
-from dataclasses import replace
-from functools import partial
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
+from adapter.agent.edit_constraint import (
+    build_retry_constraint,
+    build_words_constraint,
+    find_failed_edit_tools,
+)
 from adapter.agent.prompt_setup import (
+    build_assisted_request,
     build_constraint_fields,
     choose_prompt_style,
     find_assist,
-    find_named_values,
     format_from_template,
-    list_known_files,
     make_template_chat,
-    require_texts,
     validate_prompt_mode,
 )
 from adapter.agent.response_reader import AgentEvent, ResponseReader
@@ -56,10 +57,6 @@ from adapter.workspace.capabilities.host import Host
 if TYPE_CHECKING:
     from adapter.backends.chat_client import ChatClient
     from adapter.protocols.translated_request import TranslatedRequest
-
-MAX_CALL_TOKENS = 900
-"""Maximum number of tokens in a very small model's call. It leaves room for a string of 400 characters that each need
-two tokens."""
 
 AGENT_RETRIES = 3
 """Maximum number of consecutive retries. It is one higher than a server's, because giving up ends the whole task."""
@@ -301,7 +298,12 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
 
     def _create_response_reader(self, query: AskModel) -> ResponseReader:
         tools, turn = self._tools, str(query.number)
-        self._assisted_request = self._build_assisted_request(query)
+        self._assisted_request = None
+        if self._assist is not None and self._client is not None:
+            self._assisted_request = build_assisted_request(
+                query, self._client, self._assist, self.format.name, self.workspace, is_first=self._is_first_turn
+            )
+        self._constrain_failed_edit()
         self._is_first_turn = False
         format = resolve_format(self.format.name)
         if self._reply is not None:
@@ -316,7 +318,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         assert self._session is not None
         turn = parse(text, self._tools, resolve_format(self.format.name), policy=APPROVED)
         if turn.invalid:
-            is_repeated = repeats_in_call(turn.invalid[-1].raw)
+            is_repeated = repeats_in_call(turn.invalid[-1].raw, self._tools)
         else:
             is_repeated = repeats_text(text, 2 if turn.calls else 4)
         return is_repeated or self._session.is_flood(text, turn)
@@ -361,24 +363,22 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         if self._constraint == "arguments":
             is_tried = bool(turn.calls or turn.invalid)
             return is_tried and not any(is_valid(call, self.workspace.tools) for call in turn.calls)
-        if not isinstance(step, AskModel) or self._client is None or self._constraint == "off":
+        if not isinstance(step, AskModel) or self._client is None or self._constraint == "off" or self._session is None:
             return False
-        from adapter.backends.constraint_fields import build_constraint_fields, build_words_fields
-        from adapter.backends.small_model_check import is_inventive
-
-        tools = ToolSet([self._tools[name] for name in step.held_to if name in self._tools])
-        self._constraint_fields = {}
+        past, tools = self._session.past, ToolSet([self._tools[name] for name in step.held_to if name in self._tools])
+        self._constraint_fields = build_retry_constraint(self._client, self.format.name, past, tools)
         if step.in_words and not turn.reasoning:
-            self._constraint_fields = build_words_fields(self._client.endpoint.kind)
-        if tools:
-            is_small = is_inventive(self._client.endpoint, self._client.model)
-            choices = find_named_values(self._session.past, tools, is_small=is_small) if self._session else {}
-            tools = require_texts(tools) if is_small else tools
-            with suppress(UsageError):  # the grammar is too large or empty, so do not constrain
-                self._constraint_fields = build_constraint_fields(
-                    self._client.endpoint.kind, tools, choices, format=self.format.name
-                )
+            self._constraint_fields = build_words_constraint(self._client)
         return bool(self._constraint_fields)
+
+    def _constrain_failed_edit(self) -> None:
+        """After a failed edit of a very small model, constrain its next answer to an edit of text that is known."""
+        past = self._session.past if self._session else None
+        if past is None or self._client is None or self._constraint is not None or self._is_constrained or self._assist:
+            return
+        tools = find_failed_edit_tools(self._client, past, self._tools)
+        self._constraint_fields = build_retry_constraint(self._client, self.format.name, past, tools)
+        self._is_constrained = bool(self._constraint_fields)
 
     def build_request(self, query: AskModel) -> tuple[Sequence[Message], JsonObject]:
         """Return the messages and the additional fields of the request for ``query``. Only a `ChatClient` supports
@@ -389,28 +389,6 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             return body.pop("messages"), body
         fields = self._constraint_fields if self._is_constrained else self._free_fields
         return (query.messages, fields) if self._own is None else self._own.build_request(query.messages, fields)
-
-    def _build_assisted_request(self, query: AskModel) -> TranslatedRequest | None:
-        """Build the request for a model too small to choose tools, as `adapter serve` does."""
-        if self._assist is None or self._client is None:
-            return None
-        from adapter.backends.constraint_fields import build_constraint_fields
-        from adapter.protocols.translate import translate_chat_request
-        from adapter.protocols.translation_options import ConstraintSettings, PromptSettings, TranslationOptions
-
-        tools = [tool.to_openai() for tool in self.workspace.tools.values()]
-        messages = [dict(message) for message in query.messages if message["role"] != "system"]
-        enforce = partial(build_constraint_fields, self._client.endpoint.kind)
-        choice = "auto" if self._is_first_turn else "none"
-        settings = replace(self._assist, known_paths=list_known_files(self.workspace) if self._is_first_turn else ())
-        return translate_chat_request(
-            {"messages": messages, "tools": tools, "tool_choice": choice, "max_tokens": MAX_CALL_TOKENS},
-            TranslationOptions(
-                prompt=PromptSettings(format=self.format.name),
-                constraints=ConstraintSettings(enforce=enforce),
-                assists=settings,
-            ),
-        )
 
     def _run_call(self, call: ToolCall) -> ToolResult:
         if self._shortlist is not None and call.name == self._shortlist.finder:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from adapter.agent.agent import Agent
-from adapter.agent.prompt_setup import find_named_values
+from adapter.agent.edit_constraint import find_named_values
 from adapter.backends.chat_client import Chunk
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall
 from adapter.conversation.guardrails.file_requests import find_unused_values
@@ -200,7 +200,9 @@ def test_broken_call_that_repeats_itself_ends(tmp_path):
     """Qwen2.5-Coder-0.5B wrote lists with keys until the context was full. Regular data in a string is no fault."""
     head = '<tool_call>\n{"name": "look_up", "arguments": {"word": '
     patch = '"old_text": "port", "new_text": "9090", "start_line": 1, "end_line": 2'
-    for text in (f"{head}[{f'[{patch}], ' * 400}", f"{head}[{f'{{{patch}}}, ' * 400}"):
+    listed = ", ".join(f'{{{patch}, "end": {number}}}' for number in range(900))
+    unknown = head.replace('"word": ', f'"word": "foo", "patches": [{listed}')
+    for text in (f"{head}[{f'[{patch}], ' * 400}", f"{head}[{f'{{{patch}}}, ' * 400}", unknown):
         script = LongScript("", "It means something.")
         script.answers[0] = text.replace(", ", ",\n")
         assert run(tmp_path, script).content == "It means something."

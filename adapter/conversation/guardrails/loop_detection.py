@@ -27,6 +27,9 @@ BLOCK = 200
 MAX_TOKEN = 16
 """Maximum length of an unfinished number or word in JSON, in characters."""
 
+_HEAD = re.compile(r"""\{\s*"name"\s*:\s*"(?P<name>[^"]+)"\s*,\s*"\w+"\s*:\s*\{[^{[]*"(?P<key>\w+)"\s*:\s*[{[]""")
+"""Matches a call in JSON up to its first argument that is a list or an object."""
+
 _POLLS = re.compile(r"status|wait|poll|progress|sleep|ping|monitor|watch|next|advance|step|tick|retry|roll|random|flip")
 """Matches names of polling tools, for tools that do not declare ``polls``."""
 
@@ -51,10 +54,14 @@ def repeats_text(text: str, times: int) -> bool:
     return len(text) >= BLOCK * times and text.count(text[-BLOCK:]) >= times
 
 
-def repeats_in_call(raw: str) -> bool:
-    """Return whether an unfinished call repeats itself outside of a string, or after an error in its JSON. A string may
-    be a file with regular data."""
+def repeats_in_call(raw: str, tools: ToolSet) -> bool:
+    """Return whether an unfinished call repeats itself outside of a string, after an error in its JSON, or in an
+    argument that its tool does not have. A string or another argument may be regular data."""
     body = raw[raw.find("{") :]
+    head = _HEAD.match(body)
+    tool = tools.match(head["name"]) if head else None
+    if head and tool and head["key"] not in tool.properties:
+        return repeats_text(re.sub(r"\d+", "0", body), 4)
     try:
         json.loads(body, strict=False)
     except json.JSONDecodeError as error:

@@ -23,7 +23,7 @@ from adapter.tools.call_shapes import looks_like_call
 from adapter.tools.tool import Tool, ToolSet
 
 _REASON = re.compile(r"\w\s*[:;]\s*\w|\b(?:as|because|since|so(?!\s+i\b))\b", re.IGNORECASE)
-_OFFERS_NO_HELP = re.compile(r"(?i)\b(?:assist|help)\b")
+_OFFERS_NO_HELP = re.compile(r"(?i)(?!.*\b(?:access|language model)\b).*\b(?:assist|help)\b")
 MAX_CLAIM = 160
 """Maximum length of a bare claim of success, in characters."""
 _DONE = re.compile(
@@ -104,7 +104,7 @@ def is_blanket_refusal(content: str, past: CallHistory) -> bool:
     """
     if any(not call.ok for call in past.recent[-1:]) or find_own_words(content) != set():
         return False
-    return bool(past.recent) or _OFFERS_NO_HELP.search(content) is None
+    return bool(past.recent) or _OFFERS_NO_HELP.match(content) is None
 
 
 def claims_unbacked_success(content: str, past: CallHistory) -> bool:

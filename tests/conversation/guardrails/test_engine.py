@@ -152,6 +152,7 @@ FAULTS: list[tuple[str, str, tuple[PastCall, ...], str]] = [
     ("announced_call", "Let me read the file:", (), "without doing it"),
     ("refusal", "I'm sorry, but I don't have access to your files.", (), "with the tool read_file"),
     ("refusal", "I cannot browse the internet.", (), "web_search"),
+    ("refusal", "I'm sorry, but as a language model I have no access to this, so I can't help with it.", (), "do more"),
     (
         "refusal",
         "I'm sorry, but as a language model I have no access to this.",

@@ -1,0 +1,173 @@
+"""Constrain the retry of a call: to the tools that help, and for very small models to texts that are known.
+
+Small models invent the text that an edit replaces, and write only the new value in place of a whole line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from adapter.conversation.guardrails.call_history import CallHistory
+from adapter.conversation.guardrails.file_requests import (
+    find_change_tools,
+    find_file_action,
+    find_text,
+    find_unread_paths,
+    find_unused_values,
+    has_any,
+    list_known_lines,
+)
+from adapter.core.errors import UsageError
+from adapter.core.events import JsonObject
+from adapter.grammars.schema_ir import Choices
+from adapter.prompting.intent.bm25 import PATHS, find_value_kinds, stem_words
+from adapter.prompting.intent.text_values import find_paths, find_quoted, find_runs
+from adapter.prompting.intent.verbs import is_stop_word
+from adapter.tools.argument_synonyms import DESTINATION, NEW_TEXT, OLD_TEXT, SOURCE
+from adapter.tools.tool import Tool, ToolSet
+
+if TYPE_CHECKING:
+    from adapter.backends.chat_client import ChatClient
+
+MAX_LINES, MAX_LINE = 60, 200
+"""Maximum number and length, in characters, of the lines that a call may be limited to."""
+MAX_ITEM_WORDS = 3
+"""Maximum number of words of a list item that is added."""
+_OPENS = (":", "{", "[", "(")
+"""Ends of lines that begin a block, whose end is the place for an addition."""
+MAX_NEW_LINES = 200
+"""Maximum number of new texts that a call may be limited to."""
+_NAME = re.compile(r"\{\{[^{}\n]{1,40}\}\}|\d[\d.]*\d|\w+")
+
+
+def build_retry_constraint(client: ChatClient, format: str, past: CallHistory, tools: ToolSet) -> JsonObject:
+    """Return the request fields that constrain an answer to a call of ``tools``; empty if there are none, or if the
+    server cannot constrain answers. ``format``: the name of the format of calls."""
+    from adapter.backends.constraint_fields import build_constraint_fields
+    from adapter.backends.small_model_check import is_inventive
+
+    if not tools:
+        return {}
+    is_small = is_inventive(client.endpoint, client.model)
+    choices = find_named_values(past, tools, is_small=is_small)
+    tools = require_texts(tools) if is_small else tools
+    with suppress(UsageError):  # the grammar is too large or empty, so do not constrain
+        return build_constraint_fields(client.endpoint.kind, tools, choices, format=format)
+    return {}
+
+
+def build_words_constraint(client: ChatClient) -> JsonObject:
+    """Return the request fields that forbid calls; empty if the server cannot constrain answers."""
+    from adapter.backends.constraint_fields import build_words_fields
+
+    return build_words_fields(client.endpoint.kind)
+
+
+def find_failed_edit_tools(client: ChatClient, past: CallHistory, tools: ToolSet) -> ToolSet:
+    """Return the tools that make the requested edit, if the last call is an edit of a very small model that failed, and
+    the text of the file is known."""
+    from adapter.backends.small_model_check import is_inventive
+
+    last = past.recent[-1] if past.recent else None
+    if last is None or last.ok or not find_text(last, OLD_TEXT) or not is_inventive(client.endpoint, client.model):
+        return ToolSet()
+    is_known = any(_find_lines(path, past) for path in find_paths(past.request))
+    return ToolSet([tools[name] for name in find_change_tools(past, tools)] if is_known else [])
+
+
+def find_named_values(past: CallHistory, tools: ToolSet, *, is_small: bool = False) -> Choices:
+    """Return the values that the request names for paths, for a retry that enforces a call. All other parameters take
+    any value.
+
+    ``is_small``: also limit the texts of an edit to those that are in the file and in the request, because small models
+    invent them: the two quoted texts of a request; or the lines of a file that was read and is not changed yet, and
+    the same lines with one name or number of the request in place of another one, or with an item added.
+    """
+    paths, texts = find_paths(past.request), find_quoted(past.request)
+    changed = {str(value) for call in past.recent if call.ok and call.changes for value in call.arguments.values()}
+    known = {path: _find_lines(path, past) for path in paths if is_small and len(texts) != 2}
+    left = [path for path in paths if path not in changed] or [path for path in paths if known.get(path)] or paths
+    unread = find_unread_paths(past) or left
+    path, lines = next(((path, known[path]) for path in left if known.get(path)), ("", []))
+    choices: dict[tuple[str, str] | str, Sequence[str]] = {}
+    for tool in tools.values():
+        is_edit = has_any(tool, OLD_TEXT)
+        for name, schema in tool.properties.items():
+            if paths and (find_value_kinds(name, schema) & PATHS or name in (*SOURCE, *DESTINATION)):
+                choices[tool.name, name] = ([path] if path else left) if is_edit else unread
+            elif is_small and len(texts) == 2 and name in (*OLD_TEXT, *NEW_TEXT):
+                choices[tool.name, name] = texts[:1] if name in OLD_TEXT else texts[1:]
+            elif lines and name in OLD_TEXT:
+                choices[tool.name, name] = lines
+            elif name in NEW_TEXT and (new_lines := [*_add_items(lines, past), *_replace_names(lines, past)]):
+                choices[tool.name, name] = list(dict.fromkeys(new_lines))[:MAX_NEW_LINES]
+    return choices
+
+
+def require_texts(tools: ToolSet) -> ToolSet:
+    """Return ``tools`` with the path and the two texts of an edit as their only parameters, all of them required."""
+    shown: list[Tool] = []
+    for tool in tools.values():
+        kept = {
+            name: schema
+            for name, schema in tool.properties.items()
+            if name in (*OLD_TEXT, *NEW_TEXT) or find_value_kinds(name, schema) & PATHS
+        }
+        is_edit = has_any(tool, OLD_TEXT) and has_any(tool, NEW_TEXT)
+        parameters = {"type": "object", "properties": kept, "required": list(kept)}
+        shown.append(replace(tool, parameters=parameters, example=None) if is_edit else tool)
+    return ToolSet(shown)
+
+
+def _add_items(lines: Sequence[str], past: CallHistory) -> list[str]:
+    """Return the last item of a list, followed by a new one with words of a request that adds something; empty if
+    ``lines`` are not only this item."""
+    lead = _lead(lines[0]) if len(lines) == 1 else ""
+    if not lead.strip() or find_file_action(past.request) != "add":
+        return []
+    return [f"{lines[0]}\n{lead}{words}" for words in find_runs(past.request, MAX_ITEM_WORDS)]
+
+
+def _replace_names(lines: Sequence[str], past: CallHistory) -> Iterator[str]:
+    """Yield each line with a name of the request, or a number, replaced by another name or number of the request."""
+    if find_file_action(past.request) != "edit":
+        return
+    request = past.request
+    for path in find_paths(request):
+        request = request.replace(path, " ")
+    asked = [name for name in dict.fromkeys(_NAME.findall(request)) if not is_stop_word(name.lower())]
+    for line in lines:
+        for old in dict.fromkeys(_NAME.findall(line)):
+            news = (new for new in asked if new not in line and not new.startswith("{{"))
+            is_number = old[0].isdigit()
+            for new in news if is_number or old in asked else ():
+                if not is_number or new[0].isdigit():
+                    yield re.sub(rf"(?<!\w){re.escape(old)}(?!\w)", new, line)
+
+
+def _lead(line: str) -> str:
+    """Return the indentation and the punctuation before the first word."""
+    return line[: len(line) - len(re.sub(r"^[\W_]+", "", line))]
+
+
+def _find_lines(path: str, past: CallHistory) -> list[str]:
+    """Return the lines of a file that are known; empty if there are too many for a grammar. Only lines with words
+    count: those with what is left of the request, or that share a word with it, if there are any. A request that adds
+    something needs the last of several similar lines."""
+    known = [line for line in dict.fromkeys(list_known_lines(path, past)) if stem_words(line)]
+    if find_file_action(past.request) != "add":
+        asked, left = set(stem_words(past.request.replace(path, ""))), find_unused_values(past)
+        known = (
+            [line.strip() for line in known if any(value in line for value in left)]
+            or [line.strip() for line in known if not asked.isdisjoint(stem_words(line))]
+            or known
+        )
+    else:
+        leads = [*map(_lead, known), None]
+        known = [line for line, lead, after in zip(known, leads, leads[1:], strict=False) if lead != after]
+        known = [line for line in known if not line.rstrip().endswith(_OPENS)] or known
+    return known if len(known) <= MAX_LINES and all(len(line) <= MAX_LINE for line in known) else []
