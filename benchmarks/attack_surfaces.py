@@ -22,7 +22,7 @@ from adapter.cli.conversation_display import Console
 from adapter.cli.run_settings import RunSettings
 from adapter.cli.task_runner import run_task
 from adapter.conversation.message_rendering import Message
-from adapter.conversation.session import SessionLimits
+from adapter.conversation.session_steps import SessionLimits
 from adapter.core.errors import AdapterError
 from adapter.core.events import ReasoningDelta, TextDelta, ToolCall, ToolResult
 from adapter.dialects import get_dialect

@@ -43,7 +43,7 @@ from adapter.agent.subagents import SubagentRunner
 from adapter.backends.chat_client import Chunk
 from adapter.cli.malloc_tuning import limit_malloc_arenas
 from adapter.conversation.message_rendering import Message
-from adapter.conversation.session import SessionLimits
+from adapter.conversation.session_steps import SessionLimits
 from adapter.core.errors import ToolError
 from adapter.core.events import JsonObject, ToolResult
 from adapter.dialects import list_dialect_names

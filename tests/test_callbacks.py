@@ -25,7 +25,7 @@ import adapter
 from adapter import Agent, ApprovalDecision, AsyncAgent, Guardrails, Host, Tool, UsageError, Workspace, tool
 from adapter.agent.subagents import SubagentRunner
 from adapter.backends.chat_client import Chunk
-from adapter.conversation.session import Finished
+from adapter.conversation.session_steps import Finished
 from adapter.core.errors import ToolError
 from adapter.core.events import ToolResult
 from adapter.evaluation.runner import EvalRun, score_run

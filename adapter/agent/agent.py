@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 from adapter.agent.base_agent import BaseAgent
 from adapter.agent.response_reader import AgentEvent, ChatModel, ResponseReader, iter_chunks
-from adapter.conversation.session import AskModel, Finished, RunTools
+from adapter.conversation.session_steps import AskModel, Finished, RunTools
 from adapter.core.errors import TransportError
 from adapter.core.events import ToolResult
 from adapter.core.turn import Turn

@@ -15,7 +15,7 @@ from adapter.agent.response_reader import AgentEvent, ResponseReader, iter_chunk
 from adapter.backends.async_chat_client import AsyncChatClient
 from adapter.backends.chat_client import ChatClient, Chunk
 from adapter.conversation.message_rendering import Message
-from adapter.conversation.session import AskModel, Finished, RunTools
+from adapter.conversation.session_steps import AskModel, Finished, RunTools
 from adapter.core.callbacks import is_async
 from adapter.core.errors import TransportError
 from adapter.core.events import ToolCall, ToolResult

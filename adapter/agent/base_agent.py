@@ -33,7 +33,8 @@ from adapter.conversation.guardrails.registry import BY_STEPS, COPIES, WITHIN_AN
 from adapter.conversation.guardrails.required_steps import StepsInput, parse_steps
 from adapter.conversation.guardrails.required_steps import validate_steps as check_steps
 from adapter.conversation.message_rendering import Message
-from adapter.conversation.session import AskModel, Finished, RunTools, Session, SessionLimits
+from adapter.conversation.session import Session
+from adapter.conversation.session_steps import AskModel, Finished, RunTools, SessionLimits
 from adapter.core.arguments import NONE, PATH, check_types, format_value
 from adapter.core.callbacks import wrap_observer
 from adapter.core.errors import UsageError

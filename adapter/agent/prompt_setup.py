@@ -24,7 +24,7 @@ from adapter.workspace import Workspace
 
 if TYPE_CHECKING:
     from adapter.backends.chat_client import ChatClient
-    from adapter.conversation.session import AskModel
+    from adapter.conversation.session_steps import AskModel
     from adapter.protocols.translated_request import TranslatedRequest
 
 MAX_CALL_TOKENS = 900

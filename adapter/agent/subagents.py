@@ -20,7 +20,7 @@ from adapter.agent.prompt_setup import make_template_chat
 from adapter.agent.response_reader import AgentEvent, ChatModel
 from adapter.backends.chat_client import Chunk
 from adapter.backends.control_token_discovery import format_with_control_tokens
-from adapter.conversation.session import REASONS, Finished, SessionLimits
+from adapter.conversation.session_steps import REASONS, Finished, SessionLimits
 from adapter.core import package_data
 from adapter.core.callbacks import require_sync, wrap_tool_observer
 from adapter.core.errors import ToolError, TransportError

@@ -25,7 +25,7 @@ from adapter.cli.options import parse_auto
 from adapter.cli.run_settings import RunSettings
 from adapter.conversation.guardrails.registry import parse_guardrails
 from adapter.conversation.guardrails.required_steps import parse_steps
-from adapter.conversation.session import SessionLimits
+from adapter.conversation.session_steps import SessionLimits
 from adapter.core.errors import UsageError
 from adapter.grammars.constraint_mode import parse_constraint_mode, validate_guide_mode
 from adapter.integrations.mcp.client import INSTALL as INSTALL_MCP

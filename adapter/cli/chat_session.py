@@ -14,7 +14,7 @@ from adapter.cli.host_factory import build_host, list_api_keys
 from adapter.cli.observer_group import ObserverGroup
 from adapter.cli.run_outcome import CallTally
 from adapter.cli.run_settings import RunSettings
-from adapter.conversation.session import AskModel, Finished
+from adapter.conversation.session_steps import AskModel, Finished
 from adapter.core.events import Event
 from adapter.core.text.redaction import Redactor
 from adapter.core.turn import Turn

@@ -27,7 +27,7 @@ from adapter.agent.response_reader import AgentEvent
 from adapter.backends.chat_client import Chunk
 from adapter.cli.external_editor import edit_in_external_editor
 from adapter.cli.terminal import ANSWER, OUTPUT, REASONING, Terminal
-from adapter.conversation.session import AskModel, Finished, RunTools
+from adapter.conversation.session_steps import AskModel, Finished, RunTools
 from adapter.core.errors import ToolError, UsageError
 from adapter.core.events import InvalidToolCall, ReasoningDelta, TextDelta, ToolCall, ToolCallProgress, ToolResult
 from adapter.core.text.diffs import render_unified_diff

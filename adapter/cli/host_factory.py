@@ -12,7 +12,7 @@ from adapter.backends.chat_client import ChatClient, Chunk, find_endpoint
 from adapter.cli.config import Config, ModelTable
 from adapter.cli.run_outcome import CallTally
 from adapter.conversation.message_rendering import Message
-from adapter.conversation.session import SessionLimits
+from adapter.conversation.session_steps import SessionLimits
 from adapter.parsing.formats import guess_format
 from adapter.workspace.capabilities.host import Host
 from adapter.workspace.capabilities.http_providers import HttpDocs, HttpSearch

@@ -15,7 +15,7 @@ from adapter.conversation.guardrails.file_requests import (
     find_replaced_names,
     find_unused_values,
 )
-from adapter.conversation.session import REASONS, Finished, Reason
+from adapter.conversation.session_steps import REASONS, Finished, Reason
 from adapter.core.events import InvalidToolCall, JsonObject, ToolCall, ToolResult
 from adapter.editing.rejection import NEEDLESS
 from adapter.editing.syntax_check import NO_LONGER_PARSES

@@ -1,3 +1,11 @@
 """The state machine of a conversation, the history shown to the model, and the context limit. No I/O."""
 
-__all__ = ["context_budget", "message_content", "message_rendering", "session", "token_estimate", "verbatim_history"]
+__all__ = [
+    "context_budget",
+    "message_content",
+    "message_rendering",
+    "session",
+    "session_steps",
+    "token_estimate",
+    "verbatim_history",
+]

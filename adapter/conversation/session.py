@@ -17,22 +17,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
 
 from adapter.conversation.context_window import HistoryEntry, compute_usable_tokens, trim_to_context
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall
-from adapter.conversation.guardrails.engine import (
-    MAX_CALLS,
-    DroppedCall,
-    Guardrails,
-    Retry,
-    Stop,
-    Violation,
-)
+from adapter.conversation.guardrails.engine import Guardrails
 from adapter.conversation.guardrails.registry import BROKEN_CALLS, GUARDRAILS, LOOPS
 from adapter.conversation.guardrails.response_checks import CandidateAnswer, find_leading_call
+from adapter.conversation.guardrails.verdicts import DroppedCall, Retry, Stop, Violation
 from adapter.conversation.message_content import Content, concat_content
 from adapter.conversation.message_rendering import Message, MessageRenderer, merge_consecutive_roles
+from adapter.conversation.session_steps import AskModel, Finished, Reason, RunTools, SessionLimits, Step
 from adapter.core.errors import UsageError
 from adapter.core.events import InvalidToolCall, ToolCall, ToolResult
 from adapter.core.text.plurals import pluralize
@@ -44,37 +38,6 @@ from adapter.prompting.escaping import map_strings, unescape_control_tokens
 from adapter.prompting.intent.bm25 import stem_words
 from adapter.tools.tool import ToolSet
 
-Reason: TypeAlias = Literal[
-    "answered",
-    "exited",
-    "turns",
-    "repetition",
-    "unreadable",
-    "stuck",
-    "finished",
-    "unsuccessful",
-    "interrupted",
-    "cut_off",
-    "broken_off",
-    "failed",
-]
-"""The reason why a conversation ended; see `REASONS`."""
-
-REASONS: dict[str, str] = {
-    "answered": "the model answered without calling a tool",
-    "exited": "the model ended the run",
-    "turns": "the limit of turns was reached",
-    "repetition": "the model kept repeating the same call",
-    "unreadable": "the model's calls could not be parsed, several times in a row",
-    "stuck": "the model's answers made no progress",
-    "finished": "the call was made; this model gets one per request",
-    "unsuccessful": "the call failed; this model gets one per request",
-    "interrupted": "stopped by the user",
-    "cut_off": "the answer was truncated at the token limit",
-    "broken_off": "the model server disconnected during the answer",
-    "failed": "the model server failed",
-}
-
 _UNFINISHED: dict[str | None, Reason] = {"length": "cut_off", "incomplete": "broken_off"}
 """The reason for an incomplete answer without calls, by the server's finish reason."""
 
@@ -82,60 +45,6 @@ MOST_CALLS = 128
 """Maximum number of calls of one answer, with and without guardrails."""
 
 STOPPED_ANSWER = "[The user stopped your last answer before its end.]"
-
-
-@dataclass(frozen=True, slots=True)
-class SessionLimits:
-    """Limits of a conversation. Counts restart with each message of the user."""
-
-    turns: int = 25
-    """Maximum number of answers. A small task needs fewer than ten."""
-    repetitions: int = 2
-    """Maximum number of times that a call may be repeated with no change in between. Later repetitions are refused."""
-    refusals: int = 2
-    """Number of turns after which the conversation ends, if all calls in them were refused as repetitions."""
-    unreadable: int = 3
-    """Number of consecutive turns after which the conversation ends, if all calls in them were invalid."""
-    calls: int = MAX_CALLS
-    """Maximum number of calls that are run in one answer, by the guardrail `too_many_calls`."""
-    tool_turns: int | None = None
-    """Number of turns with calls after which the conversation ends. It is one for models that cannot decide if a task
-    is done."""
-    context_tokens: int | None = None
-    """Size of the server's context, in tokens. None disables trimming."""
-
-
-@dataclass(frozen=True, slots=True)
-class AskModel:
-    """Query the model. ``number``: number of the query, from 1. ``note``: informs the user of cuts to fit the context.
-    ``again``: the guardrail that triggered a retry. ``held_to``: as in `Retry`. ``in_words``: whether to withdraw the
-    tools for this query, because the model only repeated a call that already has a result."""
-
-    messages: tuple[Message, ...]
-    number: int
-    note: str = ""
-    again: str = ""
-    held_to: tuple[str, ...] = ()
-    in_words: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class RunTools:
-    """Run these calls in order, and return one result for each call. ``dropped``: the other calls of the answer."""
-
-    calls: tuple[ToolCall, ...]
-    dropped: tuple[DroppedCall, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    reason: Reason
-    content: str
-    """The model's last message. If it wrote none, the last result, unless a single call that changed something was
-    wanted."""
-
-
-Step: TypeAlias = AskModel | RunTools | Finished
 
 
 @dataclass(slots=True)
@@ -334,12 +243,13 @@ class Session:
 
     def _remember(self, results: Sequence[ToolResult]) -> None:
         by_id = {result.call_id: result for result in results}
-        calls = [
-            PastCall(call.name, call.arguments, result.content, result.ok, self._changes(call))
-            for call in self._calls
-            if (result := by_id.get(call.id)) is not None
-        ]
-        self._past = replace(self._past, calls=(*self._past.calls, *calls))
+        for call in self._calls:
+            if (result := by_id.get(call.id)) is None:
+                continue
+            if not result.ok:
+                self._active_guardrails.remember_error(call.name, result.content, self._past)
+            made = PastCall(call.name, call.arguments, result.content, result.ok, self._changes(call))
+            self._past = replace(self._past, calls=(*self._past.calls, made))
 
     def _changes(self, call: ToolCall) -> bool:
         return call.name in self.tools and self.tools[call.name].effect != "read"

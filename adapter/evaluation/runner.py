@@ -13,7 +13,7 @@ from adapter.agent.agent import Agent
 from adapter.agent.response_reader import AgentEvent
 from adapter.backends.chat_client import ChatClient, Chunk, Message
 from adapter.backends.endpoint_discovery import Endpoint, detect_server_kind
-from adapter.conversation.session import REASONS, AskModel, Finished, SessionLimits
+from adapter.conversation.session_steps import REASONS, AskModel, Finished, SessionLimits
 from adapter.core.callbacks import require_result
 from adapter.core.errors import ToolError, TransportError, UsageError
 from adapter.core.events import Json, JsonObject

@@ -32,7 +32,7 @@ from adapter.protocols.verbatim_calls import VerbatimCallCache
 from adapter.tools.tool import Tool, ToolSet
 
 if TYPE_CHECKING:  # not needed for replaying a recording
-    from adapter.conversation.guardrails.engine import Retry
+    from adapter.conversation.guardrails.verdicts import Retry
     from adapter.grammars.constraint_mode import Constraint
     from adapter.grammars.schema_ir import Choices
     from adapter.prompting.tool_shortlist import ToolShortlist

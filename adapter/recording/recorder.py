@@ -13,7 +13,7 @@ from adapter.agent.response_reader import AgentEvent
 from adapter.backends.stream_chunks import Chunk
 from adapter.conversation.guardrails.required_steps import to_json
 from adapter.conversation.message_rendering import Message
-from adapter.conversation.session import AskModel, Finished, RunTools
+from adapter.conversation.session_steps import AskModel, Finished, RunTools
 from adapter.core.errors import ToolError, UsageError
 from adapter.core.events import ToolResult
 from adapter.core.text.display_escaping import escape_for_display

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from adapter.agent.agent import Agent
-from adapter.conversation.session import SessionLimits
+from adapter.conversation.session_steps import SessionLimits
 from adapter.core.errors import TransportError, UsageError
 from adapter.recording.recorder import SessionRecorder, restore
 from adapter.recording.replay_result import ReplayResult

@@ -25,7 +25,7 @@ from typing import TypeAlias
 
 from pydantic import ValidationError
 
-from adapter.conversation.session import AskModel, Finished
+from adapter.conversation.session_steps import AskModel, Finished
 from adapter.core.arguments import check_types
 from adapter.core.callbacks import wrap_observer
 from adapter.core.errors import UsageError

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from adapter.conversation.guardrails.engine import MAX_CALLS, RETRIES
-from adapter.conversation.session import SessionLimits
+from adapter.conversation.session_steps import SessionLimits
 from adapter.core.events import JsonObject
 from adapter.tools.operations import Edits, Effect, MediaKind
 from adapter.tools.operations.permissions import ApprovalDecision

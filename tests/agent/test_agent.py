@@ -8,7 +8,7 @@ import pytest
 from adapter.agent.agent import Agent
 from adapter.backends.chat_client import ChatClient, build_constraint_fields
 from adapter.backends.endpoint_discovery import find_endpoint
-from adapter.conversation.session import Finished, SessionLimits
+from adapter.conversation.session_steps import Finished, SessionLimits
 from adapter.core.errors import TransportError, UsageError
 from adapter.core.events import TextDelta, ToolCall, ToolResult
 from adapter.workspace import Workspace

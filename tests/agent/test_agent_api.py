@@ -12,7 +12,7 @@ import pytest
 from adapter import Agent, ApprovalRequest, AsyncAgent, Workspace, tool
 from adapter.backends.chat_client import ChatClient, Chunk
 from adapter.backends.endpoint_discovery import Endpoint
-from adapter.conversation.session import Finished, SessionLimits
+from adapter.conversation.session_steps import Finished, SessionLimits
 from adapter.core.errors import TransportError, UsageError
 from tests.agent.conftest import text_of
 from tests.agent.test_agent import EDIT, in_pieces

@@ -13,7 +13,7 @@ import pytest
 from adapter import ApprovalDecision, AsyncAgent, Host, UsageError, Workspace, tool
 from adapter.agent.async_callbacks import AsyncCallbacks
 from adapter.backends.chat_client import Chunk
-from adapter.conversation.session import Finished
+from adapter.conversation.session_steps import Finished
 from adapter.core.events import ToolResult
 from adapter.tools.operations.permissions import ApprovalRequest
 from tests.agent.conftest import text_of

@@ -12,7 +12,7 @@ from adapter.agent.edit_constraint import find_named_values
 from adapter.backends.chat_client import Chunk
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall
 from adapter.conversation.guardrails.file_requests import find_unused_values
-from adapter.conversation.session import AskModel, Finished, RunTools
+from adapter.conversation.session_steps import AskModel, Finished, RunTools
 from adapter.core.errors import UsageError
 from adapter.core.events import ToolResult
 from adapter.dialects import get_dialect
@@ -134,6 +134,23 @@ def test_copied_message_is_not_an_answer(tmp_path):
         "bar means something",
     ]
     assert run(tmp_path, Script(again, again, message, message)) == Finished("stuck", "foo means something")
+
+
+def test_error_of_our_own_tool_is_not_an_argument(tmp_path):
+    """The lines of the file that it shows are."""
+    (tmp_path / "a.md").write_text("one two three four five\n")
+    edit = {"path": "a.md", "old_content": "six seven eight nine", "new_content": "x"}
+    copied = {
+        "path": "a.md",
+        "old_content": "five",
+        "new_content": "old_content was not found, and nothing resembles it",
+    }
+    shown = {"path": "a.md", "old_content": "one two three four five", "new_content": "one two three four 5"}
+    script = Script(*(call("edit_file", **each) for each in (edit, copied, shown)), "I changed the last word.")
+    with Agent(tmp_path, script, approve="yolo") as agent:
+        agent.run("Fix a.md")
+    assert "Do not copy" in str(script.seen[2][-1]["content"])
+    assert (tmp_path / "a.md").read_text() == "one two three four 5\n"
 
 
 def test_call_shaped_answer_is_not_an_answer(tmp_path):

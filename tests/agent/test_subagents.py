@@ -11,7 +11,7 @@ from adapter import dialects
 from adapter.agent.agent import Agent
 from adapter.agent.subagents import AgentKind, SubagentRunner
 from adapter.backends.chat_client import Chunk
-from adapter.conversation.session import SessionLimits
+from adapter.conversation.session_steps import SessionLimits
 from adapter.core.errors import TransportError
 from adapter.recording.recorder import SessionRecorder
 from adapter.recording.replay import replay

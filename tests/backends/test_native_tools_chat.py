@@ -18,7 +18,7 @@ from adapter.backends.profiles import Model, Profile, ProfileSetup, build_path, 
 from adapter.cli.run_settings import RunSettings
 from adapter.cli.serve_settings import ServeSettings
 from adapter.cli.task_runner import run_task
-from adapter.conversation.session import Finished
+from adapter.conversation.session_steps import Finished
 from adapter.core.errors import TransportError, UsageError
 from adapter.workspace import Workspace
 from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_json, as_stream, delta

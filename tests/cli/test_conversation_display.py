@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from adapter.cli.conversation_display import Console, _parse_choice, parse_approval_answer
-from adapter.conversation.guardrails.engine import DroppedCall
-from adapter.conversation.session import Finished, RunTools
+from adapter.conversation.guardrails.verdicts import DroppedCall
+from adapter.conversation.session_steps import Finished, RunTools
 from adapter.core.events import TextDelta
 from adapter.tools.operations import Option, Question, RunCommand
 from adapter.tools.operations.permissions import ApprovalDecision, ApprovalRequest

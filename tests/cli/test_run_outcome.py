@@ -3,7 +3,7 @@
 import pytest
 
 from adapter.cli.run_outcome import NO_CALL_HINT, CallTally, run_outcome
-from adapter.conversation.session import Finished
+from adapter.conversation.session_steps import Finished
 from adapter.core.events import InvalidToolCall, ToolCall, ToolResult
 from adapter.dialects import get_dialect
 

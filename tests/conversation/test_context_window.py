@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.conversation.context_window import HistoryEntry, compute_usable_tokens, trim_to_context
-from adapter.conversation.session import AskModel, RunTools, Session, SessionLimits
+from adapter.conversation.session import Session
+from adapter.conversation.session_steps import AskModel, RunTools, SessionLimits
 from adapter.core.events import ToolResult
 from adapter.parsing.formats import get_format
 from adapter.parsing.parser import parse

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from adapter.conversation.session import AskModel, Finished, RunTools, Session, SessionLimits
+from adapter.conversation.session import Session
+from adapter.conversation.session_steps import AskModel, Finished, RunTools, SessionLimits
 from adapter.core.errors import UsageError
 from adapter.core.events import ToolResult
 from adapter.parsing.formats import get_format

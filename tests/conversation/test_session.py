@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from adapter.conversation.session import AskModel, Finished, RunTools, Session, SessionLimits
+from adapter.conversation.session import Session
+from adapter.conversation.session_steps import AskModel, Finished, RunTools, SessionLimits
 from adapter.core.events import ToolResult
 from adapter.core.turn import Turn
 from adapter.dialects import get_dialect

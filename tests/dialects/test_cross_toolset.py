@@ -2,7 +2,7 @@
 
 import pytest
 
-from adapter.conversation.session import RunTools
+from adapter.conversation.session_steps import RunTools
 from adapter.core.events import ToolCall
 from adapter.dialects import get_dialect
 from adapter.dialects.cross_toolset import extract_apply_patch, translate_call

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from adapter.cli.conversation_display import Console
-from adapter.conversation.session import AskModel, Finished, RunTools, Session
+from adapter.conversation.session import Session
+from adapter.conversation.session_steps import AskModel, Finished, RunTools
 from adapter.core.events import ToolResult
 from adapter.dialects.proxyai import DIALECT
 from adapter.parsing.formats import get_format

@@ -13,7 +13,7 @@ import pytest
 from adapter import wrap
 from adapter.backends.chat_client import build_constraint_fields
 from adapter.backends.embedded_server import EmbeddedServer
-from adapter.conversation.guardrails.engine import Retry
+from adapter.conversation.guardrails.verdicts import Retry
 from adapter.parsing.formats.hermes import encode_call
 from adapter.protocols.guarded_exchange import RetryPolicy
 from adapter.protocols.openai_chat_response import BufferedCompletion, StreamedCompletion

@@ -8,7 +8,8 @@ import pytest
 
 from adapter.agent.agent import Agent
 from adapter.backends.chat_client import Chunk
-from adapter.conversation.session import RunTools, Session
+from adapter.conversation.session import Session
+from adapter.conversation.session_steps import RunTools
 from adapter.core.events import ToolResult
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.formats.hermes import encode_call

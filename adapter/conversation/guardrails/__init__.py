@@ -9,4 +9,5 @@ __all__ = [
     "required_steps",
     "response_checks",
     "retry_messages",
+    "verdicts",
 ]

@@ -6,11 +6,9 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
 
 from adapter.conversation.guardrails.call_history import CallHistory
 from adapter.core.events import Json, JsonObject
-from adapter.prompting.intent.bm25 import split_words
 from adapter.prompting.intent.text_values import find_paths
 from adapter.tools.example_calls import build_example_call
 from adapter.tools.tool import Tool, ToolSet
@@ -34,8 +32,6 @@ number param parameter password path placeholder project query string text title
 """
 _GENERIC = frozenset(_GENERIC_WORDS.split())
 """Words of placeholders, in addition to the name of the parameter."""
-_COMMON_FILES = frozenset(("main", "lib", "index", "app", "config", "base", "test", "tests"))
-NO_TOOLS = ToolSet()
 _TEXTS_WORDS = """
 body code comment content description message pattern query text
 """
@@ -44,43 +40,20 @@ _TEXTS = frozenset(_TEXTS_WORDS.split())
 _PROPOSALS = ("enum", "const", "default", "examples", "description")
 """Keywords of a schema that may contain values."""
 _INVENTED_PATH = re.compile(r"(?:^|[/\\])path[/\\]to[/\\]|^(?:file|dir|folder|project)?path$", re.IGNORECASE)
-_IS_EXAMPLE = re.compile(r"(?:[\"'`‘“]|(?i:\be\.?g\.?|example|like|such as)[\s:,]*)$")
+_SHOWN_LINE = re.compile(r"(?m)^\s*(?:\d+[:|]|[-+@]).*$")
 _ELIDED = re.compile(r"(?:\.{3,}|…|\?{2,}|x{3,}|(?:todo|tbd|placeholder)\.?)", re.IGNORECASE)
 
 
-def find_placeholder(tool: Tool, arguments: JsonObject, past: CallHistory, tools: ToolSet = NO_TOOLS) -> str:
+def find_placeholder(tool: Tool, arguments: JsonObject, past: CallHistory) -> str:
     """Return the name of the first argument whose value is a placeholder; "" if there is none. A value that occurs in
-    the conversation or in the tool's schema is not a placeholder. A file name is a placeholder if it occurs in the
-    example of one of ``tools``."""
+    the conversation or in the tool's schema is not a placeholder."""
     for name, value in arguments.items():
-        if not isinstance(value, str):
-            continue
-        if _copies_description(name, value, tool) and value not in past.given_text:
-            return name
-        if _is_of_example(value, tools) or _is_placeholder(name, value.strip(), tool):
+        if isinstance(value, str) and _is_placeholder(name, value.strip(), tool):
             schema = tool.properties.get(name) or {}
             proposed = [schema[key] for key in _PROPOSALS if key in schema] if isinstance(schema, dict) else []
             if value.strip().lower() not in f"{past.given_text}\n{json.dumps(proposed, ensure_ascii=False)}".lower():
                 return name
     return ""
-
-
-def _is_of_example(value: str, tools: ToolSet) -> bool:
-    """Return whether ``value`` is a file name from an example. Common names such as ``src/main.rs`` may be real."""
-    examples = [tool.example for tool in tools.values() if tool.example] if "/" in value else []
-    if not examples or find_paths(value) != [value] or PurePosixPath(value).stem in _COMMON_FILES:
-        return False
-    return any(value in list_strings(example) for example in examples)
-
-
-def _copies_description(name: str, value: str, tool: Tool) -> bool:
-    """Return whether the value of a path or an id is a piece of the parameter's description, and not an example."""
-    schema, words = tool.properties.get(name), value.split()
-    described = schema.get("description") if isinstance(schema, dict) else None
-    if not isinstance(described, str) or len(words) < WORDS or not _TEXTS.isdisjoint(split_words(name)):
-        return False
-    start = described.lower().find(value.lower())
-    return start >= 0 and not _IS_EXAMPLE.search(described[:start])
 
 
 def list_known_values(argument: str, past: CallHistory) -> list[str]:
@@ -122,6 +95,8 @@ class SentMessages:
     """The guardrails' messages to a model. A copy of one is neither an answer nor an argument."""
 
     _runs: set[tuple[str, ...]] = field(default_factory=set)
+    _error_runs: set[tuple[str, ...]] = field(default_factory=set)
+    """From errors of our own tools. An answer may report them."""
 
     def add(self, message: str, past: CallHistory, answer: str, tools: ToolSet) -> None:
         """Add a message. Text that it quotes from the conversation, from ``answer`` or from the tools may be copied."""
@@ -130,11 +105,15 @@ class SentMessages:
         quotable = "\n".join([past.text, answer, *definitions, *examples])
         self._runs |= set(_find_runs(message)) - set(_find_runs(quotable))
 
+    def add_error(self, error: str, past: CallHistory) -> None:
+        """Add an error of one of our tools, without the lines of a file that it shows."""
+        self._error_runs |= set(_find_runs(_SHOWN_LINE.sub("", error))) - set(_find_runs(past.text))
+
     def find_in_arguments(self, arguments: Json) -> str:
         """Return the copied text if a string in ``arguments`` contains any; otherwise return ""."""
-        if not self._runs:
+        if not (known := self._runs | self._error_runs):
             return ""
-        return next((text for text in list_strings(arguments) if not self._runs.isdisjoint(_find_runs(text))), "")
+        return next((text for text in list_strings(arguments) if not known.isdisjoint(_find_runs(text))), "")
 
     def make_up_answer(self, content: str) -> bool:
         """Return whether a large part of ``content`` is copied."""

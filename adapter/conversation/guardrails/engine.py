@@ -16,8 +16,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from dataclasses import replace
 
 from adapter.conversation.guardrails import retry_messages
 from adapter.conversation.guardrails.announced_action import announces_action
@@ -52,15 +51,15 @@ from adapter.conversation.guardrails.response_checks import (
     is_call_shaped,
     read_leading_call,
 )
-from adapter.conversation.guardrails.retry_messages import Encode, Examples, Wordings
+from adapter.conversation.guardrails.retry_messages import Encode, Examples
 from adapter.conversation.guardrails.surplus_calls import (
     changes_unread_target,
-    guesses_result,
     is_named_by_request,
     is_unasked_action,
     repeats_in_answer,
     undoes_call,
 )
+from adapter.conversation.guardrails.verdicts import ACCEPT, Accept, DroppedCall, Retry, Stop, Verdict, Violation
 from adapter.core.arguments import check_types
 from adapter.core.callbacks import wrap_text_function
 from adapter.core.events import ContentReclassified, Event, InvalidToolCall, Json, JsonObject, TextDelta, ToolCall
@@ -82,54 +81,6 @@ RETRIES = 2
 
 MAX_CALLS = 8
 """Maximum number of calls of one answer that are used."""
-
-
-@dataclass(frozen=True, slots=True)
-class Accept:
-    """Verdict of `Guardrails`: use the answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class Retry:
-    """Verdict of `Guardrails`: retry with a message to the model.
-
-    ``held_to``: the tools to which to constrain the retry, if the server can; empty for no constraint.
-    """
-
-    guardrail: str
-    message: str
-    held_to: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Stop:
-    """Verdict of `Guardrails`: stop the agent, because it makes no progress. ``reason`` is a sentence for the user."""
-
-    guardrail: str
-    reason: str
-
-
-Verdict: TypeAlias = Accept | Retry | Stop
-ACCEPT = Accept()
-
-
-@dataclass(frozen=True, slots=True)
-class Violation:
-    """A guardrail's finding. ``held_to``: as in `Retry`; applies only from the second retry on if ``is_free_first`` is
-    set."""
-
-    guardrail: str
-    wordings: Wordings
-    held_to: tuple[str, ...] = ()
-    is_free_first: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class DroppedCall:
-    """A call of the model that is not used, and the guardrail that dropped it or an earlier call of the answer."""
-
-    name: str
-    guardrail: str
 
 
 class Guardrails:
@@ -207,6 +158,14 @@ class Guardrails:
         if "own_words" in self.on:
             self._sent.add(message, past, answer.text, self.tools)
 
+    def remember_error(self, name: str, error: str, past: CallHistory) -> None:
+        """Remember an error of the tool ``name``, if it is one of our own. Errors of programs and custom tools may be
+        arguments."""
+        tool = self.tools.match(name)
+        is_own = tool is not None and tool.validate is not None and tool.function is None and not tool.runner
+        if "own_words" in self.on and tool is not None and is_own and tool.effect != "execute":
+            self._sent.add_error(error, past)
+
     def remove_forbidden(self, call: ToolCall, *, is_final: bool = False) -> ToolCall:
         """Return the call without arguments that its schema forbids.
 
@@ -264,7 +223,7 @@ class Guardrails:
             return
         if repeats_in_answer(current, earlier, past, tools):
             yield "repeated_in_answer"
-        if guesses_result(current, earlier, past, tools) or changes_unread_target(current, earlier, past, tools):
+        if changes_unread_target(current, earlier, past, tools):
             yield "guessed_result"
         if undoes_call(current, earlier, tools):
             yield "undone_in_answer"
@@ -364,7 +323,7 @@ class Guardrails:
 
     def _check_copies(self, past: CallHistory, call: ToolCall) -> Iterator[Violation]:
         tool = self.tools.match(call.name)
-        if "placeholder" in self.on and tool and (name := find_placeholder(tool, call.arguments, past, self.tools)):
+        if "placeholder" in self.on and tool and (name := find_placeholder(tool, call.arguments, past)):
             known, value = list_known_values(name, past), str(call.arguments[name])
             words = retry_messages.build_placeholder_message(call.name, name, value, known)
             yield Violation("placeholder", words, (call.name,))

@@ -34,7 +34,7 @@ GUARDRAILS = {
         Guardrail("repeated_in_answer", "a call made needless by an earlier call in the same answer", drops=True),
         Guardrail(
             "guessed_result",
-            "an invented id or change, after a call in the same answer that would return it",
+            "a change with invented values, after a call in the same answer that only begins to read its target",
             drops=True,
         ),
         Guardrail("undone_in_answer", "a call that undoes an earlier call in the same answer", drops=True),

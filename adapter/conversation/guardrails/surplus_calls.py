@@ -6,7 +6,6 @@ After its first call, a small model tends to continue with needless calls. All c
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 
@@ -30,9 +29,7 @@ _COUNTS = re.compile(
 
 MIN_NAME = 3
 """Minimum length of a value that identifies its object, in characters."""
-_ID_NAME = re.compile(r"(?:^|_)(?:id|uuid|guid)$|[a-z](?:Id|ID|Uuid|UUID)$")
 _TARGET_NAME = re.compile(r"(?i)path|file(?:_?name)?$|source|dest|target|^(?:from|to)$|(?:^|_)id$")
-_PART = re.compile(r"[a-z]+|\d+")
 _ENGLISH = frozenset({"the", "and", "of", "to", "it", "is", "with"})
 """Words that show that a request is written in English, as most names of tools are."""
 _WARNS = re.compile(r"(?i)\b(?:cannot be undone|can't be undone|irreversibl[ey]|permanently|destructive)\b")
@@ -66,19 +63,6 @@ def is_named_by_request(call: PastCall, earlier: Sequence[PastCall], past: CallH
     used = "\n".join(text for each in earlier for text in list_strings(each.arguments))
     values = (text for text in list_strings(call.arguments) if len(text) >= MIN_NAME)
     return any(text in past.request and text not in used for text in values)
-
-
-def guesses_result(call: PastCall, earlier: Sequence[PastCall], past: CallHistory, tools: ToolSet) -> bool:
-    """Return whether ``call`` has an identifier that the model can know only from the result of another tool, called in
-    ``earlier``. Neither it nor a similar one occurs in the conversation, the tool's definition or ``earlier``."""
-    tool = tools.match(call.name)
-    if tool is None or all(each.name == call.name for each in earlier) or sounds_like(tool.name, "add", "create"):
-        return False
-    ids = [value for name, value in call.arguments.items() if _ID_NAME.search(name) and isinstance(value, str | int)]
-    if not ids:
-        return False
-    known = "\n".join([past.text, json.dumps(tool.parameters), *(json.dumps(each.arguments) for each in earlier)])
-    return any(_is_new(str(value).lower(), f"{known}\n{tool.description}".lower()) for value in ids)
 
 
 def changes_unread_target(call: PastCall, earlier: Sequence[PastCall], past: CallHistory, tools: ToolSet) -> bool:
@@ -131,15 +115,6 @@ def _list_targets(call: PastCall) -> set[str]:
 
 def _normalize_target(text: str) -> str:
     return text.strip().removeprefix("./")
-
-
-def _is_new(value: str, known: str) -> bool:
-    parts, known_parts = set(_PART.findall(value)), set(_PART.findall(known))
-    numbers = {part for part in parts if part.isdigit()}
-    if not numbers or parts <= known_parts:
-        return False
-    form = re.sub(r"\d+", r"\\d+", re.escape(value))
-    return re.search(rf"(?<![a-z\d]){form}(?![a-z\d])", known) is None
 
 
 def is_unasked_action(call: PastCall, earlier: Sequence[PastCall], past: CallHistory, tools: ToolSet) -> bool:

@@ -10,11 +10,12 @@ import pytest
 
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall, read_call_history
 from adapter.conversation.guardrails.copied_text import find_placeholder
-from adapter.conversation.guardrails.engine import Accept, Guardrails, Retry
+from adapter.conversation.guardrails.engine import Guardrails
 from adapter.conversation.guardrails.loop_detection import is_recent_repeat
 from adapter.conversation.guardrails.registry import parse_guardrails
 from adapter.conversation.guardrails.response_checks import CandidateAnswer
 from adapter.conversation.guardrails.retry_messages import Examples
+from adapter.conversation.guardrails.verdicts import Accept, Retry
 from adapter.core.events import InvalidToolCall, ToolCall
 from adapter.core.turn import Turn
 from adapter.dialects import get_dialect
@@ -89,9 +90,7 @@ DROPS: list[tuple[str, list[Written], list[str]]] = [
     ("Read a and b", [read("a"), read("b"), read("a"), read("b")], ["repeated_in_answer"] * 2),
     ("Fix both", [EDIT, OTHER_EDIT, EDIT, OTHER_EDIT], []),  # "both" may ask for it
     ("Read", [read(f"{n}.py") for n in range(10)], ["too_many_calls"] * 2),
-    ("Tell Bob hi", [BOB, ("send_message", {"user_id": "u-4711", "text": "hi"})], ["guessed_result"]),
     ("Tell Bob hi", [BOB, ("send_message", {"user_id": "<user_id>", "text": "hi"})], ["placeholder"]),
-    ("Where is my parcel?", [("list_orders", {}), ("get_order", {"order_id": "12345"})], ["guessed_result"]),
     ("Tag commit 9fe21c0 as v3.0.1", [TAG, ("git_push", {"force": True})], ["unasked_action"]),
     ("Read notes.txt", [read("notes.txt"), ("delete_file", {"path": "tmp.log"})], ["unasked_action"]),
     # made by Qwen2.5-Coder-0.5B
@@ -121,10 +120,8 @@ DROPS: list[tuple[str, list[Written], list[str]]] = [
     ("Wait for it", [("job_status", {"job": "7"})] * 3, []),
     ("Light the kitchen two times", [light("on")] * 2, []),
     ("Tell u-4711 hi", [BOB, ("send_message", {"user_id": "u-4711", "text": "hi"})], []),
-    ("Orders eleven and twelve", [("get_order", {"order_id": n}) for n in ("11", "12")], []),
     ("Orders 5 to 8", [("get_order", {"order_id": n}) for n in "5678"], []),
     ("Invite Bob", [BOB, ("create_event", {"event_id": "evt-1", "title": "Lunch"})], []),
-    ("Ask the main user", [BOB, ("send_message", {"user_id": "primary", "text": "hi"})], []),
     ("Tag commit 9fe21c0 and push it", [TAG, ("git_push", {})], []),
     ("Tag commit 9fe21c0 and publish it", [TAG, ("git_push", {})], []),
     ("Lies notes.txt und lösche sie", [read("notes.txt"), ("delete_file", {"path": "notes.txt"})], []),
@@ -203,16 +200,6 @@ def test_placeholder_is_recognized(name, value):
 )
 def test_value_like_a_placeholder_is_accepted(name, value):
     assert find_placeholder(ANY, {name: value}, CallHistory("Do it")) == ""
-
-
-def test_file_of_an_example_is_a_placeholder():
-    """Also of another tool's example, unless the conversation has it or every project may."""
-    tools = ToolSet([ANY, Tool("move", example={"source": "src/old_name.rs", "destination": "src/main.rs"})])
-    past = CallHistory("Fix it")
-    assert find_placeholder(ANY, {"path": "src/old_name.rs"}, past, tools) == "path"
-    assert find_placeholder(ANY, {"path": "src/old_name.rs"}, CallHistory("Read src/old_name.rs"), tools) == ""
-    assert find_placeholder(ANY, {"path": "src/main.rs"}, past, tools) == ""
-    assert find_placeholder(ANY, {"path": "src/new.rs"}, past, tools) == ""
 
 
 def test_placeholder_is_asked_for_once_with_known_values():
@@ -379,22 +366,6 @@ def test_truncated_flood_of_unknown_calls_is_not_an_answer():
     past = CallHistory("Find the bug")
     assert isinstance(Guardrails(LOOK).check_response(past, CandidateAnswer(text), "length"), Retry)
     assert Guardrails(LOOK).check_response(past, CandidateAnswer("Well, the bug is in"), "length") == Accept()
-
-
-def test_example_of_a_description_is_not_a_placeholder():
-    described = {"type": "string", "description": "Command to run, for example: python -m pytest -q"}
-    tool = Tool("run", parameters={"type": "object", "properties": {"command": described}})
-    assert find_placeholder(tool, {"command": "python -m pytest -q"}, CallHistory("Test it")) == ""
-    assert find_placeholder(tool, {"command": "command to run, for example"}, CallHistory("Test it")) == "command"
-
-
-def test_copied_description_is_a_placeholder():
-    """`Qwen2.5-Coder-0.5B` copied it into the path."""
-    described = {"type": "string", "description": "Relative to workspace or absolute"}
-    tool = Tool("read", parameters={"type": "object", "properties": {"path": described, "query": described}})
-    copied = "relative to workspace or absolute"
-    assert find_placeholder(tool, {"path": copied}, CallHistory("Read a.md")) == "path"
-    assert find_placeholder(tool, {"query": copied, "path": "workspace"}, CallHistory("Read a.md")) == ""
 
 
 def test_name_of_a_parameter_is_a_placeholder():

@@ -1,0 +1,56 @@
+"""The verdicts of guardrails on an answer and its calls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from adapter.conversation.guardrails.retry_messages import Wordings
+
+
+@dataclass(frozen=True, slots=True)
+class Accept:
+    """Verdict of `Guardrails`: use the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """Verdict of `Guardrails`: retry with a message to the model.
+
+    ``held_to``: the tools to which to constrain the retry, if the server can; empty for no constraint.
+    """
+
+    guardrail: str
+    message: str
+    held_to: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Verdict of `Guardrails`: stop the agent, because it makes no progress. ``reason`` is a sentence for the user."""
+
+    guardrail: str
+    reason: str
+
+
+Verdict: TypeAlias = Accept | Retry | Stop
+ACCEPT = Accept()
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A guardrail's finding. ``held_to``: as in `Retry`; applies only from the second retry on if ``is_free_first`` is
+    set."""
+
+    guardrail: str
+    wordings: Wordings
+    held_to: tuple[str, ...] = ()
+    is_free_first: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedCall:
+    """A call of the model that is not used, and the guardrail that dropped it or an earlier call of the answer."""
+
+    name: str
+    guardrail: str

@@ -1,0 +1,96 @@
+"""The steps of a conversation, its limits, and the reasons for its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from adapter.conversation.guardrails.engine import MAX_CALLS
+from adapter.conversation.guardrails.verdicts import DroppedCall
+from adapter.conversation.message_rendering import Message
+from adapter.core.events import ToolCall
+
+Reason: TypeAlias = Literal[
+    "answered",
+    "exited",
+    "turns",
+    "repetition",
+    "unreadable",
+    "stuck",
+    "finished",
+    "unsuccessful",
+    "interrupted",
+    "cut_off",
+    "broken_off",
+    "failed",
+]
+"""The reason why a conversation ended; see `REASONS`."""
+
+REASONS: dict[str, str] = {
+    "answered": "the model answered without calling a tool",
+    "exited": "the model ended the run",
+    "turns": "the limit of turns was reached",
+    "repetition": "the model kept repeating the same call",
+    "unreadable": "the model's calls could not be parsed, several times in a row",
+    "stuck": "the model's answers made no progress",
+    "finished": "the call was made; this model gets one per request",
+    "unsuccessful": "the call failed; this model gets one per request",
+    "interrupted": "stopped by the user",
+    "cut_off": "the answer was truncated at the token limit",
+    "broken_off": "the model server disconnected during the answer",
+    "failed": "the model server failed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SessionLimits:
+    """Limits of a conversation. Counts restart with each message of the user."""
+
+    turns: int = 25
+    """Maximum number of answers. A small task needs fewer than ten."""
+    repetitions: int = 2
+    """Maximum number of times that a call may be repeated with no change in between. Later repetitions are refused."""
+    refusals: int = 2
+    """Number of turns after which the conversation ends, if all calls in them were refused as repetitions."""
+    unreadable: int = 3
+    """Number of consecutive turns after which the conversation ends, if all calls in them were invalid."""
+    calls: int = MAX_CALLS
+    """Maximum number of calls that are run in one answer, by the guardrail `too_many_calls`."""
+    tool_turns: int | None = None
+    """Number of turns with calls after which the conversation ends. It is one for models that cannot decide if a task
+    is done."""
+    context_tokens: int | None = None
+    """Size of the server's context, in tokens. None disables trimming."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskModel:
+    """Query the model. ``number``: number of the query, from 1. ``note``: informs the user of cuts to fit the context.
+    ``again``: the guardrail that triggered a retry. ``held_to``: as in `Retry`. ``in_words``: whether to withdraw the
+    tools for this query, because the model only repeated a call that already has a result."""
+
+    messages: tuple[Message, ...]
+    number: int
+    note: str = ""
+    again: str = ""
+    held_to: tuple[str, ...] = ()
+    in_words: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RunTools:
+    """Run these calls in order, and return one result for each call. ``dropped``: the other calls of the answer."""
+
+    calls: tuple[ToolCall, ...]
+    dropped: tuple[DroppedCall, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    reason: Reason
+    content: str
+    """The model's last message. If it wrote none, the last result, unless a single call that changed something was
+    wanted."""
+
+
+Step: TypeAlias = AskModel | RunTools | Finished
