@@ -304,7 +304,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             self._assisted_request = build_assisted_request(
                 query, self._client, self._assist, self.format.name, self.workspace, is_first=self._is_first_turn
             )
-        self._constrain_failed_edit()
+        self._add_edit_constraint()
         self._is_first_turn = False
         format = resolve_format(self.format.name)
         if self._reply is not None:
@@ -372,7 +372,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             self._constraint_fields = build_words_constraint(self._client)
         return bool(self._constraint_fields)
 
-    def _constrain_failed_edit(self) -> None:
+    def _add_edit_constraint(self) -> None:
         """After a failed edit of a very small model, constrain its next answer to an edit of text that is known."""
         past = self._session.past if self._session else None
         if past is None or self._client is None or self._constraint is not None or self._is_constrained or self._assist:

@@ -15,11 +15,13 @@ from adapter.conversation.guardrails.call_history import CallHistory
 from adapter.conversation.guardrails.file_requests import (
     find_change_tools,
     find_file_action,
+    find_replaced_names,
     find_text,
     find_unread_paths,
     find_unused_values,
     has_any,
     list_known_lines,
+    list_standing_paths,
 )
 from adapter.core.errors import UsageError
 from adapter.core.events import JsonObject
@@ -90,7 +92,7 @@ def find_named_values(past: CallHistory, tools: ToolSet, *, is_small: bool = Fal
     paths, texts = find_paths(past.request), find_quoted(past.request)
     changed = {str(value) for call in past.recent if call.ok and call.changes for value in call.arguments.values()}
     known = {path: _find_lines(path, past) for path in paths if is_small and len(texts) != 2}
-    left = [path for path in paths if path not in changed] or [path for path in paths if known.get(path)] or paths
+    left = [path for path in paths if path not in changed] or list_standing_paths(past) or paths
     unread = find_unread_paths(past) or left
     path, lines = next(((path, known[path]) for path in left if known.get(path)), ("", []))
     choices: dict[tuple[str, str] | str, Sequence[str]] = {}
@@ -139,10 +141,11 @@ def _replace_names(lines: Sequence[str], past: CallHistory) -> Iterator[str]:
     request = past.request
     for path in find_paths(request):
         request = request.replace(path, " ")
+    replaced = find_replaced_names(past)
     asked = [name for name in dict.fromkeys(_NAME.findall(request)) if not is_stop_word(name.lower())]
     for line in lines:
         for old in dict.fromkeys(_NAME.findall(line)):
-            news = (new for new in asked if new not in line and not new.startswith("{{"))
+            news = (new for new in asked if new not in line and new not in replaced and not new.startswith("{{"))
             is_number = old[0].isdigit()
             for new in news if is_number or old in asked else ():
                 if not is_number or new[0].isdigit():

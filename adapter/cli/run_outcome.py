@@ -4,7 +4,8 @@ calls."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from adapter.agent.response_reader import AgentEvent
@@ -13,6 +14,7 @@ from adapter.conversation.guardrails.file_requests import (
     find_file_action,
     find_names,
     find_replaced_names,
+    find_text,
     find_unused_values,
 )
 from adapter.conversation.session_steps import REASONS, Finished, Reason
@@ -22,6 +24,7 @@ from adapter.editing.syntax_check import NO_LONGER_PARSES
 from adapter.prompting.intent.bm25 import stem_word
 from adapter.prompting.intent.text_values import find_paths
 from adapter.prompting.intent.verbs import ACTIONS
+from adapter.tools.argument_synonyms import NEW_TEXT, OLD_TEXT
 from adapter.tools.tool import ToolSet
 
 HINTS: dict[Reason, str] = {
@@ -122,6 +125,8 @@ def run_outcome(
         advice = HINTS["unsuccessful"] if done.reason == "finished" else NO_CALL_HINT
         return 1, f"nothing was changed: {f'{counts}: ' if tally.calls else ''}{advice}"
     if tally.changed and (is_end or is_stuck):
+        if _cancel_out(tally.past):
+            return 1, f"nothing was changed, because the changes undo each other: {counts}"
         if tally.broken:
             return 1, f"{', '.join(tally.broken)} no longer parses: {counts}"
         left = [*_find_standing(task, tally, read_file), *(_find_rest(task, tally) if is_stuck else ())]
@@ -138,6 +143,15 @@ def run_outcome(
 
 def _claims_change(answer: str) -> bool:
     return any(stem_word(match[1].lower()) in _CHANGING for match in _CLAIM.finditer(answer))
+
+
+def _cancel_out(past: Sequence[PastCall]) -> bool:
+    """Return whether all changes are edits, and each is undone by another one."""
+    made = [call for call in past if call.ok and call.changes]
+    edits = Counter(
+        (str(call.arguments.get("path")), find_text(call, OLD_TEXT), find_text(call, NEW_TEXT)) for call in made
+    )
+    return all(old != new and edits[path, new, old] == count for (path, old, new), count in edits.items())
 
 
 def _find_standing(task: str, tally: CallTally, read_file: Callable[[str], str]) -> Iterator[str]:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from adapter.conversation.context_window import HistoryEntry, compute_usable_tokens, trim_to_context
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall
 from adapter.conversation.guardrails.engine import Guardrails
-from adapter.conversation.guardrails.registry import BROKEN_CALLS, GUARDRAILS, LOOPS
+from adapter.conversation.guardrails.registry import BROKEN_CALLS, GUARDRAILS, LOOPS, UNUSABLE
 from adapter.conversation.guardrails.response_checks import CandidateAnswer, find_leading_call
 from adapter.conversation.guardrails.verdicts import DroppedCall, Retry, Stop, Violation
 from adapter.conversation.message_content import Content, concat_content
@@ -129,14 +129,14 @@ class Session:
         turn, dropped = self._screen_calls(self._active_guardrails.drop_calls_after_end(self._past, turn))
         if prompt_tokens and self._tokens:
             self._token_ratio = min(max(prompt_tokens / self._tokens, 0.5), 3.0)
-        if turn.content.strip():
-            self._content, self._content_calls = turn.content, len(self._past.calls)
         answer = self._renderer.render_answer(turn)
         self._unreadable_turns = self._unreadable_turns + 1 if turn.invalid and not turn.calls else 0
         is_unreadable = self._unreadable_turns >= self.limits.unreadable
         verdict, candidate = None, CandidateAnswer.from_turn(turn)
         if not turn.calls and not is_unreadable and self._turns < self.limits.turns:
             verdict = self._active_guardrails.check_response(self._past, candidate, finish_reason)
+        if turn.content.strip() and not (isinstance(verdict, Retry) and verdict.guardrail in UNUSABLE):
+            self._content, self._content_calls = turn.content, len(self._past.calls)
         if isinstance(verdict, Retry) and not self._has_nothing_to_add(verdict):
             return self._retry(answer, verdict)
         self._entries = [*self._list_lasting_entries(), answer]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -291,6 +292,10 @@ def test_rest_of_a_rename_is_the_line_with_the_old_name():
     choices = find_named_values(past, ToolSet([get_dialect("blade").tools["edit_file"]]), is_small=True)
     assert choices["edit_file", "old_content"] == ["f_a()"]
     assert choices["edit_file", "new_content"] == ["f_b()"]
+    other = PastCall("read_file", {"path": "b.py"}, "f_a = f_b")
+    past = replace(past, request="Rename f_a to f_b in b.py and in a.py", calls=(*past.calls, other))
+    choices = find_named_values(past, ToolSet([get_dialect("blade").tools["edit_file"]]), is_small=True)
+    assert choices["edit_file", "path"] == ["b.py"]
 
 
 @pytest.mark.parametrize(

@@ -191,3 +191,13 @@ def test_file_that_no_longer_parses_fails():
         tally(ToolResult("apply_edit", content=content, ok=True, call_id=str(number)))
         code, line = run_outcome(Finished("answered", "Done."), tally, "Edit a.py")
         assert (code, line.partition(":")[0]) == ((0, "the model is done") if number else (1, "a.py no longer parses"))
+
+
+def test_changes_that_undo_each_other_are_no_change():
+    """A small model added an item in place of another one, and put that back."""
+    tally = CallTally(get_dialect("blade").tools)
+    back = {**EDIT, "old_text": EDIT["new_text"], "new_text": EDIT["old_text"]}
+    for number, (edit, code) in enumerate(((EDIT, 0), (back, 1), (EDIT, 0))):
+        tally(ToolCall(str(number), "apply_edit", edit, ""))
+        tally(ToolResult("apply_edit", content="", ok=True, call_id=str(number)))
+        assert run_outcome(Finished("stuck", ""), tally, "Edit a.py")[0] == code

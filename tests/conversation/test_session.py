@@ -225,6 +225,20 @@ def test_tools_are_withdrawn_after_a_repeated_call():
     assert session.on_answer(turn(CALL)) == Finished("repetition", "port = 4711")
 
 
+def test_copied_message_is_not_the_last_answer():
+    """Not even if the model then repeats its call."""
+    session = new_session()
+    session.start("Which port is set in a.py?")
+    step = session.on_answer(turn(CALL))
+    assert isinstance(step, RunTools)
+    session.on_tool_results(results(step, "port = 4711"))
+    session.on_answer(turn(CALL))
+    copied = session.on_answer(turn("Answer from its result: Which port is set in a.py?"))
+    assert isinstance(copied, AskModel)
+    assert copied.again == "own_words"
+    assert session.on_answer(turn(CALL)) == Finished("repetition", "port = 4711")
+
+
 @pytest.mark.parametrize(
     ("answer", "content"),
     [("There is no tool.", "There is no tool.\n\nport = 4711"), ("It is 4711, a port.", "It is 4711, a port.")],

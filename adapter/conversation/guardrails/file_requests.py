@@ -72,6 +72,13 @@ def find_unused_values(past: CallHistory) -> list[str]:
     return [*(value for value in dict.fromkeys(values) if value not in used), *standing]
 
 
+def list_standing_paths(past: CallHistory) -> list[str]:
+    """Return the paths of known files in which a replaced name still stands."""
+    replaced = find_replaced_names(past)
+    known = {path: "\n".join(list_known_lines(path, past)) for path in find_paths(past.request)}
+    return [path for path, text in known.items() if not replaced.isdisjoint(find_names(text))]
+
+
 def find_names(text: str) -> set[str]:
     """Return the words and template variables in ``text``."""
     return set(_NAME.findall(text))
