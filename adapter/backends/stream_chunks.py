@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from adapter.core.errors import TransportError
 from adapter.core.events import Json, JsonObject
+from adapter.protocols.native_calls import measure_calls
 from adapter.protocols.sse import MAX_ANSWER_CHARACTERS
 from adapter.protocols.template_prompt import convert_to_chat
 from adapter.protocols.usage import Usage, parse_usage
@@ -72,8 +73,7 @@ class AnswerSize:
     def add(self, chunk: Chunk) -> None:
         """Count a chunk. Raises TransportError if the answer is longer than `MAX_ANSWER_CHARACTERS`."""
         self._characters += len(chunk.text) + len(chunk.reasoning)
-        if calls := list_native_calls(chunk.raw or {}):
-            self._characters += len(str(calls))
+        self._characters += measure_calls(list_native_calls(chunk.raw or {}))
         if self._characters > MAX_ANSWER_CHARACTERS:
             raise TransportError(
                 f"the model's answer has more than {MAX_ANSWER_CHARACTERS:,} characters; it was stopped"

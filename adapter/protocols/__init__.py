@@ -30,6 +30,7 @@ __all__ = [
     "llama_cpp",
     "media_parts",
     "model_descriptions",
+    "native_calls",
     "ollama",
     "openai_chat_response",
     "openai_choice",

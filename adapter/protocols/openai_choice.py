@@ -24,7 +24,7 @@ from adapter.parsing.formats import get_format
 from adapter.protocols.choice_follow_ups import NOTHING, FollowedChoice, Rest
 from adapter.protocols.cut_calls import CUT_REASONS, separate_cut_call
 from adapter.protocols.logprobs import LogprobAligner
-from adapter.protocols.native_calls import NativeCalls
+from adapter.protocols.native_calls import NativeCalls, measure_calls
 from adapter.protocols.openai_errors import build_error_object
 from adapter.protocols.sse import MAX_ANSWER_CHARACTERS
 
@@ -93,7 +93,7 @@ class ChoiceStream(FollowedChoice):
 
     def _take_native(self, calls: Json) -> list[JsonObject | str]:
         """Forward calls that the server parsed. If none were requested, they are treated as the model's text."""
-        if self._is_too_long(len(str(calls))):
+        if self._is_too_long(measure_calls(calls)):
             return []
         if not self._request.is_native:
             self._native.add(calls)
