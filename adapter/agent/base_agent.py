@@ -21,6 +21,7 @@ from adapter.agent.prompt_setup import (
     find_assist,
     format_from_template,
     make_template_chat,
+    require_own_tools,
     validate_prompt_mode,
 )
 from adapter.agent.response_reader import AgentEvent, ResponseReader
@@ -28,7 +29,6 @@ from adapter.backends.chat_client_check import find_chat_client
 from adapter.backends.control_token_discovery import format_with_control_tokens
 from adapter.backends.template_chat import TemplateChat
 from adapter.conversation.guardrails.engine import NO_STEPS, Guardrails
-from adapter.conversation.guardrails.loop_detection import repeats_in_call, repeats_text
 from adapter.conversation.guardrails.registry import BY_STEPS, COPIES, WITHIN_ANSWER, parse_guardrails, validate_retries
 from adapter.conversation.guardrails.required_steps import StepsInput, parse_steps
 from adapter.conversation.guardrails.required_steps import validate_steps as check_steps
@@ -40,7 +40,7 @@ from adapter.core.callbacks import wrap_observer
 from adapter.core.errors import UsageError
 from adapter.core.events import JsonObject, ToolCall, ToolResult
 from adapter.core.turn import Turn
-from adapter.dialects import NO_TOOLS, Dialect, get_dialect
+from adapter.dialects import NO_TOOLS, Dialect
 from adapter.grammars.constraint_mode import Constraint, parse_constraint_mode, validate_guide_mode
 from adapter.grammars.reply_tool import ReplyParser, add_reply_tool
 from adapter.parsing.formats import get_format, guess_format, resolve_format
@@ -154,7 +154,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             state = None
             tools = tuple(tools)
             if workspace is None:
-                _require_own_tools(tools, dialect)
+                require_own_tools(tools, dialect)
                 dialect = NO_TOOLS
                 folder = Path(self._resources.enter_context(TemporaryDirectory(prefix="adapter-")))
                 workspace, state = folder / "workspace", folder / "state"
@@ -318,11 +318,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         text."""
         assert self._session is not None
         turn = parse(text, self._tools, resolve_format(self.format.name), policy=APPROVED)
-        if turn.invalid:
-            is_repeated = repeats_in_call(turn.invalid[-1].raw, self._tools)
-        else:
-            is_repeated = repeats_text(text, 2 if turn.calls else 4)
-        return is_repeated or self._session.is_flood(text, turn)
+        return self._session.is_flood(text, turn)
 
     def _find_generation_prompt(self) -> str | None:
         """Return the end of the prompt, which may open a reasoning block. Return "" if a call is enforced, or None if
@@ -396,15 +392,6 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             return ToolResult(call.name, True, self._shortlist.search(call.arguments.get("query")), call_id=call.id)
         (result,) = self.workspace.run_calls(RunTools((call,)))
         return result
-
-
-def _require_own_tools(tools: Sequence[object], dialect: str | Dialect | None) -> None:
-    """Raise UsageError unless an agent without a folder has custom tools, and no others."""
-    chosen = NO_TOOLS if dialect is None else get_dialect(dialect)
-    if chosen is not NO_TOOLS:
-        raise UsageError(f"Agent: the tools of the dialect {chosen.name!r} work in a folder; pass a folder as well")
-    if not tools:
-        raise UsageError("Agent has nothing to work with: pass a folder, a Workspace, or tools=[...]")
 
 
 def _ignore(_event: AgentEvent) -> None:

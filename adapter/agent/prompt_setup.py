@@ -13,6 +13,7 @@ from adapter.backends.chat_client_check import find_chat_client
 from adapter.backends.template_chat import TemplateChat
 from adapter.core.errors import ToolError, UsageError
 from adapter.core.events import JsonObject
+from adapter.dialects import NO_TOOLS, Dialect, get_dialect
 from adapter.grammars.constraint_mode import Constraint
 from adapter.parsing.format import Format
 from adapter.prompting.intent.assist import AssistSettings
@@ -131,3 +132,12 @@ def build_assisted_request(
             prompt=PromptSettings(format=format), constraints=ConstraintSettings(enforce=enforce), assists=settings
         ),
     )
+
+
+def require_own_tools(tools: Sequence[object], dialect: str | Dialect | None) -> None:
+    """Raise UsageError unless an agent without a folder has custom tools, and no others."""
+    chosen = NO_TOOLS if dialect is None else get_dialect(dialect)
+    if chosen is not NO_TOOLS:
+        raise UsageError(f"Agent: the tools of the dialect {chosen.name!r} work in a folder; pass a folder as well")
+    if not tools:
+        raise UsageError("Agent has nothing to work with: pass a folder, a Workspace, or tools=[...]")

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 from adapter.conversation.context_window import HistoryEntry, compute_usable_tokens, trim_to_context
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall
 from adapter.conversation.guardrails.engine import Guardrails
+from adapter.conversation.guardrails.loop_detection import repeats_in_call, repeats_text
 from adapter.conversation.guardrails.registry import BROKEN_CALLS, GUARDRAILS, LOOPS, UNUSABLE
 from adapter.conversation.guardrails.response_checks import CandidateAnswer, find_leading_call
 from adapter.conversation.guardrails.verdicts import DroppedCall, Retry, Stop, Violation
@@ -205,8 +206,12 @@ class Session:
         return Turn.from_events(turn.events[: turn.events.index(turn.calls[number])]), tuple(dropped)
 
     def is_flood(self, text: str, turn: Turn) -> bool:
-        """Return whether the rest of an answer need not be received: it has more calls than will be used, or begins
-        like a call, but cannot become one. ``text`` and ``turn``: the answer so far."""
+        """Return whether the rest of an answer need not be received: it has more calls than will be used, only repeats
+        itself, or begins like a call, but cannot become one. ``text`` and ``turn``: the answer so far."""
+        if not turn.invalid and repeats_text(text, 2 if turn.calls else 4):
+            return True
+        if turn.invalid and repeats_in_call(turn.invalid[-1].raw, self.tools):
+            return True
         guardrails = self._active_guardrails
         is_hopeless = not turn.calls and guardrails.is_hopeless(self._past, text)
         return is_hopeless or bool(guardrails.screen_calls(self._past, turn.calls)[1])

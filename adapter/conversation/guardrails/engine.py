@@ -13,7 +13,6 @@ Remove the rejected answer and the message from later requests: they would only 
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
@@ -43,8 +42,10 @@ from adapter.conversation.guardrails.response_checks import (
     CandidateAnswer,
     begins_hopeless_call,
     claims_unbacked_success,
+    cut_turn,
     find_answer_end,
     find_arguments,
+    find_named_tool,
     find_refused_tool,
     has_unparsed_call,
     is_blanket_refusal,
@@ -62,17 +63,14 @@ from adapter.conversation.guardrails.surplus_calls import (
 from adapter.conversation.guardrails.verdicts import ACCEPT, Accept, DroppedCall, Retry, Stop, Verdict, Violation
 from adapter.core.arguments import check_types
 from adapter.core.callbacks import wrap_text_function
-from adapter.core.events import ContentReclassified, Event, InvalidToolCall, Json, JsonObject, TextDelta, ToolCall
+from adapter.core.events import InvalidToolCall, Json, JsonObject, ToolCall
 from adapter.core.turn import Turn
 from adapter.parsing.formats.hermes import encode_calls
 from adapter.prompting.intent.bm25 import ToolRanking
 from adapter.tools.call_normalization import find_tool_with_arguments
 from adapter.tools.call_resolution import is_valid
 from adapter.tools.schema_errors import find_missing_arguments, find_schema_errors, select_allowed_arguments
-from adapter.tools.tool import Tool, ToolDefinitions, ToolSet
-
-BEGINNING = 400
-"""Number of characters at the start of a malformed call in which the name of its tool is searched."""
+from adapter.tools.tool import ToolDefinitions, ToolSet
 
 NO_STEPS = Steps()
 
@@ -257,19 +255,7 @@ class Guardrails:
         """Return ``turn`` without the calls after the answer's end (see `answer_has_ended`)."""
         if not turn.calls or not self.answer_has_ended(past, turn.content):
             return turn
-        end, length, events = find_answer_end(turn.content, past.request), 0, list[Event]()
-        for event in turn.events:
-            match event:
-                case TextDelta(text=text):
-                    length += len(text)
-                case ContentReclassified():
-                    length = 0
-                case ToolCall() | InvalidToolCall() if length > end:
-                    break
-                case _:
-                    pass
-            events.append(event)
-        return Turn.from_events(events)
+        return cut_turn(turn, find_answer_end(turn.content, past.request))
 
     def find_faults(self, past: CallHistory, answer: CandidateAnswer) -> Iterator[Violation]:
         """Yield the violations of the active guardrails, most severe first."""
@@ -391,7 +377,7 @@ class Guardrails:
         return tuple(name for name in [*scores][: retry_messages.MAX_CHOICES] if scores[name] > 0)
 
     def _describe_invalid(self, past: CallHistory, invalid: InvalidToolCall, examples: Examples) -> Violation:
-        tool = self.tools.match(invalid.name) if invalid.name else self._find_tool_name(invalid.raw)
+        tool = self.tools.match(invalid.name) if invalid.name else find_named_tool(invalid.raw, self.tools)
         if invalid.name and tool is None:
             return self._build_unknown_tool(past, invalid.name, find_arguments(invalid.raw), examples)
         example = examples.render(tool) if tool else self._build_example(examples)
@@ -399,16 +385,6 @@ class Guardrails:
         return Violation(
             "unreadable_call", retry_messages.build_unreadable_call_message(invalid.error, example), held_to
         )
-
-    def _find_tool_name(self, raw: str) -> Tool | None:
-        """Return the tool whose name occurs first in a malformed call, or None."""
-        beginning = raw[:BEGINNING]
-        found = [
-            (match.start(), -len(name), name)
-            for name in self.tools
-            if (match := re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", beginning))
-        ]
-        return self.tools[min(found)[2]] if found else None
 
     def _build_example(self, examples: Examples) -> str:
         first = next(iter(self.tools.values()), None)

@@ -13,7 +13,15 @@ from adapter.conversation.guardrails.hollow_answers import (
     find_own_words,
     is_bare_success_claim,
 )
-from adapter.core.events import InvalidToolCall, JsonObject, MarkupDelta, ToolCall
+from adapter.core.events import (
+    ContentReclassified,
+    Event,
+    InvalidToolCall,
+    JsonObject,
+    MarkupDelta,
+    TextDelta,
+    ToolCall,
+)
 from adapter.core.json.strict import decode_strict
 from adapter.core.turn import Turn
 from adapter.parsing.marker_tables import INVENTED_RESULT
@@ -81,6 +89,8 @@ class CandidateAnswer:
 IN_TEXT = frozenset({"text-follows", "no-body"})
 """The parser's rejection reasons that may apply to an intended call."""
 
+BEGINNING = 400
+"""Number of characters at the start of a malformed call in which the name of its tool is searched."""
 MAX_NAME_OFFSET = 200
 """Number of characters after an opening marker that are searched for the call's name."""
 
@@ -179,3 +189,30 @@ def find_answer_end(content: str, request: str) -> int:
     user = _USER_SAYS.search(content)
     is_invented = user is not None and _MODEL_SAYS.search(content, user.end()) and not _ABOUT_TALK.search(request)
     return user.start() if user is not None and is_invented else len(content)
+
+
+def cut_turn(turn: Turn, end: int) -> Turn:
+    """Return ``turn`` without the first call that follows more than ``end`` characters of content, and all after it."""
+    length, events = 0, list[Event]()
+    for event in turn.events:
+        match event:
+            case TextDelta(text=text):
+                length += len(text)
+            case ContentReclassified():
+                length = 0
+            case ToolCall() | InvalidToolCall() if length > end:
+                break
+            case _:
+                pass
+        events.append(event)
+    return Turn.from_events(events)
+
+
+def find_named_tool(raw: str, tools: ToolSet) -> Tool | None:
+    """Return the tool whose name occurs first in a malformed call, or None."""
+    found = [
+        (match.start(), -len(name), name)
+        for name in tools
+        if (match := re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", raw[:BEGINNING]))
+    ]
+    return tools[min(found)[2]] if found else None
