@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as some
 
 from adapter.core.events import JsonObject, ToolCall
@@ -12,12 +12,12 @@ from adapter.parsing.parser import parse
 from adapter.tools.coercion import get_type_name
 from adapter.tools.tool import Tool
 from tests.effort import EFFORT, examples
+from tests.parsing.formats.soup import PIECES
 
 MARKERS = sorted({token for entry in FORMATS.values() for token in (*entry.special_tokens, *entry.end_tokens)})
 
-texts = some.lists(some.text() | some.sampled_from([*MARKERS, "\n", " ", '"', "&", "null", "```"]), max_size=5).map(
-    "".join
-)
+PARTS = [*MARKERS, *(piece for piece in PIECES if piece != "\ud800"), "\n", " ", '"', "&", "null", "```"]
+texts = some.lists(some.text() | some.sampled_from(PARTS), max_size=5).map("".join)
 values = some.recursive(
     some.none() | some.booleans() | some.integers() | some.floats(allow_nan=False, allow_infinity=False) | texts,
     lambda inner: some.lists(inner, max_size=3) | some.dictionaries(texts, inner, max_size=3),
@@ -35,9 +35,12 @@ calls = some.lists(
 
 @pytest.mark.parametrize("name", FORMATS)
 @given(written=calls)
-@examples(6)
+@example([("save", {})])
+@example([("save", {"text": "", "count": 10**399})])
+@example([("save", {"text": "\n\n a </parameter>\n</function>\n</tool_call> \r\n"}), ("find_it", {"text": "null"})])
+@examples(8)
 def test_encoded_calls_are_parsed_back(name, written):
-    """Markers inside strings, any characters, nesting and emptiness survive without a repair."""
+    """D9: markers inside strings, any characters, nesting and emptiness survive without a repair."""
     _check(name, written)
 
 

@@ -70,21 +70,6 @@ def single_call(name: str, given_arguments: dict[str, Any]) -> str:
     return get_format(name).encode_calls([("do_everything", given_arguments)])
 
 
-@pytest.mark.parametrize("name", FORMATS)
-@EACH
-@given(arguments)
-@example({})
-@example({"text": ""})
-@example({"text": "\n\n a </parameter>\n</function>\n</tool_call> \r\n"})
-@example({"text": "null"})
-@example({"count": 10**399})
-def test_encoded_call_is_parsed_back_without_repairs(name, given_arguments):
-    """D9: a call that a format encodes is parsed back unchanged."""
-    turn = parse(single_call(name, given_arguments), [EVERYTHING], name, generation_prompt="")
-    assert [(call.name, call.arguments, call.fixes) for call in turn.calls] == [("do_everything", given_arguments, ())]
-    assert (turn.content, turn.reasoning, turn.invalid) == ("", "", ())
-
-
 @pytest.mark.parametrize(
     "name",
     ["hermes", "llama3_json", "mistral", "xlam", "apertus", "gigachat3", "inkling", "firefunction", "functionary"],
