@@ -10,9 +10,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from adapter.agent.edit_constraint import (
+    build_edit_constraint,
     build_retry_constraint,
     build_words_constraint,
-    find_failed_edit_tools,
 )
 from adapter.agent.prompt_setup import (
     build_assisted_request,
@@ -369,12 +369,11 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         return bool(self._constraint_fields)
 
     def _add_edit_constraint(self) -> None:
-        """After a failed edit of a very small model, constrain its next answer to an edit of text that is known."""
+        """Constrain the answer of a very small model to its last edit; see `build_edit_constraint`."""
         past = self._session.past if self._session else None
         if past is None or self._client is None or self._constraint is not None or self._is_constrained or self._assist:
             return
-        tools = find_failed_edit_tools(self._client, past, self._tools)
-        self._constraint_fields = build_retry_constraint(self._client, self.format.name, past, tools)
+        self._constraint_fields = build_edit_constraint(self._client, self.format.name, past, self._tools)
         self._is_constrained = bool(self._constraint_fields)
 
     def build_request(self, query: AskModel) -> tuple[Sequence[Message], JsonObject]:

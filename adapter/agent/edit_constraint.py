@@ -69,16 +69,25 @@ def build_words_constraint(client: ChatClient) -> JsonObject:
     return build_words_fields(client.endpoint.kind)
 
 
-def find_failed_edit_tools(client: ChatClient, past: CallHistory, tools: ToolSet) -> ToolSet:
-    """Return the tools that make the requested edit, if the last call is an edit of a very small model that failed, and
-    the text of the file is known."""
+def build_edit_constraint(client: ChatClient, format: str, past: CallHistory, tools: ToolSet) -> JsonObject:
+    """Return the request fields that constrain the next answer of a very small model; otherwise no fields.
+
+    It is limited to words if its last call made what was left of the requested change, and to an edit of known text if
+    its last edit failed.
+    """
     from adapter.backends.small_model_check import is_inventive
 
     last = past.recent[-1] if past.recent else None
-    if last is None or last.ok or not find_text(last, OLD_TEXT) or not is_inventive(client.endpoint, client.model):
-        return ToolSet()
+    change_tools = find_change_tools(past, tools)
+    is_change = last is not None and last.ok and last.changes
+    is_made = is_change and not change_tools and find_file_action(past.request) != ""
+    is_failed = last is not None and not last.ok and find_text(last, OLD_TEXT) != ""
+    if not (is_made or is_failed) or not is_inventive(client.endpoint, client.model):
+        return {}
+    if is_made:
+        return build_words_constraint(client)
     is_known = any(_find_lines(path, past) for path in find_paths(past.request))
-    return ToolSet([tools[name] for name in find_change_tools(past, tools)] if is_known else [])
+    return build_retry_constraint(client, format, past, ToolSet([tools[name] for name in change_tools if is_known]))
 
 
 def find_named_values(past: CallHistory, tools: ToolSet, *, is_small: bool = False) -> Choices:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 
 from adapter.conversation.guardrails import retry_messages
-from adapter.conversation.guardrails.call_history import CallHistory, PastCall, may_change
+from adapter.conversation.guardrails.call_history import CallHistory, PastCall
 from adapter.conversation.guardrails.file_requests import (
     find_next_tools,
     find_unused_values,
@@ -20,9 +19,6 @@ from adapter.tools.tool import ToolSet
 
 MAX_QUESTION = 300
 """Maximum length of a question that is repeated in a message, in characters."""
-
-_LIMITS = re.compile(r"(?i)line|limit|offset|max|count|depth|start|end|head|tail")
-"""Matches names of parameters that limit a result."""
 
 
 def describe_repetition(
@@ -42,18 +38,15 @@ def describe_repetition(
         words = retry_messages.build_unfinished_change_message(call.name, find_unused_values(past), next_tools)
         return "made_already" if is_repeated else "failed_already", words, next_tools
     if is_repeated or (failed and has_changed(past)):
-        return "made_already", *_describe_success(past, call, tools, encode, next_tools)
+        return "made_already", *_describe_success(past, call, next_tools)
     if failed:
         return "failed_already", *_describe_failure(past, call, failed.result, tools, encode, next_tools)
     return None
 
 
 def _describe_success(
-    past: CallHistory, call: PastCall, tools: ToolSet, encode: Encode, next_tools: tuple[str, ...]
+    past: CallHistory, call: PastCall, next_tools: tuple[str, ...]
 ) -> tuple[Wordings, tuple[str, ...]]:
-    limits = [name for name in _list_optional_arguments(call, tools) if _LIMITS.search(name)]
-    if limits and not may_change(call.name, tools) and (example := _encode_call_without(past, call, limits, encode)):
-        return retry_messages.build_limited_call_message(call.name, limits, example), ()
     is_asked = is_question(past.request) or expects_information(past.request)
     question = past.request if is_asked and len(past.request) <= MAX_QUESTION else ""
     return retry_messages.build_repeated_call_message(call.name, 1, next_tools, question)[:1], next_tools

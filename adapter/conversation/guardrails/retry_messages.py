@@ -132,10 +132,6 @@ def build_repeated_call_message(name: str, times: int, next_tools: Sequence[str]
     )
 
 
-def build_limited_call_message(name: str, limits: Sequence[str], example: str) -> Wordings:
-    return (f"You already made this call of {name}. To see more, call it without {_join(limits)}:\n{example}",)
-
-
 def build_failed_call_message(name: str, wrong: Sequence[str], example: str, others: Sequence[str]) -> Wordings:
     """``example``: the call without the ``wrong`` arguments; "" for none. ``others``: the tools that may help."""
     instead = (

@@ -345,7 +345,7 @@ NO_FILE = "error: file not found: a.md"
 @pytest.mark.parametrize(
     ("call", "result", "words", "tools"),
     [
-        (PART, "1| {", '{"path": "a.md"}', ()),
+        (PART, "1| {", "from its result: What is in a?", ()),
         (PART, NO_FILE, "This call of read_file has failed. Use other arguments, or another tool.", ()),
         (("grep", {"pattern": "x", "path": "f.py"}), "error: path not found: f.py", '{"pattern": "x"}', ()),
         (PART, "error: the server is busy", "", ()),
