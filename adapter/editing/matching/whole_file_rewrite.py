@@ -16,7 +16,8 @@ from adapter.core.text.lines import to_lf
 from adapter.editing.document import TextDocument, format_line_range
 from adapter.editing.matching.document_index import DocumentIndex
 from adapter.editing.matching.normalize import normalize_line
-from adapter.editing.matching.piece_placement import Piece, PiecePlacer
+from adapter.editing.matching.piece_candidates import Piece
+from adapter.editing.matching.piece_placement import PiecePlacer
 from adapter.editing.matching.strategies import TextMatch, split_view_lines
 from adapter.editing.rejection import Rejection, Resolution, ResolvedEdit
 from adapter.editing.repairs.omissions import find_omissions, is_omission_comment

@@ -1,0 +1,151 @@
+"""Find the possible spans of the pieces of a file between which a model omitted lines, and score them.
+
+The score of a span is the information in its equal lines (a rare line counts more than a common one), minus that in the
+lines it would delete.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from math import log2
+from typing import NamedTuple
+
+from rapidfuzz.fuzz import ratio
+
+from adapter.core.text.diffs import find_changes
+
+MAX_SLACK = 30
+"""Number of lines by which a span may be longer than twice its piece."""
+MAX_PLACES = 40
+"""Maximum number of places of a line from which spans are tried."""
+ANCHORS = 3
+"""Number of a piece's rarest lines from which spans are tried."""
+NEAREST = 3
+"""Number of places of a piece's first and last line that are tried for one place of an anchor."""
+SIMILAR = 60.0
+"""Minimum similarity, in percent, of a changed line to the line that it replaces."""
+MAX_COMPARED = 20
+"""Maximum number of lines that a deleted line is compared with."""
+
+
+class Piece(NamedTuple):
+    """Consecutive lines of the new text, without blank lines at the ends. ``depth``: the indentation of the omission
+    above them; None for the first piece. ``is_last``: no omission follows them. ``blank_above``, ``blank_below``: the
+    number of blank lines before the first piece and after the last one."""
+
+    lines: list[str]
+    depth: int | None
+    is_last: bool
+    blank_above: int = 0
+    blank_below: int = 0
+
+
+class Placement(NamedTuple):
+    """The lines ``start:end`` of the file that a piece replaces, and the ``score`` in bits."""
+
+    start: int
+    end: int
+    score: float
+
+
+class PieceCandidates:
+    """The spans of ``pieces`` in the lines ``old`` of a file."""
+
+    def __init__(self, old: Sequence[str], pieces: Sequence[Piece]) -> None:
+        self._old = [line.rstrip() for line in old]
+        self._pieces = pieces
+        self._places: dict[str, list[int]] = defaultdict(list)
+        for index, line in enumerate(self._old):
+            self._places[line].append(index)
+        filled = [index for index, line in enumerate(self._old) if line]
+        self._first, self._last = filled[0], filled[-1] + 1
+        self._bits = [self._bits_of(line) for line in self._old]
+        self._sums = [0.0, *accumulate(self._bits)]
+
+    def _occurs_once(self, line: str) -> bool:
+        return len(self._places.get(line, ())) == 1
+
+    # --------------------------------------------------------------- candidates
+
+    def _candidates(self, piece: Piece) -> set[Placement]:
+        """Return the spans that begin and end like ``piece``, near the places of its rarest lines."""
+        lines = [line.rstrip() for line in piece.lines]
+        if piece.depth is None and piece.is_last:
+            return {self._score(lines, self._first, self._last)}
+        reach = 2 * len(lines) + MAX_SLACK
+        found = {
+            (start, end)
+            for at, place in self._anchors(piece, lines)
+            for start in self._starts(piece, lines, at, place, reach)
+            for end in self._ends(piece, lines, at, place, reach)
+            if start < end
+        }
+        return {self._score(lines, start, end) for start, end in found}
+
+    def _anchors(self, piece: Piece, lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+        """Yield indexes of ``lines``, each with a place of that line in the file.
+
+        These are the rarest lines and both ends, and for a piece at an end of the file the places closest to that end.
+        """
+        counts = sorted((len(self._places[line]), at) for at, line in enumerate(lines) if line in self._places and line)
+        for at in {*(at for _, at in counts[:ANCHORS]), 0, len(lines) - 1}:
+            places = self._places.get(lines[at], [])
+            if len(places) <= MAX_PLACES:
+                yield from ((at, place) for place in places)
+            elif piece.depth is None:
+                yield from ((at, place) for place in places[:NEAREST])
+            elif piece.is_last:
+                yield from ((at, place) for place in places[-NEAREST:])
+
+    def _starts(self, piece: Piece, lines: Sequence[str], at: int, place: int, reach: int) -> Sequence[int]:
+        """Return where a span can begin so that ``lines[at]`` is the line ``place`` of the file."""
+        if piece.depth is None:
+            return (self._first,) if place - self._first <= reach else ()
+        places = self._places.get(lines[0])
+        if not places:
+            return self._if_similar(lines[0], place - at)
+        stop = bisect_right(places, place)
+        return [start for start in places[max(0, stop - NEAREST) : stop] if place - start <= reach]
+
+    def _ends(self, piece: Piece, lines: Sequence[str], at: int, place: int, reach: int) -> Sequence[int]:
+        """Return where a span can end so that ``lines[at]`` is the line ``place`` of the file."""
+        if piece.is_last:
+            return (self._last,) if self._last - place <= reach else ()
+        places = self._places.get(lines[-1])
+        if not places:
+            return [index + 1 for index in self._if_similar(lines[-1], place + len(lines) - 1 - at)]
+        start = bisect_left(places, place)
+        return [end + 1 for end in places[start : start + NEAREST] if end - place <= reach]
+
+    def _if_similar(self, line: str, place: int) -> Sequence[int]:
+        """Return ``place`` if its line is similar to ``line``, which does not occur in the file."""
+        if 0 <= place < len(self._old) and ratio(line.strip(), self._old[place].strip()) >= SIMILAR:
+            return (place,)
+        return ()
+
+    # -------------------------------------------------------------------- score
+
+    def _bits_of(self, line: str) -> float:
+        if not any(map(str.isalnum, line)):
+            return 0.5 if line else 0.1
+        return log2(2 * len(self._old) / len(self._places[line]))
+
+    def _score(self, lines: Sequence[str], start: int, end: int) -> Placement:
+        """Return the span with the bits of its equal lines, minus those of its deleted lines.
+
+        A line that is replaced with a similar one costs a quarter, and one that is only indented differently nothing.
+        An added line costs its bits if it is elsewhere in the file, where it was probably meant to be kept.
+        """
+        score = self._sums[end] - self._sums[start]
+        for change in find_changes(self._old[start:end], lines):
+            added = lines[change.new_start : change.new_end][:MAX_COMPARED]
+            bare = {line.strip() for line in added}
+            for index in range(start + change.start, start + change.end):
+                line = self._old[index]
+                is_replaced = any(ratio(line, other) >= SIMILAR for other in added)
+                score -= self._bits[index] * (1.0 if line.strip() in bare else 1.25 if is_replaced else 2)
+            score -= sum(self._bits[self._places[line][0]] for line in added if self._occurs_once(line))
+        return Placement(start, end, score)
