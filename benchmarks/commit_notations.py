@@ -1,10 +1,12 @@
 """Commits of several files in six notations, each applied to a folder at once and compared byte for byte.
 
-    python -m benchmarks.commit_notations [--seed N] [--count N] [--show NOTATION] GIT_DIRECTORY ...
+    python -m benchmarks.commit_notations [--seed N] [--count N] [--show NOTATION] [--codex PROGRAM] [--aider PYTHON]
+        GIT_DIRECTORY ...
 
 A commit changes 2 to 8 files, adds some and deletes others. It is written as a diff with line numbers and one without,
 as a ``*** Begin Patch`` envelope, as SEARCH/REPLACE blocks, as JSON, and as whole files in which comments stand for
-unchanged lines. The last three cannot delete a file, so commits that delete one are left out of them.
+unchanged lines. The last three cannot delete a file, so commits that delete one are left out of them. ``--codex`` and
+``--aider`` give the programs of `other_appliers`, which then apply the same commits.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import json
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import NamedTuple, TypeAlias
@@ -25,6 +28,7 @@ from adapter.tools.operations import PatchFiles
 from adapter.workspace.context import open_context
 from adapter.workspace.files.edit_files import plan_files
 from benchmarks.commits import MAX_COMMITS, SUFFIXES, git_output, read_blob
+from benchmarks.other_appliers import Aider, Applier, find_appliers
 
 CONTEXT = 3
 MAX_BYTES = 60_000
@@ -300,8 +304,9 @@ def apply(folder: Path, text: str) -> str:
     return ""
 
 
-def verdict(commit: Commit, text: str, applier: Callable[[Path, str], str]) -> tuple[str, str]:
-    """Return whether the folder is ``right``, ``refused`` or ``wrong`` afterwards, and why."""
+def verdict(commit: Commit, text: str, applier: Applier) -> tuple[str, str]:
+    """Return whether the folder is ``right``, ``refused``, ``partial`` (some files changed in spite of an error) or
+    ``wrong`` afterwards, and why."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for path, before in commit.before.items():
@@ -316,7 +321,7 @@ def verdict(commit: Commit, text: str, applier: Callable[[Path, str], str]) -> t
     if found == commit.before:
         return "refused", reason
     differing = sorted(path for path in {*found, *commit.after} if found.get(path) != commit.after.get(path))
-    return "wrong", f"{', '.join(differing)} {reason}"
+    return "partial" if reason else "wrong", f"{', '.join(differing)} {reason}"
 
 
 def main() -> None:
@@ -325,21 +330,32 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=60, help="number of commits in each notation")
     parser.add_argument("--show", help="print what is not right in this notation")
+    parser.add_argument("--codex", help="program that applies envelopes")
+    parser.add_argument("--aider", help="interpreter with the package aider-chat")
     arguments = parser.parse_args()
-    for name, write in NOTATIONS.items():
-        counts: Counter[str] = Counter()
-        random = Random(arguments.seed)
-        for commit in commits(random, arguments.repositories):
-            text = write(commit, random)
-            if text is None:
-                continue
-            kind, reason = verdict(commit, text, apply)
-            counts[kind] += 1
-            if kind != "right" and arguments.show == name:
-                print(f"--- {commit.name}: {kind}: {reason}")
-            if counts.total() == arguments.count:
-                break
-        print(f"{name:14}", ", ".join(f"{counts[kind]} {kind}" for kind in ("right", "refused", "wrong")))
+    with tempfile.TemporaryDirectory() as folders:
+        tempfile.tempdir = folders
+        aider = Aider(arguments.aider, Path(folders)) if arguments.aider else None
+        for notation in NOTATIONS:
+            compare(notation, {"ours": apply, **dict(find_appliers(notation, arguments.codex, aider))}, arguments)
+        tempfile.tempdir = None
+
+
+def compare(notation: str, appliers: Mapping[str, Applier], arguments: argparse.Namespace) -> None:
+    """Print how many of the same commits each program applies."""
+    counts: dict[str, Counter[str]] = {name: Counter() for name in appliers}
+    random = Random(arguments.seed)
+    texts = ((commit, NOTATIONS[notation](commit, random)) for commit in commits(random, arguments.repositories))
+    written = ((commit, text) for commit, text in texts if text is not None)
+    for commit, text in islice(written, arguments.count):
+        for name, applier in appliers.items():
+            kind, reason = verdict(commit, text, applier)
+            counts[name][kind] += 1
+            if kind != "right" and arguments.show == notation:
+                print(f"--- {name}, {commit.name}: {kind}: {reason}")
+    for name, kinds in counts.items():
+        shown = (f"{kinds[kind]} {kind}" for kind in ("right", "refused", "partial", "wrong"))
+        print(f"{notation:14} {name:6}", ", ".join(shown), flush=True)
 
 
 if __name__ == "__main__":
