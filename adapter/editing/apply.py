@@ -109,21 +109,35 @@ def _patch(
         patched, places = _splice(text, spliced), tuple(_list_change_offsets(spliced))
         diff = render_unified_diff(text, patched, path, _list_changed_lines(text, spliced))
     notes = _list_grammar_notes(text, patched, path, patches, groups, names)
-    if notes and (kept := [_keep_comma(patch) for patch in patches]) != [*patches]:
-        with suppress(EditError):
-            result = _patch(text, kept, path, basis, empty_old_text, names)
-            if not result.notes:
-                note = f"the comma at the end of {names.old_text} was kept, because the file does not parse without it"
-                return replace(result, notes=(note,))
+    repairs = (
+        (_keep_comma, f"the comma at the end of {names.old_text} was kept, because the file does not parse without it"),
+        (_drop_repeated_line, f"the last line of {names.new_text} was left out, because the file has it below"),
+    )
+    for repair, note in repairs:
+        if notes and (repaired := [repair(text, patch) for patch in patches]) != [*patches]:
+            with suppress(EditError):
+                result = _patch(text, repaired, path, basis, empty_old_text, names)
+                if not result.notes:
+                    return replace(result, notes=(note,))
     return PatchResult(patched, tuple(map(_build_applied_patch, groups)), diff, places, notes)
 
 
-def _keep_comma(patch: Patch) -> Patch:
+def _keep_comma(_: str, patch: Patch) -> Patch:
     """Return ``patch`` with the comma that ends its old text also at the end of its new text."""
     new = patch.new_text.rstrip()
     if patch.exact or not new or new.endswith(",") or not patch.old_text.rstrip().endswith(","):
         return patch
     return replace(patch, new_text=f"{new},{patch.new_text[len(new) :]}")
+
+
+def _drop_repeated_line(text: str, patch: Patch) -> Patch:
+    """Return ``patch`` without the last line of its new text if ``text`` has that line below the old text."""
+    old, (rest, _, last) = to_lf(patch.old_text).rstrip("\n"), to_lf(patch.new_text).rstrip("\n").rpartition("\n")
+    _, found, below = to_lf(text).partition(f"{old}\n")
+    is_unique = found and rest and f"{old}\n" not in below
+    if patch.exact or not is_unique or below.lstrip("\n").partition("\n")[0].strip() != last.strip():
+        return patch
+    return replace(patch, new_text=rest + patch.new_text[len(patch.new_text.rstrip("\n")) :])
 
 
 def _patch_notebook(
