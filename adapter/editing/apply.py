@@ -10,15 +10,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import NamedTuple, TypeAlias, get_args
+from typing import TypeAlias, get_args
 
 from adapter.core.arguments import NONE, check_types
 from adapter.core.errors import EditError, FormatError, UsageError
 from adapter.core.events import Json
 from adapter.core.text.diffs import LineChange as LineChange
 from adapter.core.text.diffs import find_changes, render_unified_diff
-from adapter.core.text.lines import count_common_prefix, split_lines, to_lf
+from adapter.core.text.lines import split_lines, to_lf
 from adapter.editing.document import TextDocument, format_line_range, normalize_newlines
+from adapter.editing.line_edits import LineEdit, list_change_offsets, list_changed_lines, splice_edits, trim_context
 from adapter.editing.matching.document_index import DocumentIndex
 from adapter.editing.matching.hunk_locator import locate_hunk
 from adapter.editing.matching.joint_placement import place_jointly
@@ -106,8 +107,8 @@ def _patch(
         diff = render_unified_diff(text, patched, path)
     else:
         spliced, groups = _match_against_original(text, patches, names, empty_old_text)
-        patched, places = _splice(text, spliced), tuple(_list_change_offsets(spliced))
-        diff = render_unified_diff(text, patched, path, _list_changed_lines(text, spliced))
+        patched, places = splice_edits(text, spliced), tuple(list_change_offsets(spliced))
+        diff = render_unified_diff(text, patched, path, list_changed_lines(text, spliced))
     notes = _list_grammar_notes(text, patched, path, patches, groups, names)
     repairs = (
         (_keep_comma, f"the comma at the end of {names.old_text} was kept, because the file does not parse without it"),
@@ -211,7 +212,7 @@ def _is_adapted(patch: Patch, edit: ResolvedEdit, patched: str) -> bool:
 
 def _match_against_original(
     text: str, patches: Sequence[Patch], names: ParameterNames, empty_old_text: EmptyOldText
-) -> tuple[list[_LineEdit], _Groups]:
+) -> tuple[list[LineEdit], _Groups]:
     search = DocumentIndex(TextDocument(text))
     groups: list[Sequence[ResolvedEdit]] = []
     rejections: dict[int, Rejection] = {}
@@ -229,7 +230,7 @@ def _match_against_original(
         groups.append(edits)
     _raise_for(rejections, len(patches))
     changes = [
-        _trim_context(search.document, edit, index, order)
+        trim_context(search.document, edit, index, order)
         for index, edits in enumerate(groups)
         for order, edit in enumerate(edits)
     ]
@@ -247,7 +248,7 @@ def _apply_in_sequence(
             case Rejection() as rejection:
                 rejections[index] = rejection
             case edits:
-                text = _splice(text, [_trim_context(search.document, edit, index, 0) for edit in edits])
+                text = splice_edits(text, [trim_context(search.document, edit, index, 0) for edit in edits])
                 groups.append(edits)
     _raise_for(rejections, len(patches))
     return text, groups
@@ -291,40 +292,17 @@ def _describe_dependence(index: int, patches: Sequence[Patch], names: ParameterN
     return ""
 
 
-# ------------------------------------------------------------------------ splicing
+# ------------------------------------------------------------------------ overlaps
 
 
-class _LineEdit(NamedTuple):
-    """An edit that replaces ``text[start:end]`` with ``replacement``. ``order``: its number within the patch."""
-
-    start: int
-    end: int
-    patch: int
-    order: int
-    replacement: str
-
-
-def _trim_context(document: TextDocument, edit: ResolvedEdit, patch: int, order: int) -> _LineEdit:
-    """Drop unchanged lines from both ends of an edit, because patches may share context lines."""
-    start, end = document.get_text_offset(edit.match.start), document.get_text_offset(edit.match.end)
-    old, new = split_lines(document.text[start:end]), split_lines(edit.replacement)
-    head = count_common_prefix(old, new)
-    tail = count_common_prefix(old[head:][::-1], new[head:][::-1])
-    before = sum(map(len, old[:head]))
-    after = sum(map(len, old[len(old) - tail :]))
-    return _LineEdit(
-        start + before, end - after, patch, order, edit.replacement[before : len(edit.replacement) - after]
-    )
-
-
-def _differ_in_line(before: _LineEdit, after: _LineEdit, patches: Sequence[Patch]) -> bool:
+def _differ_in_line(before: LineEdit, after: LineEdit, patches: Sequence[Patch]) -> bool:
     """Return whether two changes come from patches that differ only in their line number, so that two places are
     meant."""
     first, second = patches[before.patch], patches[after.patch]
     return first.old_text == second.old_text and first.start_line != second.start_line
 
 
-def _reject_overlaps(changes: Sequence[_LineEdit], groups: _Groups, patches: Sequence[Patch]) -> list[_LineEdit]:
+def _reject_overlaps(changes: Sequence[LineEdit], groups: _Groups, patches: Sequence[Patch]) -> list[LineEdit]:
     """Return the changes in text order, without duplicates. Raises EditError if two changes overlap."""
     ordered = sorted(changes)
     kept = ordered[:1]
@@ -344,39 +322,6 @@ def _reject_overlaps(changes: Sequence[_LineEdit], groups: _Groups, patches: Seq
         kept.append(after)
     _raise_for(rejections, len(groups))
     return kept
-
-
-def _splice(text: str, changes: Sequence[_LineEdit]) -> str:
-    parts: list[str] = []
-    position = 0
-    for change in changes:
-        parts += (text[position : change.start], change.replacement)
-        position = change.end
-    return "".join([*parts, text[position:]])
-
-
-def _list_change_offsets(spliced: Sequence[_LineEdit]) -> Iterator[int]:
-    """Yield the offset of each change in the patched text."""
-    shift = 0
-    for change in spliced:
-        yield change.start + shift
-        shift += len(change.replacement) - (change.end - change.start)
-
-
-def _list_changed_lines(text: str, spliced: Sequence[_LineEdit]) -> list[LineChange]:
-    """Return the line ranges of each change, before and after it."""
-    changes: list[LineChange] = []
-    position = line = shift = 0
-    for change in spliced:
-        line += text.count("\n", position, change.start)
-        end = line + text.count("\n", change.start, change.end)
-        new_end = line + shift + change.replacement.count("\n")
-        if changes and line < changes[-1].end:
-            changes[-1] = changes[-1]._replace(end=end + 1, new_end=new_end + 1)
-        else:
-            changes.append(LineChange(line, end + 1, line + shift, new_end + 1))
-        position, line, shift = change.end, end, new_end - end
-    return changes
 
 
 # -------------------------------------------------------------------------- errors

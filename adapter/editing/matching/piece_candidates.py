@@ -62,7 +62,7 @@ class PieceCandidates:
             self._places[line].append(index)
         filled = [index for index, line in enumerate(self._old) if line]
         self._first, self._last = filled[0], filled[-1] + 1
-        self._bits = [self._bits_of(line) for line in self._old]
+        self._bits = [self._measure_bits(line) for line in self._old]
         self._sums = [0.0, *accumulate(self._bits)]
 
     def _occurs_once(self, line: str) -> bool:
@@ -70,7 +70,7 @@ class PieceCandidates:
 
     # --------------------------------------------------------------- candidates
 
-    def _candidates(self, piece: Piece) -> set[Placement]:
+    def _find_candidates(self, piece: Piece) -> set[Placement]:
         """Return the spans that begin and end like ``piece``, near the places of its rarest lines."""
         lines = [line.rstrip() for line in piece.lines]
         if piece.depth is None and piece.is_last:
@@ -78,14 +78,14 @@ class PieceCandidates:
         reach = 2 * len(lines) + MAX_SLACK
         found = {
             (start, end)
-            for at, place in self._anchors(piece, lines)
-            for start in self._starts(piece, lines, at, place, reach)
-            for end in self._ends(piece, lines, at, place, reach)
+            for at, place in self._find_anchors(piece, lines)
+            for start in self._find_starts(piece, lines, at, place, reach)
+            for end in self._find_ends(piece, lines, at, place, reach)
             if start < end
         }
         return {self._score(lines, start, end) for start, end in found}
 
-    def _anchors(self, piece: Piece, lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+    def _find_anchors(self, piece: Piece, lines: Sequence[str]) -> Iterator[tuple[int, int]]:
         """Yield indexes of ``lines``, each with a place of that line in the file.
 
         These are the rarest lines and both ends, and for a piece at an end of the file the places closest to that end.
@@ -100,27 +100,27 @@ class PieceCandidates:
             elif piece.is_last:
                 yield from ((at, place) for place in places[-NEAREST:])
 
-    def _starts(self, piece: Piece, lines: Sequence[str], at: int, place: int, reach: int) -> Sequence[int]:
+    def _find_starts(self, piece: Piece, lines: Sequence[str], at: int, place: int, reach: int) -> Sequence[int]:
         """Return where a span can begin so that ``lines[at]`` is the line ``place`` of the file."""
         if piece.depth is None:
             return (self._first,) if place - self._first <= reach else ()
         places = self._places.get(lines[0])
         if not places:
-            return self._if_similar(lines[0], place - at)
+            return self._keep_if_similar(lines[0], place - at)
         stop = bisect_right(places, place)
         return [start for start in places[max(0, stop - NEAREST) : stop] if place - start <= reach]
 
-    def _ends(self, piece: Piece, lines: Sequence[str], at: int, place: int, reach: int) -> Sequence[int]:
+    def _find_ends(self, piece: Piece, lines: Sequence[str], at: int, place: int, reach: int) -> Sequence[int]:
         """Return where a span can end so that ``lines[at]`` is the line ``place`` of the file."""
         if piece.is_last:
             return (self._last,) if self._last - place <= reach else ()
         places = self._places.get(lines[-1])
         if not places:
-            return [index + 1 for index in self._if_similar(lines[-1], place + len(lines) - 1 - at)]
+            return [index + 1 for index in self._keep_if_similar(lines[-1], place + len(lines) - 1 - at)]
         start = bisect_left(places, place)
         return [end + 1 for end in places[start : start + NEAREST] if end - place <= reach]
 
-    def _if_similar(self, line: str, place: int) -> Sequence[int]:
+    def _keep_if_similar(self, line: str, place: int) -> Sequence[int]:
         """Return ``place`` if its line is similar to ``line``, which does not occur in the file."""
         if 0 <= place < len(self._old) and ratio(line.strip(), self._old[place].strip()) >= SIMILAR:
             return (place,)
@@ -128,7 +128,7 @@ class PieceCandidates:
 
     # -------------------------------------------------------------------- score
 
-    def _bits_of(self, line: str) -> float:
+    def _measure_bits(self, line: str) -> float:
         if not any(map(str.isalnum, line)):
             return 0.5 if line else 0.1
         return log2(2 * len(self._old) / len(self._places[line]))

@@ -69,7 +69,7 @@ class PiecePlacer(PieceCandidates):
         """Return the span of each piece, or the reason why a piece cannot be placed."""
         candidates: list[list[Placement]] = []
         for piece in self._pieces:
-            spans = sorted(self._candidates(piece))
+            spans = sorted(self._find_candidates(piece))
             if not spans:
                 return [], self._explain_absence(piece)
             candidates.append(spans)
