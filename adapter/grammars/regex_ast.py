@@ -1,14 +1,8 @@
-r"""Parse the subset of regular expressions supported in a schema's ``pattern``.
+r"""Parse the subset of regular expressions supported in a schema's ``pattern``, with Python's own parser.
 
 The subset covers characters, classes, groups, ``|``, repetitions, and anchors at both ends. Look-around, references,
 ``\b``, ``\p{...}`` and flags are not supported. If ECMAScript and Python differ (``\w``, ``\d``, ``\s``), the tree
 contains only the characters that match in both.
-
-::
-
-    pattern     = sequence *("|" sequence)
-    sequence    = *(atom ["*" / "+" / "?" / "{" m ["," [n]] "}" ["?"]])
-    atom        = character / "." / "[" class "]" / "\" escape / "(" ["?:" / "?<name>"] pattern ")" / "^" / "$"
 """
 
 from __future__ import annotations
@@ -16,7 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
+from re import _constants as codes  # type: ignore[attr-defined] # the parser of `re` has no public name
+from re import _parser  # type: ignore[attr-defined]
+from typing import Any, TypeAlias
 
 MOST_TIMES = 1999
 """Maximum repetition bound; llama.cpp treats larger bounds as unbounded."""
@@ -63,7 +59,15 @@ class UnsupportedPattern(Exception):
 
 def parse_regex(pattern: str) -> Node:
     """Parse a regular expression. Raises UnsupportedPattern, and RecursionError if it is nested too deeply."""
-    return _PatternParser(pattern).parse()
+    if _AMBIGUOUS.search(pattern):
+        raise UnsupportedPattern
+    try:
+        parsed = _parser.parse(_NAMED_GROUP.sub("(?P<", pattern))
+    except (re.error, OverflowError) as error:
+        raise UnsupportedPattern from error
+    if parsed.state.flags != re.UNICODE:
+        raise UnsupportedPattern
+    return _convert_sequence(parsed)
 
 
 def merge_ranges(ranges: Iterable[tuple[int, int]]) -> Ranges:
@@ -101,151 +105,71 @@ ALL_SPACE: Ranges = (
 )
 NO_LINE_END = subtract_ranges(ANY, ((10, 10), (13, 13), (0x2028, 0x2029)))
 
-CLASSES: dict[str, Ranges] = {
-    "d": DIGITS,
-    "D": subtract_ranges(ASCII, DIGITS),
-    "w": WORD,
-    "W": subtract_ranges(ASCII, WORD),
-    "s": SPACE,
-    "S": subtract_ranges(ANY, ALL_SPACE),
+CLASSES: dict[Any, Ranges] = {
+    codes.CATEGORY_DIGIT: DIGITS,
+    codes.CATEGORY_NOT_DIGIT: subtract_ranges(ASCII, DIGITS),
+    codes.CATEGORY_WORD: WORD,
+    codes.CATEGORY_NOT_WORD: subtract_ranges(ASCII, WORD),
+    codes.CATEGORY_SPACE: SPACE,
+    codes.CATEGORY_NOT_SPACE: subtract_ranges(ANY, ALL_SPACE),
 }
 # A negated class excludes the characters that match in either language.
-ALL_MEANINGS: dict[str, Ranges] = {
-    "s": ALL_SPACE,
-    "D": subtract_ranges(((0, 0x10FFFF),), DIGITS),
-    "W": subtract_ranges(((0, 0x10FFFF),), WORD),
+ALL_MEANINGS: dict[Any, Ranges] = {
+    codes.CATEGORY_SPACE: ALL_SPACE,
+    codes.CATEGORY_NOT_DIGIT: subtract_ranges(((0, 0x10FFFF),), DIGITS),
+    codes.CATEGORY_NOT_WORD: subtract_ranges(((0, 0x10FFFF),), WORD),
+    codes.CATEGORY_DIGIT: (*DIGITS, (0x80, 0x10FFFF)),
+    codes.CATEGORY_WORD: merge_ranges((*WORD, (0x80, 0x10FFFF))),
+    codes.CATEGORY_NOT_SPACE: subtract_ranges(((0, 0x10FFFF),), SPACE),
 }
-ALL_MEANINGS |= {"d": (*DIGITS, (0x80, 0x10FFFF)), "w": merge_ranges((*WORD, (0x80, 0x10FFFF)))}
-ALL_MEANINGS |= {"S": subtract_ranges(((0, 0x10FFFF),), SPACE)}
-ESCAPES = {"n": 10, "t": 9, "r": 13, "f": 12, "v": 11, "0": 0}
-_CODE = re.compile(r"x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})")
-_COUNT = re.compile(r"\{(\d{1,4})(?:(,)(\d{1,4})?)?\}")
-_GROUP = re.compile(r"\?(?::|P?<[A-Za-z_]\w*>)")
+_NAMED_GROUP = re.compile(r"(?<!\\)\(\?<(?=[A-Za-z_])")
+"""ECMAScript's spelling of a named group."""
+_AMBIGUOUS = re.compile(r"(?<!\\)\{,\d*\}|\\[Na]|\(\?#|\[(?:\\.|[^\]\\])*?(?:\[|--|&&|~~|\|\|)")
+"""Text that has another meaning in ECMAScript, or may get another one in Python: repetitions without a minimum, named
+characters, comments, and operators in classes."""
 
 
-class _PatternParser:
-    def __init__(self, pattern: str) -> None:
-        self._source, self._at = pattern, 0
+def _convert_sequence(nodes: Any) -> Node:
+    items = [_convert_node(code, value) for code, value in nodes]
+    return items[0] if len(items) == 1 else Concat(tuple(items))
 
-    def parse(self) -> Node:
-        node = self._parse_pattern()
-        if self._at < len(self._source):
-            raise UnsupportedPattern  # an unmatched closing parenthesis
-        return node
 
-    def _parse_pattern(self) -> Node:
-        choices = [self._parse_sequence()]
-        while self._accept("|"):
-            choices.append(self._parse_sequence())
-        return choices[0] if len(choices) == 1 else Alternation(tuple(choices))
+def _convert_node(code: Any, value: Any) -> Node:
+    match code:
+        case codes.LITERAL | codes.NOT_LITERAL | codes.IN:
+            return CharSet(_convert_class(value if code is codes.IN else [(code, value)]))
+        case codes.ANY:
+            return CharSet(NO_LINE_END)
+        case codes.AT if value in _ANCHORS:
+            return Anchor(_ANCHORS[value])
+        case codes.SUBPATTERN if not value[1] and not value[2]:
+            return _convert_sequence(value[3])
+        case codes.BRANCH:
+            return Alternation(tuple(map(_convert_sequence, value[1])))
+        case codes.MAX_REPEAT | codes.MIN_REPEAT:  # a lazy repetition admits the same strings
+            fewest, most, inner = value
+            most = None if most is codes.MAXREPEAT else most
+            item = _convert_sequence(inner)
+            if not isinstance(item, Anchor) and fewest <= MOST_TIMES and (most or 0) <= MOST_TIMES:
+                return Repeat(item, fewest, most)
+    raise UnsupportedPattern
 
-    def _parse_sequence(self) -> Node:
-        items: list[Node] = []
-        while self._at < len(self._source) and self._source[self._at] not in "|)":
-            items.append(self._parse_repetition(self._parse_atom()))
-        return items[0] if len(items) == 1 else Concat(tuple(items))
 
-    def _parse_repetition(self, atom: Node) -> Node:
-        bounds: tuple[int, int | None] | None = None
-        if self._accept("*"):
-            bounds = 0, None
-        elif self._accept("+"):
-            bounds = 1, None
-        elif self._accept("?"):
-            bounds = 0, 1
-        elif count := _COUNT.match(self._source, self._at):
-            self._at = count.end()
-            fewest = int(count[1])
-            bounds = fewest, (int(count[3]) if count[3] else None if count[2] else fewest)
-        if bounds is None:
-            return atom
-        fewest, most = bounds
-        if isinstance(atom, Anchor) or fewest > MOST_TIMES or (most or 0) > MOST_TIMES:
-            raise UnsupportedPattern
-        self._accept("?")  # a lazy repetition admits the same strings
-        if self._source[self._at : self._at + 1] in ("*", "+"):
-            raise UnsupportedPattern
-        return Repeat(atom, fewest, most)
+_ANCHORS = {codes.AT_BEGINNING: "^", codes.AT_END: "$"}
 
-    def _parse_atom(self) -> Node:
-        character = self._take_character()
-        match character:
-            case "(":
-                if group := _GROUP.match(self._source, self._at):
-                    self._at = group.end()
-                elif self._source.startswith("?", self._at):
-                    raise UnsupportedPattern
-                node = self._parse_pattern()
-                if not self._accept(")"):
-                    raise UnsupportedPattern
-                return node
-            case "[":
-                return CharSet(self._parse_class())
-            case ".":
-                return CharSet(NO_LINE_END)
-            case "^" | "$":
-                return Anchor(character)
-            case "\\":
-                ranges, _ = self._parse_escape()
-                return CharSet(keep_writable(ranges))
-            case "*" | "+" | "?":
-                raise UnsupportedPattern
-            case "{" if self._source.startswith(",", self._at):
-                raise UnsupportedPattern  # a repetition in Python, a literal in ECMAScript
-            case _:
-                return CharSet(keep_writable(build_single_character(ord(character))))
 
-    def _parse_class(self) -> Ranges:
-        is_negated = self._accept("^")
-        ranges: list[tuple[int, int]] = []
-        is_first = True
-        while is_first or not self._accept("]"):
-            is_first = False
-            first, name = self._parse_member()
-            if name:
-                ranges += ALL_MEANINGS[name] if is_negated else first
-            elif self._source.startswith("-", self._at) and not self._source.startswith("-]", self._at):
-                self._at += 1
-                last, name = self._parse_member()
-                if name or last[0][0] < first[0][0]:
-                    raise UnsupportedPattern
-                ranges.append((first[0][0], last[0][0]))
-            else:
-                ranges += first
-        return subtract_ranges(ANY, merge_ranges(ranges)) if is_negated else keep_writable(merge_ranges(ranges))
-
-    def _parse_member(self) -> tuple[Ranges, str]:
-        character = self._take_character()
-        if character == "\\":
-            if self._accept("b"):
-                raise UnsupportedPattern  # a backspace in a class
-            return self._parse_escape()
-        return build_single_character(ord(character)), ""
-
-    def _parse_escape(self) -> tuple[Ranges, str]:
-        """Return the characters that an escape matches, and the letter if it is a class escape."""
-        if code := _CODE.match(self._source, self._at):
-            self._at = code.end()
-            return build_single_character(int(code[1] or code[2], 16)), ""
-        letter = self._take_character()
-        if letter in CLASSES:
-            return CLASSES[letter], letter
-        if letter in ESCAPES:
-            return build_single_character(ESCAPES[letter]), ""
-        if letter.isalnum():
-            raise UnsupportedPattern
-        return build_single_character(ord(letter)), ""
-
-    def _take_character(self) -> str:
-        if self._at >= len(self._source):
-            raise UnsupportedPattern
-        self._at += 1
-        return self._source[self._at - 1]
-
-    def _accept(self, sign: str) -> bool:
-        accepted = self._source.startswith(sign, self._at)
-        self._at += len(sign) * accepted
-        return accepted
+def _convert_class(items: Any) -> Ranges:
+    is_negated = items[0][0] in (codes.NEGATE, codes.NOT_LITERAL)
+    ranges: list[tuple[int, int]] = []
+    for code, value in items:
+        match code:
+            case codes.LITERAL | codes.NOT_LITERAL:
+                ranges.append((value, value))
+            case codes.RANGE:
+                ranges.append(value)
+            case codes.CATEGORY:
+                ranges += (ALL_MEANINGS if is_negated else CLASSES)[value]
+    return subtract_ranges(ANY, merge_ranges(ranges)) if is_negated else keep_writable(merge_ranges(ranges))
 
 
 def build_single_character(code: int) -> Ranges:
