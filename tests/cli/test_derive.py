@@ -15,7 +15,7 @@ from adapter.parsing.parser import parse
 from adapter.prompting.deriving.codegen import TOOLS, generate_format_files
 from adapter.prompting.deriving.derive_format import derive_format
 from tests.command_line import adapter
-from tests.prompting.deriving.families import KNOWN_FORMS, YAML, fill_of
+from tests.prompting.deriving.families import KNOWN_FORMS, NESTED_BRACKETS, fill_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,7 +42,7 @@ def test_derive_reports_the_inferred_format(template):
 
 def test_derive_reports_why_no_format_was_found(tmp_path):
     file = tmp_path / "chat_template.jinja"
-    file.write_text(YAML)
+    file.write_text(NESTED_BRACKETS)
     done = adapter("derive", file)
     assert done.returncode == 1
     assert "not derived:" in done.stdout

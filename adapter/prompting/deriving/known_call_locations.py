@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeAlias
 
@@ -17,6 +17,7 @@ from adapter.core.errors import FormatError
 from adapter.core.events import JsonObject
 from adapter.core.yaml_subset import decode_yaml
 from adapter.parsing.bodies import gemma_call, python_encoder
+from adapter.parsing.bodies.format_spec import ID, NUMBER
 from adapter.parsing.bodies.python_parser import read_calls
 from adapter.tools.tool import ToolSet
 
@@ -55,9 +56,20 @@ Locator: TypeAlias = Callable[[str, int, str, JsonObject], CallSpan]
 def locate_calls(text: str, calls: list[Call], locate: Locator) -> list[CallSpan]:
     """Locate ``calls`` in ``text`` one after the other. Raises CannotLearnError."""
     spans: list[CallSpan] = []
-    for name, arguments in calls:
-        spans.append(locate(text, spans[-1].end if spans else 0, name, arguments))
+    for number, (name, arguments) in enumerate(calls):
+        span = locate(text, spans[-1].end if spans else 0, name, arguments)
+        texts = tuple(_hide_id(each, number) for each in span.texts)
+        spans.append(replace(span, texts=texts, head=_hide_id(span.head, number)))
     return spans
+
+
+def _hide_id(text: str, number: int) -> str:
+    """Replace the ids of the call ``number`` in its JSON."""
+
+    def hide(match: re.Match[str]) -> str:
+        return f'{match[1]}{NUMBER if match[2] == str(number) else ID}"'
+
+    return re.sub(r"(\"(?:id|call_id|tool_call_id)\"\s*:\s*\")([^\"]*)\"", hide, text)
 
 
 def _find_occurrences(text: str, start: int, name: str) -> Iterator[int]:
@@ -97,9 +109,7 @@ def locate_json(text: str, start: int, name: str, arguments: JsonObject) -> Call
             raise CannotLearnError(f"the arguments are not one JSON object after the name: {piece!r}")
         head, middle, tail = text[begin:at], text[at + len(name) : found[0]], text[found[1] : end]
         key = re.search(r"\"([^\"]*)\"\s*:\s*\Z", middle)
-        return CallSpan(
-            begin, end, (_hide_id(middle), _hide_id(tail)), _hide_id(head), key[1] if key else "", "", found[2]
-        )
+        return CallSpan(begin, end, (middle, tail), head, key[1] if key else "", "", found[2])
     raise CannotLearnError(f"{name!r} is not in a JSON object")
 
 
@@ -116,10 +126,6 @@ def _find_innermost_object(text: str, start: int, at: int) -> tuple[int, int] | 
         if end > at and not is_wrapper:
             return begin, end
     return None
-
-
-def _hide_id(text: str) -> str:
-    return re.sub(r"(\"(?:id|call_id|tool_call_id)\"\s*:\s*\")[^\"]*\"", r'\1{id}"', text)
 
 
 def locate_named_json(text: str, start: int, name: str, arguments: JsonObject) -> CallSpan:

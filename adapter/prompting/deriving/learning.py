@@ -9,6 +9,7 @@ from functools import reduce
 from typing import TypeAlias
 
 from adapter.core.events import Json, JsonObject
+from adapter.parsing.bodies import harmony_messages
 from adapter.parsing.bodies.format_compiler import UnsupportedLayoutError, compile_format
 from adapter.parsing.bodies.format_spec import ID, NUMBER, Body, FormatSpec, KeyValueLayout
 from adapter.parsing.format import Format
@@ -57,14 +58,14 @@ class LearningResult:
 
 def learn_format(examples: Sequence[LearningExample], name: str) -> LearningResult:
     """Learn the format ``name``, and check it on each example with the format learned from the other examples."""
-    spec, refusals = _infer(examples, name)
+    spec, refusals = infer_format(examples, name)
     known = next((each.name for each in FORMATS.all if not _find_misread(each, examples, examples)), None)
     if spec is None:
         return LearningResult(None, refusals, known=known)
     left_out = []
     for index, example in enumerate(examples):
         others = [*examples[:index], *examples[index + 1 :]]
-        learned, reasons = _infer(others, name)
+        learned, reasons = infer_format(others, name)
         if learned is None:
             left_out.append((index, "; ".join(dict.fromkeys(reasons.values()))))
         elif problem := _find_misread(compile_format(learned), [example], examples):
@@ -72,13 +73,17 @@ def learn_format(examples: Sequence[LearningExample], name: str) -> LearningResu
     return LearningResult(spec, refusals, tuple(left_out), known)
 
 
-def _infer(examples: Sequence[LearningExample], name: str) -> tuple[FormatSpec | None, dict[str, str]]:
+def infer_format(
+    examples: Sequence[LearningExample], name: str, ends: tuple[str, ...] | None = None
+) -> tuple[FormatSpec | None, dict[str, str]]:
     """Return the first body that parses all examples. If there is none, return None and the reasons by body. Bodies in
-    which no calls could be located are listed only if there are no others."""
+    which no calls could be located are listed only if there are no others.
+
+    ``ends``: the tokens that may end the texts; by default, the known ones."""
     missing: dict[str, str] = {}
     refusals: dict[str, str] = {}
     with_calls = [example for example in examples if example.calls]
-    ends = _find_ends(examples)
+    ends = _find_ends(examples) if ends is None else ends
     for body, (locate, describe) in _BODIES.items():
         try:
             located = [_locate(each, ends, locate) for each in with_calls]
@@ -187,7 +192,8 @@ def _find_frame(located: Sequence[_Located]) -> _Frame:
         raise CannotLearnError("no example ends with a call that has arguments; add one")
     head, tail = _trim_head(reduce(find_shared_end, befores), befores), reduce(find_shared_start, afters).rstrip()
     if not gaps:
-        return _Frame(head, tail)
+        is_list = head.rstrip().endswith("[") and tail.lstrip().startswith("]")
+        return _Frame("", "", (head, tail), ", ") if is_list else _Frame(head, tail, between="\n")
     own_head, own_tail = reduce(find_shared_end, gaps, head), reduce(find_shared_start, gaps, tail)
     if not re.search(r"\w", own_head):
         return _Frame("", "", (head, tail), gaps[0])
@@ -210,6 +216,8 @@ def _trim_head(head: str, befores: Sequence[str]) -> str:
 
 def _find_shared(what: str, pieces: Sequence[str]) -> str:
     """Return the text of ``pieces``, which must be equal except for numbers and ids. Raises CannotLearnError."""
+    if any(ID in piece for piece in pieces):
+        pieces = [piece.replace(NUMBER, ID) for piece in pieces]
     different = list(dict.fromkeys(pieces))
     if len(different) == 1:
         return different[0]
@@ -249,9 +257,10 @@ def _describe_named_json(located: Sequence[_Located], frame: _Frame) -> FormatSp
     middles = [re.sub(r"\A:\d+(?=\D)", f":{NUMBER}", span.texts[0]) for span in _build_spans(located)]
     middle = _find_shared("the text between name and arguments", middles)
     is_labeled = re.search(r"\w:\s*\Z", frame.head) and re.search(r"\w:\s*\Z", middle)
-    return _build_spec(
-        frame, "labels" if is_labeled else "named json", middle, is_text=_build_spans(located)[0].is_text
-    )
+    body: Body = "labels" if is_labeled else "named json"
+    if frame.head.startswith(harmony_messages.START):
+        body, frame = "channels", replace(frame, between="")
+    return _build_spec(frame, body, middle, is_text=_build_spans(located)[0].is_text)
 
 
 def _describe_python(_located_calls: Sequence[_Located], frame: _Frame) -> FormatSpec:

@@ -96,6 +96,9 @@ KNOWN_FORMS = {
             ", ",
         ) + "]<|/run|>"
     ),
+    "elements named after the keys": family(
+        each("<do>\n<tool>{{ f.name }}</tool>\n" + _EACH + "<{{ k }}>" + _VALUE + "</{{ k }}>\n{% endfor %}</do>", "\n")
+    ),
 }  # fmt: skip
 """Layouts for which a parser can be derived."""
 
