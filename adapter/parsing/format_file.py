@@ -25,7 +25,8 @@ from pydantic import TypeAdapter, ValidationError
 from adapter.core.arguments import explain_read_error
 from adapter.core.bounded_parsing import format_toml_literal, parse_toml
 from adapter.core.errors import UsageError
-from adapter.parsing.bodies.format_compiler import UnsupportedLayoutError, compile_format
+from adapter.parsing.bodies.compiled_readers import UnsupportedLayoutError
+from adapter.parsing.bodies.format_compiler import compile_format
 from adapter.parsing.bodies.format_spec import FormatSpec
 from adapter.parsing.format import Format
 

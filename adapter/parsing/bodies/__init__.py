@@ -7,6 +7,7 @@ __all__ = [
     "arrow_call",
     "call_element",
     "call_section",
+    "compiled_readers",
     "continue_block",
     "deepseek_tokens",
     "dsml",

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from adapter.parsing.bodies import harmony_messages
-from adapter.parsing.bodies.format_compiler import UnsupportedLayoutError, compile_format
+from adapter.parsing.bodies.compiled_readers import UnsupportedLayoutError
+from adapter.parsing.bodies.format_compiler import compile_format
 from adapter.parsing.bodies.format_spec import FormatSpec
 from adapter.parsing.format import Format
 from adapter.parsing.formats import DERIVED

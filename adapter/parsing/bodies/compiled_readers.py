@@ -1,0 +1,62 @@
+"""`CompiledReaders`: the part of a format's table that `format_compiler` builds from a specification."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from adapter.parsing.bodies.call_section import CallSection
+from adapter.parsing.bodies.format_spec import FormatSpec
+from adapter.parsing.bodies.name_then_json import build_word_reader
+from adapter.parsing.format import BodyReader, CallOpener
+
+
+class UnsupportedLayoutError(Exception):
+    """Raised for a spec that no parser supports. ``str(error)`` names the unsupported part."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledReaders:
+    """The part of a format's table that depends on its body.
+
+    ``closers``: markers that are never content on their own. ``tokens``: additional markers that must not be stripped.
+    """
+
+    openers: tuple[CallOpener, ...] = ()
+    bare: BodyReader | None = None
+    head: BodyReader | None = None
+    closers: tuple[str, ...] = ()
+    tokens: tuple[str, ...] = ()
+
+
+def is_marker(text: str) -> bool:
+    """Return whether ``text`` is unlikely in prose, because it contains a bracket, a bar or a similar character."""
+    return (
+        len(text) > 2 and re.search(r"[^\w\s.,:;!?'\"(){}-]", text) is not None and re.search(r"\w", text) is not None
+    )
+
+
+def strip_both(section: tuple[str, str]) -> tuple[str, str]:
+    return section[0].strip(), section[1].strip()
+
+
+def wrap_in_section(
+    section: tuple[str, str], opening: str, closes: tuple[str, ...], read: BodyReader
+) -> CompiledReaders:
+    """Compile calls that begin with ``opening``, with the text of ``section`` around all calls."""
+    read, closers = read if is_marker(opening) else build_word_reader(read), (*closes, section[1])
+    if section[0] in ("", opening):
+        return CompiledReaders((CallOpener(opening, read),), closers=closers)
+    if not section[1]:
+        raise UnsupportedLayoutError(f"{section[0]!r} opens a section that has no closing marker")
+    call_section = CallSection(opens=(section[0],), closes=(section[1],), call_opens=(opening,), read_call=read)
+    return CompiledReaders(call_section.openers, closers=closers)
+
+
+def compile_described(spec: FormatSpec, read: BodyReader, closing: str) -> CompiledReaders:
+    """Compile calls that ``read`` parses after the head of ``spec``, up to the marker ``closing``."""
+    opening = spec.head.strip()
+    if not re.search(r"\w", opening):
+        raise UnsupportedLayoutError(f"the text before the name is {spec.head!r}, which is not a marker")
+    closers = () if "{name}" in closing else (closing,)
+    return wrap_in_section(strip_both(spec.section), opening, closers, read)
