@@ -90,6 +90,7 @@ def _build_reader(tag: str, *, has_attributes: bool) -> BodyReader:
 
 def read_json_in_tag(opening: str, closing: str, source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse ``{...}>`` after ``opening``, and the closing tag that may follow."""
+    source.may_be_text = True
     result = yield from TaggedJson(opening, ">")(source, span)
     if not result.calls_known_tools(source.tools):
         return CUT if result.error == CUT_OFF else TEXT
