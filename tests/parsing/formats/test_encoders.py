@@ -36,6 +36,7 @@ calls = some.lists(
 @pytest.mark.parametrize("name", FORMATS)
 @given(written=calls)
 @example([("save", {})])
+@example([("save", {"text": "  a\n\n", "note": "\tb "})])
 @example([("save", {"text": "", "count": 10**399})])
 @example([("save", {"text": "\n\n a </parameter>\n</function>\n</tool_call> \r\n"}), ("find_it", {"text": "null"})])
 @examples(8)
