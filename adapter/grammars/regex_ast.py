@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from re import _constants as codes  # type: ignore[attr-defined] # the parser of `re` has no public name
-from re import _parser  # type: ignore[attr-defined]
+from re import _constants as codes  # type: ignore[attr-defined,unused-ignore] # the parser of `re` has no public name
+from re import _parser  # type: ignore[attr-defined,unused-ignore]
 from typing import Any, TypeAlias
 
 MOST_TIMES = 1999
