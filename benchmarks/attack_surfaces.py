@@ -320,12 +320,17 @@ def _with_records(case: dict[str, Any], surface: str, ws: Path) -> list[str]:
     shown: list[str] = []
     with workspace(ws, "blade", case) as opened:
         shown += opened.recovered
+        history, review = opened.history, opened._approvals.review_undo
+        methods: dict[str, Callable[[], object]] = {
+            "changes": history.list_undoable_changes,
+            "diff": history.render_diff,
+            "undo": lambda: history.undo(None, review),
+            "redo": lambda: history.redo(None, review),
+        }
         for asked in case.get("asked", ("changes", "diff", "undo")):
             try:
-                method = getattr(opened.history, asked)
-                review = opened._approvals.review_undo
                 with convert_os_errors("nothing was done"):
-                    shown.append(str(method(None, review) if asked in ("undo", "redo") else method()))
+                    shown.append(str(methods[asked]()))
             except AdapterError as error:
                 shown.append(str(error))
     return shown

@@ -33,6 +33,9 @@ def test_nothing_of_it_runs_outside_the_sandbox(tmp_path):
         lambda: naive.code("open('made', 'w')"),
         lambda: naive.agent(["x"], "task"),
         lambda: naive.chat("http://127.0.0.1:9/v1", "task", str(victim)),
+        lambda: naive.mcp("http://127.0.0.1:9/mcp", []),
+        lambda: naive.native("http://127.0.0.1:9/v1"),
+        lambda: naive.undo(tmp_path),
         lambda: run_all(["links"]),
     ]
     for call in calls:
