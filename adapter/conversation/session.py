@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 
 from adapter.conversation.context_window import HistoryEntry, compute_usable_tokens, trim_to_context
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall
-from adapter.conversation.guardrails.engine import Guardrails
+from adapter.conversation.guardrails.engine import MAX_DROPPED, Guardrails
 from adapter.conversation.guardrails.loop_detection import repeats_in_call, repeats_text
 from adapter.conversation.guardrails.registry import BROKEN_CALLS, GUARDRAILS, LOOPS, UNUSABLE
 from adapter.conversation.guardrails.response_checks import CandidateAnswer, find_leading_call
@@ -197,13 +197,15 @@ class Session:
         return found if found.calls else turn
 
     def _screen_calls(self, turn: Turn) -> tuple[Turn, tuple[DroppedCall, ...]]:
-        """End the answer before the first call that guardrails drop. The model is not shown the rest, because a small
-        model would continue it."""
+        """Remove the calls that guardrails drop. The model is not shown them, because a small model would continue
+        them, nor the rest of the answer after the last call that is used."""
         kept, dropped = self._active_guardrails.screen_calls(self._past, turn.calls)
-        number = min(len(kept), MOST_CALLS)
-        if number == len(turn.calls):
+        used = kept[:MOST_CALLS]
+        if len(used) == len(turn.calls):
             return turn, ()
-        return Turn.from_events(turn.events[: turn.events.index(turn.calls[number])]), tuple(dropped)
+        end = turn.events.index(used[-1]) + 1
+        events = [each for each in turn.events[:end] if not isinstance(each, ToolCall) or each in used]
+        return Turn.from_events(events), tuple(dropped)
 
     def is_flood(self, text: str, turn: Turn) -> bool:
         """Return whether the rest of an answer need not be received: it has more calls than will be used, only repeats
@@ -214,7 +216,7 @@ class Session:
             return True
         guardrails = self._active_guardrails
         is_hopeless = not turn.calls and guardrails.is_hopeless(self._past, text)
-        return is_hopeless or bool(guardrails.screen_calls(self._past, turn.calls)[1])
+        return is_hopeless or len(guardrails.screen_calls(self._past, turn.calls)[1]) > MAX_DROPPED
 
     def on_tool_results(self, results: Sequence[ToolResult]) -> Step:
         """Handle the results of the last `RunTools`, in the order of its calls."""

@@ -42,7 +42,7 @@ class ChoiceOutput:
         """True if all reasoning turned out to be content."""
         self.follow_up: TranslatedRequest | None = None
         self.is_flooded = False
-        """True if the answer was ended at a dropped call."""
+        """True if the answer was ended because too many of its calls were dropped."""
         self.reasoning_end = ""
         """The reason why the reasoning was closed: ``budget``, ``loop`` or ""."""
         self._is_whole = is_whole
@@ -55,6 +55,7 @@ class ChoiceOutput:
         self._length = 0  # characters in the text and the server's calls
         self._content, self._verbatim = StringBuilder(), VerbatimText()  # for the client, and as the model wrote it
         self._calls = ToolCallDeltas(attempt.request.client.kinds, attempt.request.turn)
+        self._later_calls: list[ToolCall] = []  # after a dropped call; used at the end, unless the model floods
         self._native = NativeCalls()
         self._cut_text: str | None = None  # see `separate_cut_call`
         self._may_remember = True  # False after a retry, or a call with control tokens
@@ -173,10 +174,21 @@ class ChoiceOutput:
         if guard is None or self._calls.is_open or not self._is_allowed(call.name):
             return False
         arguments = map_strings(unescape_control_tokens, call.arguments)
-        if not guard.drops(replace(call, arguments=arguments), self._calls.whole):
+        later = [(each.id, each.name, each.arguments) for each in self._later_calls]
+        if not guard.drops(replace(call, arguments=arguments), [*self._calls.whole, *later]):
             return False
         self._request.stats.dropped[guard.dropped[-1].guardrail] += 1
         return True
+
+    def _has_dropped(self) -> bool:
+        """Return whether a call of this answer was dropped."""
+        guard = self._request.follow_up.guard
+        return guard is not None and len(guard.dropped) > self._dropped_before
+
+    def _send_later_calls(self) -> list[JsonObject | str]:
+        """Return the deltas for the calls after a dropped one, which were held back."""
+        later, self._later_calls = self._later_calls, []
+        return [delta for call in later for delta in self._send_call(call)]
 
     def _send_call(self, call: ToolCall) -> list[JsonObject | str]:
         before, request = self._release(), self._request

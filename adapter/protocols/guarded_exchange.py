@@ -124,8 +124,12 @@ class ResponseGuard:
         earlier = [PastCall(name, arguments) for _, name, arguments in sent]
         reason = self._guardrails.find_drop_reason(self.past, call, earlier)
         if reason:
-            self.dropped.append(DroppedCall(call.name, reason))
+            self.drop(call, reason)
         return bool(reason)
+
+    def drop(self, call: ToolCall, reason: str) -> None:
+        """Record a call that is not sent to the client. ``reason``: a guardrail."""
+        self.dropped.append(DroppedCall(call.name, reason))
 
     def drops_answer(self, answer: CandidateAnswer) -> bool:
         """Return whether to drop the text of an answer instead of sending it to the client."""

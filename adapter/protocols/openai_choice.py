@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from adapter.conversation.guardrails.engine import MAX_DROPPED
 from adapter.conversation.guardrails.response_checks import find_leading_call
 from adapter.core.events import (
     ContentReclassified,
@@ -113,7 +114,11 @@ class ChoiceStream(FollowedChoice):
 
     def on_upstream_lost(self) -> list[JsonObject | str]:
         """Return the remaining deltas after the server closed the connection."""
-        deltas = [*self._take(self._close_parser(INCOMPLETE), "length"), *self._release("length")]
+        deltas = [
+            *self._take(self._close_parser(INCOMPLETE), "length"),
+            *self._release("length"),
+            *self._send_later_calls(),
+        ]
         self._record(INCOMPLETE)
         return deltas
 
@@ -144,14 +149,20 @@ class ChoiceStream(FollowedChoice):
         if self.error:
             self._record(finish_reason)
         elif not self.finish_reason and not self.follow_up:
-            deltas += self._take_last_text(finish_reason)
+            deltas += [*self._take_last_text(finish_reason), *self._send_later_calls()]
             deltas += [] if self.finish_reason else [self._finish(finish_reason)]
         return deltas
 
-    def _end_at_dropped_call(self) -> list[JsonObject | str]:
-        """End an answer with calls for the client after a dropped call; see `Guardrails.screen`."""
+    def _end_flood(self) -> list[JsonObject | str]:
+        """End an answer with calls for the client once too many of its calls were dropped; see `Guardrails.screen`."""
+        guard = self._request.follow_up.guard
+        if guard is None or len(guard.dropped) - self._dropped_before <= MAX_DROPPED:
+            return []
         if not self._calls.whole[self._calls_before :]:
             return []
+        for call in self._later_calls:
+            guard.drop(call, guard.dropped[-1].guardrail)
+        self._later_calls = []
         self.is_flooded = True
         return [self._finish("stop")]
 
@@ -267,7 +278,9 @@ class ChoiceStream(FollowedChoice):
                 self.attempt.has_repeated_call = True
             case ToolCall() if self._is_dropped(event):
                 self._may_remember = False  # the model should not see that call again
-                return self._end_at_dropped_call()
+                return self._end_flood()
+            case ToolCall() if self._is_allowed(event.name) and self._has_dropped() and self._calls.whole:
+                self._later_calls.append(event)
             case ToolCall() if self._is_allowed(event.name):
                 deltas = self._send_call(event)
                 return deltas if self._request.client.parallel else [*deltas, self._finish("stop")]
@@ -306,4 +319,4 @@ class ChoiceStream(FollowedChoice):
     def _end_before_call(self) -> list[JsonObject | str]:
         self._may_remember = False  # the model should not see that call again
         self.follow_up = self._retry(None, NOTHING, "stop")
-        return [] if self.follow_up else [*self._release("stop"), self._finish("stop")]
+        return [] if self.follow_up else [*self._release("stop"), *self._send_later_calls(), self._finish("stop")]

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from adapter.conversation.guardrails.engine import MAX_DROPPED
 from adapter.conversation.guardrails.registry import parse_guardrails
 from adapter.conversation.guardrails.response_checks import CandidateAnswer
 from adapter.protocols.anthropic_response import AnthropicWriter
@@ -319,8 +320,8 @@ FLOODS = [
 @pytest.mark.parametrize("stream_arguments", [False, True])
 @pytest.mark.parametrize(("text", "dropped"), FLOODS)
 def test_flood_after_a_call_does_not_reach_the_client(exchanged, stream_arguments, text, dropped):
-    """Nor any part of it. The first dropped call is reported. The rest of a streamed flood is not received."""
-    dropped = {**dropped, "count": 1}
+    """Nor any part of it. Dropped calls are reported. The rest of a streamed flood is not received."""
+    dropped = {**dropped, "count": min(dropped["count"], MAX_DROPPED + 1)}
     options = TranslationOptions(stream_arguments=stream_arguments)
     asked = translate_chat_request({"model": "qwen3", "messages": told("Light the hall"), "tools": LIGHTS}, options)
     _, calls, again, _ = exchanged(asked, text)
@@ -338,7 +339,9 @@ def test_dropped_calls_are_in_the_last_chunk_the_completion_and_the_header():
     events = EventReader().feed(stream.feed(stream_of(text)) + stream.close())
     chunks = [json.loads(each) for each in events if each != b"[DONE]"]
     assert stream.is_done
-    assert [each["adapter"] for each in chunks if "adapter" in each] == [{"dropped": [{**dropped, "count": 1}]}]
+    assert [each["adapter"] for each in chunks if "adapter" in each] == [
+        {"dropped": [{**dropped, "count": MAX_DROPPED + 1}]}
+    ]
     answer = BufferedExchange(request(tools=LIGHTS, messages=told("Light the hall"))).feed(
         json.dumps(completion(text)).encode()
     )
@@ -350,11 +353,20 @@ def test_dropped_calls_are_in_the_last_chunk_the_completion_and_the_header():
 
 
 @BOTH
-def test_call_after_a_dropped_one_does_not_reach_the_client(exchanged):
-    """It may depend on the dropped one. An agent does not run it either."""
-    text = "".join(written("set_light", room=room) for room in ("hall", "hall", "attic"))
-    _, calls, *_ = exchanged(request(tools=LIGHTS, messages=told("Light the hall and the attic")), text)
-    assert [name for name, _ in calls if name] == ["set_light"]
+@pytest.mark.parametrize(
+    ("rooms", "sent"),
+    [
+        (("hall", "hall", "attic"), ["hall", "attic"]),
+        (("hall", "hall", "attic", "attic", "kitchen"), ["hall", "attic", "kitchen"]),
+        (("hall", "hall", "attic", "hall", "hall", "hall"), ["hall"]),
+    ],
+)
+def test_dropped_call_costs_only_itself(exchanged, rooms, sent):
+    """Unless the model floods: then nothing after the first dropped call is used."""
+    text = "".join(written("set_light", room=room) for room in rooms)
+    asked = request(tools=LIGHTS, messages=told("Light the hall, the attic and the kitchen"))
+    _, calls, *_ = exchanged(asked, text)
+    assert [json.loads(arguments)["room"] for name, arguments in calls if name] == sent
 
 
 @BOTH

@@ -80,6 +80,9 @@ RETRIES = 2
 MAX_CALLS = 8
 """Maximum number of calls of one answer that are used."""
 
+MAX_DROPPED = 3
+"""Maximum number of dropped calls of an answer. A model that writes more lists all tools one after another."""
+
 
 class Guardrails:
     """Checks each answer of a model, and decides to accept it, retry or stop. Each agent loop needs its own instance.
@@ -181,19 +184,26 @@ class Guardrails:
     def screen(self, messages: Json, turn: Turn) -> tuple[list[ToolCall], list[DroppedCall]]:
         """Return the calls of an accepted answer to run, and the dropped ones. Arguments as in `check`.
 
-        The first call is never dropped, because `check` has accepted it. The first dropped call ends the answer: the
-        calls after it may depend on it, and a model that writes needless calls goes on with them.
+        The first call is never dropped, because `check` has accepted it. A dropped call costs only itself. With more
+        than `MAX_DROPPED`, the model floods: nothing after the first dropped call is used.
         """
         return self.screen_calls(read_call_history(messages, self.tools), turn.calls)
 
     def screen_calls(self, past: CallHistory, calls: Sequence[ToolCall]) -> tuple[list[ToolCall], list[DroppedCall]]:
         """Screen calls like `screen`, but with a conversation that is already parsed."""
-        earlier: list[PastCall] = []
+        kept: list[ToolCall] = []
+        dropped: dict[int, DroppedCall] = {}
         for index, call in enumerate(calls):
-            if earlier and (reason := self.find_drop_reason(past, call, earlier)):
-                return [*calls[:index]], [DroppedCall(each.name, reason) for each in calls[index:]]
-            earlier.append(PastCall(call.name, call.arguments))
-        return [*calls], []
+            earlier = [PastCall(each.name, each.arguments) for each in kept]
+            if kept and (reason := self.find_drop_reason(past, call, earlier)):
+                dropped[index] = DroppedCall(call.name, reason)
+            else:
+                kept.append(call)
+            if len(dropped) > MAX_DROPPED:
+                first = min(dropped)
+                rest = enumerate(calls[first:], first)
+                return [*calls[:first]], [dropped.get(at) or DroppedCall(each.name, reason) for at, each in rest]
+        return kept, [*dropped.values()]
 
     def find_drop_reason(self, past: CallHistory, call: ToolCall, earlier: Sequence[PastCall]) -> str:
         """Return the guardrail that drops a call of the current answer; "" if the call is used.

@@ -84,7 +84,7 @@ BOB = ("find_user", {"name": "Bob"})
 
 DROPS: list[tuple[str, list[Written], list[str]]] = [
     ("Fix a.py", [EDIT, *[("edit_file", {})] * 10], ["wrong_arguments"] * 10),
-    ("Fix a.py", [EDIT, ("edit_file", {"path": "b.py"}), OTHER_EDIT], ["wrong_arguments"] * 2),
+    ("Fix a.py", [EDIT, ("edit_file", {"path": "b.py"}), OTHER_EDIT], ["wrong_arguments"]),
     ("Light the kitchen", [light("on")] * 7, ["repeated_in_answer"] * 6),
     ("Light it all", [light("on"), light("on", "hall"), light("on")], ["repeated_in_answer"]),
     ("Read a and b", [read("a"), read("b"), read("a"), read("b")], ["repeated_in_answer"] * 2),
