@@ -312,6 +312,7 @@ class KeyValueReader:
             return
         else:
             call.fix("missing-inner-tag")
+            call.check_unclosed(key, text, (self.tags.value_close, self.tags.close))
             text = strip_line_break(remove_broken_close(text, key, (self.tags.value_close,), self._key_closes))
         call.add_text(key, text, {"type": type} if type else None)
 

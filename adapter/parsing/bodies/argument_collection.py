@@ -79,6 +79,12 @@ class PendingCall:
         elif named := find_named_close(text, key, closes):
             self.problem = explain_uncertain_end(self.name, key, named)
 
+    def check_unclosed(self, key: str, text: str, closes: Sequence[str]) -> None:
+        """Reject the call if ``text``, a value without its closing tag, contains a tag that may end it."""
+        lowered = text.lower()
+        if found := next((tag for tag in closes if tag.lower() in lowered), ""):
+            self.problem = explain_uncertain_end(self.name, key, found)
+
     def check_name(self, key: str, expected: str) -> None:
         """Reject the call if ``key`` is not declared and contains characters that separate a name from a value.
 

@@ -148,7 +148,7 @@ class NestedElements:
                 continue
             closes, word, key = match[1], match[2], (match[3] or match[2]).strip()
             ends_call = word in ("invoke", "tool_call")
-            if ends_call and len(nested) > 1 and (yield from self._closes_next(source, nested[-1].key)):
+            if ends_call and len(nested) > 1 and (yield from self._continues(source, nested[-1].key, word)):
                 span.extend([token, *taken])
                 nested[-1].text.extend([token, *taken])  # the value continues, so this tag is data
                 continue
@@ -160,6 +160,8 @@ class NestedElements:
                     fixes["missing-close-tag"] = None
                 while len(nested) > 1:
                     fixes["missing-inner-tag"] = None
+                    if self.token in "".join(nested[-1].text):
+                        root.problem = explain_uncertain_end(root.key, nested[-1].key, f"{self.token}</{word}>")
                     nested[-1].drop_bare_close()
                     _close(nested)
                 if root.problem is not None:
@@ -181,10 +183,16 @@ class NestedElements:
             else:
                 fixes["text-in-tag"] = None
 
-    def _closes_next(self, source: StreamBuffer, key: str) -> Reader[bool]:
-        """Return whether the next tag closes the element ``key``. Takes nothing."""
+    def _continues(self, source: StreamBuffer, key: str, word: str) -> Reader[bool]:
+        """Return whether the next tag closes the element ``key``, or the call once more, although the tag ``word`` was
+        taken. Takes nothing."""
         match = yield from source.peek_match(self._next_tag, VALUE_LIMIT + TAG_LIMIT + 1, lambda _: True)
-        return match is not None and match[1] == f"/{key}"
+        if match is not None and match[1] == "/tool_call" and word == "invoke":
+            source.position += match.end()
+            continues = yield from self._continues(source, key, match[1])
+            source.push_back(match.group())
+            return continues
+        return match is not None and match[1] in (f"/{key}", "/invoke", "/tool_call")
 
     def _cut(self, source: StreamBuffer, span: list[str]) -> BodyResult:
         """Take the rest and return an error if the text ends within a tag. If it does not, the token is not part of a

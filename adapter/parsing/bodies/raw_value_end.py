@@ -6,6 +6,7 @@ the text after the tag::
     <value>ends with </value> here</value><next>      the second </value> closes
     <value>a.py</call>                                the call's own end, if nothing but a call follows
     <value><call>...</value></call></value></call>    a whole call in a value: the last </value> closes
+    <value>a </call> b</value></call>                 the end of a call in a value: </value> closes
 
 Text after a tag is peeked at and given back, so each character is read at most a few times.
 """
@@ -18,6 +19,9 @@ from typing import TypeAlias
 
 from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import Reader, StreamBuffer
+
+SEARCH_LIMIT = 2_000
+"""Number of characters after the apparent end of a call in which a value's own closing tag is searched."""
 
 _LINE_END = re.compile(r"\r?\n[ \t]*\Z")
 
@@ -46,7 +50,7 @@ class RawValue:
         self._closes, self._next_opens, self._call_closes = map(_lower_tags, (closes, next_opens, call_closes))
         self._call_opens = _lower_tags(call_opens)
         self._tags = MarkerSet(*closes, *next_opens, *call_opens, *call_closes)
-        self._closing = MarkerSet(*closes)
+        self._later = MarkerSet(*closes, *call_closes, *call_opens)
         self._ends = MarkerSet(*closes, *outer_closes)
         # A broken close is a beginning of the whole tag, so the set contains both and takes the longer.
         whole_closes = closes if broken_closes else ()
@@ -56,13 +60,12 @@ class RawValue:
         self._stray_closes = _lower_tags(stray_closes)
         self._not_after_value = _lower_tags(whole_closes)
         self._after_call = MarkerSet(*call_opens, *outer_closes)
-        self._outer_closes = MarkerSet(*outer_closes) if outer_closes else None
 
     def take(self, source: StreamBuffer, value: list[str], may_begin: MayBegin) -> Reader[str | None]:
         """Take the value into ``value``, and take its closing tag. Return the tag.
 
-        Returns "" if another tag, which is not taken, ended the value, and None if the text ended first. Another tag
-        can end only a value that contains no closing tag; otherwise the value's end is uncertain.
+        Returns "" if another tag, which is not taken, ended the value, and None if the text ended first. The end of a
+        value that another tag ended is uncertain if the value contains a closing tag.
         """
         holds_call = holds_close = False
         while True:
@@ -79,7 +82,7 @@ class RawValue:
                     source.push_back(tag)
                     return ""
             elif kind in self._call_closes:
-                if not holds_close and (yield from self._ends_call(source)):
+                if (yield from self._ends_call(source)):
                     source.push_back(tag)
                     return ""
             else:
@@ -101,7 +104,7 @@ class RawValue:
         if holds_call and tag.lower() in self._next_opens:
             ends = yield from may_begin(source, tag)
         elif holds_call and tag and tag.lower() not in self._call_opens:
-            ends = not (yield from self._value_closes_next(source, ahead))
+            ends = not (yield from self._continues(source))
         if holds_call and self._is_cut(source):
             ends = False  # it may have closed a value of a nested call
         source.push_back("".join(ahead))
@@ -113,7 +116,9 @@ class RawValue:
         ahead: list[str] = []
         char = yield from source.skip_space(ahead)
         following = yield from source.take_marker(self._after_call, ahead)
-        ends = not char or (bool(following) and not (yield from self._value_closes_next(source, ahead)))
+        ends = not char or bool(following)
+        if following and following.lower() not in self._call_opens:
+            ends = not (yield from self._continues(source))
         if self._is_cut(source):
             ends = False  # the value may have continued
         source.push_back("".join(ahead))
@@ -124,13 +129,13 @@ class RawValue:
         rest = source.text[source.position : source.position + self._ends.longest]
         return source.was_cut and (not rest or self._ends.may_start_with(rest))
 
-    def _value_closes_next(self, source: StreamBuffer, ahead: list[str]) -> Reader[bool]:
-        """Return whether a value's closing tag follows the end of a call. If so, the call was part of the value."""
-        yield from source.skip_space(ahead)
-        if self._outer_closes is not None:
-            yield from source.take_marker(self._outer_closes, ahead)
-            yield from source.skip_space(ahead)
-        return bool((yield from source.take_marker(self._closing, ahead)))
+    def _continues(self, source: StreamBuffer) -> Reader[bool]:
+        """Return whether an end of the value or the call follows, or may follow, before the next call. If so, the
+        apparent end of the call was part of the value."""
+        marker = yield from source.peek_marker(self._later, SEARCH_LIMIT)
+        if not marker:
+            return source.was_cut and len(source.text) - source.position <= SEARCH_LIMIT
+        return marker.lower() not in self._call_opens
 
 
 def has_ambiguous_end(value: str, opens: Sequence[str], closes: Sequence[str]) -> str:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from adapter.parsing.bodies.argument_collection import ATTRIBUTES, BodyError, PendingCall
 from adapter.parsing.bodies.named_value import read_named_value
-from adapter.parsing.bodies.raw_value_end import explain_uncertain_end, remove_broken_close
+from adapter.parsing.bodies.raw_value_end import remove_broken_close
 from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, BodySource
 from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
@@ -51,7 +51,8 @@ _ENVELOPE_CLOSES = ("</tool_call>", "</seed:tool_call>")
 _CALL_BOUNDARY = MarkerSet("<tool_call>", *_ENVELOPE_CLOSES, "<function=", "<function ")
 _CLOSE = MarkerSet("</tool_call>")
 _NEXT_CALL = MarkerSet("<tool_call>", "<function=", "<function ")
-_NEXT_CALL_OR_CLOSE = MarkerSet(*_NEXT_CALL.literals, "</parameter>")
+_VALUE_ENDS = ("</parameter>", "</function>")
+_NEXT_CALL_OR_END = MarkerSet(*_NEXT_CALL.literals, *_VALUE_ENDS)
 _STRAY_CLOSES = MarkerSet("</function>", "</function_invocation>")
 _FUNCTION_ENDS = ("</function>", "</tool_call>")
 _ELEMENT_ENDS = ("</parameter>", *_FUNCTION_ENDS)
@@ -234,8 +235,8 @@ def _read_parameter(source: StreamBuffer, span: list[str], function: _Function) 
         function.fix("missing-inner-tag")
         text = text if "<parameter" in text.lower() else _SECTION_CLOSE.sub("", text)
         text = remove_broken_close(text, key, ("</parameter>",), (f"</parameter={key}>",))
-        if "</parameter>" in text.lower() and not function.was_nested:
-            function.problem = explain_uncertain_end(function.name, key, "</parameter>")
+        if not function.was_nested:
+            function.check_unclosed(key, text, _VALUE_ENDS)
     if _DOUBLED_BRACKET.match(text) and not function.is_inline:
         function.fix("misspelt-inner-tag")
         text = text[1:]
@@ -310,12 +311,7 @@ def _closes(source: StreamBuffer, marker: str, value: list[str], function: _Func
         closes = yield from _closes_misspelt_function(source, ahead)
     if kind == "</function>" and following.lower() in _ENVELOPE_CLOSES:
         ahead.append(following)
-        if following.lower() == "</tool_call>":
-            yield from source.skip_space(ahead)
-            following = yield from source.take_marker(_PARAMETER_CLOSE)
-            closes = not following
-        else:
-            following, closes = "", not (yield from _continues(source))
+        following, closes = "", not (yield from _continues(source))
     rest = source.text[source.position : source.position + _TAGS.longest]
     if kind != "</parameter>" and source.was_cut and (not rest or _TAGS.may_start_with(rest)):
         closes = False  # the value may have continued
@@ -340,10 +336,10 @@ def _closes_misspelt_function(source: StreamBuffer, ahead: list[str]) -> Reader[
 
 
 def _continues(source: StreamBuffer) -> Reader[bool]:
-    """Return whether a value may continue: another ``</parameter>`` follows before the next call."""
-    marker = yield from source.peek_marker(_NEXT_CALL_OR_CLOSE, VALUE_LIMIT)
+    """Return whether a value may continue: another end of it, or of a function, follows before the next call."""
+    marker = yield from source.peek_marker(_NEXT_CALL_OR_END, VALUE_LIMIT)
     is_open = source.was_cut and not marker and len(source.text) - source.position <= VALUE_LIMIT
-    return marker.lower() == "</parameter>" or is_open
+    return marker.lower() in _VALUE_ENDS or is_open
 
 
 def take_tag_name(source: StreamBuffer, span: list[str]) -> Reader[str | None]:

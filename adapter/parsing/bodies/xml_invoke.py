@@ -194,6 +194,7 @@ class XmlInvokeReader:
             return
         if not closing:
             call.fix("missing-inner-tag")
+            call.check_unclosed(key, text, (*self.tags.parameter_close, *self.tags.call_close))
             others = [] if any(tag in text for tag in self.tags.parameter) else self._section_closes
             text = strip_line_break(remove_broken_close(text, key, self.tags.parameter_close, others))
         else:

@@ -178,6 +178,7 @@ def _read_value(key: str, tool: Tool, source: StreamBuffer, span: list[str], cal
         call.check_end(key, text, (f"<{key}>",), (f"</{key}>",))
     else:
         call.fix("missing-inner-tag")
+        call.check_unclosed(key, text, (f"</{tag}>", f"</{tool.name}>"))
         text, others = _split_other_parameters(text, tool.properties.keys() - call.arguments.keys() - {key})
         source.push_back(others)
         span.append(text)

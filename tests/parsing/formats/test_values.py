@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -79,6 +80,22 @@ def test_markers_in_values_are_data(format):
             calls = [(call.name, call.arguments) for call in turn.calls]
             expected = [("write_file", {"content": value, "path": "n.md"}), ("bash", {"command": "ls"})]
             assert calls == expected or (turn.invalid and len(calls) < len(expected)), text
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("is_closed", [True, False], ids=["closed", "unclosed"])
+def test_end_of_a_call_in_a_value_does_not_cut_the_value(format, is_closed):
+    """The value is whole, or the call is refused, also if the value's own closing tag is missing."""
+    head, _, tail = FORMATS[format].encode_calls([("bash", {"command": "@VALUE@"})]).partition("@VALUE@")
+    starts = [match.start() for match in re.finditer(r"\n?(?:\]<\]minimax\[>\[|<\|close\|>)?<(?!\|sep)", tail)]
+    for end in (tail[start:] for start in starts[1:] if head.rstrip()[-1] == ">"):
+        for shape in ("a {} b", "a {}\nb", "a\n{}\nb"):
+            value = shape.replace("{}", end.strip())
+            text = head + value + (tail if is_closed else "\n" + end.strip())
+            for expected_format in (format, None):
+                turn = parse(text, TOOLS, expected_format, "stop", generation_prompt="")
+                commands = [call.arguments["command"].strip() for call in turn.calls]
+                assert commands == [value] or (turn.invalid and not turn.calls), (text, commands)
 
 
 REPEATED = {
