@@ -18,11 +18,15 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from adapter.parsing.marker_set import MarkerSet
-from adapter.parsing.stream_buffer import Reader, StreamBuffer
+from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer
 
 SEARCH_LIMIT = 2_000
 """Number of characters after the apparent end of a call in which a value's own closing tag is searched."""
 
+TAIL = 100
+"""Number of characters before an opening tag that may show that the value before it has ended."""
+
+_BROKEN_CLOSE = re.compile(rf"</([{SPACE}]*(?:<[\w:]+>[{SPACE}]*)?)\Z")
 _LINE_END = re.compile(r"\r?\n[ \t]*\Z")
 
 MayBegin: TypeAlias = Callable[[StreamBuffer, str], Reader[bool]]
@@ -67,24 +71,28 @@ class RawValue:
         Returns "" if another tag, which is not taken, ended the value, and None if the text ended first. The end of a
         value that another tag ended is uncertain if the value contains a closing tag.
         """
-        holds_call = holds_close = False
+        holds_call, holds_close, open_parameters = False, False, 0
         while True:
             tag = yield from source.read_until(self._tags, value)
             kind = tag.lower()
             if not tag:
                 return None
             if kind in self._closes:
-                if (yield from self._is_end(source, holds_call, may_begin)):
+                if (yield from self._is_end(source, holds_call or open_parameters > 0, may_begin)):
                     return tag
-                holds_close = True
+                holds_close, open_parameters = True, open_parameters - 1
             elif kind in self._next_opens:
                 if not holds_close and (yield from may_begin(source, tag)):
                     source.push_back(tag)
                     return ""
+                open_parameters += 1
             elif kind in self._call_closes:
                 if (yield from self._ends_call(source)):
                     source.push_back(tag)
                     return ""
+            elif (section := split_broken_close(value)) is not None:
+                source.push_back(section + tag)
+                return ""
             else:
                 holds_call = True
             value.append(tag)
@@ -138,6 +146,21 @@ class RawValue:
         return marker.lower() not in self._call_opens
 
 
+def split_broken_close(value: list[str]) -> str | None:
+    """Remove the text after ``</`` at the end of ``value``, and return it; None if ``value`` does not end so.
+
+    A model that loses a closing tag may write ``</`` and then the next section's tag.
+    """
+    pieces: list[str] = []
+    while value and sum(map(len, pieces)) < TAIL:
+        pieces.insert(0, value.pop())
+    value.append("".join(pieces))
+    match = _BROKEN_CLOSE.search(value[-1])
+    if match is not None:
+        value[-1] = value[-1][: match.start(1)]
+    return match and match[1]
+
+
 def has_ambiguous_end(value: str, opens: Sequence[str], closes: Sequence[str]) -> str:
     """Return the closing tag at the end of ``value`` if it may be a duplicate of the tag that closed the value, or "".
 
@@ -188,7 +211,7 @@ def remove_broken_close(value: str, key: str, closes: Sequence[str], others: Seq
     """Return ``value`` without a misspelled closing tag at its end. For a value that lacks its closing tag, so that the
     tag of another element ended it.
 
-    A misspelled closing tag is one of ``closes`` without its bracket, one of ``others``, or ``</KEY>``.
+    A misspelled closing tag is the beginning of one of ``closes``, one of ``others``, or ``</KEY>``.
     """
     bare = value.rstrip()
     for other in others:
@@ -196,7 +219,7 @@ def remove_broken_close(value: str, key: str, closes: Sequence[str], others: Seq
             return bare[: -len(other)]
     if bare.endswith(f"</{key}>") and f"<{key}" not in value:
         return bare[: -len(key) - 3]
-    broken = (tag[:-1] for tag in closes if tag.startswith("<") and tag.endswith(">"))
+    broken = (*(tag[:-1] for tag in closes if tag.startswith("<") and tag.endswith(">")), "</")
     found = next((tag for tag in broken if bare.lower().endswith(tag.lower())), "")
     return bare[: -len(found)] if found else value
 

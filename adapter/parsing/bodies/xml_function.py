@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from adapter.parsing.bodies.argument_collection import ATTRIBUTES, BodyError, PendingCall
 from adapter.parsing.bodies.named_value import read_named_value
-from adapter.parsing.bodies.raw_value_end import remove_broken_close
+from adapter.parsing.bodies.raw_value_end import remove_broken_close, split_broken_close
 from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, BodySource
 from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
@@ -273,29 +273,39 @@ def _read_element(source: StreamBuffer, span: list[str], function: _Function) ->
 
 def _take_value(source: StreamBuffer, value: list[str], function: _Function) -> Reader[bool]:
     """Take a parameter's value, with its closing tag if present. Return False if the text ended first."""
-    functions = envelopes = 0
+    functions = envelopes = open_parameters = 0
     while True:
         marker = yield from source.read_until(_TAGS, value)
         kind = marker.lower()
         if not marker:
             return False
         if kind in ("<function=", "<function ", "<tool_call>"):
+            if (section := split_broken_close(value)) is not None:
+                source.push_back(section + marker)
+                return True
             if function.nests and _is_at_line_start(value):
                 function.was_nested = True
                 functions, envelopes = functions + (kind != "<tool_call>"), envelopes + (kind == "<tool_call>")
         elif functions or (envelopes and kind == "</tool_call>"):
             functions, envelopes = functions - (kind == "</function>"), envelopes - (kind == "</tool_call>")
-        elif (yield from _closes(source, marker, value, function)):
+        elif (yield from _closes(source, marker, value, function, open_parameters > 0)):
             if kind == "</parameter>":
                 value.append(marker)
             else:
                 source.push_back(marker)
             return True
+        else:
+            open_parameters += {"</parameter>": -1, "<parameter=": 1, "<parameter ": 1}.get(kind, 0)
         value.append(marker)
 
 
-def _closes(source: StreamBuffer, marker: str, value: list[str], function: _Function) -> Reader[bool]:
-    """Return whether the tag just taken ends the value. It does only if the grammar allows the text after the tag."""
+def _closes(
+    source: StreamBuffer, marker: str, value: list[str], function: _Function, holds_parameter: bool
+) -> Reader[bool]:
+    """Return whether the tag just taken ends the value. It does only if the grammar allows the text after the tag.
+
+    ``holds_parameter``: the tag may also close a parameter in the value.
+    """
     ahead: list[str] = []
     kind = marker.lower()
     if kind in _PARAMETER_TAGS:
@@ -307,6 +317,11 @@ def _closes(source: StreamBuffer, marker: str, value: list[str], function: _Func
     char = yield from source.skip_space(ahead)
     following = yield from source.take_marker(_AFTER_VALUE if kind == "</parameter>" else _CALL_BOUNDARY)
     closes = bool(following) or not char
+    if holds_parameter and kind == "</parameter>" and following.lower() in _PARAMETER_TAGS:
+        name: list[str] = []
+        key = yield from take_tag_name(source, name)
+        following += "".join(name)
+        closes = key is not None and function.may_begin(key)
     if kind == "</parameter>" and char == "<" and not following:
         closes = yield from _closes_misspelt_function(source, ahead)
     if kind == "</function>" and following.lower() in _ENVELOPE_CLOSES:
