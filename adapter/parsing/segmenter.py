@@ -50,7 +50,9 @@ MAX_PIECE = 1 << 17
 """Maximum number of characters processed at once. Some steps scan all buffered text (json's errors count lines), so
 longer text is split to keep the total cost linear."""
 
-_BEGINS_MARKERLESS = re.compile(r"\s*+(?:\Z|[\w.-]*+[:\[=(]|[\w.-]++\s*+(?:[<{]|\Z)|analysis[^a-z\s]|assistant[cf])")
+_BEGINS_MARKERLESS = re.compile(
+    r"\s*+(?:\Z|[\w.-]*+[:\[=(>\"']|[\w.-]++\s*+(?:[<{]|\Z)|analysis[^a-z\s]|assistant[cf])"
+)
 """The beginning of an answer whose opening markers were stripped: a word and a colon, bracket, equals sign or tag (or a
 prefix of these), or the words of Harmony's headers."""
 

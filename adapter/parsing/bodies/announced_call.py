@@ -63,6 +63,11 @@ def build_announced_reader(tag: str) -> BodyReader:
         char = yield from source.skip_space(span)
         if char == "[":
             result = yield from read_list(source, span)
+            while result.calls and (yield from source.skip_space(span)) == "[":
+                more = yield from read_list(source, span)
+                if not more.calls:
+                    break
+                result = more._replace(calls=result.calls + more.calls, fixes=result.fixes + more.fixes)
             if result.calls:
                 return result
         if char and char in "{[":

@@ -16,8 +16,10 @@ from functools import partial
 
 from adapter.parsing.bodies import unknown_tags
 from adapter.parsing.bodies.arg_key_value import GLM, TELECHAT, KeyValueReader
+from adapter.parsing.bodies.named_elements import read_elements
 from adapter.parsing.bodies.python_scanner import PythonBlock, peek_call_name, read_named_call
 from adapter.parsing.bodies.xml_function import find_open_name, read_xml_function
+from adapter.parsing.bodies.xml_invoke import find_name_key
 from adapter.parsing.bodies.xml_named_function import read_wrapped_function
 from adapter.parsing.fallback_readers import read_call_or_text
 from adapter.parsing.format import CUT, TEXT, BodyReader, BodyResult, BodySource, CallOpener
@@ -38,14 +40,12 @@ PROSE_LIMIT = 2_000
 WORDS_LIMIT = 80
 """Maximum number of characters between the end of a function and the end of its envelope, on one line."""
 
-ATTRIBUTES_LIMIT = 100
-"""Maximum number of characters of attributes in an opening tag; longer text is prose."""
-
 _read_json = TaggedJson(OPEN, CLOSE)
 _read_key_values = KeyValueReader(GLM)
 _read_telechat_pairs = KeyValueReader(TELECHAT, own=("telechat4",))
 read_unopened_pairs = _read_key_values.read_without_opener
 _read_python = PythonBlock(CLOSE)
+_read_attributes = unknown_tags.build_attribute_reader("tool_call")
 _closing = MarkerSet(CLOSE)
 _after_prose = MarkerSet(OPEN, CLOSE, "<function=", "\n\n")
 _function = MarkerSet("<function=")
@@ -54,7 +54,20 @@ _CLOSE_BEHIND_WORDS = re.compile(r"[^<\n]+</tool_call>", re.IGNORECASE)
 _MAY_BE_WORDS = re.compile(r"[^<\n]*+(?:<[/a-z_]*)?", re.IGNORECASE)
 _TELECHAT_PAIR = re.compile(r"[^\s<>{}]+\s*<param_key>")
 _MAY_BE_TELECHAT_PAIR = re.compile(r"[^\s<>{}]*+\s*+(?:<(?:p[a-z_]*+)?)?")
-_inner = MarkerSet(OPEN, CLOSE, "<function=", "<function ", "<parameter=", "```json", "```", "function\n", "function=")
+_inner = MarkerSet(
+    OPEN,
+    CLOSE,
+    "<function=",
+    "<function ",
+    "<parameter=",
+    "```json",
+    "```",
+    "function\n",
+    "function=",
+    "<invoke=",
+    "<tool=",
+    "<call=",
+)
 
 
 def read_tool_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
@@ -70,8 +83,9 @@ def read_tool_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
             return (yield from _read_json(source, span)).with_repairs(*fixes)
         marker = yield from source.take_marker(_inner, span)
         match marker.lower():
-            case "<function=" | "<function " | "function=" as tag:
-                fixes += [*_find_foreign_fixes("function", source), *(["misspelt-inner-tag"] if tag[0] != "<" else [])]
+            case "<function=" | "<function " | "function=" | "<invoke=" | "<tool=" | "<call=" as tag:
+                is_misspelt = not tag.startswith("<function")
+                fixes += [*_find_foreign_fixes("function", source), *(["misspelt-inner-tag"] if is_misspelt else [])]
                 read = read_wrapped_function if tag == "<function " else read_xml_function
                 return (yield from _close((yield from read(source, span)), source, span)).with_repairs(*fixes)
             case "<parameter=":
@@ -103,7 +117,7 @@ def _read_pairs(source: BodySource, span: list[str]) -> Reader[BodyResult | None
 
 def _read_elements(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse the name of a tool of the session in an element, and its arguments after it. Otherwise takes nothing."""
-    read = partial(unknown_tags.read_elements, closing=CLOSE)
+    read = partial(read_elements, closing=CLOSE)
     result = yield from read_call_or_text(read, source, span, keeps_error=source.at_line_start)
     return result.with_fixes("foreign-body")
 
@@ -115,19 +129,22 @@ def _find_foreign_fixes(body: str, source: BodySource) -> list[str]:
 def with_attributes(read: BodyReader) -> BodyReader:
     """Return a parser of an opening tag's attributes, which the format does not define, and of the body after them.
 
-    If an attribute names a tool, ``<tool_call name="NAME">{...}</tool_call>``, the body is only that tool's arguments.
+    If an attribute names a tool, ``<tool_call name="NAME">{...}</tool_call>``, the body is only that tool's arguments,
+    which may also be attributes.
     """
 
     def read_after_attributes(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-        if (yield from source.skip_space(span)) == "{":
+        if (yield from unknown_tags.begins_with_json(source, span)):
             return (yield from unknown_tags.read_json_in_tag("<tool_call", CLOSE, source, span))
-        attributes = yield from source.take_until(">", ATTRIBUTES_LIMIT, span)
-        if attributes is None or "=" not in attributes or "\n" in attributes or "<" in attributes:
+        opening = span[-1]
+        attributes = yield from _read_attributes.take_attributes(source, span)
+        if not attributes:
             return TEXT
-        name_match = unknown_tags.NAME_ATTRIBUTE.search(attributes)
-        if name_match is not None and (yield from source.skip_space(span)) == "{":
-            result = yield from TaggedJson(OPEN, CLOSE, name=name_match[1])(source, span)
-        else:
+        result, key = TEXT, find_name_key("name", attributes, source.tools)
+        if key:
+            read_tag = partial(_read_attributes.read_tag, key, attributes, opening)
+            result = yield from read_call_or_text(read_tag, source, span, keeps_error=True)
+        if result.not_a_call:
             result = yield from read(source, span)
         return result.with_fixes("misspelt-open-tag")
 

@@ -5,6 +5,7 @@
     <function=NAME>...</function>                  after a missing opener
     function=NAME><parameter=KEY>...</function>    without the first bracket
     =NAME><parameter=KEY>...</function>            without the word as well, at the beginning of an answer
+    NAME><parameter=KEY>...</function>             without the equals sign as well
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 
 _INSIDE = r"\s*(?=<parameter[ =]|parameter=|</function>)"
 _BROKEN_NAME = re.compile(rf"([\w.:-]+)[\"']?>{_INSIDE}", re.IGNORECASE)
-_BROKEN_OPENER = re.compile(rf"\s*={_BROKEN_NAME.pattern}", re.IGNORECASE)
+_BROKEN_OPENER = re.compile(rf"\s*=?{_BROKEN_NAME.pattern}", re.IGNORECASE)
 _MAY_BE_BROKEN_NAME = re.compile(r"[\w.:-]*+(?:[\"']?(?:>\s*+[</\w]*+)?)")
-_MAY_BE_BROKEN_OPENER = re.compile(rf"\s*+(?:={_MAY_BE_BROKEN_NAME.pattern})?")
+_MAY_BE_BROKEN_OPENER = re.compile(rf"\s*+=?{_MAY_BE_BROKEN_NAME.pattern}")
 
 
 def read_bare_function(source: BodySource, span: list[str]) -> Reader[BodyResult]:

@@ -13,19 +13,21 @@ declare a value's type in an attribute. One JSON object may replace the paramete
 from __future__ import annotations
 
 import re
+from functools import cached_property
 
 from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.decode import decode_json
 from adapter.parsing.bodies.argument_collection import ATTRIBUTES, BodyError, PendingCall, unwrap_cdata
+from adapter.parsing.bodies.named_elements import read_elements
 from adapter.parsing.bodies.raw_value_end import RawValue, remove_broken_close, strip_line_break
-from adapter.parsing.bodies.unknown_tags import read_elements
 from adapter.parsing.bodies.xml_invoke_spelling import ATTRIBUTES_LIMIT, XmlInvokeTags
 from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource
 from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.coercion import coerce_text
+from adapter.tools.tool import ToolSet
 
 WORD_LIMIT = 40
 """Maximum length of a misspelt word in a closing tag; longer text is prose."""
@@ -39,7 +41,12 @@ _ELEMENT = re.compile(rf"<([\w-]{{1,100}}){ATTRIBUTES}\s*>")
 _FIRST_ELEMENT = re.compile(r"<([A-Za-z][\w-]{0,100})[\s>]")
 _ABOUT = frozenset({"id", "index", "type", "string"})
 """Attributes that describe a call or a value, and are not arguments."""
+_NAMES = ("name", "tool", "tool_name", "function")
+"""Attributes that models write in place of the one that names the tool."""
 _BEGINS_ATTRIBUTES = re.compile(r"\s+[A-Za-z_]\w*\s*=[^\n]*")
+
+
+_SHORT_PARAMETER = MarkerSet("<param ")
 
 
 class XmlInvokeReader:
@@ -66,6 +73,7 @@ class XmlInvokeReader:
         }
         self._markers = MarkerSet(*self._kind_of)
         self._parameter = MarkerSet(*tags.parameter)
+        self._may_be_short = "<parameter" in tags.parameter
         self._close_of = {opening.lower(): close for opening, close in zip(tags.call, tags.call_close, strict=True)}
         self._value = RawValue(
             closes=tags.parameter_close,
@@ -77,20 +85,32 @@ class XmlInvokeReader:
             stray_closes=self._section_closes,
         )
 
+    @cached_property
+    def _short(self) -> XmlInvokeReader:
+        """The reader of ``<param>`` elements in the same call. In other elements, such a tag is part of a value."""
+        return XmlInvokeReader(self.tags._replace(parameter=("<param",), parameter_close=("</param>",)))
+
     def __call__(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
         opening = span[-1]
-        attributes = yield from self._take_attributes(source, span)
-        name = attributes.get(self.tags.name)
-        if not name:
-            if span[-1].endswith(self.tags.end):
-                yield from source.skip_space(span)
-                closing = self._close_of[opening.lower()]
-                return (yield from read_elements(source, span, closing)).with_fixes("misspelt-open-tag")
+        attributes = yield from self.take_attributes(source, span)
+        if key := find_name_key(self.tags.name, attributes, source.tools):
+            return (yield from self.read_tag(key, attributes, opening, source, span))
+        if not span[-1].endswith(self.tags.end):
             return CUT if self._ends_in_attributes(source, span) else TEXT
+        closing = self._close_of[opening.lower()]
+        read = TaggedJson(opening, closing) if (yield from source.skip_space(span)) == "{" else None
+        result = yield from (read(source, span) if read else read_elements(source, span, closing))
+        return result.with_fixes("misspelt-open-tag")
+
+    def read_tag(
+        self, name_key: str, attributes: dict[str, str], opening: str, source: BodySource, span: list[str]
+    ) -> Reader[BodyResult]:
+        """Parse the call after its opening tag, which was taken. ``name_key``: the attribute that names the tool."""
+        name = attributes[name_key]
         call = PendingCall(name, source.tools.match(name))
         is_empty = self._is_empty_element(span)
         for key, text in attributes.items():
-            if key not in (self.tags.name, *_ABOUT) and (is_empty or call.find_schema(key) is not None):
+            if key not in (name_key, *_ABOUT) and (is_empty or call.find_schema(key) is not None):
                 call.fix("value-in-attribute")
                 call.add_text(key, text)
         return call.build_result() if is_empty else (yield from self._read_arguments(call, opening, source, span))
@@ -106,6 +126,8 @@ class XmlInvokeReader:
         try:
             while True:
                 char = yield from source.skip_space(span)
+                if self._may_be_short and not call.arguments and (yield from source.is_next(_SHORT_PARAMETER)):
+                    return (yield from self._short._read_arguments(call, opening, source, span))
                 if char == "{" and not call.arguments:
                     read_json = TaggedJson(opening, self._close_of[opening.lower()], name=call.name)
                     return (yield from read_json(source, span))
@@ -159,7 +181,7 @@ class XmlInvokeReader:
 
     def _read_parameter(self, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[None]:
         """Parse a parameter after ``<parameter`` or another spelling of its opening tag."""
-        attributes = yield from self._take_attributes(source, span)
+        attributes = yield from self.take_attributes(source, span)
         key = attributes.get(self.tags.key)
         if not key:
             rest = source.text[source.position :]
@@ -178,7 +200,7 @@ class XmlInvokeReader:
         def may_begin(source: StreamBuffer, _tag: str) -> Reader[bool]:
             """Return whether an opening tag in a value without a closing tag begins the next parameter."""
             ahead: list[str] = []
-            following = yield from self._take_attributes(source, ahead)
+            following = yield from self.take_attributes(source, ahead)
             source.push_back("".join(ahead))
             next_key = following.get(self.tags.key)
             return next_key is not None and call.expects(next_key)
@@ -236,7 +258,7 @@ class XmlInvokeReader:
         Returns False and takes nothing if the tag begins the next call.
         """
         taken = [marker]
-        attributes = yield from self._take_attributes(source, taken)
+        attributes = yield from self.take_attributes(source, taken)
         key, is_empty = attributes.get(self.tags.name, ""), self._is_empty_element(taken)
         is_parameter = key and call.find_schema(key) is not None and source.tools.match(key) is None
         is_again = key == call.name and call.tool is not None and call.tool.required and not call.arguments
@@ -274,14 +296,14 @@ class XmlInvokeReader:
     def _read_json(self, source: BodySource, span: list[str], call: PendingCall) -> Reader[None]:
         """Parse the element that contains all arguments as one JSON object."""
         assert self.tags.json is not None
-        yield from self._take_attributes(source, span)
+        yield from self.take_attributes(source, span)
         result = yield from TaggedJson(*self.tags.json, name=call.name)(source, span)
         if not result.calls:
             raise BodyError(result=result)
         call.arguments.update(result.calls[0].arguments)
         call.fix(*result.fixes)
 
-    def _take_attributes(self, source: StreamBuffer, span: list[str]) -> Reader[dict[str, str]]:
+    def take_attributes(self, source: StreamBuffer, span: list[str]) -> Reader[dict[str, str]]:
         """Take a tag's attributes and its end. Return the attributes, or {} with nothing taken."""
         taken: list[str] = []
         text = yield from source.take_until(self.tags.end, ATTRIBUTES_LIMIT, taken)
@@ -302,6 +324,13 @@ class XmlInvokeReader:
             return False
         span.append(source.take_rest())
         return True
+
+
+def find_name_key(own: str, attributes: dict[str, str], tools: ToolSet) -> str:
+    """Return the attribute that names the tool: ``own``, or else another that names a tool of the session; or ""."""
+    if attributes.get(own):
+        return own
+    return next((key for key in _NAMES if tools.match(attributes.get(key, ""))), "")
 
 
 def _decode(text: str, attributes: dict[str, str], schema: JsonObject | None) -> tuple[Json, tuple[str, ...]]:

@@ -10,6 +10,8 @@ In MiniCPM5, strings other than plain words are in ``<![CDATA[...]]>``.
 
 from __future__ import annotations
 
+import re
+
 from adapter.parsing.bodies.xml_function import read_xml_function
 from adapter.parsing.bodies.xml_function_openers import read_bare_function
 from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
@@ -35,14 +37,18 @@ LOOK_AHEAD = 300
 """Number of characters within which the first parameter must begin."""
 
 _first_tag = MarkerSet("<param ", "<parameter", "</function>", "{")
+_EMPTY_TAG = re.compile(r"[^<>]*/>")
+_MAY_BE_EMPTY_TAG = re.compile(r"[^<>]*+")
 _read_params = XmlInvokeReader(TAGS)
 
 
 def read_function_tag(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse a call after ``<function name=``. Its first parameter shows which family wrote it."""
     marker = yield from source.peek_marker(_first_tag, LOOK_AHEAD)
-    is_empty = (
-        marker == "</function>" and source.expected_format is None and (source.at_line_start or source.after_call)
+    begins_call = source.at_line_start or source.after_call
+    is_empty = begins_call and (
+        (marker == "</function>" and source.expected_format is None)
+        or (yield from source.peek_match(_EMPTY_TAG, LOOK_AHEAD, _MAY_BE_EMPTY_TAG.fullmatch)) is not None
     )
     if marker != "<param " and not is_empty and (marker == "<parameter" or PARAM_ELEMENTS not in source.body_variants):
         return (yield from read_bare_function(source, span))

@@ -33,6 +33,9 @@ def glm(body: str) -> str:
     return f"<tool_call>run\n{body}\n</tool_call>"
 
 
+NAMES = ("name", "tool", "tool_name")
+"""Attributes that name the tool."""
+
 WITH_VALUE = [
     dsml(f'{DSML}parameter name="cmd" string="ls" />'),
     dsml(f'{DSML}parameter name="cmd" value="ls" />'),
@@ -46,12 +49,26 @@ WITH_VALUE = [
     '<function_calls>\n<invoke name="run" cmd="ls">\n</invoke>\n</function_calls>',
     qwen('<parameter=cmd value="ls"/>'),
     qwen("<parameter name=\"cmd\" value='ls' />"),
+    *(f'<{tag} {name}="run" cmd="ls"/>' for tag in ("tool", "tool_call", "function_call", "call") for name in NAMES),
+    *(f'<{tag} {name}="run" cmd="ls"></{tag}>' for tag in ("tool", "tool_call", "tool_use") for name in NAMES),
+    '<function name="run" cmd="ls" />',
+    '<invoke tool="run">\n<param name="cmd">ls</param>\n</invoke>',
 ]
 
 
 @pytest.mark.parametrize("text", WITH_VALUE)
 def test_argument_in_attribute_is_accepted(text):
     assert calls_in(text) == [("run", {"cmd": "ls"})]
+
+
+@pytest.mark.parametrize("value", ['<object>\n<param name="dir">1</param>\n</object>', '<param name="cmd" value="1">'])
+def test_param_element_in_a_parameter_is_data(value):
+    assert calls_in(invoke(f'<parameter name="cmd">{value}</parameter>')) == [("run", {"cmd": value})]
+
+
+def test_list_of_tools_as_elements_is_text():
+    text = '<tool name="run" />\n<tool name="run" description="It runs." />'
+    assert turn_of(text).content == text
 
 
 EMPTY = [
