@@ -520,7 +520,7 @@ def ask(port: int, request: str) -> bytes:
     answer = b""
     with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
         connection.sendall(request.encode("latin-1"))
-        connection.settimeout(1.5)
+        connection.settimeout(4)
         while piece := connection.recv(65_536):
             answer += piece
             head, _, body = answer.partition(b"\r\n\r\n")

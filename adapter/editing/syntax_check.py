@@ -79,6 +79,8 @@ def _find_json_error(text: str) -> SyntaxProblem | None:
         json.loads(text)
     except json.JSONDecodeError as error:
         return SyntaxProblem(error.lineno, error.msg)
+    except ValueError:  # a number with thousands of digits
+        raise _UncheckableError from None
     return None
 
 

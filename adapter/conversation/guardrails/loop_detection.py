@@ -67,6 +67,8 @@ def repeats_in_call(raw: str, tools: ToolSet) -> bool:
     except json.JSONDecodeError as error:
         is_string, is_end = error.msg.startswith("Unterminated"), error.pos >= len(body) - MAX_TOKEN
         return not is_string and error.msg != "Extra data" and repeats_text(body, 12 if is_end else 4)
+    except (ValueError, RecursionError):  # a number with thousands of digits, or deeply nested lists
+        return repeats_text(body, 4)
     return False
 
 

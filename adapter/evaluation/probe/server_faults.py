@@ -47,4 +47,6 @@ def _break(text: str) -> str:
     except json.JSONDecodeError as error:
         is_cut = error.msg.startswith("Unterminated") or error.pos >= len(text.rstrip())
         return "" if is_cut else text[max(start, error.pos - _PLACE) : error.pos]
+    except (ValueError, RecursionError):
+        return ""
     return ""
