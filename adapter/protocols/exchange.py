@@ -71,7 +71,7 @@ class _Exchange(Generic[Answer]):
     _answer: Answer
 
     def __init__(self, request: TranslatedRequest, created: int = 0) -> None:
-        self._request, self._created = request, created
+        self.request, self._created = request, created
         self._begin()
 
     def _begin(self) -> None:
@@ -81,12 +81,12 @@ class _Exchange(Generic[Answer]):
     def switch_to_text(self) -> JsonObject | None:
         """Switch to the text prompt, because the server rejected the tools or the template prompt. Return the body of
         the new request; None if the rejected request already had a text prompt."""
-        if self._request.as_text is None:
+        if self.request.as_text is None:
             return None
         self._answer.cancel(REJECTED)
-        self._request = replace(self._request.as_text(), stats=self._request.stats)
+        self.request = replace(self.request.as_text(), stats=self.request.stats)
         self._begin()
-        return self._request.body
+        return self.request.body
 
     def cancel(self, why: str = "") -> None:
         """Stop the answer: the client disconnected or needs no more of it. ``why``: the reason for a missing answer."""
@@ -111,8 +111,8 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
         self._has_ended = False
 
     def _begin(self) -> None:
-        self._answer = StreamedCompletion(self._request, self._created)
-        self._reader = LineReader() if streams_lines(self._request.body) else EventReader()
+        self._answer = StreamedCompletion(self.request, self._created)
+        self._reader = LineReader() if streams_lines(self.request.body) else EventReader()
 
     @property
     def waiting(self) -> int:
@@ -203,7 +203,7 @@ class BufferedExchange(_Exchange[BufferedCompletion]):
     """A buffered exchange: `feed` takes the body of a response with status 200."""
 
     def _begin(self) -> None:
-        self._answer = BufferedCompletion(self._request, self._created)
+        self._answer = BufferedCompletion(self.request, self._created)
 
     def give_up(self) -> JsonObject | None:
         """Return the previous completion after the server rejected a follow-up; see `StreamedExchange.give_up`."""

@@ -187,12 +187,15 @@ class StreamingProxy(ProxiedResponse):
 class _Translated(ProxiedResponse):
     """A translated response. It sends follow-up requests until the answer is complete."""
 
-    _request: TranslatedRequest
     _exchange: StreamedExchange | BufferedExchange
+
+    def _start(self, exchange: StreamedExchange | BufferedExchange) -> None:
+        self._exchange, self._headers = exchange, exchange.request.headers
+        self._request_info.set_translation(exchange.request)
 
     async def converse(self, send: Send) -> bool:
         """Send the request and its follow-up requests. Return False if the client got an error."""
-        body: JsonObject | None = self._request.body
+        body: JsonObject | None = self._exchange.request.body
         while body is not None:
             try:
                 response = await self.ask(self._upstream.with_reasoning_field(body))
@@ -248,16 +251,12 @@ class _Translated(ProxiedResponse):
 
 class TranslatedStream(_Translated, StreamingProxy):
     def __init__(
-        self, upstream: ModelServer, request: TranslatedRequest, streamed: StreamedExchange, as_error: AsError,
-        keep_alive_s: float,
-    ) -> None:  # fmt: skip
+        self, upstream: ModelServer, as_error: AsError, keep_alive_s: float, streamed: StreamedExchange
+    ) -> None:
         super().__init__(upstream, as_error, keep_alive_s, streamed.writer)
-        self._request, self._exchange = request, streamed
+        self._start(streamed)
         self._streamed = streamed
         self._unsent = b""
-        self._headers = request.headers
-        self._counts = request.observation.counts_tokens
-        self._request_info.set_translation(request)
 
     async def relay(self, send: Send) -> None:
         if await self.converse(send):
@@ -265,7 +264,8 @@ class TranslatedStream(_Translated, StreamingProxy):
             await self.write(send, self._unsent + last, more=False)
 
     async def ask(self, body: JsonObject) -> aiohttp.ClientResponse:
-        return await self._upstream.ask(CHAT, with_usage(body) if self._counts else body, has_own_timeout=True)
+        counts = self._streamed.request.observation.counts_tokens
+        return await self._upstream.ask(CHAT, with_usage(body) if counts else body, has_own_timeout=True)
 
     async def deliver(self, send: Send, answer: bytes) -> None:
         await self.write(send, answer)
@@ -305,14 +305,11 @@ class TranslatedStream(_Translated, StreamingProxy):
 
 class TranslatedResponse(_Translated):
     def __init__(
-        self, upstream: ModelServer, request: TranslatedRequest, completed: BufferedExchange, as_error: AsError,
-        writer: AnswerWriter,
-    ) -> None:  # fmt: skip
+        self, upstream: ModelServer, as_error: AsError, completed: BufferedExchange, writer: AnswerWriter
+    ) -> None:
         super().__init__(upstream, as_error)
-        self._request, self._exchange = request, completed
+        self._start(completed)
         self._completed, self._writer = completed, writer
-        self._headers = request.headers
-        self._request_info.set_translation(request)
 
     async def exchange(self, send: Send) -> None:
         await self.converse(send)
@@ -344,8 +341,8 @@ def respond(
     created, writer = int(time.time()), writer or OpenAIWriter()
     if request.client.stream:
         streamed = StreamedExchange(request, created, writer)
-        return TranslatedStream(upstream, request, streamed, as_error, keep_alive_s)
-    return TranslatedResponse(upstream, request, BufferedExchange(request, created), as_error, writer)
+        return TranslatedStream(upstream, as_error, keep_alive_s, streamed)
+    return TranslatedResponse(upstream, as_error, BufferedExchange(request, created), writer)
 
 
 async def send_json(send: Send, status: int, value: JsonObject, headers: Mapping[str, str] | None = None) -> None:

@@ -152,4 +152,4 @@ def test_llama_cpp_gets_its_own_field_and_time_to_obey():
 
 
 def test_a_budget_of_zero_turns_reasoning_off():
-    assert begin(0)._request.body["chat_template_kwargs"] == {"enable_thinking": False}
+    assert begin(0).request.body["chat_template_kwargs"] == {"enable_thinking": False}
