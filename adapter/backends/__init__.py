@@ -11,6 +11,7 @@ __all__ = [
     "embedded_server",
     "endpoint_discovery",
     "engine_details",
+    "model_options",
     "native_tools_chat",
     "profiles",
     "prompt_discovery",

@@ -257,7 +257,7 @@ def create_app(settings: ServerSettings, *observers: RequestObserver) -> ASGIApp
     async def manage_lifespan(_: ASGIApp) -> AsyncIterator[None]:
         drain.install()
         await upstream.open()
-        startup_log = asyncio.create_task(asyncio.to_thread(upstream.log_prompt_mode))
+        startup_log = asyncio.create_task(asyncio.to_thread(upstream.detected.log_prompt_mode))
         yield
         startup_log.cancel()
         await upstream.close()

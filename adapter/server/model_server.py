@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import math
-import os
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
-from adapter.backends.chat_client import build_constraint_fields
-from adapter.backends.context_size import ContextSize, query_context_size
-from adapter.backends.control_token_discovery import discover_control_tokens
-from adapter.backends.endpoint_discovery import Endpoint, Kind, detect_server_kind, find_first_model, get_json
-from adapter.backends.profiles import build_setup_lookup
-from adapter.backends.prompt_discovery import PromptDiscoverer, PromptDiscovery
-from adapter.backends.small_model_check import SmallModelCheck
-from adapter.backends.template_detection import detect_format
+from adapter.backends.context_size import query_context_size
+from adapter.backends.endpoint_discovery import Endpoint
+from adapter.backends.model_options import ModelOptions, ServerInfo
 from adapter.backends.template_files import TemplateWorker
 from adapter.core.errors import TransportError
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.load import load_json
-from adapter.prompting.deriving.format_detection import DetectedFormat
-from adapter.prompting.intent.assist import AssistSettings
 from adapter.protocols.budgets import AUTO
-from adapter.protocols.media_parts import AUDIO, IMAGE
 from adapter.protocols.model_descriptions import ModelDescription, describe_models
 from adapter.protocols.openai_errors import get_error_text, relay_error
 from adapter.protocols.reasoning_budget import BUDGET_FIELD, VLLM_FIELD, remove_budget
@@ -56,19 +47,6 @@ _SHAPES_PROMPT = ("chat_template_kwargs", "reasoning_effort")
 """Request fields that determine whether llama.cpp's chat templates begin reasoning."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServerInfo:
-    """The detected properties of the model server.
-
-    ``has_images``: llama.cpp reports that its model can see. ``context_tokens``: context size; None if unknown.
-    """
-
-    kind: Kind | None
-    options: TranslationOptions
-    has_images: bool = False
-    context_tokens: int | None = None
-
-
 class ModelServer(UpstreamConnection):
     """A model server and the settings for its models.
 
@@ -90,16 +68,11 @@ class ModelServer(UpstreamConnection):
         super().__init__(base_url, patience_s, template, retry_s)
         self.store = store or ResponseStore()
         self.dropped = DroppedFields()
-        self._own = PromptDiscoverer(self.endpoint, template)
-        self._prompt_cache: dict[str, tuple[PromptDiscovery, AssistSettings | None]] = {}  # saves starting a thread
         self.limit = limit or ConcurrencyLimit()
         self.work = WorkQueue()
         self.pdfs = PdfReader()
         self.options = options
-        self._profile = profile
-        self._model_check: SmallModelCheck | None = None
-        self._setup_notes: list[str] = []
-        self._logged: set[str] = set()
+        self.detected = ModelOptions(base_url, options, profile, template, log_message)
         self._rejects_budget = False
         self._toolless: set[Json] = set()  # models whose server rejected the tools that a profile sends
         self._server_info: ServerInfo | None = None
@@ -117,16 +90,11 @@ class ModelServer(UpstreamConnection):
         info = await self.find_server_info()
         options = await self.with_budgets(info.options)
         model = body.get("model") if isinstance(body, dict) else None
-        if options.prompt.may_be_own and info.kind is not None:
-            name = str(model or "")
-            cached = self._prompt_cache.get(name)
-            discovery, small = await asyncio.to_thread(self._discover, name) if cached is None else cached
-            detected = self._choose_preferred_format(discovery.recognized)
-            recognized = (detected.certain if detected is not None else None) or options.prompt.recognized
-            template = options.prompt.template or discovery.template
-            options = replace(
-                options.with_prompt(own=discovery.own, template=template, recognized=recognized), assists=small
-            )
+        name = str(model or "")
+        if self.detected.is_known(options, name):
+            options = self.detected.complete(options, name)
+        else:
+            options = await asyncio.to_thread(self.detected.complete, options, name)
         if model in self._toolless:
             options = replace(options.with_model_setup(str(model)), native=False, setup_of=None)
         prompt_settings = options.prompt
@@ -177,58 +145,9 @@ class ModelServer(UpstreamConnection):
         splits = (await self.find_server_info()).kind in ("llama.cpp", "ollama")
         return needs_reading(body, self.options, splits=splits)
 
-    def _discover(self, model: str) -> tuple[PromptDiscovery, AssistSettings | None]:
-        """Return the prompt of ``model``, and its assistance if it has no template prompt. Log both once."""
-        discovery = self._own.discover(model)
-        of_model = f" of {model}" if model and self._own.endpoint.kind == "ollama" else ""
-        self._log_once(f"prompt{of_model}: {discovery.explanation}")
-        self._log_format(self._choose_preferred_format(discovery.recognized), of_model)
-        small = self._find_assist(self._own.endpoint, model, discovery)
-        if discovery.is_final:
-            if len(self._prompt_cache) >= MAX_PROMPTS:
-                self._prompt_cache.clear()
-            self._prompt_cache[model] = (discovery, small)
-        return discovery, small
-
-    def _choose_preferred_format(self, detected: DetectedFormat | None) -> DetectedFormat | None:
-        return detected.from_template() if detected is not None and self.options.prompt.from_template else detected
-
-    def _log_format(self, detected: DetectedFormat | None, of_model: str = "") -> None:
-        """Log a format that was derived from a template. A format known from the model name is not logged."""
-        if detected is not None and (detected.by == "template" or self.options.prompt.from_template):
-            self._log_once(f"format{of_model}: {detected}")
-
-    def _find_assist(self, endpoint: Endpoint, model: str, discovery: PromptDiscovery) -> AssistSettings | None:
-        if discovery.own is not None or self.options.constraints.mode is not None:
-            return None
-        check = self._model_check = self._model_check or SmallModelCheck(endpoint, self.options.guide)
-        small = check.find_assist(model)
-        if small is not None:
-            self._log_once(check.explain(model if endpoint.kind == "ollama" else ""))
-        return small
-
-    def log_prompt_mode(self) -> None:
-        """Log how tools are described, if that can be found out without loading a model. Called at the start."""
-        if not self.options.prompt.may_be_own:
-            self._log_once("prompt: plain text (requested)")
-            return
-        kind = detect_server_kind(self.endpoint.base_url)
-        if kind is not None and (kind != "ollama" or self._template is not None):
-            endpoint = Endpoint(self.endpoint.base_url, kind)
-            discovery = PromptDiscoverer(endpoint, self._template).discover(find_first_model(endpoint))
-            self._log_once(f"prompt: {discovery.explanation}")
-            self._find_assist(endpoint, "", discovery)
-
-    def _log_once(self, note: str) -> None:
-        if note not in self._logged:
-            if len(self._logged) >= MAX_TOOLLESS:
-                self._logged.clear()
-            self._logged.add(note)
-            log_message(note)
-
     def log_prompt_fallback(self, error: TemplatePromptError, body: JsonObject) -> None:
         """Log that a request is sent as plain text because its template prompt failed."""
-        self._log_once(
+        self.detected.log_once(
             f"the template prompt ({find_transport(body)}) was rejected, so the request was sent as text: {error}"
         )
 
@@ -267,7 +186,7 @@ class ModelServer(UpstreamConnection):
         async with self._detecting:
             now = asyncio.get_running_loop().time()
             if self._server_info is None or now > self._expires_at:
-                self._server_info = await asyncio.to_thread(self._detect, self._server_info)
+                self._server_info = await asyncio.to_thread(self.detected.detect, self._server_info)
                 self._prompts.clear()
                 self._expires_at = now + self._choose_lifetime_s(self._server_info)
             return self._server_info
@@ -288,48 +207,6 @@ class ModelServer(UpstreamConnection):
             answer, size.tokens or 0, has_images=info.has_images, has_reasoning="<think>" in template
         )
 
-    def _detect(self, before: ServerInfo | None) -> ServerInfo:
-        kind = (before.kind if before else None) or detect_server_kind(self.endpoint.base_url)
-        options, props, size = self.options, None, ContextSize()
-        options = replace(options, kind=kind)
-        if kind is not None:
-            options = options.with_constraints(enforce=partial(build_constraint_fields, kind))
-        options = options.with_constraints(waits_for_calls=kind == "llama.cpp")
-        if kind == "llama.cpp":
-            answer = get_json(f"{self.endpoint.root}/props")
-            if before is not None and (answer is None or answer.status != 200):
-                return before  # too busy to answer
-            props = answer.body if answer is not None and isinstance(answer.body, dict) else {}
-            options = _with_props(options, props)
-            prompt = options.prompt
-            if prompt.template is not None and prompt.format is None:
-                detected = self._choose_preferred_format(detect_format(prompt.template, prompt.model))
-                options = options.with_prompt(recognized=detected.certain if detected is not None else None)
-                self._log_format(detected)
-            if before is not None and before.options.prompt.template != prompt.template:
-                self._own.forget()
-                self._prompt_cache.clear()
-                self._model_check = None
-        if kind is not None:
-            endpoint = self._own.endpoint = Endpoint(self.endpoint.base_url, kind)
-            setup_of, notes = build_setup_lookup(self._profile, endpoint)
-            tokens = discover_control_tokens(endpoint, self._template, props)
-            options = replace(options.with_prompt(control_tokens=tokens), setup_of=setup_of)
-            size = query_context_size(endpoint)
-            self._log_new([*notes, size.advice] if size.advice else notes)
-        modalities = (props or {}).get("modalities")
-        reported = modalities if isinstance(modalities, dict) else {}
-        unsupported = {each for each, key in ((IMAGE, "vision"), (AUDIO, "audio")) if reported.get(key) is False}
-        options = replace(options, unsupported_media=frozenset(unsupported))
-        return ServerInfo(kind, options, reported.get("vision") is True, size.tokens)
-
-    def _log_new(self, notes: list[str]) -> None:
-        """Log the notes that the last detection did not produce."""
-        for note in notes:
-            if note not in self._setup_notes:
-                log_message(note)
-        self._setup_notes = notes
-
     def _choose_lifetime_s(self, info: ServerInfo) -> float:
         """Return how long ``info`` is valid, in seconds. While the server is not ready, that is 0, because its model is
         unknown."""
@@ -338,12 +215,3 @@ class ModelServer(UpstreamConnection):
         if info.kind == "ollama":
             return KNOWN_FOR_S  # its loaded models and their context size change
         return math.inf if info.kind else 0.0
-
-
-def _with_props(options: TranslationOptions, props: JsonObject) -> TranslationOptions:
-    """Add the template and the file name of llama.cpp's only model. Requests may use any model name."""
-    template, path = props.get("chat_template"), props.get("model_path")
-    return options.with_prompt(
-        template=template if isinstance(template, str) else None,
-        model=os.path.basename(path) if isinstance(path, str) else None,  # noqa: PTH119  # a path of the server's
-    )

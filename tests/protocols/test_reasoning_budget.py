@@ -136,7 +136,7 @@ def test_it_is_closed_once():
 
 def test_llama_cpp_gets_its_own_field_and_time_to_obey():
     exchange = begin(20, "llama.cpp")
-    assert exchange._request.body["reasoning_budget_tokens"] == 20
+    assert exchange.request.body["reasoning_budget_tokens"] == 20
     feed(exchange, "<think>\n", WORDS * 4)
     assert not exchange.is_done
     feed(exchange, WORDS * 4)

@@ -206,6 +206,18 @@ def test_constraint_is_sent_to_the_server(client, scripted):
     assert "read_file" in body["grammar"]
 
 
+def test_arguments_are_constrained_from_the_start_of_a_call(client, scripted):
+    """As by `adapter serve`: llama.cpp applies such a grammar only at its completion endpoint."""
+    scripted.on("/props", as_json(200, {"default_generation_settings": {}}))
+    scripted.on("/apply-template", as_json(200, {"prompt": "Read a.py"}))
+    scripted.on("/completion", as_json(200, {"content": CALL, "stop": True}))
+    wrapped = wrap(client, constraint="arguments", prompt="words")
+    answer = wrapped.chat.completions.create(model="m", messages=ASK, tools=TOOLS)
+    assert answer.choices[0].finish_reason == "tool_calls"
+    (body,) = scripted.bodies("/completion")
+    assert body["grammar_lazy"] is True
+
+
 def test_unknown_constraint_is_rejected_immediately(client):
     with pytest.raises(UsageError, match="expected off, arguments, prefer, required"):
         wrap(client, constraint="always")  # type: ignore[arg-type]

@@ -1,0 +1,171 @@
+"""Complete the user's options for a model server by what it reports about itself and its models. It blocks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+from adapter.backends.chat_client import build_constraint_fields
+from adapter.backends.context_size import ContextSize, query_context_size
+from adapter.backends.control_token_discovery import discover_control_tokens
+from adapter.backends.endpoint_discovery import Endpoint, Kind, detect_server_kind, find_first_model, get_json
+from adapter.backends.profiles import build_setup_lookup
+from adapter.backends.prompt_discovery import PromptDiscoverer, PromptDiscovery
+from adapter.backends.small_model_check import SmallModelCheck
+from adapter.backends.template_detection import detect_format
+from adapter.backends.template_files import TemplateWorker
+from adapter.core.events import JsonObject
+from adapter.prompting.deriving.format_detection import DetectedFormat
+from adapter.prompting.intent.assist import AssistSettings
+from adapter.protocols.media_parts import AUDIO, IMAGE
+from adapter.protocols.translation_options import TranslationOptions
+
+MAX_PROMPTS = 64
+"""Maximum number of models whose prompts are cached."""
+
+MAX_LOGGED = 1_000
+"""Maximum number of notes that are remembered, so that each is logged once."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerInfo:
+    """The detected properties of the model server.
+
+    ``has_images``: llama.cpp reports that its model can see. ``context_tokens``: context size; None if unknown.
+    """
+
+    kind: Kind | None
+    options: TranslationOptions
+    has_images: bool = False
+    context_tokens: int | None = None
+
+
+class ModelOptions:
+    """The options for each model of the server at ``base_url``.
+
+    ``options``: the user's options. ``profile``: see `build_setup_lookup`. ``template``: the user's chat template.
+    ``log``: gets notes for the user.
+    """
+
+    def __init__(
+        self, base_url: str, options: TranslationOptions, profile: str, template: TemplateWorker | None,
+        log: Callable[[str], object],
+    ) -> None:  # fmt: skip
+        self._base_url, self._options, self._profile = base_url, options, profile
+        self._template, self._log = template, log
+        self._prompts = PromptDiscoverer(Endpoint(base_url), template)
+        self._found: dict[str, tuple[PromptDiscovery, AssistSettings | None]] = {}
+        self._model_check: SmallModelCheck | None = None
+        self._logged: set[str] = set()
+
+    def detect(self, before: ServerInfo | None = None) -> ServerInfo:
+        """Return the properties of the server, and the options for all its models. ``before``: the last result."""
+        kind = (before.kind if before else None) or detect_server_kind(self._base_url)
+        options, props, size = replace(self._options, kind=kind), None, ContextSize()
+        if kind is not None:
+            options = options.with_constraints(enforce=partial(build_constraint_fields, kind))
+        options = options.with_constraints(waits_for_calls=kind == "llama.cpp")
+        if kind == "llama.cpp":
+            answer = get_json(f"{Endpoint(self._base_url).root}/props")
+            if before is not None and (answer is None or answer.status != 200):
+                return before  # too busy to answer
+            props = answer.body if answer is not None and isinstance(answer.body, dict) else {}
+            options = _with_props(options, props)
+            prompt = options.prompt
+            if prompt.template is not None and prompt.format is None:
+                detected = self._choose_preferred_format(detect_format(prompt.template, prompt.model))
+                options = options.with_prompt(recognized=detected.certain if detected is not None else None)
+                self._log_format(detected)
+            if before is not None and before.options.prompt.template != prompt.template:
+                self._prompts.forget()
+                self._found.clear()
+                self._model_check = None
+        if kind is not None:
+            endpoint = self._prompts.endpoint = Endpoint(self._base_url, kind)
+            setup_of, notes = build_setup_lookup(self._profile, endpoint)
+            tokens = discover_control_tokens(endpoint, self._template, props)
+            options = replace(options.with_prompt(control_tokens=tokens), setup_of=setup_of)
+            size = query_context_size(endpoint)
+            for note in [*notes, size.advice] if size.advice else notes:
+                self.log_once(note)
+        modalities = (props or {}).get("modalities")
+        reported = modalities if isinstance(modalities, dict) else {}
+        unsupported = {each for each, key in ((IMAGE, "vision"), (AUDIO, "audio")) if reported.get(key) is False}
+        options = replace(options, unsupported_media=frozenset(unsupported))
+        return ServerInfo(kind, options, reported.get("vision") is True, size.tokens)
+
+    def is_known(self, options: TranslationOptions, model: str) -> bool:
+        """Return whether `complete` does not query the server."""
+        return options.kind is None or not options.prompt.may_be_own or model in self._found
+
+    def complete(self, options: TranslationOptions, model: str) -> TranslationOptions:
+        """Complete the detected ``options`` by the prompt of ``model``, and by assistance if the model is small."""
+        if options.kind is None or not options.prompt.may_be_own:
+            return options
+        discovery, assists = self._found.get(model) or self._discover(model)
+        detected = self._choose_preferred_format(discovery.recognized)
+        recognized = (detected.certain if detected is not None else None) or options.prompt.recognized
+        template = options.prompt.template or discovery.template
+        return replace(
+            options.with_prompt(own=discovery.own, template=template, recognized=recognized), assists=assists
+        )
+
+    def _discover(self, model: str) -> tuple[PromptDiscovery, AssistSettings | None]:
+        """Return the prompt of ``model``, and its assistance if it has no template prompt. Log both once."""
+        discovery = self._prompts.discover(model)
+        of_model = f" of {model}" if model and self._prompts.endpoint.kind == "ollama" else ""
+        self.log_once(f"prompt{of_model}: {discovery.explanation}")
+        self._log_format(self._choose_preferred_format(discovery.recognized), of_model)
+        assists = self._find_assist(self._prompts.endpoint, model, discovery)
+        if discovery.is_final:
+            if len(self._found) >= MAX_PROMPTS:
+                self._found.clear()
+            self._found[model] = (discovery, assists)
+        return discovery, assists
+
+    def _choose_preferred_format(self, detected: DetectedFormat | None) -> DetectedFormat | None:
+        return detected.from_template() if detected is not None and self._options.prompt.from_template else detected
+
+    def _log_format(self, detected: DetectedFormat | None, of_model: str = "") -> None:
+        """Log a format that was derived from a template. A format known from the model name is not logged."""
+        if detected is not None and (detected.by == "template" or self._options.prompt.from_template):
+            self.log_once(f"format{of_model}: {detected}")
+
+    def _find_assist(self, endpoint: Endpoint, model: str, discovery: PromptDiscovery) -> AssistSettings | None:
+        if discovery.own is not None or self._options.constraints.mode is not None:
+            return None
+        check = self._model_check = self._model_check or SmallModelCheck(endpoint, self._options.guide)
+        assists = check.find_assist(model)
+        if assists is not None:
+            self.log_once(check.explain(model if endpoint.kind == "ollama" else ""))
+        return assists
+
+    def log_prompt_mode(self) -> None:
+        """Log how tools are described, if that can be found out without loading a model."""
+        if not self._options.prompt.may_be_own:
+            self.log_once("prompt: plain text (requested)")
+            return
+        kind = detect_server_kind(self._base_url)
+        if kind is not None and (kind != "ollama" or self._template is not None):
+            endpoint = Endpoint(self._base_url, kind)
+            discovery = PromptDiscoverer(endpoint, self._template).discover(find_first_model(endpoint))
+            self.log_once(f"prompt: {discovery.explanation}")
+            self._find_assist(endpoint, "", discovery)
+
+    def log_once(self, note: str) -> None:
+        if note not in self._logged:
+            if len(self._logged) >= MAX_LOGGED:
+                self._logged.clear()
+            self._logged.add(note)
+            self._log(note)
+
+
+def _with_props(options: TranslationOptions, props: JsonObject) -> TranslationOptions:
+    """Add the template and the file name of llama.cpp's only model. Requests may use any model name."""
+    template, path = props.get("chat_template"), props.get("model_path")
+    return options.with_prompt(
+        template=template if isinstance(template, str) else None,
+        model=os.path.basename(path) if isinstance(path, str) else None,  # noqa: PTH119  # a path of the server's
+    )
