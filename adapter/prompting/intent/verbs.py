@@ -4,6 +4,7 @@ tools are."""
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from adapter.prompting.intent.bm25 import STOP_WORDS, split_words, stem_word, stem_words
 
@@ -58,8 +59,9 @@ def sounds_destructive(name: str) -> bool:
     return not _DESTRUCTIVE.isdisjoint(split_words(name))
 
 
+@lru_cache(maxsize=1024)
 def sounds_like(name: str, *actions: str) -> bool:
-    """Return whether the name of a tool has a verb for one of ``actions``."""
+    """Return whether the name of a tool has a verb for one of ``actions``. Guardrails ask for each earlier call."""
     words = split_words(name)
     return any(not ACTIONS[action].isdisjoint(words) for action in actions)
 
