@@ -102,7 +102,7 @@ class _Merge:
         self.respelled = {written: actual for written, actual in bodies if _differs_in_spelling(written, actual)}
         """Maps each line that the model copied with other spelling to the document's spelling."""
         self.output: list[OutputLine] = []
-        self.has_added_comma = False
+        self.has_added_comma = self.ends_with_addition = False
         self.pending = list(reversed(self.hunks))
 
     def run(self) -> list[OutputLine]:
@@ -161,10 +161,23 @@ class _Merge:
             self._write(hunk)
 
     def _copy(self, step: LineMapping) -> None:
+        if step.line_start == step.line_stop and self._separates_addition(step):
+            self.output.append(OutputLine("", None))
+            return
+        self.ends_with_addition = False
         self.output += [OutputLine(self.document.lines[line], line) for line in range(step.line_start, step.line_stop)]
         self.has_added_comma = self._lacks_comma(step)
         if self.has_added_comma:
             self.output[-1] = OutputLine(self.output[-1].text.rstrip() + ",", step.line_start)
+
+    def _separates_addition(self, step: LineMapping) -> bool:
+        """Return whether a blank line that the document lacks stands between added lines and those beside them."""
+        if any(self.old[index].strip() for index in range(step.old_start, step.old_stop)):
+            return False
+        has_text_above = bool(self.output) and self.output[-1].text.strip() != ""
+        hunk = self.pending[-1] if self.pending else None
+        is_above = hunk is not None and hunk.start == hunk.end == step.old_stop and self.new[hunk.new_start].strip()
+        return has_text_above and (self.ends_with_addition or bool(is_above))
 
     def _lacks_comma(self, step: LineMapping) -> bool:
         """Return whether a kept line is the last item of a list in the document, and another is added below it."""
@@ -181,6 +194,7 @@ class _Merge:
     def _write(self, hunk: LineChange) -> None:
         partners = _pair_with_removed(self.old, self.new, hunk)
         is_list_end = hunk.start == hunk.end and self.has_added_comma
+        self.ends_with_addition = hunk.new_end - hunk.new_start > hunk.end - hunk.start
         for index in range(hunk.new_start, hunk.new_end):
             partner = partners.get(index)
             nearest_row = max(0, min(hunk.start + index - hunk.new_start, hunk.end - 1)) if partner is None else partner
