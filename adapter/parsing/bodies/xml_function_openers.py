@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from adapter.parsing.bodies.xml_function import read_xml_function, take_tag_name
 from adapter.parsing.fallback_readers import read_call_or_text
@@ -20,8 +21,9 @@ from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 _INSIDE = r"\s*(?=<parameter[ =]|parameter=|</function>)"
 _BROKEN_NAME = re.compile(rf"([\w.:-]+)[\"']?>{_INSIDE}", re.IGNORECASE)
 _BROKEN_OPENER = re.compile(rf"\s*=?{_BROKEN_NAME.pattern}", re.IGNORECASE)
-_MAY_BE_BROKEN_NAME = re.compile(r"[\w.:-]*+(?:[\"']?(?:>\s*+[</\w]*+)?)")
-_MAY_BE_BROKEN_OPENER = re.compile(rf"\s*+=?{_MAY_BE_BROKEN_NAME.pattern}")
+_MAY_END_BROKEN_NAME = r"(?:[\"']?(?:>\s*+[</\w]*+)?)"
+_MAY_BE_BROKEN_NAME = re.compile(rf"[\w.:-]*+{_MAY_END_BROKEN_NAME}")
+_MAY_BE_BROKEN_OPENER = re.compile(rf"\s*+(=?)([\w.:-]*+){_MAY_END_BROKEN_NAME}")
 
 
 def read_bare_function(source: BodySource, span: list[str]) -> Reader[BodyResult]:
@@ -47,21 +49,26 @@ def read_broken_opener(source: BodySource, span: list[str]) -> Reader[BodyResult
     """
     if not (source.at_line_start or source.after_call):
         return TEXT
-    return (yield from _read_broken(source, span, _BROKEN_NAME, _MAY_BE_BROKEN_NAME))
+    return (yield from _read_broken(source, span, _BROKEN_NAME, _MAY_BE_BROKEN_NAME.fullmatch))
 
 
 def read_without_opener(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse a call at the very beginning whose opening tag lost more than its bracket: ``=NAME><parameter=KEY>...``."""
-    return (yield from _read_broken(source, span, _BROKEN_OPENER, _MAY_BE_BROKEN_OPENER))
+
+    def may_continue(ahead: str) -> bool:
+        match = _MAY_BE_BROKEN_OPENER.fullmatch(ahead)
+        return match is not None and (match[1] == "=" or source.tools.has_prefix(match[2]))
+
+    return (yield from _read_broken(source, span, _BROKEN_OPENER, may_continue))
 
 
 def _read_broken(
     source: BodySource,
     span: list[str],
     pattern: re.Pattern[str],
-    beginning: re.Pattern[str],
+    may_continue: Callable[[str], object],
 ) -> Reader[BodyResult]:
-    match = yield from source.peek_call(pattern, NAME_LIMIT, beginning.fullmatch)
+    match = yield from source.peek_call(pattern, NAME_LIMIT, may_continue)
     if match is None:
         return TEXT
     span.append(source.text[source.position : source.position + match.start(1)])
