@@ -346,6 +346,9 @@ _FORMATTERS: dict[type, Callable[[Any], str]] = {
 
 
 def format_outcome(operation: Operation, outcome: Outcome) -> str:
+    """Return the usual text for the outcome of an operation. Raises NotImplementedError if there is none."""
+    if type(operation) not in _FORMATTERS:
+        raise NotImplementedError(f"a tool that performs {type(operation).__name__} must define render()")
     return _FORMATTERS[type(operation)](outcome)
 
 
