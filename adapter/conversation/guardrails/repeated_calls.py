@@ -29,19 +29,21 @@ def describe_repetition(
 
     ``earlier``: preceding calls in the same answer.
     """
-    next_tools = find_next_tools(past, tools)
-    if (times := count_repeats(past, call, earlier, tools)) > repetitions:
-        return "repeated_call", retry_messages.build_repeated_call_message(call.name, times, next_tools), next_tools
-    is_repeated = is_recent_repeat(past, call, earlier, tools)
+    times = count_repeats(past, call, earlier, tools)
+    is_repeated = times <= repetitions and is_recent_repeat(past, call, earlier, tools)
     failed = None if is_repeated else repeats_failure(past, call, earlier, tools)
+    if times <= repetitions and not is_repeated and not failed:
+        return None
+    next_tools = find_next_tools(past, tools)
+    if times > repetitions:
+        return "repeated_call", retry_messages.build_repeated_call_message(call.name, times, next_tools), next_tools
     if (is_repeated or failed) and has_changed(past) and next_tools:
         words = retry_messages.build_unfinished_change_message(call.name, find_unused_values(past), next_tools)
         return "made_already" if is_repeated else "failed_already", words, next_tools
     if is_repeated or (failed and has_changed(past)):
         return "made_already", *_describe_success(past, call, next_tools)
-    if failed:
-        return "failed_already", *_describe_failure(past, call, failed.result, tools, encode, next_tools)
-    return None
+    assert failed is not None
+    return "failed_already", *_describe_failure(past, call, failed.result, tools, encode, next_tools)
 
 
 def _describe_success(
