@@ -6,6 +6,8 @@ call read_file {'path': 'b.py'}
 cut off: not run
 """
 
+from collections.abc import Iterable
+
 from adapter import InvalidToolCall, Parser, TextDelta, ToolCall
 
 PIECES = [
@@ -14,9 +16,9 @@ PIECES = [
     'ad_file", "arguments": {"path": "b.py"}}\n</tool_call>\n<tool_call>\n{"name": "write_fi',
 ]
 
-parser = Parser()  # any format; Parser(format="qwen3_coder") fixes one
-for piece in [*PIECES, None]:
-    for event in parser.feed(piece) if piece is not None else parser.close(finish_reason="length"):
+
+def show(events: Iterable[object]) -> None:
+    for event in events:
         match event:
             case TextDelta(text=text) if text.strip():
                 print(f"text {text!r}")
@@ -24,3 +26,9 @@ for piece in [*PIECES, None]:
                 print(f"call {name} {arguments}")
             case InvalidToolCall():
                 print("cut off: not run")
+
+
+parser = Parser()  # detects the format; Parser(format="qwen3_coder") sets it
+for piece in PIECES:
+    show(parser.feed(piece))
+show(parser.close(finish_reason="length"))

@@ -1,4 +1,4 @@
-"""Wrap an openai client so that it supports tools with any server, and run the usual tool loop.
+"""The usual tool loop, with a wrapped openai client.
 
 -> get_weather {"city": "Bern"}
 It rains in Bern.

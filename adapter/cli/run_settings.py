@@ -75,7 +75,7 @@ class RunSettings:
     ] = None
     search_url: Annotated[
         str | None,
-        _tools("URL", "URL of a SearXNG server, or of any web search service, with {query} in place of the query."),
+        _tools("URL", "SearXNG server, or any other search URL that contains {query} as a placeholder."),
     ] = None
     edits: Annotated[str, _permissions("MODE", options.EDITS_HELP)] = "auto"
     encoding: Annotated[str | None, _permissions("NAME", options.ENCODING_HELP, show_default="detected")] = None

@@ -64,7 +64,8 @@ class ServeSettings:
         Path | None,
         option(
             "FILE",
-            "TOML file with options, e.g. max-streams = 4, and settings for models. ADAPTER_* variables precede it.",
+            "TOML file with options, e.g. max-streams = 4, and settings for models. ADAPTER_* variables take "
+            "precedence over it.",
             callback=_use_config_file,
             is_eager=True,
         ),

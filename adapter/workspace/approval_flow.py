@@ -88,7 +88,8 @@ def make_policy(
     for rule in named:
         if rule.pattern is not None and rule.tool in tools and tools[rule.tool].function is not None:
             raise UsageError(
-                f"invalid rule {str(rule)!r}: a custom function allows no pattern; give only the tool's name"
+                f"invalid rule {str(rule)!r}: a rule for a custom function cannot have a pattern; give only the "
+                "tool's name"
             )
     return PermissionPolicy(mode, named, unasked)
 
@@ -305,7 +306,7 @@ def apply_decision(planned: Plan, decision: ApprovalDecision | None) -> Plan:
 
 
 def _describe_forbidden(why: str, what: str) -> str:
-    return f"{why} forbids it: {what}. Nothing was done; do not try it again"
+    return f"{why} forbids it: {what}. Nothing was done; do not try it again, continue without it"
 
 
 def _check_mode(mode: str) -> None:

@@ -89,12 +89,12 @@ def test_run_with_only_invalid_calls_fails():
     ("reason", "results", "code", "line"),
     [
         ("exited", [("write_file", OK)], 0, "the model ended the run, after 1 call"),
-        ("finished", [("write_file", OK)], 0, "the call was made; this model gets one per request"),
+        ("finished", [("write_file", OK)], 0, "the call was made; this model is limited to one call per request"),
         (
             "unsuccessful",
             [("read_file", FAILED)],
             1,
-            "the call failed; this model gets one per request: name",
+            "the call failed; this model is limited to one call per request: name",
         ),
         ("unsuccessful", [("write_file", REFUSED)], 1, "nothing was done: the call was refused"),
         ("repetition", [("read_file", OK), ("apply_edit", OK)], 0, "the change is made: 2 calls"),

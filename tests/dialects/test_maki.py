@@ -643,9 +643,9 @@ def test_memory_survives_the_session(directory, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"command": "write", "content": "x"}, "write needs the path"),
-        ({"command": "delete"}, "delete needs the path"),
-        ({"command": "write", "path": "a"}, "write needs the argument content"),
+        ({"command": "write", "content": "x"}, "'write' needs the argument 'path'"),
+        ({"command": "delete"}, "'delete' needs the argument 'path'"),
+        ({"command": "write", "path": "a"}, "'write' needs the argument 'content'"),
         ({"command": "write", "path": "../a", "content": "x"}, ""),
         ({"command": "view", "path": "/etc/passwd"}, ""),
         ({"path": "a"}, "'command' is missing"),

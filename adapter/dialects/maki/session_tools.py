@@ -175,9 +175,9 @@ class MakiMemory(ToolClass):
     @model_validator(mode="after")
     def _check_arguments(self) -> MakiMemory:
         if self.command != "view" and not self.path:
-            raise ValueError(f"{self.command} needs the path of the note")
+            raise ValueError(f"the command {self.command!r} needs the argument 'path'")
         if self.command == "write" and self.content is None:
-            raise ValueError("the command write needs the argument content")
+            raise ValueError("the command 'write' needs the argument 'content'")
         return self
 
     def to_operation(self) -> Operation:

@@ -66,7 +66,7 @@ def read_block(row_parser: RowParser, block: bytes) -> tuple[bytes, BatchStats]:
     except UsageError:
         raise
     except DAMAGE as error:
-        raise UsageError(f"a block of rows cannot be read: {error}") from error
+        raise UsageError(f"cannot decode rows of the input, which may be damaged: {error}") from error
 
 
 def read_block_to_lines(row_parser: RowParser, block: bytes) -> tuple[bytes, BatchStats]:

@@ -67,8 +67,8 @@ def search_service(name: str, server: str | None = None, key_variable: str | Non
     service = SERVICES.get(name)
     if service is None:
         raise UsageError(
-            f"unknown search service {name!r}; expected one of: {', '.join(SERVICES)}; for any other, give its url "
-            "with {query} in it"
+            f"unknown search service {name!r}; expected one of: {', '.join(SERVICES)}; for any other, give its url, "
+            "which contains {query} as a placeholder"
         )
     address = server or service.server
     if not address:

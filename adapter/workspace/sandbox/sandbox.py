@@ -251,9 +251,7 @@ class ActiveSandbox:
             if not os.path.exists(real):  # noqa: PTH110
                 raise UsageError(f"the path {path!r} for the sandbox does not exist; give a file or folder")
             if passes_through(path, self._workspace) and not is_below(real, self._workspace):
-                raise UsageError(
-                    f"{path!r} leads out of the workspace through a link, to {real!r}; give that path instead"
-                )
+                raise UsageError(f"{path!r} leaves the workspace through a link; give its target {real!r} instead")
             real_paths.append(real)
         return tuple(real_paths)
 

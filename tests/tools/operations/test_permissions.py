@@ -420,7 +420,7 @@ def test_a_rule_for_a_function_has_no_pattern(root):
         """Ping."""
         return host
 
-    with pytest.raises(UsageError, match="allows no pattern"):
+    with pytest.raises(UsageError, match="cannot have a pattern"):
         Workspace(root, tools=[ping], rules=rules("deny ping(a)"))
     with Workspace(root, approve="yolo", tools=[ping], rules=rules("deny ping")) as ws:
         assert "forbids it" in ws.run("ping", {"host": "a"}).content
