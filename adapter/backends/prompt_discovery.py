@@ -217,7 +217,7 @@ def _discover_by_vllm(endpoint: Endpoint, model: str) -> PromptDiscovery:
 
 
 def probe_capabilities(fill: Fill) -> TemplateCapabilities | None:
-    """Return the capabilities of the template that ``fill`` renders; None if it does not support tools."""
+    """Return the capabilities of the template that ``fill`` renders, or None if it does not support tools."""
     trials = probe_template()
     try:
         trial = next(trials)
