@@ -56,7 +56,7 @@ class ModelSettings(BaseModel):
         return self
 
     def to_setup(self) -> CallingSetup | None:
-        """Return the setup; None if the settings name no format. Raises UsageError for an unknown format."""
+        """Return the setup, or None if the settings name no format. Raises UsageError for an unknown format."""
         if self.format is None:
             return None
         name, style = get_format(self.format).name, self.style or "trained"

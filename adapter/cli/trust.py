@@ -20,8 +20,8 @@ MAX_SHOWN = 20
 
 
 def confirm_tools_file(basename: str | None, *, is_trusted: bool) -> str:
-    """Return the approved text of the tools file in the current folder; "" if there is none. The caller must use this
-    text, because the file may change after the approval.
+    """Return the approved text of the tools file in the current folder, or "" if there is none. The caller must use
+    this text, because the file may change after the approval.
 
     ``is_trusted``: whether --trust-tools was given. An approval applies to files with the same content in any folder.
     Raises UsageError if the user has not approved the text.
