@@ -51,7 +51,7 @@ class FittedMessages:
 
     @property
     def summary(self) -> str:
-        """Describe the cuts as the value of a header: ``results=3, turns=1``; "" if there were none."""
+        """Describe the cuts as the value of a header: ``results=3, turns=1``. Return "" if there were none."""
         return ", ".join(f"{name}={self.cuts[name]}" for name in ("results", "turns", "messages") if self.cuts[name])
 
 

@@ -45,8 +45,9 @@ _ELIDED = re.compile(r"(?:\.{3,}|…|\?{2,}|x{3,}|(?:todo|tbd|placeholder)\.?)",
 
 
 def find_placeholder(tool: Tool, arguments: JsonObject, past: CallHistory) -> str:
-    """Return the name of the first argument whose value is a placeholder; "" if there is none. A value that occurs in
-    the conversation or in the tool's schema is not a placeholder."""
+    """Return the name of the first argument whose value is a placeholder, or "" if there is none. A value that occurs
+    in the conversation or in the tool's schema is not a placeholder.
+    """
     for name, value in arguments.items():
         if isinstance(value, str) and _is_placeholder(name, value.strip(), tool):
             schema = tool.properties.get(name) or {}

@@ -206,7 +206,7 @@ class Guardrails:
         return kept, [*dropped.values()]
 
     def find_drop_reason(self, past: CallHistory, call: ToolCall, earlier: Sequence[PastCall]) -> str:
-        """Return the guardrail that drops a call of the current answer; "" if the call is used.
+        """Return the guardrail that drops a call of the current answer, or "" if the call is used.
 
         ``earlier``: the used calls of the same answer.
         """

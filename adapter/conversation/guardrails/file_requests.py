@@ -98,7 +98,7 @@ def find_replaced_names(past: CallHistory) -> set[str]:
 
 
 def find_text(call: PastCall, names: Collection[str]) -> str:
-    """Return the first string among the arguments ``names``; "" if there is none."""
+    """Return the first string among the arguments ``names``, or "" if there is none."""
     return next((call.arguments[name] for name in names if isinstance(call.arguments.get(name), str)), "")
 
 

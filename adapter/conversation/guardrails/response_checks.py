@@ -143,7 +143,7 @@ def _remove_code(text: str) -> str:
 
 
 def find_leading_call(text: str) -> str:
-    """Return the JSON of the whole call that ``text`` begins with, after an optional marker; "" if there is none."""
+    """Return the JSON of the whole call that ``text`` begins with, after an optional marker, or "" if there is none."""
     start = _BEFORE_JSON.match(text)
     decoded = decode_strict(text, start.end()) if start is not None else None
     if start is None or decoded is None:
