@@ -32,7 +32,7 @@ class TextCache:
             self._size = 0
 
     def find(self, key: Hashable) -> str | None:
-        """Return the text for ``key``; None if it is not cached."""
+        """Return the text for ``key``, or None if it is not cached."""
         if (found := self._texts.get(key)) is None:
             return None
         with suppress(KeyError):  # evicted by another thread
