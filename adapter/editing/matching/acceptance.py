@@ -81,8 +81,9 @@ def accept_best_match(
 
 
 def find_nearest(distances: Sequence[int], lead: int) -> int | None:
-    """Return the index of the match to which a line hint points; None if the hint could also refer to another match.
-    ``distances``: the distance, in lines, of each match from the hint."""
+    """Return the index of the match to which a line hint points, or None if the hint could also refer to another match.
+    ``distances``: the distance, in lines, of each match from the hint.
+    """
     nearest = min(distances)
     index = distances.index(nearest)
     others = (*distances[:index], *distances[index + 1 :])

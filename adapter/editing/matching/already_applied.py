@@ -238,8 +238,9 @@ def _adds_content(before: Sequence[str], after: Sequence[str]) -> bool:
 def find_roughly_applied(
     search: DocumentIndex, best: MatchCandidate, old: Sequence[str], new: Sequence[str]
 ) -> int | None:
-    """Return a line at which the result of ``new`` is already present, at least roughly; None if there is none. The
-    result is present if its additions or most of its lines are."""
+    """Return a line at which the result of ``new`` is already present, at least roughly, or None if there is none. The
+    result is present if its additions or most of its lines are.
+    """
     lines = (find(search, best, old, new) for find in (_find_insertion, _find_better_fit))
     return next((line for line in lines if line is not None), None)
 

@@ -21,7 +21,7 @@ class PatchContext:
         self.search, self.document, self.patch, self.names = search, search.document, patch, names
 
     def find_hint(self, interpretation: Interpretation) -> int | None:
-        """Return the 1-based line at which the model expects the old text; None if the document has no such line."""
+        """Return the 1-based line at which the model expects the old text, or None if the document has no such line."""
         line = self.patch.start_line if self.patch.start_line is not None else interpretation.line
         return None if line is None or line > self.document.line_count else line
 
