@@ -161,7 +161,7 @@ class SharedResult(_SharedTable):
 
 
 def format_parameters(parameters: int | None) -> str:
-    """Return a number of parameters in short: ``135M``, ``7.6B``; "" if it is unknown."""
+    """Return a number of parameters in short: ``135M``, ``7.6B``, or "" if it is unknown."""
     if parameters is None:
         return ""
     for unit, size in (("B", 10**9), ("M", 10**6), ("K", 10**3)):
