@@ -103,8 +103,9 @@ class StreamAdapter:
         return len(text) == self.position and text.endswith(self._tail)
 
     def find_end_of_reasoning(self, events: Sequence[Event]) -> int | None:
-        """Return the index of the first event after the reasoning and its closing marker; None if reasoning has not
-        ended."""
+        """Return the index of the first event after the reasoning and its closing marker, or None if reasoning has not
+        ended.
+        """
         for at, event in enumerate(events):
             if self._closes_reasoning(event):
                 return at + isinstance(event, MarkupDelta)

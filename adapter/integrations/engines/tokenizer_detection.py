@@ -43,7 +43,7 @@ def _detect_format(template: str | None, model: str | None) -> Format | None:
 
 
 def find_generation_prompt(tokenizer: object, arguments: JsonObject) -> str | None:
-    """Return the template's generation prompt for ``arguments`` (``enable_thinking``, ...); None if it is unknown."""
+    """Return the template's generation prompt for ``arguments`` (``enable_thinking``, ...), or None if unknown."""
     try:
         return _find_generation_prompt(tokenizer, json.dumps(arguments, sort_keys=True))
     except TypeError:  # arguments that are not JSON, or an unhashable tokenizer

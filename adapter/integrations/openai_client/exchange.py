@@ -106,7 +106,7 @@ class OpenAIExchange:
         )
 
     def choose_abandoned_response(self, response: Any) -> Any:
-        """Return the response to use if a retry after ``response`` failed; None if the first answer cannot be used."""
+        """Return the response to use if a retry after ``response`` failed, or None if the first answer is unusable."""
         completion = self._completed.give_up()
         return None if completion is None else self._build_response(response, 200, completion)
 
