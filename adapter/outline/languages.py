@@ -93,7 +93,7 @@ _IS_FLOW = re.compile(r"^[\s/*]*@flow\b", re.MULTILINE)
 
 
 def find_language(path: str, text: str = "") -> Language | None:
-    """Return the language of a file by its extension, in any letter case; None if the extension is unknown.
+    """Return the language of a file by its extension, in any letter case, or None if the extension is unknown.
 
     ``text`` decides if an extension is ambiguous: C++ in ``.h``, and Flow types in ``.js``, which parse best as TSX.
     """
