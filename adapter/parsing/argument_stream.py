@@ -77,7 +77,7 @@ class ArgumentStream:
         return "".join(fragments)
 
     def finish(self, arguments: JsonObject) -> str | None:
-        """Return the rest of the JSON object for all ``arguments``; None if they contradict the emitted part."""
+        """Return the rest of the JSON object for all ``arguments``, or None if they contradict the emitted part."""
         if any(key not in arguments or arguments[key] != value for key, value in self._emitted.items()):
             return None
         pieces = [] if self.name else ["{"]

@@ -147,7 +147,7 @@ class RawValue:
 
 
 def split_broken_close(value: list[str]) -> str | None:
-    """Remove the text after ``</`` at the end of ``value``, and return it; None if ``value`` does not end so.
+    """Remove the text after ``</`` at the end of ``value``, and return it, or None if ``value`` does not end so.
 
     A model that loses a closing tag may write ``</`` and then the next section's tag.
     """

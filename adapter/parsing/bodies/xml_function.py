@@ -358,7 +358,7 @@ def _continues(source: StreamBuffer) -> Reader[bool]:
 
 
 def take_tag_name(source: StreamBuffer, span: list[str]) -> Reader[str | None]:
-    """Take ``NAME>`` or ``name="NAME">``. Return the name; None if the text has neither form."""
+    """Take ``NAME>`` or ``name="NAME">``. Return the name, or None if the text has neither form."""
     text = yield from source.take_until(">", NAME_LIMIT, span)
     if text is None or "\n" in text or "<" in text:
         return None
