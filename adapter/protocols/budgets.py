@@ -13,7 +13,7 @@ SHORTENED = "adapter-shortened"
 """Response header with the numbers of shortened results, summarized turns and shortened messages."""
 
 AUTO: Literal["auto"] = "auto"
-"""Context budget that is the context size of the model server, if it reports one."""
+"""Context budget that stands for the model server's context size, if the server reports one."""
 
 MIN_CONTEXT = 256
 """Minimum context budget, in tokens. Less has no room for a system prompt and an answer."""
@@ -30,14 +30,14 @@ class Budgets:
     reasoning: int | None = None
 
     def override(self, other: Budgets | None) -> Budgets:
-        """Return these budgets, replaced by those that ``other`` sets."""
+        """Return these budgets, overridden by those that ``other`` sets."""
         if other is None:
             return self
         context = self.context if other.context is None else other.context
         return Budgets(context, self.reasoning if other.reasoning is None else other.reasoning)
 
     def with_context_size(self, tokens: int | None) -> Budgets:
-        """Replace `AUTO` by the context size of the model server; None if it reports none."""
+        """Replace `AUTO` with the context size of the model server, or with None if it reports none."""
         return replace(self, context=tokens) if self.context == AUTO else self
 
     def fit(self, messages: Json, rest: Json) -> FittedMessages:
@@ -56,14 +56,14 @@ class Budgets:
 
 
 def validate_reasoning_budget(value: Json) -> int | None:
-    """Return ``value``. Raises UsageError if it is not a reasoning budget."""
+    """Return ``value``. Raises UsageError if it is not a valid reasoning budget."""
     if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
         raise UsageError(f"reasoning_budget must be a number of tokens, 0 or more, got {value!r}")
     return value
 
 
 def build_shortened_header(shortened: str) -> dict[str, str]:
-    """Return the header `SHORTENED`; empty if nothing was cut."""
+    """Return the header `SHORTENED`, or no header if nothing was cut."""
     return {SHORTENED: shortened} if shortened else {}
 
 
@@ -75,7 +75,7 @@ def parse_context_budget(text: str | None) -> ContextBudget:
 
 
 def validate_context_budget(value: Json) -> ContextBudget:
-    """Return ``value``. Raises UsageError if it is not a context budget."""
+    """Return ``value``. Raises UsageError if it is not a valid context budget."""
     is_number = isinstance(value, int) and not isinstance(value, bool) and value >= MIN_CONTEXT
     if value is not None and value != AUTO and not is_number:
         raise UsageError(

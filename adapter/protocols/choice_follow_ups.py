@@ -40,7 +40,7 @@ class FollowedChoice(ChoiceOutput):
     """An answer that can lead to further requests; see `ChoiceStream`."""
 
     def take_next(self) -> TranslatedRequest | None:
-        """Start the next attempt and return its request; None if no follow-up request is needed."""
+        """Start the next attempt and return its request, or None if no follow-up request is needed."""
         request, self.follow_up = self.follow_up, None
         if request is not None:
             if self.attempt.has_outcome:  # accepted, and followed by a further call

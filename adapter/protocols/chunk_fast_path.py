@@ -39,7 +39,8 @@ class ChunkTemplate:
 
 def build_chunk_template(event: bytes, chunk: Json) -> ChunkTemplate | None:
     """Return the template of a text chunk, to recognize later chunks without decoding them. ``event``: ``chunk`` as the
-    server encoded it. Return None unless the chunk contains only text, and of a single choice."""
+    server encoded it. Return None unless the chunk contains only text of a single choice.
+    """
     match chunk:
         case {"choices": [{"delta": {"content": str(text)} as delta} as choice]} if text:
             pass

@@ -1,4 +1,4 @@
-"""Keep what was built for the messages of a conversation, because its next request begins with the same messages."""
+"""Cache the data built for a conversation's messages, because its next request begins with the same messages."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from adapter.core.events import Json, JsonObject
 from adapter.protocols.tool_definitions import NO_REFERENCES
 
 MAX_BYTES = 8_000_000
-"""Maximum total length of the cached messages, in bytes. It is enough for some twenty conversations of two hundred
-turns. With what is built, they take up to 60 MB."""
+"""Maximum total length of the cached messages, in bytes. It is enough for about twenty conversations of two hundred
+turns. With the data built for them, they take up to 60 MB.
+"""
 MAX_CONVERSATIONS = 256
 """Maximum number of cached conversations. Each request is compared with all of them."""
 _HEAD = 5
@@ -31,8 +32,9 @@ def hash_beginning(encoded: bytes) -> Blake2b:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """The messages that are sent. ``encoded``: they, and what precedes them, as bytes; see `encode_messages`.
-    ``beginnings``: if they are a shortened conversation, the hash of the client's messages before each, and of all."""
+    """A conversation as sent. ``encoded``: its messages and what precedes them, as bytes; see `encode_messages`.
+    ``beginnings``: for a shortened conversation, the hashes of the client's messages before each message, and of all.
+    """
 
     messages: Json
     encoded: bytes = b""
@@ -40,7 +42,9 @@ class Conversation:
 
     @classmethod
     def shorten(cls, messages: Json, fitted: Sequence[Json], indices: Sequence[int]) -> Conversation:
-        """Return the ``fitted`` messages of a client. ``indices``: their positions in the client's ``messages``."""
+        """Build the conversation from a client's ``messages`` after shortening. ``fitted``: the messages that remain;
+        ``indices``: their positions in ``messages``.
+        """
         hashes, beginning = list[str](), hash_beginning(b"")
         for message in messages:
             hashes.append(beginning.hexdigest())
@@ -49,7 +53,9 @@ class Conversation:
         return cls(fitted, encode_messages(list(zip(beginnings, fitted, strict=False))), beginnings)
 
     def hash_before(self, index: int, beginning: Blake2b) -> str:
-        """Return the hash of the client's messages before one. ``beginning``: the hash of the sent messages before."""
+        """Return the hash of the client's messages before a message. ``beginning``: the hash of the sent messages
+        before it.
+        """
         return self.beginnings[index] if self.beginnings else beginning.hexdigest()
 
 
@@ -70,7 +76,7 @@ class ConvertedMessages:
     def extend(
         self, count: int, added: Sequence[JsonObject], names: dict[str, str], beginning: Blake2b
     ) -> ConvertedMessages:
-        """Return the messages with ``added`` ones, made from the client's messages up to ``count``."""
+        """Return these messages followed by ``added``, so that they cover the client's messages up to ``count``."""
         messages, sha = [*self.messages, *added], self.sha.copy()
         if settled := messages[max(0, len(self.messages) - 1) : -1]:
             sha.update(f"{json.dumps(settled, default=str)[1:-1]}, ".encode())
@@ -85,7 +91,7 @@ class ConvertedMessages:
 
 @dataclass(frozen=True, slots=True)
 class ReadTemplateMessages:
-    """One of the ``messages`` for a chat template for each message of the client.
+    """Messages for a chat template, one for each message of the client.
 
     ``calls``: the template's id and the name of each call, by the client's id. ``order``: the position of each call, by
     the template's id. ``written``: see `TemplateMessages`. ``beginning``: `hash_beginning` of the client's messages.
@@ -127,13 +133,15 @@ class ConversationCache(Generic[Built]):
         self._max_bytes = max_bytes
 
     def find(self, encoded: bytes, key: Hashable = None) -> CachedConversation[Built] | None:
-        """Return the longest conversation with which the ``encoded`` messages begin. ``key``: None for any."""
+        """Return the longest cached conversation that the ``encoded`` messages begin with. ``key``: None accepts any
+        key.
+        """
         conversations, _ = self._conversations
         found = [each for each in conversations if encoded.startswith(each.encoded) and key in (None, each.key)]
         return max(found, key=lambda each: len(each.encoded), default=None)
 
     def store(self, conversation: CachedConversation[Built], instead_of: CachedConversation[Built] | None) -> None:
-        """Store a conversation. ``instead_of``: its beginning."""
+        """Store a conversation. ``instead_of``: a stored beginning of it, which it replaces."""
         before, size = self._conversations
         kept = [each for each in before if each is not instead_of]
         if instead_of is not None and len(kept) < len(before):
@@ -146,7 +154,7 @@ class ConversationCache(Generic[Built]):
 
 
 def hash_messages(encoded: bytes) -> str:
-    """Return the SHA-256 of messages that are encoded by `encode_messages`."""
+    """Return the SHA-256 of messages encoded by `encode_messages`."""
     return hashlib.sha256(encoded).hexdigest()
 
 

@@ -40,7 +40,7 @@ def list_unknown_fields(body: JsonObject, fields: Mapping[str, FieldHandling]) -
 
 
 def to_header(dropped: Iterable[str]) -> str:
-    """Return the header value that lists the dropped fields; "" if the list is empty."""
+    """Return the header value that lists the dropped fields, or "" if the list is empty."""
     names = list(dict.fromkeys(sanitize_for_header(each) for each in dropped))
     more = f", and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
     return ", ".join(names[:MAX_NAMED]) + more

@@ -94,9 +94,9 @@ class _Exchange(Generic[Answer]):
 
 
 class StreamedExchange(_Exchange[StreamedCompletion]):
-    """A streamed exchange: `feed` takes the server's bytes, split anywhere, and `close` ends the stream.
+    """A streamed exchange: `feed` takes the server's bytes in chunks of any size, and `close` ends the stream.
 
-    ``writer``: encodes chunks for the client. After `is_done` is True, ignore the rest of the server's answer.
+    ``writer``: encodes chunks for the client. Once `is_done` is True, ignore the rest of the server's answer.
     `build_next_body` may then return a follow-up request, whose answer is also passed to `feed`.
     """
 
@@ -116,7 +116,7 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
 
     @property
     def waiting(self) -> int:
-        """Number of bytes that were received but not translated yet."""
+        """Number of bytes received but not yet translated."""
         return self._reader.waiting
 
     @property
@@ -143,8 +143,9 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
         return rest if self._has_failed else rest + self.writer.encode_end()
 
     def give_up(self) -> bytes | None:
-        """Return the rest of the previous answer after the server rejected a follow-up; None if there was no
-        follow-up."""
+        """Return the rest of the previous answer after the server rejected a follow-up, or None if there was no
+        follow-up.
+        """
         chunks = self._answer.use_previous()
         if chunks is None:
             return None

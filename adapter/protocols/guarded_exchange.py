@@ -88,7 +88,7 @@ class ResponseGuard:
     _clock: Callable[[], float]
     may_enforce: bool
     may_continue: bool = False
-    """The model may continue a call that was cut off by a limit that is not the client's, once."""
+    """The model may continue, once, a call that was cut off by a limit other than the client's."""
     _past: CallHistory | None = None
     asked_again: list[str] = field(default_factory=list)
     """The guardrails that caused retries, in order."""
@@ -97,8 +97,7 @@ class ResponseGuard:
 
     @property
     def report(self) -> JsonObject:
-        """The guardrails that caused retries and the dropped calls, as fields of the answer; empty if there are
-        none."""
+        """The guardrails that caused retries and the dropped calls, as fields of the answer, if there are any."""
         counts = Counter((each.name, each.guardrail) for each in self.dropped)
         dropped = [{"name": name, "guardrail": why, "count": count} for (name, why), count in counts.items()]
         return {key: value for key, value in (("asked_again", list(self.asked_again)), ("dropped", dropped)) if value}
@@ -178,8 +177,7 @@ def parse_request_steps(body: JsonObject, described: Collection[str]) -> Steps:
 
 
 def guard_headers(completion: JsonObject) -> dict[str, str]:
-    """Return the response headers about retries, dropped calls and calls that were cut off; empty if there were
-    none."""
+    """Return the response headers about retries, dropped calls and calls that were cut off, if there were any."""
     extension = completion.get(EXTENSION)
     about: JsonObject = extension if isinstance(extension, dict) else {}
     headers = {ASKED_AGAIN: ",".join(about.get("asked_again") or ())}

@@ -13,8 +13,9 @@ from adapter.core.events import Event, Json, JsonObject
 
 
 class LogprobAligner:
-    """Assigns tokens to parsed events: ``add`` takes the model's text with its tokens, and ``take`` consumes
-    characters."""
+    """Assigns tokens to parsed events: ``add`` accepts the model's text with its tokens, and ``take`` consumes
+    characters.
+    """
 
     def __init__(self) -> None:
         self._tokens: deque[tuple[int, int, JsonObject]] = deque()  # start, end and the server's entry
@@ -42,7 +43,7 @@ class LogprobAligner:
             delta["logprobs"] = tokens
 
     def take(self, size: int, *, is_shown: bool) -> list[JsonObject]:
-        """Consume ``size`` characters, and return the tokens that end within them and are entirely content."""
+        """Consume ``size`` characters, and return the tokens that end within them and consist entirely of content."""
         begin, self._read = self._read, self._read + size
         if not is_shown:
             self._shown_from = None

@@ -23,8 +23,8 @@ _QUANTIZATION = re.compile(r"(?<![a-z\d])((?:i?q\d|bf16|f16|f32|fp8|mxfp4|awq|gp
 class ModelDescription:
     """A model as described by its server. ``size``: in bytes, ``context``: in tokens; both 0 if unknown.
 
-    ``has_images`` and ``has_reasoning``: the model can see, and its template has reasoning. The family, the number of
-    parameters and the quantization are taken from the name.
+    ``has_images`` and ``has_reasoning``: the model accepts images, and its template supports reasoning. The family, the
+    number of parameters and the quantization are taken from the name.
     """
 
     name: str
@@ -52,7 +52,9 @@ class ModelDescription:
 
     @property
     def capabilities(self) -> list[str]:
-        """Return Ollama's names. All models can call tools here."""
+        """Return the model's capabilities, as Ollama names them. ``tools`` is always included, because this server adds
+        tool calling.
+        """
         images, reasoning = ["vision"] * self.has_images, ["thinking"] * self.has_reasoning
         return ["completion", "tools", *images, *reasoning]
 

@@ -14,7 +14,7 @@ from adapter.tools.tool import ToolSet
 
 
 def measure_calls(calls: Json) -> int:
-    """Return the number of characters in calls or fragments of calls, of which each counts at least one."""
+    """Return the number of characters in calls or fragments of calls. Each counts as at least one."""
     functions = (call.get("function") for call in (calls if isinstance(calls, list) else ()) if isinstance(call, dict))
     return sum(
         1 + len(str(function.get("name") or "")) + len(str(function.get("arguments") or ""))

@@ -174,8 +174,9 @@ class StreamedCompletion(_Completion):
         return False
 
     def use_previous(self) -> list[JsonObject] | None:
-        """Return the chunks of the rejected answer after the server rejected the follow-up; None if there was no
-        follow-up."""
+        """Return the chunks of the rejected answer after the server rejected the follow-up, or None if there was no
+        follow-up.
+        """
         chunks: list[JsonObject] = []
         for choice in self._choices.values():
             if (deltas := choice.use_previous()) is None:
@@ -269,7 +270,7 @@ class BufferedCompletion(_Completion):
         return self._build_completion(choices)
 
     def use_previous(self) -> JsonObject | None:
-        """Return the rejected completion after the server rejected the follow-up; None if there was no follow-up."""
+        """Return the rejected completion after the server rejected the follow-up, or None if there was no follow-up."""
         choices = []
         for choice, given in zip(self._choices.values(), self._last.get("choices") or (), strict=False):
             if (deltas := choice.use_previous()) is None:

@@ -306,8 +306,9 @@ class ChoiceStream(FollowedChoice):
         return [*self._release(), *self._calls.add_fragment(event)]
 
     def use_previous(self) -> list[JsonObject | str] | None:
-        """Return the rest of the rejected answer after the server rejected the follow-up; None if no answer was
-        rejected."""
+        """Return the rest of the rejected answer after the server rejected the follow-up, or None if no answer was
+        rejected.
+        """
         if self._withheld is None:
             return None
         (held, events, finish_reason), self._withheld, self.follow_up = self._withheld, None, None

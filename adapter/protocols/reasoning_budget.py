@@ -26,7 +26,7 @@ EFFORTS: Mapping[str, float] = {"none": 0, "minimal": 1 / 8, "low": 1 / 4, "medi
 BYTES_PER_TOKEN = 4
 """Estimated length of a token in reasoning, which is mostly prose."""
 SERVER_MARGIN = 1.5
-"""Factor of the budget up to which the model server's own limit is awaited."""
+"""Multiple of the budget up to which the model server may still apply its own limit."""
 
 LOOP, PERIOD, STEP = 2_048, 256, 512
 """Reasoning loops if its last `LOOP` characters repeat up to `PERIOD` characters. It is checked every `STEP`."""
@@ -41,7 +41,7 @@ _WHOLE_CLOSINGS = {"harmony": "<|end|><|start|>assistant"}
 
 
 def find_requested_budget(body: JsonObject, default: int | None) -> int | None:
-    """Return the maximum number of tokens of reasoning in the answer to a chat request; None if it is unlimited.
+    """Return the maximum number of tokens of reasoning in the answer to a chat request, or None if it is unlimited.
 
     ``default``: the user's budget, of which an effort gets a share. A client can only lower it.
     """
@@ -57,8 +57,9 @@ def find_requested_budget(body: JsonObject, default: int | None) -> int | None:
 
 
 def build_server_field(kind: str | None, budget: int) -> JsonObject:
-    """Return the field for a server that can limit reasoning; empty for others. vLLM has another name for it, which
-    `adapter.server` uses."""
+    """Return the field for a server that can limit reasoning; empty for others. `adapter.server` uses vLLM's name for
+    it.
+    """
     return {BUDGET_FIELD: budget} if kind in ("llama.cpp", "vllm") else {}
 
 
@@ -68,7 +69,7 @@ def remove_budget(body: JsonObject) -> JsonObject:
 
 
 def find_closing_words(format: Format, text: str) -> str | None:
-    """Return the text that ends the reasoning at the end of ``text``; None if the format has none.
+    """Return the text that ends the reasoning at the end of ``text``, or None if the format has none.
 
     ``text``: the end of the prompt, and the model's text.
     """
@@ -83,7 +84,7 @@ def find_closing_words(format: Format, text: str) -> str | None:
 
 
 class ReasoningWatch:
-    """Notices reasoning that exceeds its budget or loops. ``max_tokens``: None is unlimited."""
+    """Detects reasoning that exceeds its budget or loops. ``max_tokens``: None is unlimited."""
 
     def __init__(self, max_tokens: float | None) -> None:
         self._max_bytes = None if max_tokens is None else max_tokens * BYTES_PER_TOKEN

@@ -49,7 +49,7 @@ class _LineSplitter:
 
 
 class EventReader:
-    """Takes bytes in any chunks, and returns the data of each event that is complete.
+    """Takes bytes in chunks of any size, and returns the data of each complete event.
 
     Two kinds of answers without events become one event at the end: a single JSON object, which servers that ignore
     ``stream`` send, and the first line of other text, such as an HTML page.
@@ -107,7 +107,7 @@ class EventReader:
 
 
 class LineReader:
-    """Takes bytes in any chunks, and returns each complete JSON line, as in Ollama's streams."""
+    """Takes bytes in chunks of any size, and returns each complete JSON line, as in Ollama's streams."""
 
     def __init__(self) -> None:
         self._lines = _LineSplitter()

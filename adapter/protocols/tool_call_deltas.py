@@ -60,7 +60,8 @@ class ToolCallDeltas:
         return [self._build_header(call_id, name, json.dumps(arguments, ensure_ascii=False))]
 
     def take_native(self, calls: Json, *, streams: bool) -> list[JsonObject]:
-        """Take calls, or fragments of calls, that the server parsed; return the deltas for those that are complete.
+        """Accept calls, or fragments of calls, that the server parsed, and return the deltas for those that are
+        complete.
 
         A call is complete when the next one begins; see `release_native`. ``streams``: return the fragments at once.
         """

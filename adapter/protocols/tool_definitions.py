@@ -19,7 +19,7 @@ from adapter.tools.schema_refs import SCHEMA, SCHEMAS, SCHEMAS_BY_NAME, derefere
 from adapter.tools.tool import Tool, ToolSet
 
 MAX_TOOLS = 4_096
-"""Maximum number of tools in a request. The definitions of so many tools exceed every model's context."""
+"""Maximum number of tools in a request. The definitions of more tools would exceed every model's context."""
 
 CACHE_SIZE = 32
 """Number of tool sets whose validated definitions and prompts are cached. Each request of a conversation repeats the

@@ -148,14 +148,16 @@ class TranslatedRequest:
 
     @property
     def reasoning_limit(self) -> float | None:
-        """The number of tokens of reasoning after which it is closed here: more than the model server's own limit."""
+        """Number of reasoning tokens after which this library closes the reasoning: more than the model server's own
+        limit.
+        """
         if self.reasoning_budget is None:
             return None
         has_server_limit = BUDGET_FIELD in self.body and find_transport(self.body) in (None, "vllm")
         return self.reasoning_budget * (SERVER_MARGIN if has_server_limit else 1)
 
     def with_closed_reasoning(self, raw: str, reasoning: str) -> TranslatedRequest | None:
-        """Return the follow-up request for the answer after unfinished reasoning; None if it cannot be closed.
+        """Return the follow-up request for the answer after unfinished reasoning, or None if it cannot be closed.
 
         ``raw``: the model's text. ``reasoning``: reasoning that the server separated from it.
         """
@@ -174,8 +176,9 @@ class TranslatedRequest:
         )
 
     def with_continued_call(self, raw: str, reasoning: str) -> TranslatedRequest | None:
-        """Return the follow-up request for the rest of a call that a limit cut off; None if the limit is the client's,
-        or the text cannot be continued. ``raw``, ``reasoning``: see `with_closed_reasoning`."""
+        """Return the follow-up request for the rest of a call that a limit cut off, or None if the limit is the
+        client's, or the text cannot be continued. ``raw``, ``reasoning``: see `with_closed_reasoning`.
+        """
         opening, closing = next(iter(get_format(self.parsing.format).reasoning.items()), ("", ""))
         begun = f"{opening}\n{reasoning}\n{closing}\n\n{raw}" if reasoning else raw
         limits = [self.body[name] for name in LIMITS if isinstance(self.body.get(name), int)]

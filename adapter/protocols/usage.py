@@ -54,12 +54,12 @@ def parse_usage(chunk: JsonObject) -> Usage | None:
 
 
 def count_cached_tokens(usage: JsonObject) -> int:
-    """Return the number of prompt tokens from the server's cache in a usage in OpenAI's format; 0 if unknown."""
+    """Return the number of prompt tokens from the server's cache, or 0 if unknown. ``usage`` is in OpenAI's format."""
     return _count(get_object(usage.get("prompt_tokens_details")).get("cached_tokens")) or 0
 
 
 def count_reasoning_tokens(usage: JsonObject) -> int:
-    """Return the number of reasoning tokens in a usage in OpenAI's format; 0 if unknown."""
+    """Return the number of reasoning tokens, or 0 if unknown. ``usage`` is in OpenAI's format."""
     return _count(get_object(usage.get("completion_tokens_details")).get("reasoning_tokens")) or 0
 
 

@@ -15,8 +15,9 @@ Call: TypeAlias = tuple[str, str, JsonObject]
 """The id, name and arguments of a call."""
 
 MAX_CHARACTERS = 16_000_000
-"""Maximum total length of the cached answers and their keys, in characters. It is enough for some thousand
-conversations."""
+"""Maximum total length of the cached answers and their keys, in characters. It is enough for about a thousand
+conversations.
+"""
 
 
 class VerbatimCallCache:
@@ -34,8 +35,9 @@ class VerbatimCallCache:
         self.histories = ConversationCache[ReadMessages]()
 
     def count_new_bytes(self, encoded: bytes) -> int | None:
-        """Return the size of the ``encoded`` messages that follow those of an earlier request; None if they do not
-        begin with such."""
+        """Return the size of the ``encoded`` messages that follow those of an earlier request, or None if there was no
+        such request.
+        """
         found = self.histories.find(encoded)
         return len(encoded) - len(found.encoded) if found is not None else None
 
@@ -45,7 +47,7 @@ class VerbatimCallCache:
         self._texts.store(key, text, len(key))
 
     def recall(self, format: str, before: str, content: str, calls: Sequence[Call]) -> str | None:
-        """Return the text that the model wrote for an answer; None if it is not cached."""
+        """Return the text that the model wrote for an answer, or None if it is not cached."""
         return self._texts.find(_build_key(format, before, content, calls))
 
 
