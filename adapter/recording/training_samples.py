@@ -99,7 +99,7 @@ def parse_filters(names: str) -> tuple[str, ...]:
 
 
 def find_failing_filter(sample: TrainingSample, filters: Iterable[str]) -> str:
-    """Return the name of the first filter that rejects a sample; "" if all filters accept it."""
+    """Return the name of the first filter that rejects a sample, or "" if all filters accept it."""
     return next((name for name in filters if not FILTERS[name](sample)), "")
 
 

@@ -13,7 +13,7 @@ from adapter.recording.transcript_lines import ApprovalLine, CallLine, ChunkLine
 
 
 def find_first_difference(expected: Transcript, got: Transcript) -> str:
-    """Describe the first line that differs from the expected transcript; "" if all lines are equal."""
+    """Describe the first line that differs from the expected transcript. Return "" if all lines are equal."""
     if expected.header.workspace and expected.header.workspace != got.header.workspace:
         return "the workspace could not be restored as it was recorded"
     # Ids are derived from the text of a call, so redaction changes them.

@@ -41,7 +41,7 @@ class Conversations:
 
 
 def find_question(messages: Iterable[JsonObject]) -> str:
-    """Return the text of the last user message; "" if there is none."""
+    """Return the text of the last user message, or "" if there is none."""
     questions = [message for message in messages if message.get("role") == "user"]
     return _get_text(questions[-1].get("content")) if questions else ""
 

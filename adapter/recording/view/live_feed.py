@@ -197,7 +197,7 @@ class LiveExchanges:
     def build_detail(
         self, number: int, options: ReparseOptions | None = None, *, answer_only: bool = False
     ) -> JsonObject | None:
-        """Return an exchange in the format of the page of `adapter view`; None if it is no longer available.
+        """Return an exchange in the format of the page of `adapter view`, or None if it is no longer available.
 
         ``answer_only``: whether to omit the request while the response is being streamed.
         """

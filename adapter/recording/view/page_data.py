@@ -80,7 +80,7 @@ class ReparseOptions:
 
     @classmethod
     def from_names(cls, format: str | None, policy: str | None) -> ReparseOptions | None:
-        """Build the options; None if both names are None. ``format``: a format name, or "auto"."""
+        """Build the options. Return None if both names are None. ``format``: a format name, or "auto"."""
         if format is None and policy is None:
             return None
         return cls(None if format in (None, "auto") else get_format(str(format)), policy)
