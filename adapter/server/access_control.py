@@ -106,7 +106,7 @@ class AccessControl:
 
 
 def find_key(headers: Headers) -> str:
-    """Return the API key in the headers; "" if they contain none."""
+    """Return the API key in the headers, or "" if they contain none."""
     bearer = headers.get("authorization", "").removeprefix("Bearer ")
     return next((headers[name] for name in _KEYS if headers.get(name)), bearer)
 

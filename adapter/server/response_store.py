@@ -142,12 +142,12 @@ class ResponseStore:
             return None if about is None else {**about, "output": self._load_items(response_id, outputs=True)}
 
     def load_input_items(self, response_id: str) -> list[JsonObject] | None:
-        """Return the input items that the request for a response added; None if the response is not stored."""
+        """Return the input items that the request for a response added, or None if the response is not stored."""
         with self._begin_transaction():
             return None if self._load_row(response_id) is None else self._load_items(response_id, outputs=False)
 
     def load_history(self, response_id: str) -> list[JsonObject] | None:
-        """Return the items of a response and of all responses before it; None if one of them is missing."""
+        """Return the items of a response and of all responses before it, or None if one of them is missing."""
         turns: list[list[JsonObject]] = []
         with self._begin_transaction():
             holder: str | None = response_id
@@ -190,7 +190,7 @@ class ResponseStore:
             return self._load_row(conversation_id) if conversation_id.startswith("conv_") else None
 
     def set_metadata(self, conversation_id: str, metadata: Json) -> JsonObject | None:
-        """Replace the metadata of a conversation, and return the conversation; None if it is not stored."""
+        """Replace the metadata of a conversation, and return the conversation, or None if it is not stored."""
         with self._begin_transaction():
             about = self._load_row(conversation_id)
             if about is None:

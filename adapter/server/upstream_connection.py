@@ -161,7 +161,7 @@ class UpstreamConnection:
         return last
 
     async def post_json(self, post: HttpPost) -> Json:
-        """Send a request, and return the JSON in the answer; None if the answer is not JSON."""
+        """Send a request, and return the JSON in the answer, or None if the answer is not JSON."""
         response = await self.send("POST", post.path, encode_json(post.body), _JSON)
         try:
             return read_json_or_none(await self.read_body(response))
