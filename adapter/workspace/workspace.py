@@ -278,7 +278,7 @@ class Workspace:
             return planned.commit()
 
     def find_operation(self, name: str, arguments: JsonObject) -> Operation | None:
-        """Return the operation of a call; None if the call is invalid."""
+        """Return the operation of a call, or None if the call is invalid."""
         try:
             validated = self._resolve_call(name, arguments).validated
         except ToolError:

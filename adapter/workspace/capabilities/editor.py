@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class MemoryEditor:
-    """An editor without a display: open files as tabs, of which one is active, each with a cursor and a selection."""
+    """An editor without a display. Its tabs are open files with a cursor and a selection each; one tab is active."""
 
     def __init__(self) -> None:
         self._tabs: list[str] = []

@@ -1,8 +1,8 @@
 """Convert HTML to text or Markdown, as a job of `adapter.workspace.sandbox.bounded_worker`.
 
 Python's `html.parser` takes quadratic time for tags, comments and quotes that are not closed. So the page is first
-split into tokens in linear time. Text needs only these; for Markdown, they are written again as plain HTML. This file
-imports no module of the package.
+split into tokens in linear time. Conversion to text needs only the tokens. For Markdown, they are first written again
+as plain HTML. This file imports no module of the package.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _END = re.compile(r"[\s/]*>?")
 
 
 class Token(NamedTuple):
-    """Text, or a tag. ``text``: the text, or the name of the tag in lower case."""
+    """A piece of text or a tag. ``text``: the text, or the tag's name in lower case."""
 
     kind: Literal["text", "start", "empty", "end"]
     text: str

@@ -35,9 +35,9 @@ TIMEOUT_S = 25.0
 MAX_BYTES = 2_000_000
 """Maximum size of a response, in bytes."""
 MAX_CONTENT = 2_000
-"""Maximum number of characters of a hit. A longer hit ends with ``...``."""
+"""Maximum number of characters kept of a hit. A longer hit ends with ``...``."""
 MAX_DOCS = 10_000
-"""Maximum number of characters of a documentation page."""
+"""Maximum number of characters kept of a documentation page."""
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _NEXT_STEPS = {
     400: "it rejected the query; make it shorter or simpler",
@@ -93,8 +93,8 @@ class _Service:
 class HttpSearch(_Service):
     """A search service; ``url`` or ``body`` must contain ``{query}``.
 
-    ``key_header``: header that carries the key, which ``Bearer`` precedes in ``Authorization``. ``results``: path of
-    the result list in the response, such as ``web.results``. ``most``: maximum number of results per request.
+    ``key_header``: header that carries the key; in ``Authorization``, the word ``Bearer`` precedes it. ``results``:
+    path of the result list in the response, such as ``web.results``. ``most``: maximum number of results per request.
     """
 
     def __init__(

@@ -20,7 +20,7 @@ from adapter.tools.operations import DocsMode, Library
 from adapter.workspace.capabilities.local_search import DocSection, rank_sections, split_sections
 
 PAGE_CHARACTERS = 10_000
-"""Number of characters of a documentation page."""
+"""Length of a documentation page, in characters."""
 MAX_FOUND = 5
 """Maximum number of libraries returned by a search."""
 MAX_SOURCE_BYTES = 1_000_000

@@ -24,7 +24,7 @@ MAX_FILES = 500
 MAX_CHARACTERS = 8_000_000
 """Maximum total number of characters searched."""
 SHOWN = 600
-"""Maximum number of characters of a section in a result. A longer section ends with ``...``."""
+"""Maximum number of characters shown of a section. A longer section ends with ``...``."""
 DESCRIPTION = "Search the documents in the workspace: there is no web search in this session."
 """Description of the search tool in a session that searches only the workspace."""
 _K1, _B = 1.2, 0.75

@@ -73,7 +73,7 @@ class NoteStore:
         return MemoryNote(read.path, read.text)
 
     def check(self, path: str, content: str) -> None:
-        """Raise ToolError if the name is invalid, the note is too long, or there are too many or too large notes."""
+        """Raise ToolError if the name is invalid, or the notes exceed a limit on their length, number or total size."""
         path = _note_path(path)
         _check_folders(path, [name for name, _ in self.list().entries])
         lines = len(split_lines(content))

@@ -1,7 +1,7 @@
 """Run several calls in parallel. A failed call does not affect the other calls.
 
-Results keep the order of the calls. Calls that write run one after another in their order, so that two edits of one
-file both apply.
+Results keep the order of the calls. Calls that write run one at a time and in order, so that two edits of one file both
+apply.
 """
 
 from __future__ import annotations

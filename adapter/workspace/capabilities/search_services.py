@@ -15,7 +15,8 @@ from adapter.workspace.capabilities.http_providers import MAX_CONTENT, HttpSearc
 
 @dataclass(frozen=True, slots=True)
 class SearchService:
-    """A search service. ``server``: address, empty if users run the service. ``path``: path and query of the address.
+    """A search service. ``server``: address, or "" if users run the service themselves. ``path``: path and query of the
+    address.
 
     The other fields are those of `HttpSearch`.
     """

@@ -68,7 +68,7 @@ def find_skill(skills: Sequence[Skill], name: str) -> Skill:
 
 
 def parse_skill(text: str, folder: str) -> Skill | None:
-    """Parse a ``SKILL.md``; None if it lacks a name, a body or front matter of an allowed length."""
+    """Parse a ``SKILL.md``. Return None if it lacks a name, a body or front matter of an allowed length."""
     text = text.replace("\r\n", "\n")
     match = _FRONT_MATTER.match(text)
     if match and match.end() > MAX_FRONT_MATTER:

@@ -35,7 +35,7 @@ MAX_TIMEOUT_S = 120.0
 MAX_URL = 2_000
 """Maximum length of an address, in characters."""
 MAX_DOCS_PAGE = 10
-"""Maximum page number of documentation."""
+"""Maximum page number in documentation."""
 PORTS = frozenset({80, 443, 8080, 8443})
 _REDIRECTS = (301, 302, 303, 307, 308)
 _ALLOWED = re.compile(r"[!#$%&'()*+,./:;=?@\[\]_~A-Za-z0-9-]+")

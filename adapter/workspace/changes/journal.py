@@ -52,13 +52,13 @@ MAX_AGE_S = 30 * 24 * 3600.0
 """Age of the last change of a workspace at which its records are removed, in seconds."""
 
 MAX_RECORD_BYTES = 64 * 1024 * 1024
-"""Maximum size of a journal file read at once, in bytes. The journal writes no larger file."""
+"""Maximum size of a journal file read at once, in bytes. The journal never writes a larger one."""
 MAX_STEPS_BYTES = 4 * 1024 * 1024
-"""Maximum size of a change's record, in bytes: some ten thousand files. Decoded, it takes thirty times as much."""
+"""Maximum size of a change's record, in bytes: about ten thousand files. Decoded, it takes thirty times as much."""
 MAX_SUMMARY = 10_000
 """Maximum length of a change's summary, in characters. Longer ones are cut."""
 MAX_PATH = 4_096
-"""Maximum length of a path in a record, in characters. The operating system accepts no longer one."""
+"""Maximum length of a path in a record, in characters. Operating systems reject longer ones."""
 MAX_TIME = 253_402_300_799
 """Latest time in seconds since the epoch: the end of the year 9999, after which times cannot be formatted as dates."""
 _NUMBERED = re.compile(r"[0-9]{1,15}-[0-9]{1,15}")
@@ -118,8 +118,8 @@ def find_state_home() -> str:
 class ChangeJournal:
     """The journal of the workspace with the real path ``root``.
 
-    No directory is created before the first change. If none can be created in ``home``, a temporary one is used. Then a
-    change interrupted by a crash cannot be repaired, which ``notes`` reports.
+    No directory is created before the first change. If none can be created in ``home``, a temporary one is used.
+    ``notes`` then reports that a change interrupted by a crash cannot be repaired.
     """
 
     def __init__(self, root: str, inode: int, home: str | None = None) -> None:
@@ -294,7 +294,7 @@ def write_bytes(dirfd: int, name: str, data: bytes, durable: bool = False) -> No
 
 
 def read_bytes(dirfd: int, name: str, max_bytes: int = MAX_RECORD_BYTES) -> bytes | None:
-    """Return the content of a journal file; None if it is missing, or larger than ``max_bytes``."""
+    """Return the content of a journal file, or None if it is missing, or larger than ``max_bytes``."""
     status = tree_ops.find_status(name, dirfd)
     if status is None or not stat.S_ISREG(status.st_mode) or status.st_size > max_bytes:
         return None

@@ -157,7 +157,7 @@ def _stage_new_file(resolved: ResolvedPath, data: bytes) -> StagedContent:
 
 
 def read_file_bytes(name: str, dirfd: int) -> bytes | None:
-    """Return the content of a regular file; None if it is missing, not regular, or too large to show or merge."""
+    """Return the content of a regular file, or None if it is missing, not regular, or too large to show or merge."""
     status = tree_ops.find_status(name, dirfd)
     resolved = ResolvedPath(dirfd, name, (name,), status)
     if status is None or not resolved.is_file or status.st_size > MAX_SHOWN_BYTES:

@@ -49,7 +49,7 @@ from adapter.workspace.paths.tree_ops import CHUNK_BYTES, fingerprint_bytes
 MAX_FILES = 200
 """Maximum number of files in one change, each of which may need a lock."""
 COUNTING_SECONDS = 10.0
-"""Maximum time to count the lines of a file, in seconds: enough for some gigabytes."""
+"""Maximum time to count the lines of a file, in seconds: enough for a few gigabytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class FileChange:
     diff: str
     outcome: FileWritten | FilePatched | FilesPatched
     models: Mapping[tuple[str, ...], FileState]
-    """By path components of a new file: the file whose mode, owner and attributes it gets."""
+    """The file whose mode, owner and attributes a new file gets, by the new file's path components."""
     diffs: tuple[str, ...] = ()
     """One diff per edit if there are several files."""
 

@@ -1,8 +1,8 @@
 """Search lines by regular expression, with limits on time and memory.
 
 Ripgrep is not used even if it is installed. It opens files by path, so if another process replaces a directory with a
-link, the search leaves the workspace. Its ignore files, encodings and expressions are different. As a filter before
-this search, it takes as much time as it saves.
+link, the search leaves the workspace. It treats ignore files, encodings and expressions differently. As a filter before
+this search, it would take as much time as it saves.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Delete, move and copy files and trees on descriptors, without following links or overwriting files.
+"""Delete, move and copy files and trees through descriptors, without following links or overwriting files.
 
 Each operation takes effect by a single rename, so it is atomic and can be undone.
 """
@@ -37,7 +37,7 @@ MAX_COPY_BYTES = 1024 * 1024 * 1024
 
 
 def check_delete(root: WorkspaceRoot, operation: Delete) -> tuple[str, dict[str, str]]:
-    """Return the summary of a deletion, and the state of all that it deletes.
+    """Return the summary of a deletion, and the state of everything it deletes.
 
     Raises ToolError if the path cannot be deleted.
     """

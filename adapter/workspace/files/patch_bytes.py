@@ -55,7 +55,7 @@ def _to_bytes_patch(patch: Patch, encoding: str, shown: str) -> Patch:
 def creates_file(patches: Sequence[Patch], empty_old_text: EmptyOldText = "refuse") -> bool:
     """Return whether the patches contain the whole text of a file, so that the file need not exist.
 
-    A single patch without old text is such a text, unless ``empty_old_text`` is "refuse".
+    A single patch without old text does, unless ``empty_old_text`` is "refuse".
     """
     if len(patches) == 1 and empty_old_text != "refuse" and not (patches[0].old_text or patches[0].start_line):
         return True

@@ -22,7 +22,7 @@ BLOCK_BYTES = 256 * 1024
 MAX_NAMED_LINES = 10
 """Maximum number of shortened lines listed in a note."""
 SKIP_SECONDS = 10.0
-"""Maximum time to skip the lines before the requested lines, in seconds: enough for some gigabytes."""
+"""Maximum time to skip the lines before the requested lines, in seconds: enough for a few gigabytes."""
 
 
 def read_text(context: WorkspaceContext, operation: ReadText) -> FileText | Media | Listing:

@@ -1,9 +1,9 @@
 """Make calls by path, and check every directory of the path before and after each call.
 
-For systems without directory descriptors, such as Windows. An open directory is a number for its path and the
+This is for systems without directory descriptors, such as Windows. An open directory is a number for its path and the
 identities (volume and file index) of all directories from the opened root down to it. A call fails if one of them is no
 longer the same directory, or has become a link. Between a check and its call another process can still replace a
-directory; the check after the call notices that, but a file may have been created or renamed elsewhere by then.
+directory; the check after the call detects that, but a file may have been created or renamed elsewhere by then.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from typing import TypeAlias
 _FIRST = 1 << 30
 """The first number of an open directory: greater than every file descriptor."""
 _NAME_SURROGATE = 0x2000_0000
-"""Bit of a reparse tag that stands for another file or directory: symbolic links, junctions, mount points (Microsoft
-Learn, Reparse Point Tags). Other tags, as of files in OneDrive, are ordinary files."""
+"""Bit that marks reparse tags of names for another file or directory: symbolic links, junctions, mount points
+(Microsoft Learn, Reparse Point Tags). Files with other tags, such as those in OneDrive, are ordinary files.
+"""
 _Identity: TypeAlias = tuple[int, int]
 
 

@@ -33,8 +33,9 @@ class DescriptorCalls:
         return os.open(name, OPEN_DIRECTORY, dir_fd=dirfd)
 
     def open_beneath(self, dirfd: int, path: str) -> int | None:
-        """Open the directory ``path`` in one call, if no component is a link; None if it must be opened component by
-        component."""
+        """Open the directory ``path`` in a single system call that refuses links. Return None if it must be opened one
+        component at a time.
+        """
         return open_beneath(dirfd, path, OPEN_DIRECTORY)
 
     def open_file(self, name: str, dirfd: int, flags: int, mode: int = 0o777) -> int:
@@ -49,7 +50,7 @@ class DescriptorCalls:
         os.close(descriptor)
 
     def stat(self, name: str, dirfd: int) -> os.stat_result:
-        """Return the status of the name, without following a link."""
+        """Return the status of ``name``, without following a link."""
         return os.stat(name, dir_fd=dirfd, follow_symlinks=False)
 
     def fstat(self, descriptor: int) -> os.stat_result:
@@ -69,11 +70,11 @@ class DescriptorCalls:
         os.unlink(name, dir_fd=dirfd)
 
     def rename(self, name: str, dirfd: int, new: str, new_dirfd: int) -> None:
-        """Rename the name, replacing a file that has the new name."""
+        """Rename an entry, replacing any file that has the new name."""
         os.rename(name, new, src_dir_fd=dirfd, dst_dir_fd=new_dirfd)
 
     def link(self, name: str, dirfd: int, new: str, new_dirfd: int) -> None:
-        """Make a hard link, to a link itself rather than its target."""
+        """Make a hard link. If ``name`` is a symbolic link, link to it and not to its target."""
         os.link(name, new, src_dir_fd=dirfd, dst_dir_fd=new_dirfd, follow_symlinks=False)
 
     def symlink(self, target: str, name: str, dirfd: int) -> None:
@@ -102,7 +103,7 @@ class DescriptorCalls:
         return os.open(".", os.O_RDONLY | os.O_CLOEXEC, dir_fd=dirfd)  # each open file has its own lock
 
     def find_path(self, dirfd: int) -> str | None:  # noqa: ARG002
-        """Return the path by which another process can enter the directory; None if it can inherit the descriptor."""
+        """Return the path by which another process can enter the directory, or None if it inherits the descriptor."""
         return None
 
 

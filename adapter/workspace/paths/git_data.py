@@ -24,7 +24,7 @@ from adapter.workspace.paths.open_flags import OPEN_ANY_FILE
 MAX_ENTRIES = 5_000
 """Maximum number of entries checked in a folder to move or copy; a larger folder counts as a repository."""
 MAX_SEEN = 10_000
-"""Maximum number of workspace entries searched for repositories, which takes about 10 ms before each command."""
+"""Maximum number of workspace entries searched for repositories. The search takes about 10 ms before each command."""
 MAX_REPOSITORIES = 50
 """Maximum number of repositories returned, nearest first. Each needs at least one mount, which takes 2 ms."""
 MAX_CONFIG_BYTES = 64 << 10
@@ -65,7 +65,7 @@ def is_git_data(top: str, parts: Sequence[str]) -> bool:
 
 
 def holds_repository(folder: str) -> bool:
-    """Return whether ``folder`` is or contains a repository; True if it has too many entries to search."""
+    """Return whether ``folder`` is or contains a repository. A folder with too many entries to search counts as one."""
     seen = 0
     for inner, folders, names in os.walk(folder):
         seen += len(folders) + len(names)
@@ -149,7 +149,7 @@ def _split_words(value: str) -> Iterator[str]:
 
 
 def find_git_folder(top: str) -> str | None:
-    """Return the repository folder of the work tree ``top``; None if it has none."""
+    """Return the repository folder of the work tree ``top``, or None if it has none."""
     entry = f"{top}/.git"
     with suppress(OSError, ValueError):
         if os.path.isdir(entry):  # noqa: PTH112

@@ -87,7 +87,7 @@ def is_own_temp_file(name: str) -> bool:
 
 
 def find_nearest_name(name: str, dirfd: int) -> str | None:
-    """Return the name in the directory that is most similar to ``name``; None if none is similar."""
+    """Return the name in the directory that is most similar to ``name``, or None if none is similar."""
     try:
         own = calls.open_directory(".", dirfd)  # a scan moves the descriptor's position
         try:

@@ -1,7 +1,8 @@
 """Open a path below a directory in one Linux system call that follows no link (openat2(2), Linux 5.6).
 
 The kernel checks each component as it resolves the path, so no other process can swap a component in between. The call
-takes a tenth of the time of a walk in Python. If the call is missing or meets a link, the caller has to walk.
+takes a tenth of the time of a walk in Python. If the system lacks the call, or the path contains a link, the caller has
+to walk the path.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ class _How(ctypes.Structure):
 
 
 def open_beneath(directory: int, path: str, flags: int) -> int | None:
-    """Open ``path`` (relative, without ``..``) below the open ``directory``; None if it must be opened component by
-    component."""
+    """Open ``path`` (relative, without ``..``) below the open ``directory``. Return None if it must be opened one
+    component at a time.
+    """
     if not is_available():
         return None
     call, how = _prepare_call(flags)

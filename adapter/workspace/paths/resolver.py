@@ -133,7 +133,7 @@ class WorkspaceRoot:
         raise _build_outside_error(path)
 
     def find_parts(self, other: WorkspaceRoot) -> tuple[str, ...] | None:
-        """Return the components of another root below this one; None if it is outside."""
+        """Return the components of another root below this one, or None if it is outside."""
         try:
             return self.split_components(other.path)
         except ToolError:
@@ -347,7 +347,7 @@ def _check_writable(resolved: ResolvedPath, path: str) -> None:
 
 
 def check_not_git(parts: tuple[str, ...]) -> None:
-    """Raise ToolError if a component is a spelling of ``.git``."""
+    """Raise ToolError if any file system would treat a component as ``.git``."""
     for part in parts:
         if is_git(part):
             path = escape_for_display("/".join(parts))

@@ -1,4 +1,4 @@
-"""Clone, remove and compare files, links and directory trees on descriptors. Links are never followed."""
+"""Clone, remove and compare files, links and directory trees through descriptors. Links are never followed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OF_CONTENT = {"security.capability", "security.ima", "security.evm"}
 
 
 def find_status(name: str, dirfd: int) -> os.stat_result | None:
-    """Return the status of the name, without following a link; None if it does not exist."""
+    """Return the status of ``name``, without following a link, or None if it does not exist."""
     try:
         return calls.stat(name, dirfd)
     except FileNotFoundError:
@@ -46,7 +46,7 @@ def read_file(name: str, dirfd: int) -> bytes:
 
 
 def compute_fingerprint(name: str, dirfd: int) -> str | None:
-    """Return a string that identifies the content; None if the name does not exist. A tree is listed, not read."""
+    """Return a string that identifies the content, or None if the name does not exist. A tree is listed, not read."""
     status = find_status(name, dirfd)
     if status is None:
         return None
@@ -130,7 +130,7 @@ def _remove_directory(name: str, dirfd: int) -> int:
 
 
 def count(name: str, dirfd: int) -> int:
-    """Return the number of entries in the directory ``name``; 0 if it is not a directory."""
+    """Return the number of entries in the directory ``name``, or 0 if it is not a directory."""
     status = calls.stat(name, dirfd)
     if not stat.S_ISDIR(status.st_mode):
         return 0
@@ -139,7 +139,8 @@ def count(name: str, dirfd: int) -> int:
 
 
 def clone(name: str, dirfd: int, copy: str, copy_dirfd: int) -> None:
-    """Copy the content, mode and times of ``name`` to ``copy``; links as links, files as hard links if possible.
+    """Copy the content, mode and times of ``name`` to ``copy``. Links are copied as links, files as hard links if
+    possible.
 
     Because of the hard links, remove either ``name`` or ``copy`` soon. Sockets and devices are left out.
     """

@@ -1,4 +1,4 @@
-"""Walk a directory tree on descriptors, within limits and in a fixed order, without following links."""
+"""Walk a directory tree through descriptors, within limits and in a fixed order, without following links."""
 
 from __future__ import annotations
 

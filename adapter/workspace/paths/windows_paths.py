@@ -15,9 +15,10 @@ _SHORT_NAME = re.compile(r"[^.]{1,6}~[0-9]{1,6}(?:\.[^.]{0,3})?")
 
 
 class WindowsPath(NamedTuple):
-    """``anchor``: ``c:/`` for a drive, ``//server/share/`` for a share, ``/`` for the root of the current drive,
-    ``c:`` for a path relative to the current directory of a drive, ``//./`` for a device, "" for a relative path.
-    ``parts``: the components behind it, without empty ones and ``.``."""
+    """``anchor``: ``c:/`` for a drive, ``//server/share/`` for a share, ``/`` for the root of the current drive, ``c:``
+    for a path relative to the current directory of a drive, ``//./`` for a device, "" for a relative path. ``parts``:
+    the components after it, without empty ones and ``.``.
+    """
 
     anchor: str
     parts: tuple[str, ...]

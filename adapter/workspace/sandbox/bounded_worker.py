@@ -3,7 +3,7 @@
 A small web page, PDF or model file can cost its parser minutes, gigabytes or endless recursion, and raise nearly any
 exception. A job therefore runs as ``python -I bounded_worker.py JOB SECONDS BYTES ARGUMENTS < data``. ``JOB`` is a
 Python file that imports no module of this package, so that it starts fast; its ``run(data, *arguments)`` yields JSON
-values. They are printed as lines, followed by the reason if the job ended early; the values printed so far are then
+values. They are printed as lines, followed by the reason if the job ended early. The values printed before that are
 used.
 """
 
@@ -19,7 +19,7 @@ from typing import Any
 MAX_MEMORY_BYTES = 400 << 20
 """Default memory limit of a job, in bytes."""
 MAX_OUTPUT = 64 << 20
-"""Maximum length of the values of a job as JSON."""
+"""Maximum length of a job's values as JSON."""
 START_S = 5.0
 """Additional wall-clock time to start the process, in seconds."""
 

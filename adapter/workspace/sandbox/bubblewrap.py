@@ -131,7 +131,7 @@ def _guard_mounts(mounted: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def find_identity(folder: str, path: str) -> str | None:
-    """Return ``device:inode`` of ``path`` below ``folder``; None if it is missing or a component is a link."""
+    """Return ``device:inode`` of ``path`` below ``folder``, or None if it is missing or a component is a link."""
     descriptor = os.open(folder, OPEN_DIRECTORY)
     try:
         for name in PurePosixPath(path).relative_to(folder).parts:

@@ -70,7 +70,7 @@ _QUIET = {
 """Environment variables that disable prompts, pagers and colors, because no user can answer."""
 
 _QUIET_WINDOWS = _QUIET | {"PYTHONIOENCODING": "utf-8", "NoDefaultCurrentDirectoryInExePath": "1"}
-"""The second: cmd.exe must not search the workspace for programs."""
+"""The second variable keeps cmd.exe from searching the workspace for programs."""
 
 Sink = Callable[[bytes], object]
 
@@ -102,7 +102,9 @@ class ProcessExit:
     left: int = 0
     """Number of processes that were still running after the program, and were killed."""
     reason: Literal["", "stopped", "multiplied", "lost"] = ""
-    """Why the command was ended: stopped by this package, a fork bomb, or a killed supervisor. Empty if it was not."""
+    """Why the command was ended: stopped by this package, a fork bomb, or a killed supervisor; "" if it ended by
+    itself.
+    """
 
 
 @dataclass(frozen=True, slots=True)

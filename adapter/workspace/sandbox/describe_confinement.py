@@ -36,7 +36,7 @@ MAX_NAMED = 5
 
 
 def build_confinement_notice(operation: Operation, confinement: ActiveSandbox) -> str:
-    """Describe the confinement of an operation before it runs; "" if it runs only code of this package."""
+    """Describe the confinement of an operation before it runs. Return "" if it runs only code of this package."""
     match operation:
         case RunCommand() | StartCommand() | RunProgram():
             return confinement.text

@@ -33,7 +33,7 @@ SCOPES = 0b11
 
 @cache
 def get_abi() -> int:
-    """Return the Landlock ABI version of this kernel; 0 if it lacks Landlock."""
+    """Return the Landlock ABI version of this kernel, or 0 if it lacks Landlock."""
     if not sys.platform.startswith("linux"):
         return 0
     version = ctypes.CDLL(None, use_errno=True).syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION)

@@ -16,7 +16,7 @@ from adapter.core.text.truncate import MAX_BYTES
 from adapter.workspace.sandbox.output import DECODE_ERRORS, HeadAndTail, strip_terminal_codes
 
 ENDS = 250
-"""Number of lines kept at the start, and the number kept at the end."""
+"""Number of lines kept at each end."""
 MAX_MATCHES = 100
 """Maximum number of lines kept from the middle. The first are kept, since they mostly cause the later errors."""
 MAX_LINE_BYTES = 2_000
@@ -62,7 +62,9 @@ class LogSlice:
         return self._whole.render_text()
 
     def build_excerpt(self) -> LogExcerpt | None:
-        """Return the excerpt; None if the output is short enough. No output can be added after this call."""
+        """Return the excerpt, or None if the output is short enough to keep whole. No output can be added after this
+        call.
+        """
         if self._block and not self._block.endswith(b"\n"):
             self._block += b"\n"
         self._flush()

@@ -9,7 +9,7 @@ import threading
 from collections import deque
 
 KEPT_BYTES = 256 * 1024
-"""Number of bytes kept at the start, and the number kept at the end. A result shows at most 50 KB."""
+"""Number of bytes kept at each end. A result shows at most 50 KB."""
 
 # ECMA-48: CSI, then the string sequences (OSC, DCS, SOS, PM, APC) up to BEL or ST, then two- and three-byte escapes.
 _ESCAPES = re.compile(
@@ -62,12 +62,12 @@ class HeadAndTail:
         return bytes(self._head) + gap + tail
 
     def render_text(self) -> str:
-        """Return the kept output as clean text."""
+        """Return the kept output as text, without terminal codes."""
         return strip_terminal_codes(self.join_raw().decode("utf-8", DECODE_ERRORS))
 
 
 class UnreadOutput:
-    """Output that one thread adds and another thread takes, limited in size like `HeadAndTail`."""
+    """A buffer for output that one thread writes and another reads; limited in size like `HeadAndTail`."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -78,7 +78,7 @@ class UnreadOutput:
             self._buffer.add(data)
 
     def take(self, *, is_final: bool, whole_lines: bool) -> str:
-        """Return the output since the last call as clean text.
+        """Return the output since the last call as text, without terminal codes.
 
         ``is_final``: no output follows. Otherwise, an incomplete character at the end is kept for the next call.
         ``whole_lines``: also keep an incomplete line for the next call.

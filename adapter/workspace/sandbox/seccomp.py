@@ -48,8 +48,9 @@ INTERNET = LOCAL[1:]
 def build_socket_filter(
     families: Sequence[int], machine: str = platform.machine(), *, truncation: bool = True
 ) -> bytes | None:
-    """Build a filter that allows `socket` only for the address families ``families``; None if the machine is unknown.
-    ``truncation``: whether files that are not open for writing can be truncated."""
+    """Build a filter that allows `socket` only for the address families ``families``. Return None if the machine is
+    unknown. ``truncation``: whether files that are not open for writing can be truncated.
+    """
     if machine not in _MACHINES:
         return None
     architecture, socket_number, keyring = _MACHINES[machine]

@@ -43,7 +43,7 @@ def list_system_folders() -> tuple[str, ...]:
 
 @cache
 def list_public_folders() -> tuple[str, ...]:
-    """Return the `list_system_folders`. A folder that contains a secret path is replaced by its other entries."""
+    """Return the system folders. A folder that contains a secret path is replaced by its other entries."""
     return tuple(part for path in list_system_folders() for part in _exclude_paths(path, list_secret_paths()))
 
 

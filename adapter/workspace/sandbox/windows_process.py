@@ -38,7 +38,7 @@ _SETTLE_S = 0.2
 """Time in which the processes of a command that has ended may end by themselves, such as its console."""
 _READ_BYTES = 131_072
 _MAX_WAITING = 16
-"""Maximum number of reads that wait for `WindowsProcess.wait`. Then the program waits."""
+"""Maximum number of reads buffered for `WindowsProcess.wait`. The program then waits."""
 _SYSTEM = f"{os.environ.get('SYSTEMROOT', '')}\\System32"
 CMD = f"{_SYSTEM}\\cmd.exe"
 MAX_CMD = 8_000
@@ -54,7 +54,7 @@ class WindowsProcess:
     """A program running in the open directory ``directory``, like `child_process.ChildProcess`.
 
     Raises OSError if it cannot be started, ToolError if an argument contains a NUL or, for a batch file, a character
-    with a meaning for cmd.exe, which would read it again.
+    that cmd.exe would interpret.
     """
 
     def __init__(self, job: ProcessSpec, directory: int, *sinks: Sink) -> None:
