@@ -115,21 +115,23 @@ def _format_name(text: str) -> str:
 
 def _list_report_lines(learned: LearningResult, output: Path, count: int) -> list[str]:
     assert learned.spec is not None
-    lines = [f"Wrote {output}: a format with the body {learned.spec.body!r}, which reads all {count} examples."]
+    lines = [f"Wrote {output}: a format with the body {learned.spec.body!r}, which parses all {count} examples."]
     lines.append(
-        f"Left one out: {count - len(learned.left_out)} of {count} are read by the format of the other examples."
+        f"Cross-check: {count - len(learned.left_out)} of {count} are parsed by a format learned from the others."
     )
     lines += [f"  without example {index + 1}: {why}" for index, why in learned.left_out]
     if learned.left_out:
         lines.append("  More examples make the format more reliable.")
     if learned.known is not None:
-        lines.append(f"The built-in format {learned.known!r} reads all examples as well, and more of a model's errors.")
+        lines.append(
+            f"The built-in format {learned.known!r} also parses all examples, and repairs more of a model's errors."
+        )
     return [*lines, f"Use it with --format {output}"]
 
 
 def _explain_refusal(learned: LearningResult) -> list[str]:
-    lines = ["No format reads all examples:"]
+    lines = ["No format parses all examples:"]
     lines += [f"  {body}: {why}" for body, why in learned.refusals.items()]
     if learned.known is not None:
-        lines.append(f"The built-in format {learned.known!r} reads all examples: use --format {learned.known}")
+        lines.append(f"The built-in format {learned.known!r} parses all examples: use --format {learned.known}")
     return lines

@@ -57,13 +57,13 @@ EDITS_HELP = "How closely an edit's old text must match the file: exact, toleran
 ENCODING_HELP = "Encoding of files that are not UTF-8."
 EditsOption = Annotated[str, option("MODE", EDITS_HELP, "--edits")]
 EncodingOption = Annotated[str | None, option("NAME", ENCODING_HELP, show_default="detected")]
-POLICY_HELP = "Policy on which text may become a call, from least to most: strict, safe, approved or lenient."
+POLICY_HELP = "Which text may become a call, from strictest to most permissive: strict, safe, approved or lenient."
 PolicyOption = Annotated[str, option("NAME", POLICY_HELP)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 CONSTRAINT_HELP = (
-    "Constrain decoding: arguments (any text; a call in it is valid), prefer (either a valid call or a plain reply), "
-    "required (always a valid call), off, or auto (only for very small models and enforced tools)."
+    "Constrain decoding: arguments (any text; calls are valid), prefer (either a valid call or a plain reply), "
+    "required (always a valid call), off, or auto (only if needed)."
 )
 PROFILE_HELP = "Profile from `adapter probe`: auto (the model's own), a name, a file, or none."
 GUARDRAILS_HELP = "Guardrails that trigger a retry: on, off, or names to add or (with -) remove, e.g. on,-refusal."

@@ -41,7 +41,9 @@ def read(
     policy: options.PolicyOption = "safe",
     tools: Annotated[Path | None, option("FILE", "JSON file with the available tools.")] = None,
     tools_column: Annotated[str | None, option("NAME", "Column with the tools of each row.")] = None,
-    finish_reason: Annotated[str, option("NAME", "Column with the finish reason; it may be empty.")] = "finish_reason",
+    finish_reason: Annotated[
+        str, option("NAME", "Column with the finish reasons; its values may be empty.")
+    ] = "finish_reason",
     prompt: Annotated[
         str | None, option("NAME", "Column with the prompt; needed if prompts end with an opening reasoning tag.")
     ] = None,

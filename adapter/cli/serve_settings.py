@@ -49,7 +49,7 @@ class ServeSettings:
         str | None,
         option(
             "KEY",
-            "Key that clients must send. If one is needed and none is given, it is generated.",
+            "Key that clients must send. If a key is needed and none is given, one is generated.",
             envvar="ADAPTER_API_KEY",
         ),
     ] = None

@@ -53,7 +53,7 @@ def format_file(tmp_path):
 def test_a_learned_format_is_written_and_parses_with_the_command(tmp_path):
     done = adapter("learn", write_examples(tmp_path / "my-model.jsonl"))
     assert (done.returncode, done.stderr) == (0, "")
-    assert "reads all 3 examples" in done.stdout
+    assert "parses all 3 examples" in done.stdout
     assert "3 of 3" in done.stdout
     file = tmp_path / "my-model.toml"
     assert file.read_text() == 'name = "my_model"\nbody = "python"\nhead = "CALL: "\nbetween = "\\n"\n'
