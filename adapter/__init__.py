@@ -174,7 +174,7 @@ ALIASES = {
     "Rule": "PermissionRule",
     "guess": "guess_format",
 }
-"""Earlier names, which keep working; new code uses the names on the right."""
+"""Former names, which still work, and the names that new code should use instead."""
 
 
 def __getattr__(name: str) -> object:
