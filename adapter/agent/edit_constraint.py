@@ -47,8 +47,9 @@ _NAME = re.compile(r"\{\{[^{}\n]{1,40}\}\}|\d[\d.]*\d|\w+")
 
 
 def build_retry_constraint(client: ChatClient, format: str, past: CallHistory, tools: ToolSet) -> JsonObject:
-    """Return the request fields that constrain an answer to a call of ``tools``; empty if there are none, or if the
-    server cannot constrain answers. ``format``: the name of the format of calls."""
+    """Return the request fields that constrain an answer to a call of ``tools``, or no fields if there are none or the
+    server cannot constrain answers. ``format``: the name of the format of calls.
+    """
     from adapter.backends.constraint_fields import build_constraint_fields
     from adapter.backends.small_model_check import is_inventive
 
@@ -63,17 +64,17 @@ def build_retry_constraint(client: ChatClient, format: str, past: CallHistory, t
 
 
 def build_words_constraint(client: ChatClient) -> JsonObject:
-    """Return the request fields that forbid calls; empty if the server cannot constrain answers."""
+    """Return the request fields that forbid calls, or no fields if the server cannot constrain answers."""
     from adapter.backends.constraint_fields import build_words_fields
 
     return build_words_fields(client.endpoint.kind)
 
 
 def build_edit_constraint(client: ChatClient, format: str, past: CallHistory, tools: ToolSet) -> JsonObject:
-    """Return the request fields that constrain the next answer of a very small model; otherwise no fields.
+    """Return the request fields that constrain the next answer of a very small model, or no fields.
 
-    It is limited to words if its last call made what was left of the requested change, and to an edit of known text if
-    its last edit failed.
+    The answer is limited to words if the last call completed the requested change, and to an edit of known text if the
+    last edit failed.
     """
     from adapter.backends.small_model_check import is_inventive
 
