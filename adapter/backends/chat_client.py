@@ -238,7 +238,7 @@ class ChatClient:
         return {"base_url": self.endpoint.base_url, "api_key": key, "max_retries": 0, "timeout": timeout}
 
     own_prompt, body, request, sdk_settings = discover_own_prompt, build_body, build_request, build_sdk_settings
-    """Earlier names."""
+    """Former names of these methods."""
 
     def _open(self, body: JsonObject) -> tuple[_Events, Json]:
         """Return a stream, and its first event or None. Waiting for the first event lets the caller retry any failure

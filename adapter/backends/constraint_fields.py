@@ -60,8 +60,9 @@ def build_constraint_fields(
 
 
 def build_words_fields(kind: Kind) -> JsonObject:
-    """Return the request fields that forbid calls without changing the prompt, so that the model answers in words;
-    empty if the server has none."""
+    """Return the request fields that forbid calls without changing the prompt, so that the model answers in words, or
+    no fields if the server has none.
+    """
     return {_TAKES_GBNF[kind]: WORDS_GRAMMAR} if kind in _TAKES_GBNF else {}
 
 

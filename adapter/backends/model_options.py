@@ -1,4 +1,6 @@
-"""Complete the user's options for a model server by what it reports about itself and its models. It blocks."""
+"""Complete the user's options for a model server with what the server reports about itself and its models. The
+functions block.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ MAX_LOGGED = 1_000
 class ServerInfo:
     """The detected properties of the model server.
 
-    ``has_images``: llama.cpp reports that its model can see. ``context_tokens``: context size; None if unknown.
+    ``has_images``: llama.cpp reports that its model accepts images. ``context_tokens``: context size; None if unknown.
     """
 
     kind: Kind | None
@@ -101,7 +103,7 @@ class ModelOptions:
         return options.kind is None or not options.prompt.may_be_own or model in self._found
 
     def complete(self, options: TranslationOptions, model: str) -> TranslationOptions:
-        """Complete the detected ``options`` by the prompt of ``model``, and by assistance if the model is small."""
+        """Complete the detected ``options`` with the prompt of ``model``, and with assistance if the model is small."""
         if options.kind is None or not options.prompt.may_be_own:
             return options
         discovery, assists = self._found.get(model) or self._discover(model)

@@ -1,4 +1,4 @@
-"""Read chat templates from files of strangers, as a job of `adapter.workspace.sandbox.bounded_worker`.
+"""Read chat templates from untrusted files, as a job of `adapter.workspace.sandbox.bounded_worker`.
 
 This file imports no module of the package.
 """
@@ -14,7 +14,7 @@ from typing import IO, Any
 MAX_FILE_BYTES = 64_000_000
 """Maximum size of a file with a template or a tokenizer's settings."""
 MAX_TEMPLATE = 4_000_000
-"""Maximum length of a template, in characters. The longest known templates have some ten thousand."""
+"""Maximum length of a template, in characters. The longest known templates have about ten thousand."""
 MAX_TOKEN = 1_000
 """Maximum length of a token that is used, in characters."""
 
