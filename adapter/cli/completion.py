@@ -36,8 +36,9 @@ CHOICES: dict[tuple[str, str], tuple[str, ...]] = {
 
 
 def split_words_to_complete(environ: Mapping[str, str]) -> list[str]:
-    """Return the words of the command line that a shell completes; an empty list if the program was not started by a
-    shell's completion."""
+    """Return the words of the command line that a shell completes, or an empty list if no shell's completion started
+    the program.
+    """
     if not any(name in environ for name in REQUESTS):
         return []
     return (environ.get("_TYPER_COMPLETE_ARGS") or environ.get("COMP_WORDS", "")).split()

@@ -40,7 +40,7 @@ MAX_SHOWN_LINES = 12
 LONG_COMMAND = 1_000
 """Length in characters above which the end of a command is repeated on a line below the command."""
 TAIL_SHOWN = 60
-"""Number of characters shown of a call while the model writes it: the most recent ones."""
+"""Number of the most recent characters shown of a call while the model writes it."""
 END_SHOWN = 200
 """Number of characters repeated from the end of a long command."""
 

@@ -67,13 +67,15 @@ class CallTally:
     acted: int = 0
     """Number of successful calls with an effect in `ACTING`."""
     changed: int = 0
-    """Number of these calls that changed files."""
+    """Number of the calls in `acted` that changed files."""
     stopped: int = 0
     """Number of refused or failed calls with an effect in `ACTING`."""
     past: list[PastCall] = field(default_factory=list)
     """The calls with an effect in `ACTING`."""
     last_failed: bool = False
-    """True if the last call with such an effect failed or was refused, unless it would not have changed anything."""
+    """True if the last call with an effect in `ACTING` failed or was refused, unless it would not have changed
+    anything.
+    """
 
     broken: dict[str, None] = field(default_factory=dict)
     """The paths of files that parsed before a change, and do not parse now."""
