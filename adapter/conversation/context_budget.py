@@ -27,7 +27,7 @@ ACCURACY = 0.9
 LONG_TEXT = 1_000
 """Number of characters that remain of an old message of the user or the model."""
 MAX_NOTED, NOTED_PER_TOKEN = 20, 1 / 250
-"""Maximum number of summarized calls that a note lists, also for each token of the limit; it counts the others."""
+"""Maximum number of summarized calls that a note lists, in total and per token of the limit. It counts the others."""
 MAX_COUNTS = 16_384
 """Maximum number of texts whose token counts are cached."""
 
@@ -59,8 +59,8 @@ def fit_messages(messages: Json, limit: int) -> FittedMessages:
     """Shorten messages in OpenAI's or Ollama's format to ``limit`` tokens, if possible.
 
     Old tool results are shortened first. Then old turns with calls are summarized, old texts shortened, and old
-    messages omitted. System messages, the first and the last message of the user, and the last turn are kept; results
-    in the last turn are shortened only as a last resort. Invalid messages are returned unchanged.
+    messages omitted. System messages, the first and last user messages, and the last turn are kept; results in the last
+    turn are shortened only as a last resort. Invalid messages are returned unchanged.
     """
     if not isinstance(messages, list) or not all(isinstance(each, dict) for each in messages):
         return FittedMessages(messages)

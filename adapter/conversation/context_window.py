@@ -32,8 +32,9 @@ PER_IMAGE = 1_000
 SHORT = 240
 """Number of characters that remain of a shortened result, from its start and its end. Shorter results are unchanged."""
 TAIL, COMMANDS_TAIL = 1 / 3, 2 / 3
-"""Share of these characters that comes from the end of the result. It is larger for commands, which report their
-outcome at the end."""
+"""Share of the remaining characters that comes from the end of the result. It is larger for commands, which report
+their outcome at the end.
+"""
 _COMMANDS = re.compile(r"(?i)run|exec|bash|shell|command|terminal|test|build|output")
 
 
@@ -136,8 +137,9 @@ def shorten_result(content: str, size: int, call: str, tool: str) -> str:
 
 
 def keep_ends(text: str, size: int, note: str, tail_share: float = TAIL) -> str:
-    """Return the first and last lines of ``text`` with ``note`` between them; characters instead of lines if the lines
-    are too long. A text that is no longer than ``size`` characters plus the note is unchanged."""
+    """Return the first and last lines of ``text`` with ``note`` between them. If the lines are too long, keep
+    characters instead. A text that is no longer than ``size`` characters plus the note is unchanged.
+    """
     if len(text) <= size + len(note):
         return text
     tail = int(size * tail_share)

@@ -88,7 +88,7 @@ class Session:
         return self._build_query()
 
     def send(self, message: str) -> AskModel:
-        """Continue after `Finished` with a message of the user. Raises UsageError before `start`."""
+        """Continue after `Finished` with a user message. Raises UsageError before `start`."""
         if not self._entries:
             raise UsageError("the conversation has not begun; call start(task) first")
         self._add_message(message)

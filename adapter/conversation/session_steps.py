@@ -44,7 +44,7 @@ REASONS: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class SessionLimits:
-    """Limits of a conversation. Counts restart with each message of the user."""
+    """Limits of a conversation. Counts restart with each user message."""
 
     turns: int = 25
     """Maximum number of answers. A small task needs fewer than ten."""
@@ -89,8 +89,9 @@ class RunTools:
 class Finished:
     reason: Reason
     content: str
-    """The model's last message. If it wrote none, the last result, unless a single call that changed something was
-    wanted."""
+    """The model's last message. If it wrote none, the last result, unless the task was a single call that changed
+    something.
+    """
 
 
 Step: TypeAlias = AskModel | RunTools | Finished

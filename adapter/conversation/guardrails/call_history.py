@@ -40,7 +40,7 @@ class PastCall:
         return build_call_key(self.name, self.arguments)
 
     def equals(self, other: PastCall) -> bool:
-        """Return whether the keys are equal. Most calls differ in their arguments, which takes less time to find."""
+        """Return whether the keys are equal. Most calls differ in their arguments, which are faster to compare."""
         return self.name == other.name and self.arguments == other.arguments and self.key == other.key
 
 
@@ -66,13 +66,12 @@ class CallHistory:
 
     @property
     def user_text(self) -> str:
-        """All messages of the user."""
+        """All user messages."""
         return "\n".join([*(text for role, text in self.messages if role == "user"), self.request])
 
     @property
     def given_text(self) -> str:
-        """The text that comes from outside: the messages of the user and the successful results, but no text of the
-        model or of ours."""
+        """The text from outside: user messages and successful results, but no text of the model or of this package."""
         return "\n".join([self.user_text, *(call.result for call in self.calls if call.ok)])
 
     @property
@@ -118,7 +117,7 @@ UNREAD = ReadMessages(CallHistory(), 0, (), {})
 def read_call_history(messages: Json, tools: ToolSet | None = None) -> CallHistory:
     """Read the history from ``messages`` in the format of OpenAI's chat API. Invalid messages are skipped.
 
-    ``tools``: decide which calls may have changed something; None if any may have.
+    ``tools``: determine which calls may have changed something; None means that any call may have.
     """
     return read_history(messages, tools).history
 

@@ -36,7 +36,7 @@ _TEXTS_WORDS = """
 body code comment content description message pattern query text
 """
 _TEXTS = frozenset(_TEXTS_WORDS.split())
-"""Words in the names of parameters for which "..." can be meant."""
+"""Words in the names of parameters for which "..." may be intended."""
 _PROPOSALS = ("enum", "const", "default", "examples", "description")
 """Keywords of a schema that may contain values."""
 _INVENTED_PATH = re.compile(r"(?:^|[/\\])path[/\\]to[/\\]|^(?:file|dir|folder|project)?path$", re.IGNORECASE)

@@ -147,7 +147,7 @@ class Guardrails:
         return is_call_shaped(content, past.request) or self.is_hopeless(past, content)
 
     def is_hopeless(self, past: CallHistory, content: str) -> bool:
-        """Return whether an answer begins like a call that is not one of a tool, so that its rest is not needed."""
+        """Return whether an answer begins like a call of an unknown tool, so that the rest is not needed."""
         return "call_as_answer" in self.on and begins_hopeless_call(content, past.request, self.tools)
 
     def _names_tool(self, content: str) -> bool:
@@ -179,7 +179,7 @@ class Guardrails:
         return replace(call, arguments=allowed.arguments)
 
     without_forbidden = remove_forbidden
-    """Earlier name."""
+    """Former name of `remove_forbidden`."""
 
     def screen(self, messages: Json, turn: Turn) -> tuple[list[ToolCall], list[DroppedCall]]:
         """Return the calls of an accepted answer to run, and the dropped ones. Arguments as in `check`.
@@ -213,7 +213,7 @@ class Guardrails:
         return next((name for name in self._find_drop_reasons(past, call, earlier) if name in self.on), "")
 
     drop_reason = find_drop_reason
-    """Earlier name."""
+    """Former name of `find_drop_reason`."""
 
     def _find_drop_reasons(self, past: CallHistory, call: ToolCall, earlier: Sequence[PastCall]) -> Iterator[str]:
         tools, current = self.tools, PastCall(call.name, call.arguments)
@@ -273,7 +273,7 @@ class Guardrails:
         return (fault for fault in found if fault.guardrail in self.on)
 
     faults = find_faults
-    """Earlier name."""
+    """Former name of `find_faults`."""
 
     def _check_calls(self, past: CallHistory, answer: CandidateAnswer) -> Iterator[Violation]:
         if self.answer_has_ended(past, answer.content):

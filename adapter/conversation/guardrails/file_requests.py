@@ -1,4 +1,4 @@
-"""Find out which change of a file was requested, and what of it is left to do.
+"""Determine which change to a file was requested, and what remains to be done.
 
 Small models talk about the change, read the file again and again, or make only a part of the change. Only requests that
 begin with a change and name a file count, so that a false alarm is rare.
@@ -61,8 +61,9 @@ def has_changed(past: CallHistory) -> bool:
 
 
 def find_unused_values(past: CallHistory) -> list[str]:
-    """Return what is left of a requested change: its values that no successful change has used (paths, numbers, quoted
-    texts and template variables), and replaced names that still stand in a file that was read."""
+    """Return what remains of a requested change: its values that no successful change has used (paths, numbers, quoted
+    texts and template variables), and replaced names that still occur in a file that was read.
+    """
     if not find_file_action(past.request):
         return []
     values = [*find_quoted(past.request), *_VALUE.findall(past.request), *find_paths(past.request)]
@@ -73,7 +74,7 @@ def find_unused_values(past: CallHistory) -> list[str]:
 
 
 def list_standing_paths(past: CallHistory) -> list[str]:
-    """Return the paths of known files in which a replaced name still stands."""
+    """Return the paths of known files in which a replaced name still occurs."""
     replaced = find_replaced_names(past)
     known = {path: "\n".join(list_known_lines(path, past)) for path in find_paths(past.request)}
     return [path for path, text in known.items() if not replaced.isdisjoint(find_names(text))]
@@ -103,7 +104,7 @@ def find_text(call: PastCall, names: Collection[str]) -> str:
 
 
 def find_change_tools(past: CallHistory, tools: ToolSet) -> tuple[str, ...]:
-    """Return the tools for what is left of the requested change; empty if nothing was requested, or nothing is left."""
+    """Return the tools for the rest of the requested change; empty if none was requested, or nothing remains."""
     action = find_file_action(past.request)
     if not action or (has_changed(past) and not find_unused_values(past)):
         return ()
@@ -190,8 +191,9 @@ def loses_text(call: PastCall, past: CallHistory, tools: ToolSet) -> bool:
 
 
 def list_known_lines(path: str, past: CallHistory) -> Iterator[str]:
-    """Yield the lines of a file, without line numbers, from the results of reading it and from errors that show it;
-    without those that a later change has replaced."""
+    """Yield the lines of a file, without line numbers, from the results of reading it and from errors that show it,
+    except lines that a later change has replaced.
+    """
     calls = [call for call in past.calls if path in map(str, call.arguments.values())]
     replaced = [find_text(call, OLD_TEXT).strip() for call in calls if call.ok and call.changes]
     for call in calls:

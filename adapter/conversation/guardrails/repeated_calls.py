@@ -25,7 +25,7 @@ def describe_repetition(
     past: CallHistory, call: PastCall, earlier: Sequence[PastCall], tools: ToolSet, encode: Encode, repetitions: int
 ) -> tuple[str, Wordings, tuple[str, ...]] | None:
     """Return the guardrail that ``call`` violates because it is a repetition, its message, and the tools to which to
-    constrain the retry, or None if it is no repetition.
+    constrain the retry, or None if it is not a repetition.
 
     ``earlier``: preceding calls in the same answer.
     """

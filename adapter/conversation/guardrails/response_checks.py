@@ -153,7 +153,7 @@ def find_leading_call(text: str) -> str:
 
 
 def find_arguments(text: str) -> JsonObject:
-    """Return the arguments of the call in JSON that ``text`` begins with; empty if there is none."""
+    """Return the arguments of the call in JSON that ``text`` begins with, if there is one."""
     found = (read_leading_call(text).get(key) for key in ("arguments", "parameters"))
     return next((arguments for arguments in found if isinstance(arguments, dict)), {})
 
