@@ -11,7 +11,9 @@ else:
     import fcntl
 
 _LOCKED_BYTE = 1 << 40
-"""Offset of the byte that is locked on Windows: behind the end of every file, because others cannot read it."""
+"""Offset of the byte that is locked on Windows: beyond the end of every file, because other programs cannot read a
+locked byte.
+"""
 
 
 def try_lock(descriptor: int) -> bool:

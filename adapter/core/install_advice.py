@@ -11,7 +11,7 @@ PACKAGE = "toolcall-adapter"
 def install_command(extra: str) -> str:
     """Return the command that installs ``extra`` where this program runs.
 
-    Each tool leaves a file in the environments that it makes: `uv tool` ``uv-receipt.toml``, pipx
+    Each tool leaves a file in the environments that it creates: `uv tool` ``uv-receipt.toml``, pipx
     ``pipx_metadata.json``. `uv tool install` replaces the extras, so those that are installed are repeated.
     """
     environment = Path(sys.prefix)

@@ -9,7 +9,8 @@ from contextlib import suppress
 
 def open_private(file: str | os.PathLike[str], flags: int) -> int:
     """Open a file, and return its descriptor. A missing file is created. Other users lose all rights to a regular file,
-    also if it existed before. Raises OSError."""
+    even if it already existed. Raises OSError.
+    """
     descriptor = os.open(file, flags | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
     mode = os.fstat(descriptor).st_mode
     if stat.S_ISREG(mode) and mode & 0o077 and hasattr(os, "fchmod"):

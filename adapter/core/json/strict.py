@@ -21,13 +21,13 @@ LONG = 4096
 
 
 class SpeltInt(int):
-    """An integer that keeps the spelling in which a model wrote it."""
+    """An integer that remembers how the model wrote it."""
 
     spelling = ""
 
 
 class SpeltFloat(float):
-    """A float that keeps the spelling in which a model wrote it."""
+    """A float that remembers how the model wrote it (``1e3``, ``1.50``)."""
 
     spelling = ""
 
@@ -115,7 +115,7 @@ def parse_finite_float(spelling: str) -> int | float:
 
 
 def spell(value: int | float, spelling: str) -> int | float:
-    """Return ``value`` with its ``spelling``, unless JSON would spell it in the same way.
+    """Return ``value`` with ``spelling``, its text as the model wrote it, unless JSON would write it the same way.
 
     A parameter may be text, such as the version 3.10, although the model wrote it as a number.
     """
@@ -127,7 +127,7 @@ def spell(value: int | float, spelling: str) -> int | float:
 
 
 def to_spelling(value: Json) -> str:
-    """Return ``value`` as JSON. A number keeps the model's spelling."""
+    """Return ``value`` as JSON, with each number as the model wrote it."""
     return value.spelling if isinstance(value, SpeltInt | SpeltFloat) else json.dumps(value, ensure_ascii=False)
 
 
