@@ -70,9 +70,10 @@ def _find_translations(
 
 
 def find_tools_for_effect(edit: FileEdit, tools: ToolSet, called: str) -> list[Tool]:
-    """Return the session's tools that together can perform a patch's edit to one file.
+    """Return the tools needed to apply one file's part of a patch.
 
-    ``called``: name of the called tool, which is preferred. Raises ToolError if a necessary tool is missing.
+    ``called``: the tool that the model called; it is used where possible. Raises ToolError if a necessary tool is
+    missing.
     """
     by_call = sorted(tools.values(), key=lambda tool: tool.name != called)
     needed: list[tuple[type, str]] = [(Move, "moves")] if edit.moved_to else []
