@@ -34,8 +34,7 @@ def join_sources(notebook: str) -> str | None:
 
 
 def replace_sources(notebook: str, joined: str) -> str | None:
-    """Return the notebook with other sources, joined by `SEPARATOR`. Returns None if their number is not the number of
-    cells."""
+    """Return the notebook with the sources ``joined`` by `SEPARATOR`, or None if there is not one for each cell."""
     cells, sources = list(_parse_cells(notebook)), joined.split(SEPARATOR)
     if len(cells) != len(sources):
         return None

@@ -11,7 +11,7 @@ RejectionKind: TypeAlias = Literal[
     "not found", "ambiguous", "already applied", "no change", "overlapping", "dependent", "breaks syntax", "invalid"
 ]
 NEEDLESS: tuple[RejectionKind, ...] = ("already applied", "no change")
-"""The kinds for patches that would change nothing."""
+"""Kinds of rejection for patches that would change nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ class _UncheckableError(Exception):
 
 
 def find_new_syntax_error(before: str, after: str, path: str) -> SyntaxProblem | None:
-    """Return the first syntax error of ``after`` if ``before`` had none. Returns None if they cannot be checked."""
+    """Return the first syntax error of ``after`` if ``before`` had none. Return None if they cannot be checked."""
     if max(len(before), len(after)) > MAX_CHARACTERS or not before.strip():
         return None
     for find in _choose_finders(path):

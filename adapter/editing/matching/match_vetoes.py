@@ -1,4 +1,4 @@
-"""Reasons to reject the only match of an old text: it was applied already, or another place is meant."""
+"""Reasons to reject the only match of an old text: the patch has already been applied, or another place is meant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Match formatted code in a minified line of JavaScript or JSON, where blanks between tokens mean nothing."""
+"""Match formatted code in a minified line of JavaScript or JSON, where blanks between tokens have no meaning."""
 
 from __future__ import annotations
 

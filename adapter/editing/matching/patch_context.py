@@ -40,7 +40,7 @@ class PatchContext:
         return (hint is not None or self.patch.end_line is not None) and self.measure_distance(match, hint) <= NEAR_HINT
 
     def build(self, match: TextMatch, notes: tuple[str, ...], interpretation: Interpretation) -> Resolution:
-        """Return the edit of a match, or a rejection if the edit changes nothing or is ambiguous there."""
+        """Return the edit of a match, or a rejection if the edit changes nothing or is ambiguous at that place."""
         document, where = self.document, format_line_range(match.first_line + 1, match.last_line + 1)
         try:
             replacement = match.replacement()

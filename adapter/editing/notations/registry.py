@@ -51,7 +51,10 @@ def parse_notation(text: str) -> list[ParsedEdit]:
 
 
 def require_single_file(edits: Sequence[ParsedEdit]) -> list[Patch]:
-    """Return the patches of the only edited file. Raises FormatError for several files, and for other actions."""
+    """Return the patches if all edits change one file.
+
+    Raises FormatError if they touch several files, or add, delete or move one.
+    """
     paths = list(dict.fromkeys(edit.path for edit in edits if edit.path is not None))
     if len(paths) > 1:
         raise FormatError(

@@ -49,7 +49,7 @@ class _Head(NamedTuple):
 
 
 def parse_hunk_header(text: str) -> _Head | None:
-    """Parse a line that starts a hunk. Returns None for any other line."""
+    """Parse a line that starts a hunk. Return None for any other line."""
     match = _HUNK.fullmatch(text)
     if match is None:
         return None

@@ -72,7 +72,7 @@ def _find_new_side(old: Sequence[str], new: Sequence[str]) -> Sequence[str]:
 
 
 def strip_new_text_markers(old: str, new: str, view: str) -> tuple[str, str] | None:
-    """Strip diff markers that only the new text has. Returns the new text and a note, or None if it has no markers.
+    """Strip diff markers that only the new text has. Return the new text and a note, or None if it has no markers.
 
     ``view``: the document. If its lines start with ``+``, such lines are kept. Raises AmbiguousDiffMarkers.
     """

@@ -96,7 +96,7 @@ def find_omissions(old: Sequence[str], new: Sequence[str]) -> Iterator[int]:
 def is_like_own(line: str, own: Sequence[str], loses_nothing: bool) -> bool:
     """Return whether an omission is written like one of the ``own`` omissions that a document contains as text.
 
-    Dots alone are also written so in a document with dots of its own, if the new text ``loses_nothing``.
+    In a document that contains dots, dots alone also count, if the new text ``loses_nothing``.
     """
     spelled = {"".join(other.split()) for other in own}
     has_own_dots = any(not re.search(r"\w", other) for other in own)

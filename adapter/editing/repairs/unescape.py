@@ -99,7 +99,7 @@ def _is_doubled(text: str) -> bool:
 
 
 def unescape_new_text(old: str, new: str, view: str) -> tuple[str, str] | None:
-    """Undo escapes that only the new text has. Returns the new text and a note, or None if it has no such escapes.
+    """Undo escapes that only the new text has. Return the new text and a note, or None if it has no such escapes.
 
     All quotes of the new text, or all its HTML special characters, must be escaped. The old text must have none of
     these characters. The document must have none of them escaped, and must not be markup. If the old text occurs
