@@ -68,7 +68,7 @@ def group_by_kind(runs: Sequence[EvalRun]) -> dict[str, list[EvalRun]]:
 
 
 def count_discordant_pairs(runs: Sequence[EvalRun], one: str, other: str) -> tuple[int, int]:
-    """Count the runs that were tried in both ways and completed in only one of them.
+    """Count the runs that were tried with both methods and completed with only one of them.
 
     Return the number completed only in ``one``, and the number completed only in ``other``.
     """

@@ -22,7 +22,7 @@ from adapter.evaluation.scenario import Scenario
 VERSION = 1
 BEGIN = b'{"eval"'
 Key: TypeAlias = tuple[str, str, int]
-"""Name of the scenario, name of the way, and number of the run."""
+"""Names of the scenario and the tool-calling method, and number of the run."""
 
 
 def hash_scenario(scenario: Scenario) -> str:
