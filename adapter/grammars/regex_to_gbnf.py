@@ -31,7 +31,7 @@ def build_string_rule(
 
     ``shortest`` and ``longest``: limits for the length in characters. ``is_bare``: if true, the value is verbatim text
     between tags instead of a JSON string; it then excludes ``<`` and line breaks, which a parser may attribute to the
-    tags. Returns None if the pattern is not supported, or if a grammar cannot represent any matching text.
+    tags. Return None if the pattern is not supported, or if a grammar cannot represent any matching text.
     """
     try:
         node = _resolve_anchors(parse_regex(pattern))

@@ -38,7 +38,7 @@ _PIECE = re.compile(r'(?:[^"\\]|\\.)*')
 
 
 def add_reply_tool(tools: ToolSet) -> tuple[ToolSet, Tool]:
-    """Add a reply tool under an unused name. Returns all tools and the reply tool."""
+    """Add a reply tool under an unused name. Return all tools and the reply tool."""
     name = REPLY.name
     while tools.match(name) is not None:
         name = f"{name}_to_user"

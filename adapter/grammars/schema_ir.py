@@ -1,6 +1,7 @@
 """Intermediate representation of JSON Schema for constrained decoding.
 
-`adapter.grammars.schema_lowering` converts a schema to these shapes; `adapter.grammars.gbnf` writes them as a grammar.
+`adapter.grammars.schema_lowering` converts a schema to the shapes in this module; `adapter.grammars.gbnf` writes them
+as a grammar.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class ArrayShape:
 
 @dataclass(frozen=True, slots=True)
 class TupleShape:
-    """A list with exactly one item for each of these shapes."""
+    """A fixed-length list: item *i* has shape ``items[i]``."""
 
     items: tuple[Shape, ...]
 
