@@ -59,7 +59,7 @@ def iter_batches(path: Path) -> Iterator[bytes]:
 
 
 def read_block(row_parser: RowParser, block: bytes) -> tuple[bytes, BatchStats]:
-    """Parse an Arrow stream. Returns the stream with the result columns, and its totals. Raises UsageError."""
+    """Parse an Arrow stream. Return the stream with the result columns, and its totals. Raises UsageError."""
     try:
         table, counts = with_columns(row_parser, pa.ipc.open_stream(block).read_all())
         return table_reader.to_stream(table), counts
@@ -70,7 +70,7 @@ def read_block(row_parser: RowParser, block: bytes) -> tuple[bytes, BatchStats]:
 
 
 def read_block_to_lines(row_parser: RowParser, block: bytes) -> tuple[bytes, BatchStats]:
-    """Parse an Arrow stream. Returns its rows as JSON lines with the result columns, and its totals."""
+    """Parse an Arrow stream. Return its rows as JSON lines with the result columns, and its totals."""
     stream, counts = read_block(row_parser, block)
     table = pa.ipc.open_stream(stream).read_all()
     decoder = RowDecoder(table.schema.metadata)
@@ -79,7 +79,7 @@ def read_block_to_lines(row_parser: RowParser, block: bytes) -> tuple[bytes, Bat
 
 
 def with_columns(row_parser: RowParser, table: Any) -> tuple[Any, BatchStats]:
-    """Parse a pyarrow.Table. Returns the table with the result columns, and the totals of its rows."""
+    """Parse a pyarrow.Table. Return the table with the result columns, and the totals of its rows."""
     counts = BatchStats()
     names = table.column_names
     needed = {name if name in names else name.split(".")[0] for name in row_parser.settings.columns}

@@ -25,7 +25,7 @@ def iter_blocks(file: BinaryIO) -> Iterator[bytes]:
 
 
 def read_block(row_parser: RowParser, block: bytes) -> tuple[bytes, BatchStats]:
-    """Parse ``block``. Returns its lines, except blank ones, with the result columns, and the totals of the lines."""
+    """Parse ``block``. Return its lines, except blank ones, with the result columns, and the totals of the lines."""
     counts = BatchStats(size=len(block))
     lines = [_read_line(row_parser, line, counts) for line in block.split(b"\n") if line.strip()]
     return b"".join(lines), counts

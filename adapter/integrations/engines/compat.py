@@ -148,8 +148,10 @@ class VllmCompat:
 
     @cached_property
     def ends_arguments(self) -> bool:
-        """True if vLLM requests from the parser the arguments that were not streamed. Older releases rebuild the last
-        message from its first call if that call has arguments."""
+        """True if this vLLM asks the parser for arguments that have not been streamed yet.
+
+        Older releases rebuild the last message from its first call delta if that delta has arguments.
+        """
         return hasattr(self.tool_parser, "get_remaining_unstreamed_args")
 
 

@@ -157,7 +157,7 @@ class SglangReasoningParser:
     sglang: ClassVar[SglangCompat]
     format_name: ClassVar[str | None]
     is_in_use: ClassVar[bool] = False
-    """True after the first instance was created. Each response then passes through this parser first."""
+    """True once the first instance has been created. Each response then passes through this parser first."""
 
     def __init__(
         self,

@@ -197,7 +197,7 @@ class VllmToolParser(_VllmParserBase):
         return self._build_message(delta)
 
     def finish_streaming(self) -> Any:
-        """Return the last message. Some releases call this at the end of a stream."""
+        """Return the final message. Some vLLM releases call this at the end of a stream."""
         if self._stream is None:
             return None
         return self._build_message(self._emit(self._stream, self._stream.close()))
@@ -229,7 +229,7 @@ class VllmReasoningParser(_VllmParserBase):
     """Reasoning parser, mixed in before vLLM's own base class."""
 
     is_in_use: ClassVar[bool] = False
-    """True after the first instance was created. Each response then passes through this parser first."""
+    """True once the first instance has been created. Each response then passes through this parser first."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -280,8 +280,10 @@ class VllmReasoningParser(_VllmParserBase):
         return self._is_over
 
     def finish_streaming(self) -> Any:
-        """Return the last message, or None if the tool parser got the rest. Some releases call this when a stream
-        ends."""
+        """Return the final message, or None if the remaining text went to the tool parser.
+
+        Some vLLM releases call this at the end of a stream.
+        """
         if self._stream is None:
             return None
         return self._build_message(self._stream.emit_text(self._stream.close(), with_cut_off=True))

@@ -16,7 +16,7 @@ TOO_LONG = 70
 
 
 def main(limit: int, command: Sequence[str]) -> int:
-    """Run ``command``. Returns its exit code, 127 if it cannot be started, or `TOO_LONG` if a line is too long."""
+    """Run ``command``. Return its exit code, 127 if it cannot be started, or `TOO_LONG` if a line is too long."""
     try:
         server = subprocess.Popen(command, stdout=subprocess.PIPE)
     except OSError as error:

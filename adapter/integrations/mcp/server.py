@@ -40,7 +40,7 @@ def serve_mcp(workspace: Workspace, port: int | None = None, key: str | None = N
     HTTP until interrupted.
 
     ``key``: the key that clients over HTTP need, by default a random one, which is printed with the address. Raises
-    UsageError if the port is not available.
+    UsageError if the port is in use or cannot be bound.
     """
     import anyio
 
