@@ -1,4 +1,4 @@
-"""The languages that can be outlined: the tables in languages.toml, and what is not a table."""
+"""The languages that can be outlined: the tables in languages.toml, and the rules that no table can express."""
 
 from __future__ import annotations
 
