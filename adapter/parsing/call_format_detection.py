@@ -17,8 +17,8 @@ def detect_call_format(turn: Turn, names: tuple[str, ...], fixed_format: Format 
     """Return the format of the first call.
 
     If several formats share the marker that begins the call, returns the one whose prefix is most similar to the
-    call's. If no marker begins the call, returns the name of ``fixed_format`` or ``unmarked``. Returns "" if there is
-    no call.
+    call's. If no marker begins the call, returns the name of ``fixed_format`` or ``unmarked``. Return "" if there is no
+    call.
     """
     first = next((event for event in turn.events if isinstance(event, ToolCall | InvalidToolCall)), None)
     if first is None:

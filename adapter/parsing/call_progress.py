@@ -28,7 +28,7 @@ class CallProgress:
     """
 
     has_begun = False
-    """True once an event was reported."""
+    """True once an event has been reported."""
     _id = ""  # id of the emitted argument deltas
     _stream: ArgumentStream | None = None
     _name: str | None = None

@@ -20,7 +20,9 @@ from adapter.core.turn import Turn
 
 
 def format_case(text: str, turn: Turn, finish_reason: str, source: str) -> str:
-    """Return the case of ``text``, parsed as ``turn``, as TOML. ``source``: where the text comes from."""
+    """Format a test case as TOML: the input ``text`` and the ``turn`` expected from it. ``source``: where the text
+    comes from.
+    """
     claims = [claim for event in turn.events if (claim := _build_claim(event)) is not None]
     lines = [
         f"text = {format_toml_literal(text)}",

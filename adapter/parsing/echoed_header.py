@@ -24,7 +24,7 @@ _headers = MarkerSet(*HEADERS)
 
 
 def skip_echoed_header(source: StreamBuffer) -> Reader[str]:
-    """Take an assistant header at the very beginning, with the whitespace around it. Return it, or ""."""
+    """Consume an assistant header at the very beginning, with the whitespace around it. Return it, or ""."""
     ahead: list[str] = []
     if (yield from source.skip_space(ahead)) != "<":  # every header begins with it
         source.push_back("".join(ahead))

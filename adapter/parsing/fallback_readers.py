@@ -8,7 +8,7 @@ from adapter.parsing.format import TEXT, BodyReader, BodyResult, BodySource, Cal
 from adapter.parsing.stream_buffer import Reader
 
 MAX_GIVEN_BACK = 100_000
-"""Maximum number of characters per answer that fallback readers may take and give back, which keeps the cost linear."""
+"""Maximum number of characters per answer that fallback readers may consume and give back, to keep the cost linear."""
 
 
 class FallbackReader:
@@ -45,11 +45,11 @@ class FallbackReader:
 def read_call_or_text(
     read: BodyReader, source: BodySource, span: list[str], *, keeps_error: bool = False
 ) -> Reader[BodyResult]:
-    """Return the result of ``read``. If ``read`` finds no call in a text that was not cut, take nothing and return
+    """Return the result of ``read``. If ``read`` finds no call in a text that was not cut, consume nothing and return
     `TEXT`.
 
-    For calls whose opening marker is missing or broken: the text may also be prose about calls. ``keeps_error``: return
-    the error of a call that cannot be read.
+    Use it for calls whose opening marker is missing or broken, because the text may also be prose about calls.
+    ``keeps_error``: return the error of a call that cannot be read.
     """
     if source.reread_characters > MAX_GIVEN_BACK:
         return TEXT

@@ -154,11 +154,11 @@ TEXT = BodyResult(not_a_call=True)
 CUT = BodyResult(error=CUT_OFF)
 
 BodyReader: TypeAlias = Callable[[BodySource, list[str]], Reader[BodyResult]]
-"""Function that parses the text after an opening marker, and appends all text that it takes to the list of str."""
+"""Function that parses the text after an opening marker, and appends all text that it consumes to the list of str."""
 
 
 def try_readers(*readers: BodyReader) -> BodyReader:
-    """Return a reader that tries ``readers`` in order, until one of them takes more than whitespace."""
+    """Return a reader that tries ``readers`` in order, until one of them consumes more than whitespace."""
 
     def read(source: BodySource, span: list[str]) -> Reader[BodyResult]:
         result = TEXT
@@ -223,7 +223,7 @@ class Format:
     marks_plain_text: bool = False
     """True if the opening marker may also precede plain text, so that it does not announce a call."""
     read_header: BodyReader | None = None
-    """Reader of a header at the very beginning, for prompts that end inside a header. It takes no other text."""
+    """Reader of a header at the very beginning, for prompts that end inside a header. It consumes no other text."""
     read_without_markers: BodyReader | None = None
     """Reader of a call or header at the very beginning whose opening markers the server stripped."""
     reasoning: Mapping[str, str] = field(default_factory=lambda: {"<think>": "</think>"})

@@ -1,4 +1,4 @@
-"""Take JSON from text that arrives in chunks, and convert its values to calls.
+"""Consume JSON from text that arrives in chunks, and convert its values to calls.
 
 Quotes are tracked, so a bracket or a closing marker inside a string is data. A call can therefore write a file that
 contains ``</tool_call>``.
@@ -51,7 +51,7 @@ MISPAIRED = frozenset({"unescaped-quote", "curly-quotes", "missing-comma", "unqu
 
 
 def skip_string(source: StreamBuffer, span: list[str], quote: str) -> Reader[None]:
-    """Take the rest of a JSON string, with its closing quote, into ``span``; all text if the string never closes."""
+    """Consume the rest of a JSON string, with its closing quote, into ``span``; all text if the string never closes."""
     pattern = _STRING_END[quote]
     sink = ValueSink(span, _STOP_PATTERNS[quote])
     while True:
@@ -74,10 +74,10 @@ def skip_string(source: StreamBuffer, span: list[str], quote: str) -> Reader[Non
 
 
 def scan_json_value(source: StreamBuffer, span: list[str], tokens: MarkerSet) -> Reader[str]:
-    """Take text into ``span`` until brackets balance. Return the closing bracket.
+    """Consume text into ``span`` until brackets balance. Return the closing bracket.
 
-    A marker of ``tokens`` outside strings also ends the value. It is returned and taken, but not added to ``span``.
-    Returns "" if the text ends first.
+    A marker of ``tokens`` outside strings also ends the value. It is returned and consumed, but not added to ``span``.
+    Return "" if the text ends first.
     """
     depth = 0
     while True:

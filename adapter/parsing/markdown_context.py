@@ -96,7 +96,9 @@ class MarkdownContext:
 
     @property
     def quote_reason(self) -> str:
-        """The reason why a call here is only quoted: a key of `REJECTION_REASONS`, or "" if the call is effective."""
+        """The reason why a call at the current position is only quoted: a key of `REJECTION_REASONS`, or "" if the call
+        is effective.
+        """
         self._flush()
         if self._fence:
             return "code-fence"

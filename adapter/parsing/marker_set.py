@@ -34,10 +34,10 @@ MarkerSpan: TypeAlias = tuple[int, int]
 class MarkerSet:
     """A set of literal markers to search for, in any letter case.
 
-    Each marker has an *anchor*: its first character of a few that suffice for all markers of the set, and are not
-    letters, digits or spaces if possible. A regular expression finds anchors, at first alone and later together with
-    the characters around them. The longest marker at an anchor is then looked up in a sorted list. Patterns and lists
-    are built on first use, because parsing an answer needs few of a parser's sets.
+    Each marker has an *anchor*: its first character from a small set that covers all markers and avoids letters, digits
+    and spaces if possible. A regular expression finds anchors, at first alone and later together with the characters
+    around them. The longest marker at an anchor is then looked up in a sorted list. Patterns and lists are built on
+    first use, because parsing an answer needs few of a parser's sets.
     """
 
     weak: Mapping[str, str] = {}
@@ -168,7 +168,7 @@ class MarkerSet:
     def find_plain_end(self, text: str) -> int:
         """Return the offset from which the text may be an incomplete marker.
 
-        Returns the text's length if it cannot be one, and -1 if the text contains a complete marker.
+        Return the text's length if it cannot be one, and -1 if the text contains a complete marker.
         """
         sign = self._hint_pattern.search(text)
         if sign is None:
@@ -216,7 +216,7 @@ class MarkerSet:
         return index < len(self._sorted) and self._sorted[index].startswith(begun)
 
     def find_partial_start(self, text: str, start: int) -> int:
-        """Return the offset from which the text may be an incomplete marker; the text's length by default."""
+        """Return the offset from which the text may be an incomplete marker, or the text's length if there is none."""
         index = max(start, len(text) - self.longest + 1)
         while (match := self._start.search(text, index)) is not None:
             index = match.start()

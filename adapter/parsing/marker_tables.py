@@ -43,7 +43,7 @@ CALL_FENCES = ("", "json", "json5", "jsonc", "tool_call", "tool_calls", "tool", 
 
 
 class MarkerTables(NamedTuple):
-    """The markers of some formats by their function, in lower case, and the sets that find them."""
+    """The markers of a group of formats, in lower case and sorted by role, with the search sets built from them."""
 
     openers: Mapping[str, CallOpener]
     header_readers: tuple[BodyReader, ...]

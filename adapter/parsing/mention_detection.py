@@ -16,7 +16,7 @@ from adapter.parsing.stream_buffer import Reader, StreamBuffer
 from adapter.tools.tool import ToolSet
 
 LIMIT = 400
-"""Maximum number of characters of prose that a failed reader may have taken. They are parsed again."""
+"""Maximum number of characters of prose that a failed reader may have consumed. They are parsed again."""
 
 _BEGINS_JSON = re.compile(r"\s*[{\[]\s*[\"'\w{\[“]")
 _INNER_TOKEN = re.compile(r"</|<[|｜]|[|｜]>|<\w+[=>]|\[\w+\]")
@@ -24,7 +24,7 @@ _WORD = re.compile(r"[\w.-]+")
 
 
 def is_mere_mention(raw: str, marker: str, result: BodyResult, tools: ToolSet, *, is_glued: bool) -> bool:
-    """Return whether ``raw`` is the rest of a sentence that mentions ``marker`` within a line.
+    """Return whether ``raw`` is the rest of a sentence that mentions ``marker`` in the middle of a line.
 
     ``is_glued``: no whitespace precedes the marker.
     """
@@ -48,10 +48,11 @@ def is_mere_mention(raw: str, marker: str, result: BodyResult, tools: ToolSet, *
 def take_mentioned_closers(
     source: StreamBuffer, tables: MarkerTables, result: BodyResult, tools: ToolSet
 ) -> Reader[str | None]:
-    """Take and return the closing markers after complete calls within a line, if the calls are part of a sentence.
+    """Consume and return the closing markers after complete calls in the middle of a line, if the calls are part of a
+    sentence.
 
-    They are if the session has none of their tools, and text, and no other marker, follows in their last line.
-    Otherwise takes nothing and returns None.
+    They are if the session has none of their tools, and their last line continues with text and not with a marker.
+    Otherwise consume nothing and return None.
     """
     if not tools or not result.calls or any(tools.match(call.name) for call in result.calls):
         return None
@@ -66,7 +67,7 @@ def take_mentioned_closers(
 
 
 def is_stray_closer(source: StreamBuffer, state: ParseState) -> Reader[bool]:
-    """Return whether the closing marker just taken begins a line, or is glued to the last word of the text."""
+    """Return whether the closing marker just consumed begins a line, or is glued to the last word of the text."""
     line = state.line
     if line.is_blank or line.is_quote or any(state.space):
         return line.is_blank
@@ -77,6 +78,6 @@ def is_stray_closer(source: StreamBuffer, state: ParseState) -> Reader[bool]:
 
 
 def begins_block(source: StreamBuffer) -> Reader[bool]:
-    """Return whether a line break or a tag, and not a sentence, follows the marker just taken."""
+    """Return whether a line break or a tag, and not a sentence, follows the marker just consumed."""
     yield from source.wait_for_character()
     return not source.is_empty and source.text[source.position] in "\r\n<"

@@ -11,7 +11,7 @@ from adapter.parsing.stream_buffer import Reader, StreamBuffer
 
 
 def read_opaque_section(section: OpaqueSection, source: StreamBuffer, output: EventBuffer) -> Reader[None]:
-    """Take the text up to the section's end, as the kind of text that its header declares."""
+    """Consume the text up to the section's end as the kind of text that its header declares."""
     state = output.state
     markers = get_marker_set(*section.ends, *section.starts, *section.glued_starts, *section.closes)
     add = output.add_reasoning if section.is_reasoning else output.add_text
@@ -49,7 +49,7 @@ def _ends(section: OpaqueSection, source: StreamBuffer) -> Reader[bool]:
 
 
 def read_echoed_result(closing: str, openers: MarkerSet, source: StreamBuffer, output: EventBuffer) -> Reader[None]:
-    """Take an echoed tool result as text, up to ``closing`` at the beginning of a line."""
+    """Consume an echoed tool result as plain text, up to a line that begins with ``closing``."""
     markers = get_marker_set(closing, *openers.literals)
     while True:
         plain, marker = source.scan(markers)
@@ -70,7 +70,7 @@ def read_echoed_result(closing: str, openers: MarkerSet, source: StreamBuffer, o
 
 
 def discard_rest(openers: MarkerSet, source: StreamBuffer, output: EventBuffer) -> Reader[None]:
-    """Take the rest of the text as markup, because the model continues in another role."""
+    """Consume the rest of the text as markup, because the model continues in another role."""
     while True:
         plain, marker = source.scan(openers)
         if plain or marker:

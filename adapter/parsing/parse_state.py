@@ -52,11 +52,13 @@ class ParseState:
     last: LastKind = NOTHING
     line: MarkdownContext = field(default_factory=MarkdownContext)
     space: list[str] = field(default_factory=list)
-    """Whitespace, which is content only if more content follows, and then wrapper tags, which are if no call does."""
+    """Whitespace, which is content only if more content follows, and then wrapper tags, which are content only if no
+    call follows.
+    """
     open_tags: set[str] = field(default_factory=set)
     """Names of the open wrapper tags around calls, in lower case."""
     is_quoting: bool = False
-    """An opening marker since the last call was only quoted, so that closing markers are content, too."""
+    """An opening marker since the last call was only quoted, so closing markers are also content."""
     held: list[HeldCalls] = field(default_factory=list)
     """Calls that are accepted only if nothing but calls follows until the end."""
     has_calls: bool = False

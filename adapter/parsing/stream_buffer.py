@@ -1,6 +1,6 @@
-"""A buffer for text that arrives in chunks, with methods that take text from it.
+"""A buffer for text that arrives in chunks, with methods that consume text from it.
 
-A reader is a generator that takes text from a `StreamBuffer` and yields when it needs more. It is resumed when more
+A reader is a generator that consumes text from a `StreamBuffer` and yields when it needs more. It is resumed when more
 text has arrived, or when the text has ended (``source.final``). Every decision depends only on the text and never on
 its chunks, because a reader waits as long as the last characters may become a marker. Each character is examined a
 bounded number of times.
@@ -59,7 +59,7 @@ class ValueSink:
 
 
 class StreamBuffer:
-    """The received text that has not been taken yet. ``finish_reason`` is known once the text is ``final``."""
+    """The received text that has not been consumed yet. ``finish_reason`` is known once the text is ``final``."""
 
     __slots__ = ("_before", "_searched", "final", "finish_reason", "position", "sink", "text")
 
@@ -74,7 +74,7 @@ class StreamBuffer:
 
     @property
     def offset(self) -> int:
-        """Number of characters taken since the text began."""
+        """Number of characters consumed since the text began."""
         return self._before + self.position
 
     @property
@@ -83,7 +83,7 @@ class StreamBuffer:
         return self._before + len(self.text)
 
     def find_last_span(self, length: int) -> tuple[int, int]:
-        """Return the offsets of the beginning and the end of the last ``length`` characters taken."""
+        """Return the offsets of the beginning and the end of the last ``length`` characters consumed."""
         return self.offset - length, self.offset
 
     def get_since(self, offset: int) -> str:
@@ -96,7 +96,7 @@ class StreamBuffer:
         self.position = 0
 
     def skip(self, piece: str) -> None:
-        """Take ``piece`` without examining it. All earlier text must already be taken."""
+        """Consume ``piece`` without examining it. All earlier text must already be consumed."""
         self._before += len(piece)
 
     def push_back(self, text: str) -> None:
@@ -110,13 +110,13 @@ class StreamBuffer:
             self.position = 0
 
     def take_rest(self) -> str:
-        """Take all buffered text and return it."""
+        """Consume all buffered text and return it."""
         rest = self.text[self.position :]
         self.position = len(self.text)
         return rest
 
     def scan(self, markers: MarkerSet) -> tuple[str, str]:
-        """Take the text up to the next marker, and the marker. Return both; the marker may be ""."""
+        """Consume the text up to the next marker, and the marker. Return both; the marker may be ""."""
         marker = markers.search(self.text, self.position)
         start = self.position
         if marker is not None and (
@@ -130,7 +130,7 @@ class StreamBuffer:
         return self.text[start : self.position], ""
 
     def search(self, markers: MarkerSet, end: int) -> MarkerSpan | None:
-        """Return the next marker that ends by ``end``. Takes nothing.
+        """Return the next marker that ends by ``end``. Consumes nothing.
 
         Ranges that were already searched are remembered, so that a row of opening markers does not search all following
         text repeatedly.
@@ -157,7 +157,7 @@ class StreamBuffer:
 
     @property
     def is_empty(self) -> bool:
-        """True if all buffered text was taken."""
+        """True if all buffered text was consumed."""
         return self.position >= len(self.text)
 
     @property
@@ -166,7 +166,7 @@ class StreamBuffer:
         return self.finish_reason in ("length", "incomplete", "content_filter", "error", "cancelled")
 
     def read_until(self, markers: MarkerSet, span: list[str]) -> Reader[str]:
-        """Take text into ``span`` up to the next marker. Take and return the marker, "" at the end of the text."""
+        """Consume text into ``span`` up to and including the next marker. Return the marker, or "" at the end."""
         sink = ValueSink(span, markers.stop_pattern)
         while True:
             plain, marker = self.scan(markers)
@@ -177,20 +177,20 @@ class StreamBuffer:
             yield from sink.wait(self)
 
     def take_through(self, markers: MarkerSet, span: list[str]) -> Reader[tuple[str, str]]:
-        """Take text and the next marker into ``span``. Return both; the marker is "" at the end."""
+        """Consume text and the next marker into ``span``. Return both; the marker is "" at the end."""
         value: list[str] = []
         marker = yield from self.read_until(markers, value)
         span.extend([*value, marker])
         return "".join(value), marker
 
     def skip_to(self, markers: MarkerSet, span: list[str]) -> Reader[str]:
-        """Take text into ``span`` up to the next marker. Return the marker, which is not taken; "" at the end."""
+        """Consume text into ``span`` up to the next marker. Return the marker, unconsumed, or "" at the end."""
         marker = yield from self.read_until(markers, span)
         self.push_back(marker)
         return marker
 
     def skip_space(self, span: list[str]) -> Reader[str]:
-        """Take whitespace into ``span``. Return the next character, which is not taken; "" at the end."""
+        """Consume whitespace into ``span``. Return the next character, which is not consumed, or "" at the end."""
         while True:
             match = _spaces.match(self.text, self.position)
             if match is not None:
@@ -208,7 +208,7 @@ class StreamBuffer:
             yield
 
     def take_marker(self, markers: MarkerSet, span: list[str] | None = None) -> Reader[str]:
-        """Take the marker that begins here, and add it to ``span`` if that is a list. Return the marker, or ""."""
+        """Consume the marker that begins here, and add it to ``span`` if that is a list. Return the marker, or ""."""
         while True:
             marker = markers.match(self.text, self.position)
             if marker is not None and not self.may_continue(marker, markers):
@@ -222,7 +222,7 @@ class StreamBuffer:
             yield
 
     def peek_after_space(self, markers: MarkerSet) -> Reader[tuple[str, str]]:
-        """Return the character and the marker after any whitespace, each "" by default. Takes nothing."""
+        """Return the character and the marker after any whitespace, without consuming them; each is "" if missing."""
         ahead: list[str] = []
         char = yield from self.skip_space(ahead)
         marker = yield from self.take_marker(markers, ahead)
@@ -230,27 +230,27 @@ class StreamBuffer:
         return char, marker
 
     def is_next(self, markers: MarkerSet) -> Reader[bool]:
-        """Return whether the text continues with one of ``markers``. Takes nothing."""
+        """Return whether the text continues with one of ``markers``. Consumes nothing."""
         marker = yield from self.take_marker(markers)
         self.push_back(marker)
         return bool(marker)
 
     def give_back(self, span: list[str], start: int) -> list[str]:
-        """Put back all text that was taken into ``span`` from the index ``start`` on. Return it, for `take_again`."""
+        """Put back all text consumed into ``span`` from the index ``start`` on. Return it, for `take_again`."""
         taken = span[start:]
         del span[start:]
         self.push_back("".join(taken))
         return taken
 
     def take_again(self, span: list[str], taken: list[str]) -> None:
-        """Undo `give_back`: take the text ``taken`` again."""
+        """Undo `give_back`: consume the text ``taken`` again."""
         span.extend(taken)
         self.position += sum(map(len, taken))
 
     def peek_match(
         self, pattern: re.Pattern[str], limit: int, may_continue: Callable[[str], object]
     ) -> Reader[re.Match[str] | None]:
-        """Return the match of ``pattern`` in the next ``limit`` characters, which are not taken.
+        """Return the match of ``pattern`` in the next ``limit`` characters, which are not consumed.
 
         Waits for more text while ``may_continue`` accepts the text so far as the beginning of a match.
         """
@@ -262,12 +262,12 @@ class StreamBuffer:
             yield
 
     def take_match(self, match: re.Match[str], span: list[str]) -> None:
-        """Take the text of a match that `peek_match` found."""
+        """Consume the text of a match that `peek_match` found."""
         span.append(match.group())
         self.position += len(match.group())
 
     def take_cut_marker(self, literal: str, span: list[str]) -> bool:
-        """If the text ends within ``literal``, take that part into ``span``. Return whether it does."""
+        """If the text ends within ``literal``, consume that part into ``span``. Return whether it does."""
         rest = self.text[self.position :]
         is_cut = self.final and rest != "" and literal.startswith(rest.lower())
         if is_cut:
@@ -275,8 +275,8 @@ class StreamBuffer:
         return is_cut
 
     def take_cut_tags(self, limit: int, span: list[str]) -> bool:
-        """If the rest begins with a tag and was cut within ``limit`` characters, take it into ``span``. Return whether
-        it was.
+        """If the rest begins with a tag and was cut within ``limit`` characters, consume it into ``span``. Return
+        whether it was.
 
         The rest may be a call in other tags, which cannot be parsed inside the current ones.
         """
@@ -286,9 +286,9 @@ class StreamBuffer:
         return is_cut
 
     def take_until(self, stop: str, limit: int, span: list[str]) -> Reader[str | None]:
-        """Take text up to and including the string ``stop`` into ``span``. Return the text without ``stop``.
+        """Consume text up to and including the string ``stop`` into ``span``. Return the text without ``stop``.
 
-        Returns None and takes nothing if ``stop`` does not occur within ``limit`` characters or the text ends first.
+        Return None and consumes nothing if ``stop`` does not occur within ``limit`` characters or the text ends first.
         """
         while True:
             end = self.text.find(stop, self.position, self.position + limit)
@@ -302,7 +302,7 @@ class StreamBuffer:
             yield
 
     def peek_marker(self, markers: MarkerSet, limit: int) -> Reader[str]:
-        """Return the marker that begins within ``limit`` characters, or "". Takes nothing."""
+        """Return the marker that begins within ``limit`` characters, or "". Consumes nothing."""
         while True:
             marker = self.search(markers, self.position + limit + markers.longest)
             if marker is not None:

@@ -28,7 +28,8 @@ ReadBody: TypeAlias = Callable[[BodyReader, list[str]], Reader[tuple[BodyResult,
 class UnmarkedCallReader:
     """Parses calls without markers.
 
-    ``read_body``: parses a body and tracks its progress. ``close_tags``: takes closing tags of wrappers around calls.
+    ``read_body``: parses a body and tracks its progress. ``close_tags``: consumes closing tags of wrappers around
+    calls.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
 """Find text that looks like a call in no known format, to explain to the user why it was not parsed.
 
-Nothing is parsed as a call here: the text remains content, and gets a reason.
+This module parses nothing as a call: the text remains content, and gets a reason.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from adapter.parsing.wrapper_tags import (
 class WrappedCallReader:
     """Parses wrapper tags at the beginning of a line, and the call after them.
 
-    ``read_call``: parses the call after its opening marker, which was taken.
+    ``read_call``: parses the call after its opening marker, which was consumed.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class WrappedCallReader:
         return not (yield from self._source.is_next(self._tables.text_markers))
 
     def read_tags(self) -> Reader[None]:
-        """Parse the tags at the beginning of a line, which are no markers, and a call after them."""
+        """Parse the tags at the beginning of a line, which are not markers, and a call after them."""
         namespace = yield from self._peek_namespace()
         if namespace:
             yield from self._read_namespaced(namespace)
@@ -61,7 +61,7 @@ class WrappedCallReader:
     def reread(self, marker: str, raw: str) -> Reader[bool]:
         """Parse ``raw``, which the reader of ``marker`` rejected, as a wrapper tag and the call after it.
 
-        Returns False and takes nothing if it is none, or if too much of the answer was parsed again.
+        Return False and consume nothing if it is not a wrapper tag, or if too much of the answer was parsed again.
         """
         if not (is_tag(marker) and self._state.line.is_blank):
             return False
@@ -81,7 +81,7 @@ class WrappedCallReader:
             self._state.open_tags.add(closing[2:-1])
 
     def close_tags(self) -> Reader[bool]:
-        """Take closing tags of open wrappers. Return whether there are any."""
+        """Consume closing tags of open wrappers. Return whether there are any."""
         has_closed = False
         while self._state.open_tags:
             closing = get_marker_set(*(f"</{name}>" for name in sorted(self._state.open_tags)))

@@ -6,7 +6,7 @@
     <tool_call>{"name": "search", "arguments": {"query": "a"}}</tool_call>
     </actions>
 
-The tags are ordinary words. They are markup only if they begin a line, a call follows, and it is really read as a call.
+The tags are ordinary words. They are markup only if they begin a line, a call follows, and that text parses as a call.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def with_closing_tags(markers: WeakMarkerSet) -> WeakMarkerSet:
 
 
 def take_wrapper(source: StreamBuffer, openers: MarkerSet, has_namespaces: bool) -> Reader[str]:
-    """Take the tags that begin here if a call follows them, and the whitespace between. Return the text taken, or "".
+    """Consume the tags that begin here if a call follows them, and the whitespace between. Return the text consumed, or
+    "".
 
     ``openers``: the markers of calls. ``has_namespaces``: ``<NAMESPACE:invoke`` also begins a call.
     """
@@ -73,7 +74,7 @@ def _begins_call(source: StreamBuffer, openers: MarkerSet, has_namespaces: bool)
 
 
 def peek_namespace(source: StreamBuffer) -> Reader[str]:
-    """Return the namespace of the ``<NAMESPACE:invoke`` that begins here, with its colon; "" by default."""
+    """Return the namespace of the ``<NAMESPACE:invoke`` that begins here, with its colon, or "" if there is none."""
     match = yield from source.peek_match(_NAMESPACE, _TAG_LIMIT, _NAMESPACE_BEGINNING.match)
     return match[1] if match else ""
 
@@ -90,7 +91,7 @@ def peek_announcing_tag(source: StreamBuffer) -> Reader[str]:
 
 
 def is_tag(text: str) -> bool:
-    """Return whether ``text`` is an opening tag, with whitespace at most after it."""
+    """Return whether ``text`` is an opening tag, followed by nothing but whitespace."""
     return _TAG.fullmatch(text.rstrip(SPACE)) is not None
 
 

@@ -134,7 +134,7 @@ class KeyValueReader:
         return source.expected_format in self.own or (self.tags is GLM and source.tool_call_body == "pairs")
 
     def __call__(self, source: BodySource, span: list[str]) -> Reader[BodyResult | None]:
-        """Return the call; None, with nothing taken, if the text does not begin with a name in this layout."""
+        """Return the call. If the text does not begin with a name in this layout, return None and consume nothing."""
         ahead: list[str] = []
         call = yield from self._take_name(source, ahead)
         if call is None:

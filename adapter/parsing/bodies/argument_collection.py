@@ -73,7 +73,7 @@ class PendingCall:
         add_value(self.arguments, key, value, self.find_schema(key), self.fixes)
 
     def check_end(self, key: str, text: str, opens: Sequence[str], closes: Sequence[str]) -> None:
-        """Reject the call if ``text``, a value that one of the tags ``closes`` ended, seems to be closed twice."""
+        """Reject the call if ``text``, a value ended by one of the tags ``closes``, seems to be closed twice."""
         if twice := has_ambiguous_end(text, opens, closes):
             self.problem = explain_ambiguous_end(self.name, key, twice)
         elif named := find_named_close(text, key, closes):

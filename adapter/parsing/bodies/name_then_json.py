@@ -108,7 +108,9 @@ class NameThenJsonReader:
 
 
 def build_word_reader(read: BodyReader) -> BodyReader:
-    """Return a reader for a marker that is a plain word. Within a line, it accepts only calls of known tools."""
+    """Return a body reader for a marker that is an ordinary word. In the middle of a line, it accepts only calls of
+    known tools.
+    """
 
     def read_after_word(source: BodySource, span: list[str]) -> Reader[BodyResult]:
         if source.at_line_start or source.after_call:

@@ -67,7 +67,7 @@ def _read_arguments(name: str, inner: str, source: BodySource, span: list[str]) 
 
 
 def take_closing(source: StreamBuffer, span: list[str], closing: str) -> Reader[None]:
-    """Take the tag ``closing`` if it is next."""
+    """Consume the tag ``closing`` if it is next."""
     _, follows = yield from source.peek_after_space(get_marker_set(closing))
     if follows:
         yield from source.take_through(get_marker_set(closing), span)

@@ -23,7 +23,7 @@ _MAY_BE_HEAD = re.compile(r"([\w.-]*+)(\(\s*+(?:\w++\s*+=?)?)?")
 
 
 def read_answer(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse the rest of the text if it consists of calls. Otherwise take nothing and return `TEXT`."""
+    """Parse the rest of the text if it consists of calls. Otherwise consume nothing and return `TEXT`."""
     start, has_call = len(span), False
     may_continue = partial(_may_be_head, tools=source.tools)
     yield from source.skip_space(span)

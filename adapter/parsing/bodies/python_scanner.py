@@ -37,7 +37,7 @@ _WITH_ARGUMENTS = re.compile(r"([\w.-]+) with (?:the )?arguments:?\s*", re.IGNOR
 
 
 def read_list(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse a list of calls, which ends where its brackets balance. Takes nothing if the text is not such a list."""
+    """Parse a list of calls, which ends where its brackets balance. Consumes nothing if the text is not such a list."""
     match = yield from source.peek_match(
         _LIST_BEGINS, NAME_LIMIT, lambda ahead: not ahead or _LIST_MAY_BEGIN.fullmatch(ahead)
     )
@@ -63,7 +63,7 @@ def _read_balanced(source: BodySource, span: list[str]) -> Reader[BodyResult]:
 
 
 def take_balanced(source: StreamBuffer, span: list[str]) -> Reader[str]:
-    """Take code until its brackets balance. Return the last bracket, or "" if the text ends first."""
+    """Consume code until its brackets balance. Return the last bracket, or "" if the text ends first."""
     return (yield from _take_code(source, span, get_marker_set(*_SYNTAX), stops_balanced=True))
 
 
@@ -143,7 +143,7 @@ def read_one_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
 
 
 def peek_call_name(source: StreamBuffer) -> Reader[str]:
-    """Return the name if the text continues with a call, or "". Takes nothing."""
+    """Return the name if the text continues with a call, or "". Consumes nothing."""
     match = yield from source.peek_match(_FIRST_CALL, NAME_LIMIT, _MAY_CALL.fullmatch)
     return match.group(1) if match else ""
 

@@ -30,7 +30,7 @@ _BROKEN_CLOSE = re.compile(rf"</([{SPACE}]*(?:<[\w:]+>[{SPACE}]*)?)\Z")
 _LINE_END = re.compile(r"\r?\n[ \t]*\Z")
 
 MayBegin: TypeAlias = Callable[[StreamBuffer, str], Reader[bool]]
-"""Function that decides whether the next parameter's opening tag, just taken, is effective. Takes nothing."""
+"""Function that decides whether the next parameter's opening tag, just consumed, is effective. Consumes nothing."""
 
 
 class RawValue:
@@ -66,9 +66,9 @@ class RawValue:
         self._after_call = MarkerSet(*call_opens, *outer_closes)
 
     def take(self, source: StreamBuffer, value: list[str], may_begin: MayBegin) -> Reader[str | None]:
-        """Take the value into ``value``, and take its closing tag. Return the tag.
+        """Consume the value into ``value``, and its closing tag. Return the tag.
 
-        Returns "" if another tag, which is not taken, ended the value, and None if the text ended first. The end of a
+        Return "" if another tag, which is not consumed, ended the value, and None if the text ended first. The end of a
         value that another tag ended is uncertain if the value contains a closing tag.
         """
         holds_call, holds_close, open_parameters = False, False, 0
@@ -147,7 +147,8 @@ class RawValue:
 
 
 def split_broken_close(value: list[str]) -> str | None:
-    """Remove the text after ``</`` at the end of ``value``, and return it, or None if ``value`` does not end so.
+    """Remove the text after ``</`` at the end of ``value``, and return it, or None if ``value`` does not end in such
+    text.
 
     A model that loses a closing tag may write ``</`` and then the next section's tag.
     """
@@ -202,14 +203,15 @@ def explain_uncertain_end(name: str, key: str, close: str) -> str:
 
 
 def strip_line_break(value: str) -> str:
-    """Return ``value`` without its last line break. For a value that lacks its closing tag: the line break belongs to
-    the tag that ended the value."""
+    """Return ``value`` without its last line break. Use it for a value that lacks its closing tag: the line break
+    belongs to the tag that ended the value.
+    """
     return _LINE_END.sub("", value)
 
 
 def remove_broken_close(value: str, key: str, closes: Sequence[str], others: Sequence[str] = ()) -> str:
-    """Return ``value`` without a misspelled closing tag at its end. For a value that lacks its closing tag, so that the
-    tag of another element ended it.
+    """Return ``value`` without a misspelled closing tag at its end. Use it for a value that lacks its closing tag and
+    was ended by another element's tag.
 
     A misspelled closing tag is the beginning of one of ``closes``, one of ``others``, or ``</KEY>``.
     """

@@ -16,7 +16,7 @@ _NAME = re.compile(r"[ \t]*([\w.:/-]*)")
 
 
 def take_name(source: BodySource, span: list[str], endings: MarkerSet, *, any_name: bool) -> Reader[str]:
-    """Take a name and one of ``endings`` after it. Return the name. Otherwise take nothing and return "".
+    """Consume a name and one of ``endings`` after it. Return the name. Otherwise consume nothing and return "".
 
     ``any_name``: also accept names that are not tools of this session.
     """
@@ -38,7 +38,7 @@ def take_name(source: BodySource, span: list[str], endings: MarkerSet, *, any_na
 
 
 def take_cut_name(source: StreamBuffer, span: list[str]) -> BodyResult | None:
-    """Take a name within which the text ends, and return an error. Return None if the text continues after the name."""
+    """Consume a name that the end of the text cuts off, and return an error, or None if the text continues."""
     match = _NAME.match(source.text, source.position)
     if not source.final or match is None or match.end() < len(source.text):
         return None
@@ -47,7 +47,7 @@ def take_cut_name(source: StreamBuffer, span: list[str]) -> BodyResult | None:
 
 
 def read_arguments(name: str, source: BodySource, span: list[str], ends: tuple[str, ...]) -> Reader[BodyResult]:
-    """Parse the arguments of the call ``name``, up to one of ``ends``, which is not taken."""
+    """Parse the arguments of the call ``name``, up to one of ``ends``, which is not consumed."""
     result = yield from UntaggedJson("arguments", after_marker=True, name=name, ends=ends)(source, span)
     if not result.not_a_call:
         return result

@@ -96,7 +96,7 @@ def _read_attributes(tag: str, source: BodySource, span: list[str]) -> Reader[Bo
 
 
 def begins_with_json(source: StreamBuffer, span: list[str]) -> Reader[bool]:
-    """Return whether JSON, and no attribute, follows the beginning of a tag, up to a space, that was just taken.
+    """Return whether JSON, and no attribute, follows the beginning of a tag, up to a space, that was just consumed.
 
     Otherwise gives the space back, for the reader of the attributes.
     """

@@ -108,7 +108,7 @@ class _Function(PendingCall):
 
 
 def read_xml_function(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse a call after ``<function=`` or ``<function ``, and take the closing ``</tool_call>`` if it is present."""
+    """Parse a call after ``<function=`` or ``<function ``, and consume a closing ``</tool_call>``."""
     return (yield from _read_following(source, span, is_inline=INLINE_VALUES in source.body_variants))
 
 
@@ -358,7 +358,7 @@ def _continues(source: StreamBuffer) -> Reader[bool]:
 
 
 def take_tag_name(source: StreamBuffer, span: list[str]) -> Reader[str | None]:
-    """Take ``NAME>`` or ``name="NAME">``. Return the name, or None if the text has neither form."""
+    """Consume ``NAME>`` or ``name="NAME">``. Return the name, or None if the text has neither form."""
     text = yield from source.take_until(">", NAME_LIMIT, span)
     if text is None or "\n" in text or "<" in text:
         return None
@@ -369,7 +369,7 @@ def take_tag_name(source: StreamBuffer, span: list[str]) -> Reader[str | None]:
 
 
 def find_open_name(source: BodySource) -> Reader[re.Match[str] | None]:
-    """Return the match of a tool's name whose tag is unclosed or missing, before the first parameter. Takes nothing."""
+    """Return the match of a tool's name whose tag is unclosed or missing, before a parameter. Consumes nothing."""
     match = yield from source.peek_match(_OPEN_NAME, NAME_LIMIT, _MAY_BE_OPEN_NAME.fullmatch)
     return match if match is not None and source.tools.match(match[1]) is not None else None
 

@@ -105,7 +105,7 @@ class XmlInvokeReader:
     def read_tag(
         self, name_key: str, attributes: dict[str, str], opening: str, source: BodySource, span: list[str]
     ) -> Reader[BodyResult]:
-        """Parse the call after its opening tag, which was taken. ``name_key``: the attribute that names the tool."""
+        """Parse the call after its opening tag, which was consumed. ``name_key``: the attribute that names the tool."""
         name = attributes[name_key]
         call = PendingCall(name, source.tools.match(name))
         is_empty = self._is_empty_element(span)
@@ -304,7 +304,7 @@ class XmlInvokeReader:
         call.fix(*result.fixes)
 
     def take_attributes(self, source: StreamBuffer, span: list[str]) -> Reader[dict[str, str]]:
-        """Take a tag's attributes and its end. Return the attributes, or {} with nothing taken."""
+        """Consume a tag's attributes and its end. Return the attributes, or {} with nothing consumed."""
         taken: list[str] = []
         text = yield from source.take_until(self.tags.end, ATTRIBUTES_LIMIT, taken)
         while text is not None and len(text) < ATTRIBUTES_LIMIT and _OPEN_ATTRIBUTE.fullmatch(text):

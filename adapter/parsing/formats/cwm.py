@@ -1,14 +1,14 @@
-"""Code World Model: the tool's name in a tag, and its arguments by position, one a line.
+"""Code World Model: the tool's name in a tag, and its arguments by position, one per line.
 
-Format: the model card of facebook/cwm. The system prompt shows each tool as the model shall write it::
+Format: the model card of facebook/cwm. The system prompt shows each tool as the model is to write it::
 
     <tool: bash>                   <tool: create>
     [command(s)]                   [path]
     </tool>                        [content]
                                    </tool>
 
-Each line is the next parameter of the tool, in the order of its required parameters, and then of the others; the last
-one gets all lines that are left. Results are returned in a message of the role ``tool: NAME``.
+Each line is the next parameter of the tool, in the order of its required parameters, followed by the others; the last
+one gets all remaining lines. Results are returned in a message of the role ``tool: NAME``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Kimi K2: JSON arguments after an id that holds the name.
+"""Kimi K2: JSON arguments after an id that contains the name.
 
 Format: chat_template.jinja of moonshotai/Kimi-K2-Instruct, Kimi-K2-Thinking and Kimi-K2.5. Calls are numbered through
 the conversation, and results are returned with the id of their call::

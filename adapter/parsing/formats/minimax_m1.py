@@ -1,4 +1,4 @@
-"""MiniMax M1: JSON objects, a line each, in ``<tool_calls>``.
+"""MiniMax M1: JSON objects, one per line, in ``<tool_calls>``.
 
 Format: vLLM's parser for MiniMaxAI/MiniMax-M1-80k and MiniMax-Text-01, not compared with the template; see
 `tool_calls_tag`.

@@ -1,4 +1,4 @@
-"""MiniMax M3: elements of their own names in ``<tool_call>``, a token before each tag.
+"""MiniMax M3: elements named after the parameters in ``<tool_call>``, with a token before each tag.
 
 Format: chat_template.jinja of MiniMaxAI/MiniMax-M3 as parsed by ggml-org/llama.cpp (common/parsers/minimax-m3.cpp) and
 sgl-project/sglang; see `nested_elements`::

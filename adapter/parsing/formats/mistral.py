@@ -35,7 +35,7 @@ _read_list = UntaggedJson("arguments", after_marker=True, ends=_ENDS)
 
 
 def read_tool_calls(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse the body after ``[TOOL_CALLS]``, in any of the three spellings."""
+    """Parse the body after ``[TOOL_CALLS]``, in any of the three forms."""
     fixes: list[str] = []
     while True:
         char = yield from source.skip_space(span)

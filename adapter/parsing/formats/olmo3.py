@@ -1,4 +1,4 @@
-"""OLMo 3: Python calls, a line each, in ``<function_calls>`` tags.
+"""OLMo 3: Python calls, one per line, in ``<function_calls>`` tags.
 
 Format: vLLM's parser for allenai/Olmo-3-7B-Instruct and Olmo-3-7B-Think. Values are JSON::
 

@@ -15,7 +15,9 @@ WORD, RESULT, END = "functools[", "<|tool_response|>", "<|end|>"
 
 
 def read_functools(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse the list after the word ``functools``. Within a line, as in FireFunction, only known tools count."""
+    """Parse the list after the word ``functools``. In the middle of a line, as in FireFunction, its tools must be
+    known.
+    """
     yield from source.wait_for_character()
     if not source.at_line_start and not source.text.startswith("{", source.position):
         return TEXT

@@ -1,4 +1,4 @@
-"""PLaMo 3: a name and JSON arguments, each between tokens of its own.
+"""PLaMo 3: a name and JSON arguments, each between its own tokens.
 
 Format: the parsers for pfnet's PLaMo 3 in vLLM (tool_parsers/plamo3_tool_parser.py) and SGLang::
 
@@ -9,7 +9,7 @@ Format: the parsers for pfnet's PLaMo 3 in vLLM (tool_parsers/plamo3_tool_parser
     <|plamo:end_tool_request:plamo|>
     <|plamo:end_tool_requests:plamo|>
 
-The tokens are ordinary text for the tokenizer, so a stream may cut them anywhere. Some answers leave out
+The tokens are ordinary text for the tokenizer, so a stream may split them at any point. Some answers leave out
 ``<|plamo:constrain|>json`` and the line breaks.
 """
 

@@ -1,4 +1,4 @@
-"""Qwen-Agent's own: ``✿FUNCTION✿`` and ``✿ARGS✿`` on lines of their own.
+"""Qwen-Agent's own format: ``✿FUNCTION✿`` and ``✿ARGS✿`` on separate lines.
 
 Format: the prompt in QwenLM/Qwen-Agent for Qwen 1.5 and 2 (llm/fncall_prompts/qwen_fncall_prompt.py)::
 
