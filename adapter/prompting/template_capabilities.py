@@ -89,8 +89,9 @@ Trials: TypeAlias = Generator[ProbeConversation, str | None, TemplateCapabilitie
 
 def probe_template() -> Trials:
     """Probe a template by rendering conversations. Yields each conversation, and receives the rendered prompt, or None
-    if the template rejects the conversation. Returns the capabilities, or None if the template does not support tools
-    and tool results."""
+    if the template rejects the conversation. Return the capabilities, or None if the template does not support tools
+    and tool results.
+    """
     prompt = yield ProbeConversation([_build_user_message(_REQUEST)], TOOLS)
     if prompt is None or not _contains(prompt, _OTHER, _KEY, "zqdescription"):
         return None

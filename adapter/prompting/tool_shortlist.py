@@ -43,7 +43,7 @@ class ToolShortlist:
 
 @dataclass(frozen=True, slots=True)
 class UserRequest:
-    """A message of the user. ``used``: the names of the tools that were called before it."""
+    """A user message. ``used``: the names of the tools called before it."""
 
     text: str
     used: frozenset[str] = frozenset()

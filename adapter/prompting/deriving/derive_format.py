@@ -42,8 +42,8 @@ class DerivationResult:
     ``description``: the format's specification, or None.
 
     ``samples``: prompts rendered by the template. ``misses``: samples that the format misread. A miss does not rule out
-    the format if the sample is ambiguous. ``known``: a built-in format that reads the calls which a response template
-    describes; there are no samples then.
+    the format if the sample is ambiguous. ``known``: the built-in format that already reads the calls described by a
+    response template; ``samples`` is then empty.
     """
 
     format: Format | None

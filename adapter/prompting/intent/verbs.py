@@ -41,7 +41,7 @@ _DESTRUCTIVE = (
     frozenset().union(*(ACTIONS[name] for name in ("delete", "reset", "publish", "stop", "uninstall", "buy")))
     - _HARMLESS
 )
-"""Verbs of tools whose calls cannot be taken back."""
+"""Verbs of tools whose calls cannot be undone."""
 _BEGINNING = re.compile(r"(?:^|[.:;!]\s+|\n)\s*(?:please[, ]+|in\s\S+\s)?([a-z]+)(?=\s)", re.IGNORECASE)
 """Matches the first word of a sentence, after "please" or "in a.md, "."""
 MAX_BEGINNING = 400
@@ -55,7 +55,7 @@ def sounds_like_change(name: str) -> bool:
 
 
 def sounds_destructive(name: str) -> bool:
-    """Return whether a tool deletes something or does something else that cannot be taken back, by its name."""
+    """Return whether a tool deletes something or does something else that cannot be undone, by its name."""
     return not _DESTRUCTIVE.isdisjoint(split_words(name))
 
 
@@ -93,5 +93,5 @@ def is_question(request: str) -> bool:
 
 
 def is_stop_word(word: str) -> bool:
-    """Return whether a word of a request is a stop word or a verb, and therefore no value."""
+    """Return whether a word of a request is a stop word or a verb, and therefore not a value."""
     return word in STOP_WORDS or any(word in verbs for verbs in ACTIONS.values())
