@@ -77,7 +77,7 @@ class ExchangeLog:
 
 
 def encode_exchange(exchange: RecordedExchange, secrets: Redactor) -> str:
-    """Return the line for an exchange, with its line ending. Credentials are redacted."""
+    """Return the log line for an exchange, with its line ending. Credentials are redacted."""
     return json.dumps(secrets.redact(exchange.model_dump(mode="json"))) + "\n"
 
 

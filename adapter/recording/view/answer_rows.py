@@ -93,7 +93,7 @@ def _shorten(text: str) -> str:
 
 
 def build_spans(turn: Turn) -> list[JsonObject]:
-    """Return the spans of a response in order. Each span includes the rejected calls in its text."""
+    """Return the spans of a response in order. Each span lists the rejected calls found in its text."""
     pieces = turn.explain()
     text = "".join(piece.text for piece in pieces)
     spans, remaining = [], MAX_PIECES
