@@ -121,11 +121,11 @@ def _store(settings: ServerSettings) -> ResponseStore:
 
 
 UPSTREAM_CHECK_S = 1.0
-"""Maximum time, in seconds, to wait for the model server at the start, before warning that it does not answer."""
+"""Maximum time, in seconds, to wait for the model server at startup, before warning that it does not answer."""
 
 
 def serve(settings: ServerSettings) -> None:
-    """Run the server until it is interrupted. Raises UsageError if the address is not available."""
+    """Run the server until it is interrupted. Raises UsageError if the address is in use or cannot be bound."""
     import uvicorn
 
     require_packages(settings.metrics, settings.traces)

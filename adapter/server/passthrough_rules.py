@@ -31,7 +31,7 @@ _KEY = re.compile(
 
 
 def check_passing(method: str, path: str, *, admin: bool) -> None:
-    """Check a request that has no route here. Raises RequestError if it must not be passed through.
+    """Check a request for which this server has no route. Raises RequestError if it must not be passed through.
 
     ``path``: the decoded path without the query. ``admin``: allow all requests with a well-formed path.
     """

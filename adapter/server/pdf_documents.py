@@ -1,4 +1,4 @@
-"""Replace PDFs in requests by their text, because engines read no documents.
+"""Replace PDFs in requests by their text, because inference engines cannot read documents.
 
 Source: https://platform.openai.com/docs/guides/pdf-files (``input_file``), and
 https://docs.anthropic.com/en/docs/build-with-claude/pdf-support (``document``).
@@ -42,9 +42,9 @@ class PdfReader:
         self._one_at_a_time = asyncio.Semaphore(1)
 
     async def read_body(self, http: HttpRequest, work: WorkQueue) -> tuple[int, JsonObject]:
-        """Return the body of a request with the text of PDFs in their place, and its size in bytes, with the text.
+        """Return the body of a request with its PDFs replaced by their text, and the size of that body in bytes.
 
-        Raises RequestError if a PDF has no text, or if they have too much.
+        Raises RequestError if a PDF has no text, or if the texts are too long.
         """
         content, body = await read_json_body(http, work)
         size, text_size = len(content), 0

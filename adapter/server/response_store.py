@@ -25,7 +25,7 @@ from adapter.core.text.redaction import Redactor
 _log = logging.getLogger("adapter")
 
 MAX_MEMORY_BYTES = 64_000_000
-"""Maximum size of a store in memory, in bytes. It is enough for some thousand responses and their conversations."""
+"""Maximum size of a store in memory, in bytes. It is enough for about a thousand responses and their conversations."""
 
 MAX_FILE_BYTES = 1_000_000_000
 """Maximum size of a store in a file, in bytes."""

@@ -25,7 +25,8 @@ minutes."""
 
 CONNECT_S = 30.0
 """Maximum time to connect to the model server, in seconds. A busy machine needs more than five for a burst of
-connections; a server that does not run refuses them at once."""
+connections; a server that is not running refuses them at once.
+"""
 
 MAX_ANSWER_BYTES = 32 * 1024 * 1024
 """Maximum size of a buffered answer, in bytes."""

@@ -34,8 +34,8 @@ stream."""
 COLLECTED = (20_000, 50, 100)
 """Garbage collection thresholds.
 
-A large request allocates some hundred thousand objects, which are freed with it. Garbage collections before that free
-nothing and stop all threads for a tenth of a second.
+A large request allocates about a hundred thousand objects, which are freed with it. Garbage collections before that
+free nothing and stop all threads for a tenth of a second.
 """
 
 
