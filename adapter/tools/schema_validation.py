@@ -1,4 +1,4 @@
-"""Validate arguments against JSON Schemas from strangers: clients and MCP servers write them.
+"""Validate arguments against untrusted JSON Schemas, which clients and MCP servers write.
 
 A pattern in a schema can take exponential time for a short argument, ``^(x+x+)+y$``, and so can a chain of references
 of which each refers twice to the next. So both have limits; a value that cannot be compared with a pattern in time is
@@ -31,7 +31,7 @@ def build_bounded_validator(schema: JsonObject) -> Draft202012Validator:
 
 
 def find_violations(validator: Draft202012Validator, value: Json) -> list[ValidationError]:
-    """Return all violations of a schema; none if it refers to parts that it does not have, or has invalid patterns.
+    """Return all violations of a schema, or none if the schema refers to missing parts or has invalid patterns.
 
     A value that cannot be checked within `MAX_REFERENCES` is a violation of the keyword `UNCHECKED`.
     """

@@ -112,7 +112,7 @@ class Tool:
         return find_member_schema(self.schema, key)
 
     schema_of = find_schema
-    """Earlier name."""
+    """Former name of `find_schema`."""
 
     @property
     def required(self) -> tuple[str, ...]:
