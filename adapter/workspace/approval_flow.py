@@ -191,7 +191,7 @@ class ApprovalFlow:
     def require(self, approval: ApprovalRequest, clock: Deadline | None) -> ApprovalDecision | None:
         """Raise DeniedError unless the rules, mode or approver allow the operation.
 
-        Returns the approver's decision, or None if the approver was not asked.
+        Return the approver's decision, or None if the approver was not asked.
         """
         verdict, rule = self.policy.decide(approval)
         if verdict == "deny":

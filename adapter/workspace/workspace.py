@@ -320,7 +320,7 @@ class Workspace:
         return other
 
     operation_of, subsession = find_operation, open_subsession
-    """Earlier names."""
+    """Former names of these methods."""
 
     def _create_context(
         self, root: WorkspaceRoot, parent_path: tuple[str, ...], owner: WorkspaceContext | None = None

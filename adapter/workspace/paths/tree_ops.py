@@ -103,7 +103,7 @@ def measure_size(name: str, dirfd: int) -> int:
 
 
 def remove(name: str, dirfd: int) -> int:
-    """Remove ``name``, which may have any type or not exist. Returns the number of entries in a directory."""
+    """Remove ``name``, which may have any type or not exist. Return the number of entries in a directory."""
     status = find_status(name, dirfd)
     if status is None:
         return 0

@@ -56,7 +56,7 @@ def run_command(root: WorkspaceRoot, operation: RunCommand, confinement: ActiveS
 def wait_for_exit(command: ChildProcess, timeout_s: float, idle_timeout_s: float | None) -> tuple[bool, ProcessExit]:
     """Wait for the command and close it, with SIGTERM first after a timeout.
 
-    Returns whether the command ended in time, and its exit.
+    Return whether the command ended in time, and its exit.
     """
     idle_s = math.inf if idle_timeout_s is None else idle_timeout_s
     with command:

@@ -126,7 +126,7 @@ def supervise(control: int, outputs: tuple[int, int]) -> dict[str, object]:
 
 
 def supervise_stdio(argv: list[str]) -> int:
-    """Run a program with this process's stdin and stdout. Returns its exit status when all its processes have ended."""
+    """Run a program with this process's stdin and stdout. Return its exit status when all its processes have ended."""
     import time
 
     _become_subreaper()

@@ -90,7 +90,7 @@ class WindowsProcess:
     def wait(self, deadline: float = math.inf, idle_s: float = math.inf) -> bool:
         """Collect output until the command and its descendants have ended, and return True.
 
-        Returns False at ``deadline``, a value of `time.monotonic`, or after ``idle_s`` seconds without output.
+        Return False at ``deadline``, a value of `time.monotonic`, or after ``idle_s`` seconds without output.
         """
         last = time.monotonic()
         while self.ending is None:
