@@ -52,7 +52,7 @@ class ModelSettings(BaseModel):
     @model_validator(mode="after")
     def _require_format(self) -> Self:
         if self.format is None and (self.constraint != "off" or self.style is not None or self.native):
-            raise ValueError("constraint, style and native require format")
+            raise ValueError("the settings constraint, style and native also require the setting format")
         return self
 
     def to_setup(self) -> CallingSetup | None:

@@ -73,7 +73,7 @@ def refuses_tools(status: int, message: str) -> bool:
     return status >= 400 and _REFUSED_TOOLS.search(message) is not None
 
 
-UNKNOWN = UpstreamFailure("never", "This is not the answer of an OpenAI-compatible server: is the address right?")
+UNKNOWN = UpstreamFailure("never", "This is not the response of an OpenAI-compatible server; check the address.")
 
 
 def classify_failure(status: int, message: str) -> UpstreamFailure:

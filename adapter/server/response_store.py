@@ -113,7 +113,7 @@ class ResponseStore:
             with self._lock, self._tables:
                 yield
         except sqlite3.Error as error:
-            raise StoreError(f"the store of responses cannot be used ({error}); retry later") from error
+            raise StoreError(f"stored responses are not accessible ({error}); retry later") from error
 
     def save_soon(self, response: JsonObject, inputs: Iterable[JsonObject], conversation: str | None = None) -> None:
         """Save a response in the background. Errors are logged and do not affect the answer."""

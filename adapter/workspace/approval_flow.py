@@ -299,9 +299,7 @@ def apply_decision(planned: Plan, decision: ApprovalDecision | None) -> Plan:
     if content is None:
         return planned
     if planned.edited is None:
-        raise UsageError(
-            "the decision has content, but this change cannot be edited: only a change to one text file has a draft"
-        )
+        raise UsageError("the decision has content, but only a change to one text file can be edited; omit the content")
     return planned.edited(content)
 
 

@@ -179,5 +179,5 @@ def test_store_locked_by_another_program_is_an_error_in_json(upstream, tmp_path)
             response = httpx.post(f"{url}/conversations", json={}, timeout=30, trust_env=False)
             other.rollback()
         assert response.status_code == 503
-        assert "the store of responses cannot be used" in response.json()["error"]["message"]
+        assert "stored responses are not accessible" in response.json()["error"]["message"]
         assert httpx.post(f"{url}/conversations", json={}, timeout=30, trust_env=False).status_code == 200

@@ -169,7 +169,7 @@ class HttpDocs(_Service):
 
 def _check_template(url: str, placeholder: str, template: str) -> None:
     if not url.startswith(("http://", "https://")) or f"{{{placeholder}}}" not in template:
-        raise UsageError(f"invalid address template {url!r}: expected http(s)://... with {{{placeholder}}} in it")
+        raise UsageError(f"invalid address template {url!r}: expected http(s)://... that contains {{{placeholder}}}")
 
 
 def _fill_url(template: str, values: Mapping[str, str]) -> str:

@@ -234,7 +234,7 @@ def _check_response(response: Response, content_type: str, url: Url) -> None:
     if not 200 <= response.status < 300:
         raise ToolError(f"{url} returned HTTP status {response.status}; check the address")
     if not _TEXT.match(content_type):
-        raise ToolError(f"{url} is {content_type}; only text can be fetched")
+        raise ToolError(f"{url} has the content type {content_type}, but only text can be fetched; try another address")
 
 
 def _read_body(response: Response, limit: int) -> bytes:

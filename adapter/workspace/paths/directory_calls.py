@@ -116,9 +116,11 @@ def has_descriptors() -> bool:
 def _choose() -> DescriptorCalls | CheckedPaths:
     choice = os.environ.get("ADAPTER_PATHS", "")
     if choice not in ("", "descriptors", "portable"):
-        raise UsageError(f"ADAPTER_PATHS is {choice!r}; give descriptors or portable, or leave it out")
+        raise UsageError(f"ADAPTER_PATHS is {choice!r}; expected 'descriptors' or 'portable', or no value")
     if choice == "descriptors" and not has_descriptors():
-        raise UsageError("ADAPTER_PATHS is descriptors, which this system lacks; give portable, or leave it out")
+        raise UsageError(
+            "ADAPTER_PATHS is 'descriptors', which this system does not support; set it to 'portable', or unset it"
+        )
     return CheckedPaths() if choice == "portable" or not has_descriptors() else DescriptorCalls()
 
 

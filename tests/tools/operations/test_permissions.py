@@ -371,7 +371,7 @@ def test_decision_content_is_rejected_unless_one_text_changes(root):
     patch = "*** Begin Patch\n*** Add File: n\n+1\n*** Add File: m\n+1\n*** End Patch"
     with Workspace(root, approve=edit) as ws:
         for name, arguments in [("delete_file", {"path": "a.txt"}), ("apply_patch", {"patch": patch})]:
-            with pytest.raises(UsageError, match="this change cannot be edited"):
+            with pytest.raises(UsageError, match="only a change to one text file can be edited"):
                 ws.run(name, arguments)
     assert seen == [None, None, None][: len(seen)]
     assert (root / "a.txt").exists()

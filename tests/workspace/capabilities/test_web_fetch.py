@@ -219,7 +219,7 @@ def test_timeout_is_reduced_to_maximum(server, fetch):
     ("answer", "said"),
     [
         ((404, {"Content-Type": "text/html"}, b"no"), "HTTP status 404"),
-        ((200, {"Content-Type": "image/png"}, b"x"), "is image/png; only text"),
+        ((200, {"Content-Type": "image/png"}, b"x"), "has the content type image/png"),
         ((200, {"Content-Type": "application/octet-stream"}, b"x"), "only text"),
         ((200, {"Content-Type": "text/plain", "Content-Encoding": "br"}, b"x"), "encoded as 'br'"),
         (
