@@ -87,14 +87,14 @@ def arrow(start: Box, end: Box, label: str) -> Iterator[str]:
 
 DRAWINGS = {
     "between": Drawing(
-        "The server stands between a client and a model server",
+        "The server between a client and a model server",
         {
             "client": Box(0, 0, "Your client", "editor, agent, SDK", "outside"),
-            "tools": Box(1, 0, "Tools into the prompt", "by the model's template", "reads"),
-            "model": Box(2, 0, "Model server", "knows only text", "outside"),
-            "calls": Box(1, 1, "Calls out of the text", "every repair has a name", "reads"),
-            "guard": Box(0, 1, "Guardrails", "asked again, or sent on", "judges"),
-            "read": Box(2, 1, "The model's own text", "in pieces, as it comes", "outside"),
+            "tools": Box(1, 0, "Tools in the prompt", "by the model's template", "reads"),
+            "model": Box(2, 0, "Model server", "generates only text", "outside"),
+            "calls": Box(1, 1, "Calls from the text", "every repair has a name", "reads"),
+            "guard": Box(0, 1, "Guardrails", "retry, or pass on", "judges"),
+            "read": Box(2, 1, "The model's own text", "streamed in chunks", "outside"),
         },
         [
             ("client", "tools", "tools"),
@@ -106,14 +106,14 @@ DRAWINGS = {
         ],
     ),
     "text": Drawing(
-        "The way of a text from pieces to a call that may be run",
+        "From chunks of text to a validated call",
         {
-            "text": Box(0, 0, "Text", "whole, or in any pieces", "outside"),
+            "text": Box(0, 0, "Text", "whole, or in chunks", "outside"),
             "segment": Box(1, 0, "Segmenter", "answer, reasoning, markers", "reads"),
-            "body": Box(2, 0, "Body reader", "JSON, pairs, elements ...", "reads"),
-            "repair": Box(2, 1, "Repair", "only what is certain", "reads"),
+            "body": Box(2, 0, "Body parser", "JSON, pairs, elements ...", "reads"),
+            "repair": Box(2, 1, "Repair", "only if unambiguous", "reads"),
             "match": Box(1, 1, "Tools", "names, aliases, types", "reads"),
-            "verdict": Box(0, 1, "Verdict", "a call here? or quoted?", "judges"),
+            "verdict": Box(0, 1, "Decision", "a call, or a quotation?", "judges"),
             "turn": Box(0, 2, "Turn", "content, reasoning, calls", "outside"),
         },
         [
@@ -128,12 +128,12 @@ DRAWINGS = {
     "turn": Drawing(
         "One turn of the agent",
         {
-            "prompt": Box(0, 0, "Conversation", "past calls byte for byte", "outside"),
+            "prompt": Box(0, 0, "Conversation", "past calls unchanged", "outside"),
             "model": Box(1, 0, "Model", "writes text", "outside"),
-            "read": Box(2, 0, "Parser", "calls, or words", "reads"),
-            "guard": Box(2, 1, "Guardrails", "of use? steps done?", "judges"),
+            "read": Box(2, 0, "Parser", "calls, or text", "reads"),
+            "guard": Box(2, 1, "Guardrails", "usable? steps done?", "judges"),
             "ask": Box(1, 1, "Rules and you", "deny, allow, ask", "judges"),
-            "act": Box(0, 1, "Workspace", "path gate, sandbox, undo", "acts"),
+            "act": Box(0, 1, "Workspace", "paths, sandbox, undo", "acts"),
         },
         [
             ("prompt", "model", ""),
