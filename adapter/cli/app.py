@@ -72,7 +72,7 @@ def make_app(commands: Collection[str] = COMMANDS) -> typer.Typer:
     is_one_command = len(loaded) == 1 and not any(isinstance(each, typer.Typer) for each in loaded.values())
     app = typer.Typer(
         name="adapter",
-        help="Turn a language model that speaks plain text into a tool-calling agent.",
+        help="Turn a language model that generates plain text into a tool-calling agent.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         # Only the help for one command needs rich, for its option panels. Rich would double the time to list commands.
