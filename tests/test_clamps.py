@@ -17,7 +17,7 @@ import pytest
 
 from adapter.dialects import Dialect
 from adapter.dialects.promptly import make_dialect
-from adapter.dialects.promptly.tool_entry import ShellTool
+from adapter.dialects.promptly.shell_tool import ShellTool
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host import Host
 from adapter.workspace.capabilities.http_providers import HttpSearch
@@ -117,7 +117,7 @@ TOLD: dict[str, Case | str] = {
         "maki", "read", {"path": "long.txt", "offset": 0}, "offset 0 was treated as 1: lines are 1-based"
     ),
     "dialects/maki/file_tools.py to_operation: limit=MAX_PATHS": NEWEST,
-    "dialects/promptly/tool_entry.py _truncate: message[:MAX_MESSAGE - 3]": "ends in ...",
+    "dialects/promptly/shell_tool.py _truncate: message[:MAX_MESSAGE - 3]": "ends in ...",
     "dialects/promptly/builtin_tools.py to_operation: limit=MAX_ENTRIES": Case(
         "promptly", "FindFiles", {"directory": "tree", "name": "f"}, "only the first 500 are shown"
     ),
@@ -146,13 +146,13 @@ TOLD: dict[str, Case | str] = {
     "workspace/changes/text_codec.py decode: data[:PROBE_BYTES]": "the beginning decides whether a file is text",
     "workspace/files/grep.py _may_match: data[:PROBE_BYTES]": "the beginning decides whether a file is text",
     "workspace/capabilities/notes.py _note: names[:MAX_NAMED]": "the message has the number of further notes",
-    "workspace/sandbox/deadline.py with_deadline: max(min(operation.timeout_s, clock.remaining), 0.1)": "known",
-    "workspace/sandbox/deadline.py with_deadline: min(operation.timeout_s, clock.remaining)": "likewise",
+    "workspace/pausable_deadline.py with_deadline: max(min(operation.timeout_s, clock.remaining), 0.1)": "known",
+    "workspace/pausable_deadline.py with_deadline: min(operation.timeout_s, clock.remaining)": "likewise",
     "workspace/sandbox/describe_confinement.py build_session_confinement_note: functions[:MAX_NAMED]": "others counted",
     "workspace/sandbox/output.py join_raw: b''.join(self._tail)[-self._limit:]": "the gap states the bytes left out",
     "workspace/changes/history.py commit: summary[:MAX_SUMMARY]": "only in the list of changes",
     "workspace/changes/text_codec.py _decode_by_guess: data[:_GUESS_BYTES]": "a guessed encoding is noted",
-    "workspace/capabilities/planner.py _search: hits[:operation.limit]": "as many as requested",
+    "workspace/capabilities/host_planner.py _search: hits[:operation.limit]": "as many as requested",
     "workspace/capabilities/http_providers.py search: min(request.limit, self.most)": Case(
         "maki", "websearch", {"query": "q", "num_results": 9}, "9 results were requested; the service returns at most 5"
     ),

@@ -9,11 +9,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
-from adapter.agent.edit_constraint import (
-    build_edit_constraint,
-    build_retry_constraint,
-    build_words_constraint,
-)
 from adapter.agent.prompt_setup import (
     build_assisted_request,
     build_constraint_fields,
@@ -25,6 +20,11 @@ from adapter.agent.prompt_setup import (
     validate_prompt_mode,
 )
 from adapter.agent.response_reader import AgentEvent, ResponseReader
+from adapter.agent.retry_constraint import (
+    build_edit_constraint,
+    build_retry_constraint,
+    build_words_constraint,
+)
 from adapter.backends.chat_client_check import find_chat_client
 from adapter.backends.control_token_discovery import format_with_control_tokens
 from adapter.backends.template_chat import TemplateChat

@@ -145,7 +145,7 @@ def remove(
     """Remove a tool from a tools file."""
     from adapter.core.arguments import explain_read_error
     from adapter.core.errors import UsageError
-    from adapter.dialects.promptly.tool_entry import parse_entries
+    from adapter.dialects.promptly.shell_tool import parse_entries
     from adapter.dialects.promptly.tool_files import find_target_file, remove_tool
 
     file = find_target_file(config_file)

@@ -10,10 +10,10 @@ from adapter.cli.conversation_display import Console
 from adapter.core.errors import UsageError
 from adapter.core.program_lookup import find_program
 from adapter.core.text.display_escaping import escape_for_display
-from adapter.dialects.promptly.tool_entry import ShellTool, parse_entries
+from adapter.dialects.promptly.shell_tool import ShellTool, parse_entries
 from adapter.dialects.promptly.tool_files import DEFAULT_BASENAME, find_local_file
+from adapter.workspace.approved_content import TrustedContent
 from adapter.workspace.changes.journal import find_state_home
-from adapter.workspace.trusted_content import TrustedContent
 
 MAX_SHOWN = 20
 """Maximum number of tools listed in the question."""

@@ -11,7 +11,7 @@ from adapter.core.json.strict import DecodedJson as Value
 from adapter.core.json.strict import decode_strict
 from adapter.parsing.fallback_readers import MAX_GIVEN_BACK
 from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyResult, BodySource
-from adapter.parsing.json_scanner import (
+from adapter.parsing.json_calls import (
     BRACKETS,
     MAX_ATTEMPTS,
     MISPAIRED,

@@ -16,7 +16,7 @@ from adapter.core.json.decode import decode_values
 from adapter.core.json.strict import DecodedJson as Value
 from adapter.core.json.strict import UnterminatedError, decode_strict
 from adapter.parsing.format import CUT, TEXT, BodyReader, BodyResult, BodySource
-from adapter.parsing.json_scanner import (
+from adapter.parsing.json_calls import (
     BRACKETS,
     MAX_ATTEMPTS,
     MISPAIRED,

@@ -13,7 +13,7 @@ chat), `translation_options`, `tool_request` (tools and format), `translate`, wi
 `request_prompt` and `request_constraint`, `translated_request` (the result), `template_prompt` (how it is sent),
 `exchange` (bytes to chunks and back), `openai_chat_response` (chunks to choices), `openai_choice` (text to events, with
 `choice_follow_ups` asking for more, `choice_output` writing deltas, `held_answer` recording the answer,
-`tool_call_deltas` numbering calls, `cut_calls` and `native_calls`; `continuation` lets the model go on with its text),
+`tool_call_deltas` numbering calls, `cut_calls` and `native_calls`; `prefill` lets the model go on with its text),
 and the writer of the client's API (`anthropic_response`, `ollama`, `openai_responses_stream`), which encodes the parts
 of the answer (`answer_parts`).
 """

@@ -3,7 +3,7 @@
 Messages that the template would reject or silently drop are adapted according to its `TemplateCapabilities`. No content
 is lost: unsupported system messages become user messages, messages that must not be consecutive are merged, parallel
 calls are sent one at a time, and results follow the order of their calls. User messages, tool results and the arguments
-of earlier calls are escaped, as in `adapter.protocols.plain_messages`.
+of earlier calls are escaped, as in `adapter.protocols.plain_text_messages`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from adapter.protocols.conversation_cache import (
     ReadTemplateMessages,
     encode_messages,
 )
-from adapter.protocols.plain_messages import parse_calls, read_messages, split_texts, with_system, with_texts
+from adapter.protocols.plain_text_messages import parse_calls, read_messages, split_texts, with_system, with_texts
 from adapter.protocols.tool_definitions import CACHE_SIZE, MAX_CACHED_CHARACTERS, NO_REFERENCES
 from adapter.protocols.verbatim_calls import Call, VerbatimCallCache
 from adapter.tools.tool import Tool, ToolSet

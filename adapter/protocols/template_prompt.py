@@ -21,13 +21,13 @@ from adapter.core.events import Json, JsonObject
 from adapter.parsing.marker_tables import REASONING
 from adapter.prompting.template_capabilities import TemplateCapabilities
 from adapter.protocols import llama_cpp, ollama
-from adapter.protocols.continuation import CONTINUED, with_final_message
 from adapter.protocols.llama_cpp import (
     build_completion_request,
     build_template_request,
     has_lazy_grammar,
     remove_grammar,
 )
+from adapter.protocols.prefill import CONTINUED, with_final_message
 
 Transport: TypeAlias = Literal["llama.cpp", "vllm", "ollama", "template"]
 

@@ -13,7 +13,7 @@ from adapter.prompting.escaping import with_control_tokens
 from adapter.prompting.tool_shortlist import ToolShortlist, UserRequest, shortlist_tools
 from adapter.protocols.conversation_cache import encode_messages
 from adapter.protocols.openai_errors import RequestError
-from adapter.protocols.plain_messages import parse_content, split_texts
+from adapter.protocols.plain_text_messages import parse_content, split_texts
 from adapter.protocols.tool_definitions import parse_tool_set
 from adapter.protocols.tool_types import ToolTypes
 from adapter.protocols.translation_options import TranslationOptions

@@ -12,13 +12,13 @@ from adapter.parsing.formats import DEFAULT_FORMAT, get_format
 from adapter.parsing.formats.hermes import encode_calls
 from adapter.parsing.parse_policy import APPROVED
 from adapter.prompting.intent.assist import Assist, AssistSettings, plan_assist, plan_next_call
-from adapter.protocols.continuation import Prefill
 from adapter.protocols.conversation_cache import CachedConversation, encode_messages, hash_messages
 from adapter.protocols.guarded_exchange import EXTENSION, ResponseGuard
 from adapter.protocols.llama_cpp import has_lazy_grammar
 from adapter.protocols.media_parts import adapt_media
 from adapter.protocols.openai_errors import RequestError, require_type
-from adapter.protocols.plain_messages import find_last_request, has_misplaced_system, list_last_calls
+from adapter.protocols.plain_text_messages import find_last_request, has_misplaced_system, list_last_calls
+from adapter.protocols.prefill import Prefill
 from adapter.protocols.reasoning_budget import build_server_field, find_requested_budget, remove_budget
 from adapter.protocols.request_constraint import Enforcement, build_enforcement, build_lazy_constraint_fields
 from adapter.protocols.request_limits import MAX_TEXT, check_size

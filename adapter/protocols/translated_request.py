@@ -14,9 +14,9 @@ from adapter.parsing.formats import DEFAULT_FORMAT, get_format, resolve_format
 from adapter.parsing.parse_policy import APPROVED
 from adapter.parsing.parser import Parser
 from adapter.protocols.budgets import build_shortened_header
-from adapter.protocols.continuation import LIMITS, Prefill, continue_text, with_shorter_limit
 from adapter.protocols.guarded_exchange import with_retry_message
 from adapter.protocols.llama_cpp import remove_grammar
+from adapter.protocols.prefill import LIMITS, Prefill, continue_text, with_shorter_limit
 from adapter.protocols.reasoning_budget import (
     BUDGET_FIELD,
     BYTES_PER_TOKEN,

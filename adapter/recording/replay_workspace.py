@@ -46,7 +46,7 @@ from adapter.workspace import Workspace
 from adapter.workspace.approval_flow import ApprovalFlow, make_policy
 from adapter.workspace.capabilities.host import Host, WebAccess
 from adapter.workspace.changes.plan import Plan
-from adapter.workspace.sandbox.deadline import Deadline
+from adapter.workspace.pausable_deadline import Deadline
 from adapter.workspace.tool_results import build_error_result
 from adapter.workspace.workspace import READ_ONLY
 

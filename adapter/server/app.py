@@ -51,9 +51,9 @@ from adapter.server.telemetry.logs import RequestLogger, log_message, use_json_l
 from adapter.server.telemetry.middleware import TelemetryMiddleware
 from adapter.server.telemetry.request_info import RequestObserver
 from adapter.server.telemetry.setup import WORKERS_DIR, make_metrics, make_traces, require_packages
+from adapter.server.translation_threads import COLLECTED, SWITCH_S
 from adapter.server.upstream_connection import SILENCE_S
 from adapter.server.upstream_retry import RETRY_S
-from adapter.server.work_queue import COLLECTED, SWITCH_S
 
 if TYPE_CHECKING:
     import uvicorn

@@ -29,9 +29,9 @@ from adapter.server.dropped_fields import DroppedFields
 from adapter.server.pdf_documents import PdfReader
 from adapter.server.response_store import ResponseStore
 from adapter.server.telemetry.logs import log_message
+from adapter.server.translation_threads import WorkQueue
 from adapter.server.upstream_connection import SILENCE_S, UpstreamConnection, UpstreamError
 from adapter.server.upstream_retry import RETRY_S
-from adapter.server.work_queue import WorkQueue
 
 KNOWN_FOR_S = 60.0
 """Seconds for which detected information about the models of llama.cpp or Ollama is valid."""

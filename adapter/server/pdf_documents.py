@@ -20,7 +20,7 @@ from adapter.core.events import Json, JsonObject
 from adapter.protocols.openai_errors import RequestError
 from adapter.protocols.request_limits import MAX_TEXT
 from adapter.server.request_body import read_json_body
-from adapter.server.work_queue import WorkQueue
+from adapter.server.translation_threads import WorkQueue
 from adapter.workspace.files.media import read_pdf_text
 
 PDF = "application/pdf"

@@ -14,7 +14,7 @@ from adapter.core.events import JsonObject
 from adapter.protocols.openai_errors import RequestError
 from adapter.protocols.request_limits import read_body
 from adapter.server.telemetry.request_info import get_current_request
-from adapter.server.work_queue import USUAL_BYTES, Reserve, WorkQueue
+from adapter.server.translation_threads import USUAL_BYTES, Reserve, WorkQueue
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
 """Maximum size of a request body, in bytes. A conversation with about twenty screenshots fits into it. Translation

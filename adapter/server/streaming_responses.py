@@ -24,8 +24,8 @@ from adapter.protocols.translated_request import TranslatedRequest
 from adapter.server.concurrency_limit import RETRY_AFTER_S, QueueFullError
 from adapter.server.model_server import ModelServer
 from adapter.server.telemetry.request_info import get_current_request
+from adapter.server.translation_threads import QUICK_BYTES
 from adapter.server.upstream_connection import UpstreamError
-from adapter.server.work_queue import QUICK_BYTES
 
 CHAT = "/v1/chat/completions"
 

@@ -4,4 +4,12 @@ from __future__ import annotations
 
 from adapter.workspace.workspace import Workspace
 
-__all__ = ["Workspace", "approval_flow", "context", "tool_results", "trusted_content", "workspace"]
+__all__ = [
+    "Workspace",
+    "approval_flow",
+    "approved_content",
+    "context",
+    "pausable_deadline",
+    "tool_results",
+    "workspace",
+]

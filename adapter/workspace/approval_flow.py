@@ -43,14 +43,14 @@ from adapter.tools.operations.permissions import (
     resolve_rules,
 )
 from adapter.tools.tool import Tool, ToolSet
+from adapter.workspace.approved_content import TrustedContent
 from adapter.workspace.changes.history import RecordedChange
 from adapter.workspace.changes.plan import Plan
 from adapter.workspace.paths.git_data import holds_repository, is_git_data
 from adapter.workspace.paths.resolver import WorkspaceRoot
+from adapter.workspace.pausable_deadline import Deadline
 from adapter.workspace.sandbox import describe_confinement
-from adapter.workspace.sandbox.deadline import Deadline
 from adapter.workspace.sandbox.sandbox import ActiveSandbox
-from adapter.workspace.trusted_content import TrustedContent
 
 _CANCELLATION: ContextVar[Callable[[], bool]] = ContextVar("cancellation", default=lambda: False)
 MAX_LISTED = 5

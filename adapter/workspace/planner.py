@@ -34,15 +34,15 @@ from adapter.tools.operations import (
     WriteText,
 )
 from adapter.tools.operations.shell_words import list_programs
-from adapter.workspace.capabilities.planner import SessionCapabilities
-from adapter.workspace.capabilities.planner import plan as plan_host_operation
+from adapter.workspace.capabilities.host_planner import SessionCapabilities
+from adapter.workspace.capabilities.host_planner import plan as plan_host_operation
 from adapter.workspace.changes.plan import Plan
 from adapter.workspace.context import WorkspaceContext
 from adapter.workspace.files import edit_files, listing, move_copy_delete, read_file
 from adapter.workspace.files.editable_plan import build_editable_draft, replace_draft_text
+from adapter.workspace.pausable_deadline import Deadline
 from adapter.workspace.sandbox import shell, user_tool_runner
-from adapter.workspace.sandbox.command_files import identify_files, identify_programs
-from adapter.workspace.sandbox.deadline import Deadline
+from adapter.workspace.sandbox.invoked_programs import identify_files, identify_programs
 from adapter.workspace.sandbox.processes import SHELL
 
 Reading: TypeAlias = ReadText | Stat | Tree | FindByName | Glob | Grep | Outline | FindSymbols

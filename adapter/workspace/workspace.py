@@ -26,10 +26,11 @@ from adapter.tools.operations.capabilities import ABSENT
 from adapter.tools.operations.permissions import ApprovalRequest, Approver, PermissionRule
 from adapter.tools.tool import Tool, ToolSet, ValidatedCall
 from adapter.workspace.approval_flow import ApprovalFlow, apply_decision, make_policy, require_unchanged
+from adapter.workspace.approved_content import TrustedContent
 from adapter.workspace.atomic_batch import run_atomically
 from adapter.workspace.available_tools import merge_tools, select_available_tools, select_tools
 from adapter.workspace.capabilities.host import Host
-from adapter.workspace.capabilities.planner import SessionCapabilities
+from adapter.workspace.capabilities.host_planner import SessionCapabilities
 from adapter.workspace.changes.encoding_detection import parse_encoding
 from adapter.workspace.changes.history import History, RecordedChange, UndoResult
 from adapter.workspace.changes.plan import Plan
@@ -37,12 +38,11 @@ from adapter.workspace.context import WorkspaceContext
 from adapter.workspace.files.edit_strictness import resolve_edit_mode
 from adapter.workspace.paths.os_errors import convert_memory_errors, convert_os_errors
 from adapter.workspace.paths.resolver import WorkspaceRoot
+from adapter.workspace.pausable_deadline import Deadline, with_deadline
 from adapter.workspace.planner import plan_operation
 from adapter.workspace.sandbox import describe_confinement
-from adapter.workspace.sandbox.deadline import Deadline, with_deadline
 from adapter.workspace.sandbox.sandbox import ActiveSandbox, Choice, SandboxSettings
 from adapter.workspace.tool_results import build_error_result, build_tool_result, describe_user_change, make_encodable
-from adapter.workspace.trusted_content import TrustedContent
 
 READ_ONLY: frozenset[Effect] = frozenset({"read", "state", "network"})
 """Effects allowed to a read-only sub-agent."""

@@ -22,7 +22,7 @@ from adapter.recording.view.live_feed import LiveExchanges
 from adapter.recording.view.page import render_view_page
 from adapter.recording.view.page_data import PageData, ReparseOptions, build_exchanges_view, build_transcript_view
 from adapter.recording.view.page_server import PageServer
-from adapter.recording.view.playground import render_playground_page
+from adapter.recording.view.parser_playground import render_playground_page
 from adapter.recording.view.playground_reader import read_for_page
 from tests.browser import prefer
 from tests.clients.environments import Client

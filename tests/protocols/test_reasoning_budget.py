@@ -8,8 +8,8 @@ import pytest
 
 from adapter.parsing.formats import get_format
 from adapter.protocols.budgets import Budgets
-from adapter.protocols.continuation import CONTINUED
 from adapter.protocols.exchange import StreamedExchange
+from adapter.protocols.prefill import CONTINUED
 from adapter.protocols.reasoning_budget import ReasoningWatch, ends_in_loop, find_closing_words, find_requested_budget
 from adapter.protocols.template_prompt import iter_prompt_steps
 from adapter.protocols.translate import translate_chat_request

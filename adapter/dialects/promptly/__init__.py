@@ -46,7 +46,7 @@ from adapter.dialects.promptly.builtin_tools import (
     ShowFileContents,
     WriteToFile,
 )
-from adapter.dialects.promptly.tool_entry import ShellTool, parse_entries
+from adapter.dialects.promptly.shell_tool import ShellTool, parse_entries
 from adapter.dialects.toolset import Dialect
 from adapter.tools.tool import Tool
 
@@ -58,7 +58,7 @@ __all__ = [
     "load_default_entries",
     "load_default_text",
     "make_dialect",
-    "tool_entry",
+    "shell_tool",
     "tool_files",
 ]
 

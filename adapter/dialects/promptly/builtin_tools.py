@@ -9,7 +9,7 @@ from pydantic import Field
 
 from adapter.core.text.truncate import MAX_BYTES, MAX_LINES
 from adapter.dialects import result_formatting
-from adapter.dialects.promptly.tool_entry import MAX_ENTRIES
+from adapter.dialects.promptly.shell_tool import MAX_ENTRIES
 from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, render_as, require_outcome
 from adapter.tools.argument_synonyms import CONTENT, DESTINATION, DIRECTORY, NEW_TEXT, OLD_TEXT, PATH, PATTERN, SOURCE
 from adapter.tools.operations import (

@@ -19,7 +19,7 @@ from adapter.core.arguments import explain_read_error
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.dialects.promptly import load_default_entries, load_default_text, make_dialect
-from adapter.dialects.promptly.tool_entry import ENTRIES_KEY, ShellTool, parse_entries, parse_entry
+from adapter.dialects.promptly.shell_tool import ENTRIES_KEY, ShellTool, parse_entries, parse_entry
 from adapter.dialects.toolset import Dialect
 
 DEFAULT_BASENAME = "tools"

@@ -20,7 +20,7 @@ from adapter.core.bounded_parsing import parse_json
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.core.text.display_escaping import replace_lone_surrogates
-from adapter.integrations.batch import table_reader
+from adapter.integrations.batch import arrow_worker
 from adapter.integrations.batch.json_columns import MAX_COLUMNS, RowDecoder, Shape, build_metadata, to_json
 from adapter.integrations.batch.jsonl import iter_blocks
 from adapter.integrations.batch.row_parser import COLUMNS, RowParser, build_error_columns, build_unique_column_name
@@ -62,7 +62,7 @@ def read_block(row_parser: RowParser, block: bytes) -> tuple[bytes, BatchStats]:
     """Parse an Arrow stream. Return the stream with the result columns, and its totals. Raises UsageError."""
     try:
         table, counts = with_columns(row_parser, pa.ipc.open_stream(block).read_all())
-        return table_reader.to_stream(table), counts
+        return arrow_worker.to_stream(table), counts
     except UsageError:
         raise
     except DAMAGE as error:
@@ -154,7 +154,7 @@ def build_empty_table(path: Path) -> bytes:
     )
     for name in empty:
         result = result.append_column(name, pa.array([], TYPES[name]))
-    return table_reader.to_stream(result.replace_schema_metadata(_build_metadata(schema)))
+    return arrow_worker.to_stream(result.replace_schema_metadata(_build_metadata(schema)))
 
 
 def count_rows(path: Path) -> int:
@@ -173,7 +173,7 @@ def _read(path: Path, batch_rows: int) -> Generator[bytes, None, None]:
     packages = str(Path(pa.__file__).parents[1])
     arguments = (str(path.absolute()), packages, batch_rows, BLOCK_ROWS, BLOCK_BYTES)
     try:
-        yield from stream_bounded(table_reader.__file__, *arguments, seconds=READ_S)
+        yield from stream_bounded(arrow_worker.__file__, *arguments, seconds=READ_S)
     except JobError as error:
         raise UsageError(f"{path} is not a valid Arrow or Parquet file: {str(error)[:300]}") from error
 

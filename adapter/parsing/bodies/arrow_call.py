@@ -22,7 +22,7 @@ from adapter.core.json.decode import decode_json
 from adapter.core.json.strict import decode_strict, quote_excerpt
 from adapter.parsing.bodies.argument_collection import PendingCall
 from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource, CallOpener
-from adapter.parsing.json_scanner import BRACKETS, scan_json_value
+from adapter.parsing.json_calls import BRACKETS, scan_json_value
 from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson

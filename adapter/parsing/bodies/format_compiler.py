@@ -15,6 +15,7 @@ from adapter.core.errors import FormatError
 from adapter.core.events import Json
 from adapter.parsing.bare_json import UntaggedJson
 from adapter.parsing.bodies import deepseek_tokens, harmony_messages, pairs_compiler, tool_call_tag, tool_calls_tag
+from adapter.parsing.bodies.bare_xml_function import read_bare_function
 from adapter.parsing.bodies.compiled_readers import (
     CompiledReaders,
     UnsupportedLayoutError,
@@ -29,7 +30,6 @@ from adapter.parsing.bodies.gemma_call import GemmaCall
 from adapter.parsing.bodies.name_then_json import NameThenJsonReader
 from adapter.parsing.bodies.python_scanner import build_python_or_json_reader, read_list, read_one_call
 from adapter.parsing.bodies.react_lines import build_labeled_reader
-from adapter.parsing.bodies.xml_function_openers import read_bare_function
 from adapter.parsing.format import BodyReader, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.stream_buffer import Reader
 from adapter.parsing.tagged_json import TaggedJson, require_json, spell_out_name

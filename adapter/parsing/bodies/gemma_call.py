@@ -30,7 +30,7 @@ from adapter.core.json.strict import (
     spell,
 )
 from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyResult, BodySource
-from adapter.parsing.json_scanner import find_break
+from adapter.parsing.json_calls import find_break
 from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from adapter.parsing.bodies import invoke_tags, tool_call_tag, tool_calls_tag, xml_named_function
 from adapter.parsing.bodies.arg_key_value import GLM, KeyValueReader, KeyValueTags
+from adapter.parsing.bodies.bare_xml_function import read_bare_function
 from adapter.parsing.bodies.call_section import CallSection
 from adapter.parsing.bodies.compiled_readers import (
     CompiledReaders,
@@ -19,7 +20,6 @@ from adapter.parsing.bodies.compiled_readers import (
 from adapter.parsing.bodies.described_call import DescribedCall, build_pairs_reader
 from adapter.parsing.bodies.format_spec import FormatSpec
 from adapter.parsing.bodies.xml_function import read_inline_function, read_xml_function
-from adapter.parsing.bodies.xml_function_openers import read_bare_function
 from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
 from adapter.parsing.bodies.xml_invoke_spelling import XmlInvokeTags
 from adapter.parsing.format import BodyReader, CallOpener

@@ -13,7 +13,7 @@ from adapter.core.json.strict import UnterminatedError
 from adapter.parsing.bare_json import UntaggedJson
 from adapter.parsing.bodies.python_parser import CONTINUES_STRING, NAME, WORD_LIMIT, read_calls
 from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyReader, BodyResult, BodySource, try_readers
-from adapter.parsing.json_scanner import skip_string
+from adapter.parsing.json_calls import skip_string
 from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import re
 
+from adapter.parsing.bodies.bare_xml_function import read_bare_function
 from adapter.parsing.bodies.xml_function import read_xml_function
-from adapter.parsing.bodies.xml_function_openers import read_bare_function
 from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
 from adapter.parsing.bodies.xml_invoke_spelling import XmlInvokeTags
 from adapter.parsing.format import BodyResult, BodySource, CallOpener

@@ -6,8 +6,8 @@ several calls. Results are returned under the role ``ipython``.
 """
 
 from adapter.parsing.bare_json import UntaggedJson
+from adapter.parsing.bodies.bare_xml_function import read_bare_function
 from adapter.parsing.bodies.python_scanner import read_after_python_tag
-from adapter.parsing.bodies.xml_function_openers import read_bare_function
 from adapter.parsing.call_encoders import build_calls_encoder, encode_json_call_with_parameters
 from adapter.parsing.format import CallOpener, Format
 

@@ -10,8 +10,8 @@ import json
 
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.bodies.argument_collection import encode_unescaped, is_ambiguous_pair
+from adapter.parsing.bodies.bare_xml_function import read_bare_function, read_broken_opener, read_without_opener
 from adapter.parsing.bodies.tool_call_tag import CLOSE, OPEN, OPENERS, STRAYS
-from adapter.parsing.bodies.xml_function_openers import read_bare_function, read_broken_opener, read_without_opener
 from adapter.parsing.bodies.xml_named_function import OPENER
 from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder
 from adapter.parsing.format import CallOpener, Format

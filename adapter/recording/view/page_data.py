@@ -45,7 +45,7 @@ from adapter.recording.transcript_lines import (
     ResultLine,
     UserMessageLine,
 )
-from adapter.recording.view.answer_rows import (
+from adapter.recording.view.answer_page_data import (
     ASKED_AGAIN,
     BAD,
     FAILED,

@@ -15,7 +15,7 @@ from adapter.parsing.case_writer import format_case
 from adapter.parsing.format import Format
 from adapter.parsing.formats import FORMATS, FROM_TEMPLATE, get_format
 from adapter.parsing.parser import Parser
-from adapter.recording.view.answer_rows import build_spans, format_pretty_json, list_turn_badges
+from adapter.recording.view.answer_page_data import build_spans, format_pretty_json, list_turn_badges
 from adapter.tools.tool import ToolSet
 
 MAX_TEXT = 1_000_000

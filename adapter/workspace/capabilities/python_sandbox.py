@@ -18,7 +18,7 @@ from adapter.core.errors import ToolError
 from adapter.core.events import Json, JsonObject, ToolResult
 from adapter.core.text.truncate import truncate
 from adapter.tools.operations import CodeOutput, RunCode
-from adapter.workspace.sandbox.deadline import Deadline, limit_timeout
+from adapter.workspace.pausable_deadline import Deadline, limit_timeout
 
 if TYPE_CHECKING:
     from pydantic_monty import ResourceLimits

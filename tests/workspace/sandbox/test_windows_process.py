@@ -16,7 +16,7 @@ from adapter.tools.operations import KillCommand, ReadCommandOutput, RunCommand,
 from adapter.workspace import Workspace
 from adapter.workspace.sandbox.background import BackgroundCommands
 from adapter.workspace.sandbox.child_process import ProcessSpec
-from adapter.workspace.sandbox.command_files import identify_programs
+from adapter.workspace.sandbox.invoked_programs import identify_programs
 from adapter.workspace.sandbox.shell import run_command
 from adapter.workspace.sandbox.user_tool_runner import prepare, run_program
 from adapter.workspace.sandbox.windows_process import CMD, WindowsProcess, build_cmd_argv, build_command_line

@@ -62,7 +62,7 @@ from adapter.workspace.changes.plan import Plan
 from adapter.workspace.context import WorkspaceContext
 from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.paths.tree_ops import fingerprint_bytes
-from adapter.workspace.sandbox.deadline import Deadline
+from adapter.workspace.pausable_deadline import Deadline
 
 T = TypeVar("T")
 MAX_TODOS = 100

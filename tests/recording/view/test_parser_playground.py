@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from adapter.recording.view.page_server import MAX_REQUEST, PageServer
-from adapter.recording.view.playground import TOOLS, render_playground_page
+from adapter.recording.view.parser_playground import TOOLS, render_playground_page
 from adapter.recording.view.playground_reader import MAX_TEXT, read_for_page
 from tests.parsing.checks import read
 
