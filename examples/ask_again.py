@@ -17,7 +17,7 @@ ANSWERS = iter([
 messages = [{"role": "user", "content": "What is in a.txt?"}]
 guardrails, extra = Guardrails(TOOLS), list[Any]()
 while True:
-    text = next(ANSWERS)  # of a model that is sent [*messages, *extra]
+    text = next(ANSWERS)  # the model's answer to [*messages, *extra]
     turn = parse(text, TOOLS)
     match guardrails.check(messages, turn):
         case Accept():

@@ -47,13 +47,15 @@ GUARDRAILS = {
         Guardrail("missing_steps", "a final answer before the required steps are done", stops=True),
         Guardrail("after_the_end", "a call after the one that ends the task, according to the steps", stops=True),
         Guardrail("made_already", "a repetition of a recent call that succeeded", drops=True),
-        Guardrail("failed_already", "a repetition of a call that failed, unless the error may pass"),
+        Guardrail("failed_already", "a repetition of a call that failed, unless the error may be temporary"),
         Guardrail("repeated_call", "the same call with the same result, for the fourth time", stops=True, drops=True),
-        Guardrail("empty_answer", "empty, or only reasoning", stops=True),
+        Guardrail("empty_answer", "an answer that is empty, or only reasoning", stops=True),
         Guardrail("invented_result", "a tool's result written by the model, without a call"),
         Guardrail("wrong_markup", "a call to a known tool in text that is not parsed as a call"),
         Guardrail("call_as_answer", "only a call to an unknown tool, written as JSON text", drops=True),
-        Guardrail("unmade_change", "only words, without a reason, although the user requested a change to a file"),
+        Guardrail(
+            "unmade_change", "an answer in words, without a reason, although the user requested a change to a file"
+        ),
         Guardrail("unread_file", "an invented number in answer to a question about a file, without a tool call"),
         Guardrail("announced_call", "an announcement of an action, without the action"),
         Guardrail("refusal", "“I have no access to ...” despite a tool for it; “I can't do that.” without a reason"),
