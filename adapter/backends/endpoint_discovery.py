@@ -234,7 +234,7 @@ def detect_server_kind(base_url: str, timeout_s: float = DETECTION_TIMEOUT_S) ->
 
 
 def get_json(url: str, body: Json = None, *, timeout_s: float = QUERY_TIMEOUT_S) -> HttpAnswer | None:
-    """Send one GET request, or a POST request with ``body``. Ignores proxies and redirects. Returns None if no HTTP
+    """Send one GET request, or a POST request with ``body``. Proxies and redirects are ignored. Return None if no HTTP
     answer arrives in time.
 
     The user's key is sent, unless the server is on this machine.
