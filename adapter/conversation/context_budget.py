@@ -1,9 +1,9 @@
 """Fit a client's conversation into a token budget, with cuts that later requests of the conversation repeat.
 
 A client sends the whole conversation with each request, and the model server caches the beginning of the prompt. Cuts
-are therefore made in steps to well below the budget, at the same messages whatever follows: the conversation is read
-from its beginning, and cut wherever a request would have exceeded the budget. Reading takes linear time; the token
-counts of texts are cached.
+are therefore made in steps to well below the budget, at the same messages, regardless of what follows: the conversation
+is read from its beginning, and cut wherever a request would have exceeded the budget. Reading takes linear time; the
+token counts of texts are cached.
 """
 
 from __future__ import annotations
