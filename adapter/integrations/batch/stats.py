@@ -11,22 +11,24 @@ from adapter.core.events import JsonObject
 
 @dataclass(slots=True)
 class BatchStats:
-    """Counts for a batch of rows.
-
-    ``fixed``: rows with repairs. ``invalid``: invalid calls. ``errors``: rows that could not be parsed, with the reason
-    for the first error. ``formats``: rows with calls, by the format of the first call. ``fixes``: calls, by the name of
-    each repair. ``size``: bytes of the input files.
-    """
+    """Counts for a batch of rows."""
 
     rows: int = 0
     calls: int = 0
     fixed: int = 0
+    """Rows with repairs."""
     invalid: int = 0
+    """Invalid calls."""
     errors: int = 0
+    """Rows that could not be parsed."""
     first_error: str = ""
+    """The reason for the first error."""
     formats: dict[str, int] = field(default_factory=dict)
+    """Rows with calls, by the format of the first call."""
     fixes: dict[str, int] = field(default_factory=dict)
+    """Calls, by the name of each repair."""
     size: int = 0
+    """Size of the input files, in bytes."""
 
     def add(self, columns: JsonObject) -> None:
         """Count a row, given its result columns."""
