@@ -12,22 +12,22 @@ from adapter.tools.operations import Section
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule that assigns types of syntax nodes to a section. The first matching rule for a node type applies.
-
-    ``when``: pattern that must occur in the node's text. ``value``: allowed types of the assigned value.
-    ``declarator``: required type of a C declarator. ``members``: whether declarations inside the node are members of
-    its item. ``inside``: whether they are separate items, as in a namespace. ``variant``: whether to show only the
-    name, as for an enum member.
-    """
+    """A rule that assigns types of syntax nodes to a section. The first matching rule for a node type applies."""
 
     section: Section
     node_types: tuple[str, ...]
     when: re.Pattern[str] | None = None
+    """Pattern that must occur in the node's text."""
     value: frozenset[str] = frozenset()
+    """Allowed types of the assigned value."""
     declarator: str = ""
+    """Required type of a C declarator."""
     members: bool = False
+    """True if declarations inside the node are members of its item."""
     inside: bool = False
+    """True if they are separate items, as in a namespace."""
     variant: bool = False
+    """True to show only the name, as for an enum member."""
 
     @property
     def cut_value(self) -> bool:
@@ -52,14 +52,7 @@ def _build_rule(entry: str | Mapping[str, str]) -> Rule:
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """A language that can be outlined; ``rules`` are grouped by node type.
-
-    ``wrappers``: nodes whose text belongs to the declaration inside them (``export``, decorators). ``through``: nodes
-    whose children are treated as children of the node's parent. ``body``: fields or child types at which a signature
-    ends; they contain the members. ``attached``: nodes above a declaration that belong to it (attributes). ``dropped``:
-    nodes that signatures omit. ``import_path``: converts an import statement to a path, with ``{a, b}`` for several
-    paths. ``separator``: separates the components of a path.
-    """
+    """A language that can be outlined; ``rules`` are grouped by node type."""
 
     name: str
     extensions: tuple[str, ...]
@@ -67,13 +60,20 @@ class Language:
     """Name of the grammar's module. Its distribution has ``-`` instead of ``_``."""
     rules: Mapping[str, Sequence[Rule]]
     import_path: Callable[[str], str]
+    """Converts an import statement to a path, with ``{a, b}`` for several paths."""
     separator: str = ""
+    """Separates the components of a path."""
     loader: str = "language"
     wrappers: frozenset[str] = frozenset()
+    """Nodes whose text belongs to the declaration inside them (``export``, decorators)."""
     through: frozenset[str] = frozenset()
+    """Nodes whose children are treated as children of the node's parent."""
     body: frozenset[str] = frozenset({"body"})
+    """Fields or child types at which a signature ends; they contain the members."""
     attached: frozenset[str] = frozenset()
+    """Nodes above a declaration that belong to it (attributes)."""
     dropped: frozenset[str] = frozenset()
+    """Nodes that signatures omit."""
     prefix: str = ""
     """Prefix that signatures omit, because the section already implies it."""
     blanked: re.Pattern[bytes] | None = None
