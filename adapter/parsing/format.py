@@ -137,7 +137,7 @@ class BodyResult(NamedTuple):
         return self.with_repairs(*fixes) if self.calls else self
 
     def remove_fixes(self, *names: str) -> BodyResult:
-        """Return the result without the repairs ``names``, which are the normal spelling of this format."""
+        """Return the result without the repairs ``names``, which are normal in this format."""
         calls = (call._replace(fixes=_remove_fixes(call.fixes, names)) for call in self.calls)
         return self._replace(calls=tuple(calls), fixes=_remove_fixes(self.fixes, names))
 

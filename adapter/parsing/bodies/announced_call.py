@@ -1,4 +1,4 @@
-"""Parse a call in a tag that only announces it, such as ``<tools>`` or ``<function_calls>``, in any spelling.
+"""Parse a call in a tag that only announces it, such as ``<tools>`` or ``<function_calls>``, in any notation.
 
 ::
 

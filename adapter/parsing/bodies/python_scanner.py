@@ -20,7 +20,7 @@ from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.tool import ToolSet
 
 BARE_LISTS = "bare lists"
-"""Body variant: lists without markers are the format's normal spelling, so a malformed list is an error."""
+"""Body variant: lists without markers are normal in the format, so a malformed list is an error."""
 
 _TRIPLE = ('"""', "'''")
 _QUOTES = ('"', "'")
@@ -149,7 +149,7 @@ def peek_call_name(source: StreamBuffer) -> Reader[str]:
 
 
 read_after_python_tag = try_readers(read_list, UntaggedJson("parameters", after_marker=True), read_method)
-"""Parse the text after ``<|python_tag|>``, in any of Llama's spellings."""
+"""Parse the text after ``<|python_tag|>``, in any of Llama's notations."""
 
 
 def build_python_or_json_reader(

@@ -71,7 +71,7 @@ _inner = MarkerSet(
 
 
 def read_tool_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse the body after ``<tool_call>``, in any family's spelling."""
+    """Parse the body after ``<tool_call>``, in any family's notation."""
     fixes: list[str] = []
     while True:
         char = yield from source.skip_space(span)

@@ -1,4 +1,4 @@
-"""`XmlInvokeTags`: one family's spelling of the elements of a call, with an encoder. `xml_invoke` parses the elements.
+"""`XmlInvokeTags`: one family's tags for the elements of a call, with an encoder. `xml_invoke` parses the elements.
 
 One JSON object replaces all parameters if one of them could not be parsed back.
 """
