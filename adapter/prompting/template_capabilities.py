@@ -46,29 +46,30 @@ System: TypeAlias = Literal["anywhere", "first", "none"]
 
 @dataclass(frozen=True, slots=True)
 class TemplateCapabilities:
-    """The form in which a template renders conversations without losing anything.
-
-    ``arguments``: notation for the arguments of past calls, either an object or its JSON text. ``empty_content``:
-    content of an answer that has only calls. ``ids``: format of call ids: any, nine letters or digits, or
-    ``functions.NAME:NUMBER``. ``parallel_calls``: whether an answer can contain several calls. ``system``: allowed
-    position of system messages. ``users``: whether consecutive user messages are allowed. ``between``: content of the
-    assistant message required between a result and a user message; None if not required. ``as_text``: whether past
-    calls can be part of an answer's content. ``only_text``: whether they must be, because the template drops calls
-    (Granite 3, LFM2). ``closers``: tags that end a result. ``generation_prompt``: text between the conversation and the
-    model's answer.
-    """
+    """The form in which a template renders conversations without losing anything."""
 
     arguments: Arguments = "object"
+    """Notation for the arguments of past calls: an object, or its JSON text."""
     empty_content: Literal[""] | None = None
+    """Content of an answer that has only calls."""
     ids: Ids = "any"
+    """Format of call ids: any, nine letters or digits, or ``functions.NAME:NUMBER``."""
     parallel_calls: bool = True
+    """True if an answer can contain several calls."""
     system: System = "anywhere"
+    """Allowed position of system messages."""
     users: bool = True
+    """True if consecutive user messages are allowed."""
     between: str | None = None
+    """Content of the assistant message required between a result and a user message; None if not required."""
     as_text: bool = False
+    """True if past calls can be part of an answer's content."""
     only_text: bool = False
+    """True if they must be, because the template drops calls (Granite 3, LFM2)."""
     generation_prompt: str | None = None
+    """Text between the conversation and the model's answer."""
     closers: tuple[str, ...] = ()
+    """Tags that end a result."""
 
 
 CAREFUL = TemplateCapabilities(empty_content="", parallel_calls=True, system="first", users=False)

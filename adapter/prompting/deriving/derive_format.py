@@ -38,21 +38,20 @@ from adapter.prompting.deriving.round_trip import (
 
 @dataclass(frozen=True, slots=True)
 class DerivationResult:
-    """The result of a derivation. ``format``: the derived format, or None. ``why``: the reason if ``format`` is None.
-    ``description``: the format's specification, or None.
-
-    ``samples``: prompts rendered by the template. ``misses``: samples that the format misread. A miss does not rule out
-    the format if the sample is ambiguous. ``known``: the built-in format that already reads the calls described by a
-    response template; ``samples`` is then empty.
-    """
+    """The result of a derivation."""
 
     format: Format | None
+    """The derived format, or None for the reason ``why``."""
     why: str
     description: FormatSpec | None = None
+    """The format's specification."""
     frame: PromptFrame | None = None
     samples: tuple[RoundTripSample, ...] = ()
+    """Prompts rendered by the template."""
     misses: tuple[RoundTripFailure, ...] = ()
+    """Samples that the format misread. A miss does not rule out the format if the sample is ambiguous."""
     known: str | None = None
+    """The built-in format that already reads the calls described by a response template; ``samples`` is then empty."""
 
     def find_sample(self, name: str) -> str | None:
         """Return the sample ``name`` as rendered by the template, or None."""
