@@ -71,7 +71,7 @@ def convert_to_error_object(error: JsonObject) -> JsonObject:
 
 
 def get_error_text(error: JsonObject) -> str:
-    """Return the message of an error."""
+    """Return the message in an error object of OpenAI's or Ollama's format."""
     detail = error.get("error")
     return str(detail.get("message") or "" if isinstance(detail, dict) else detail)
 

@@ -47,19 +47,13 @@ class RecordedDrop(BaseModel):
 
 
 class RecordedExchange(BaseModel):
-    """One request to the model server and its answer.
-
-    ``time``: when ``sent``, the request body, was sent. ``tools``: the tools that may be called. ``text``: the model's
-    text. ``reasoning``: the part that the server separated from the text. ``finish_reason``: the server's finish
-    reason, ``incomplete`` if the server disconnected, or ``abandoned`` if the client did. ``asked_again``: the answer
-    was retried. ``guardrail``: the guardrail that rejected the answer, if any. ``dropped``: calls that the client did
-    not get.
-    """
+    """One request to the model server and its answer."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     kind: Literal["exchange"] = "exchange"
     time: str = ""
+    """When the request was sent."""
     model: str = ""
     format: str
     """The call format that the prompt describes. Calls in other formats are also parsed."""
@@ -67,23 +61,31 @@ class RecordedExchange(BaseModel):
     generation_prompt: str | None = None
     """The end of the prompt, which the model's text continues; see `Parser`."""
     sent: JsonObject
+    """The request body."""
     messages: tuple[JsonObject, ...] | None = None
     """The client's messages; None if they are equal to the messages in ``sent``."""
     conversation: str = ""
     """Id of the conversation; "" if the recorder does not know it."""
     tools: tuple[JsonObject, ...]
+    """The tools that may be called."""
     is_restricted: bool = False
     """Only some of the described tools may be called."""
     is_parallel: bool = True
     has_reply: bool = False
     """The model was constrained to calls, and one of the tools was a reply in words."""
     text: str
+    """The model's text."""
     reasoning: str = ""
+    """The part that the server separated from the text."""
     finish_reason: str | None = None
+    """The server's finish reason, ``incomplete`` if the server disconnected, or ``abandoned`` if the client did."""
     calls: tuple[RecordedCall, ...] = ()
     asked_again: bool = False
+    """True if the answer was retried."""
     guardrail: str = ""
+    """The guardrail that rejected the answer, if any."""
     dropped: tuple[RecordedDrop, ...] = ()
+    """Calls that the client did not get."""
     retry: int = 0
     """Number of earlier attempts at the client's request."""
     first_s: float | None = None

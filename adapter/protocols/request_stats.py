@@ -24,20 +24,21 @@ _OF_PROMPT = (b"prompt_tokens", b"input_tokens", b"prompt_eval_count")
 
 @dataclass(slots=True)
 class RequestStats:
-    """Statistics of one request.
-
-    ``calls``: number of calls sent to the client. ``fixes``: number of calls that needed each repair. ``rejected``:
-    number of rejected calls by reason. ``asked_again``: number of retries by guardrail. ``dropped``: number of calls
-    that the client did not get, by guardrail. ``error``: type of the final error.
-    """
+    """Statistics of one request."""
 
     calls: int = 0
+    """Number of calls sent to the client."""
     fixes: Counter[str] = field(default_factory=Counter)
+    """Number of calls that needed each repair."""
     rejected: Counter[str] = field(default_factory=Counter)
+    """Number of rejected calls by reason."""
     asked_again: Counter[str] = field(default_factory=Counter)
+    """Number of retries by guardrail."""
     dropped: Counter[str] = field(default_factory=Counter)
+    """Number of calls that the client did not get, by guardrail."""
     finish_reasons: list[str] = field(default_factory=list)
     error: str = ""
+    """Type of the final error."""
     model: str = ""
     """The model's name as the model server reports it."""
     answer_id: str = ""
