@@ -29,24 +29,25 @@ WRITTEN = "written"
 
 @dataclass(frozen=True, slots=True)
 class TrainingSample:
-    """One response with its context and outcome.
-
-    ``messages``: earlier messages in OpenAI's format. ``turn``: the response, parsed with the current parser.
-    ``reasoning``: the part that the server had separated from the response. ``ended``: the server's finish reason.
-    ``asked_again``: whether the response was retried, so that the client never got it. ``refused``: True if the user
-    denied a call of the response; None if no approval was requested. ``succeeded``: True if all its calls succeeded;
-    None if not recorded. ``answered``: True if the conversation ended with an answer; None if not recorded.
-    """
+    """One response with its context and outcome. None means that an outcome was not recorded."""
 
     messages: tuple[JsonObject, ...]
+    """Earlier messages in OpenAI's format."""
     tools: tuple[JsonObject, ...]
     turn: Turn
+    """The response, parsed with the current parser."""
     reasoning: str = ""
+    """The part that the server had separated from the response."""
     ended: str | None = None
+    """The server's finish reason."""
     asked_again: bool = False
+    """True if the response was retried, so that the client never got it."""
     refused: bool | None = None
+    """True if the user denied a call of the response; None if no approval was requested."""
     succeeded: bool | None = None
+    """True if all its calls succeeded."""
     answered: bool | None = None
+    """True if the conversation ended with an answer."""
 
     @property
     def answer(self) -> JsonObject:
