@@ -24,24 +24,23 @@ OPERATIONS = {path: operation for operation, paths in _PATHS.items() for path in
 
 @dataclass(slots=True)
 class RequestInfo:
-    """Data about one request.
-
-    ``id``: the request id, which the client, the log and the model server share. ``route``: pattern of the route, or
-    "none". ``status``: HTTP status; 0 until the response begins. ``first_s`` and ``seconds``: seconds since ``began``.
-    ``model``: the model name in the request. ``error``: type of an error, including errors within a response with
-    status 200. ``is_whole``: the response was sent completely. ``upstream_headers``: additional headers for the model
-    server. ``is_observed``: True if there are observers.
-    """
+    """Data about one request."""
 
     id: str = ""
+    """The request id, which the client, the log and the model server share."""
     began: float = field(default_factory=time.monotonic)
     method: str = ""
     path: str = ""
     route: str = "none"
+    """Pattern of the route, or "none"."""
     status: int = 0
+    """HTTP status; 0 until the response begins."""
     first_s: float | None = None
+    """Seconds from ``began`` to the first data."""
     seconds: float = 0.0
+    """Seconds from ``began`` to the end."""
     model: str = ""
+    """The model name in the request."""
     is_stream: bool = False
     format: str = ""
     sent: JsonObject = field(default_factory=dict)
@@ -49,9 +48,13 @@ class RequestInfo:
     dropped: list[str] = field(default_factory=list)
     retries: int = 0
     error: str = ""
+    """Type of an error, including errors within a response with status 200."""
     is_whole: bool = False
+    """True if the response was sent completely."""
     upstream_headers: dict[str, str] = field(default_factory=dict)
+    """Additional headers for the model server."""
     is_observed: bool = False
+    """True if there are observers."""
 
     @property
     def operation(self) -> str:
