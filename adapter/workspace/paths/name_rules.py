@@ -70,7 +70,7 @@ def check_creatable(name: str) -> None:
 
 
 def is_git(name: str) -> bool:
-    """Return whether any file system would treat ``name`` as ``.git``, in any spelling."""
+    """Return whether any file system would treat ``name`` as ``.git``."""
     plain = _IGNORED_BY_HFS.sub("", unicodedata.normalize("NFKC", name))
     plain = plain.split(":", 1)[0].rstrip(". ").casefold()
     return plain == ".git" or _SHORT_NAME.fullmatch(plain) is not None
