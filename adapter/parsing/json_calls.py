@@ -51,7 +51,7 @@ MISPAIRED = frozenset({"unescaped-quote", "curly-quotes", "missing-comma", "unqu
 
 
 def skip_string(source: StreamBuffer, span: list[str], quote: str) -> Reader[None]:
-    """Consume the rest of a JSON string, with its closing quote, into ``span``; all text if the string never closes."""
+    """Consume a JSON string's rest, with its closing quote, into ``span``, or all text if the string never closes."""
     pattern = _STRING_END[quote]
     sink = ValueSink(span, _STOP_PATTERNS[quote])
     while True:

@@ -208,7 +208,9 @@ class StreamBuffer:
             yield
 
     def take_marker(self, markers: MarkerSet, span: list[str] | None = None) -> Reader[str]:
-        """Consume the marker that begins here, and add it to ``span`` if that is a list. Return the marker, or ""."""
+        """Consume the marker at the current position, and add it to ``span`` if that is a list. Return the marker, or
+        "".
+        """
         while True:
             marker = markers.match(self.text, self.position)
             if marker is not None and not self.may_continue(marker, markers):

@@ -49,8 +49,8 @@ def with_closing_tags(markers: WeakMarkerSet) -> WeakMarkerSet:
 
 
 def take_wrapper(source: StreamBuffer, openers: MarkerSet, has_namespaces: bool) -> Reader[str]:
-    """Consume the tags that begin here if a call follows them, and the whitespace between. Return the text consumed, or
-    "".
+    """Consume the tags at the current position if a call follows them, and the whitespace between. Return the text
+    consumed, or "".
 
     ``openers``: the markers of calls. ``has_namespaces``: ``<NAMESPACE:invoke`` also begins a call.
     """
@@ -85,7 +85,7 @@ def announces_calls(tag: str) -> bool:
 
 
 def peek_announcing_tag(source: StreamBuffer) -> Reader[str]:
-    """Return the name of the tag that begins here if it `announces_calls`, or else ""."""
+    """Return the name of the tag at the current position if it `announces_calls`, or else ""."""
     tag = yield from source.peek_match(_TAG, _TAG_LIMIT, _TAG_BEGINNING.match)
     return tag[1] if tag and announces_calls(tag[1]) else ""
 

@@ -49,8 +49,8 @@ _CLOSERS = {"(": ")", "{": "}", "[": "]"}
 
 
 def find_unread_calls(turn: Turn, tools: ToolSet) -> tuple[RejectedCall, ...]:
-    """Return the apparent calls in the content of ``turn`` for which no reason was reported yet; an empty list if the
-    turn has calls.
+    """Return the apparent calls in the content of ``turn`` for which no reason was reported yet, or an empty list if
+    the turn has calls.
 
     Without tools, only JSON with a name and arguments is found. The reasons are ``in-text``, ``unknown-form``, and
     those of quoted calls.

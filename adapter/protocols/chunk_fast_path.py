@@ -26,7 +26,7 @@ class ChunkTemplate:
     index: int
 
     def find_text(self, event: bytes) -> str | None:
-        """Return the text of an event that has this form; None for any other event."""
+        """Return the text of an event that has this form, or None for any other event."""
         if not (event.startswith(self.before) and event.endswith(self.after)):
             return None
         try:

@@ -168,8 +168,9 @@ def find_last_request(messages: Json) -> tuple[str, bool]:
 
 
 def list_last_calls(messages: Json) -> list[tuple[str, JsonObject]]:
-    """Return the name and arguments of each call whose result is at the end of the conversation; an empty list if the
-    conversation does not end with tool results."""
+    """Return the name and arguments of each call whose result is at the end of the conversation, or an empty list if
+    the conversation does not end with tool results.
+    """
     for index in reversed(range(len(messages))):
         message = messages[index]
         if message["role"] not in ("tool", "function"):

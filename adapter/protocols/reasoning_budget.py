@@ -57,9 +57,7 @@ def find_requested_budget(body: JsonObject, default: int | None) -> int | None:
 
 
 def build_server_field(kind: str | None, budget: int) -> JsonObject:
-    """Return the field for a server that can limit reasoning; empty for others. `adapter.server` uses vLLM's name for
-    it.
-    """
+    """Return the field for a server that can limit reasoning, or no field. `adapter.server` uses vLLM's name for it."""
     return {BUDGET_FIELD: budget} if kind in ("llama.cpp", "vllm") else {}
 
 

@@ -104,7 +104,7 @@ def with_template_marks(body: JsonObject, own: TemplatePrompt, written: Mapping[
 
 
 def find_transport(body: JsonObject) -> Transport | None:
-    """Return the transport of a request with a template prompt; None for other requests."""
+    """Return the transport of a request with a template prompt, or None for other requests."""
     marks = body.get(MARKS)
     return marks["way"] if isinstance(marks, dict) else None
 

@@ -52,7 +52,7 @@ class ToolCallDeltas:
         return [*deltas, _build_arguments(len(self._ids) - 1, self._unescaper.feed(event.arguments))]
 
     def add_call(self, call_id: str, name: str, arguments: JsonObject) -> list[JsonObject]:
-        """Return the deltas for a complete call; an empty list if its fragments were already sent."""
+        """Return the deltas for a complete call, or an empty list if its fragments were already sent."""
         self.whole.append((call_id, name, arguments))
         if call_id == self._open:
             self._open = None
@@ -95,7 +95,7 @@ class ToolCallDeltas:
         return deltas
 
     def drop_cut_native(self) -> str | None:
-        """Drop the server's last call if its arguments are incomplete, and return its name; None if there is none."""
+        """Drop the server's last call if its arguments are incomplete. Return its name, or None if none was dropped."""
         for index, call in self._held.items():
             try:
                 json.loads("".join(call.arguments) or "{}", strict=False)

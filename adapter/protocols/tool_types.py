@@ -166,7 +166,7 @@ def get_text_argument(arguments: str, name: str) -> str:
 
 
 def read_object(arguments: str) -> JsonObject:
-    """Return the JSON object in ``arguments``; an empty object for any other value."""
+    """Return the JSON object in ``arguments``, or an empty object for any other value."""
     try:
         value = json.loads(arguments)
     except ValueError:

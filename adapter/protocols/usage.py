@@ -35,7 +35,7 @@ class Usage:
 
 
 def parse_usage(chunk: JsonObject) -> Usage | None:
-    """Return the token usage in a stream event or a completion; None if the usage is missing."""
+    """Return the token usage in a stream event or a completion, or None if the usage is missing."""
     usage, timings = (
         get_object(chunk.get("usage")),
         get_object(chunk.get("timings")),

@@ -200,7 +200,7 @@ class ResponseStore:
             return about
 
     def add_items(self, conversation_id: str, items: Sequence[JsonObject]) -> list[JsonObject] | None:
-        """Append items to a conversation, and return them with their ids; None if the conversation is not stored."""
+        """Append items to a conversation, and return them with their ids, or None if the conversation is not stored."""
         with_ids = [_with_id(item) for item in items]
         with self._begin_transaction():
             if self._load_row(conversation_id) is None:

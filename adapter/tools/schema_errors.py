@@ -23,7 +23,7 @@ CHECKED_KEYWORDS = frozenset({"required", "type", "enum", "const", "anyOf", "one
 
 
 def find_schema_errors(tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
-    """Return the problems with a call's arguments; an empty tuple if they are valid or the schema is invalid."""
+    """Return the problems with a call's arguments, or an empty tuple if they are valid or the schema is invalid."""
     errors = [error for error in _find_errors(tool, arguments) if error.validator in CHECKED_KEYWORDS]
     return tuple(dict.fromkeys(problem for error in errors for problem in _describe_error(error, tool)))[:MAX_PROBLEMS]
 

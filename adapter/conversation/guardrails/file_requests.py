@@ -37,7 +37,8 @@ CHANGES = ("add", "edit", "update")
 
 def find_file_action(request: str) -> str:
     """Return the action on a file that ``request`` begins with: ``add`` or ``edit`` for a change within the file;
-    ``update``, ``create``, ``delete`` or ``move`` for the file itself; "" for other requests."""
+    ``update``, ``create``, ``delete`` or ``move`` for the file itself, or "" for other requests.
+    """
     action, verb = find_requested_action(request)
     path = next(iter(find_paths(request)), "")
     if not path or action not in ("add", "create", "delete", "edit", "move"):
@@ -104,7 +105,7 @@ def find_text(call: PastCall, names: Collection[str]) -> str:
 
 
 def find_change_tools(past: CallHistory, tools: ToolSet) -> tuple[str, ...]:
-    """Return the tools for the rest of the requested change; empty if none was requested, or nothing remains."""
+    """Return the tools for the rest of the requested change, or none if no change was requested or nothing remains."""
     action = find_file_action(past.request)
     if not action or (has_changed(past) and not find_unused_values(past)):
         return ()

@@ -159,7 +159,7 @@ def find_arguments(text: str) -> JsonObject:
 
 
 def read_leading_call(text: str) -> JsonObject:
-    """Return the call in JSON that ``text`` begins with; empty if there is none."""
+    """Return the call in JSON that ``text`` begins with, or an empty object."""
     whole = find_leading_call(text)
     value = json.loads(whole) if whole else None
     call = value[0] if isinstance(value, list) and value else value

@@ -57,8 +57,9 @@ def compile_pattern(pattern: str, ignore_case: bool = False) -> regex.Pattern[st
 
 
 def occurs(pattern: str, text: str) -> bool | None:
-    """Return whether the pattern of a JSON Schema occurs in ``text``; None if that takes too long. An invalid pattern
-    occurs everywhere."""
+    """Return whether the pattern of a JSON Schema occurs in ``text``, or None if that takes too long. An invalid
+    pattern occurs everywhere.
+    """
     compiled = _compile_if_safe(pattern)
     try:
         return (

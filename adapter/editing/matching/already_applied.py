@@ -192,7 +192,7 @@ def find_applied_place(search: DocumentIndex, old: str, new: str, hint: int | No
 
 
 def find_applied_lines(search: DocumentIndex, old: str, new: str) -> list[tuple[int, int]]:
-    """Return the line ranges where ``new`` occurs; empty if ``new`` is only a part of ``old``."""
+    """Return the line ranges where ``new`` occurs, or none if ``new`` is only a part of ``old``."""
     old_keys, new_keys = (
         [key for line in split_view_lines(text) if (key := normalize_line(line))] for text in (old, new)
     )
@@ -200,8 +200,9 @@ def find_applied_lines(search: DocumentIndex, old: str, new: str) -> list[tuple[
 
 
 def find_verbatim_copies(search: DocumentIndex, match: TextMatch, new: str) -> list[int]:
-    """Return the first line of each verbatim whole-line copy of ``new`` outside the match; empty if ``new`` is too
-    short to tell."""
+    """Return the first line of each verbatim whole-line copy of ``new`` outside the match, or none if ``new`` is too
+    short to tell.
+    """
     view = search.document.view
     if len("".join(new.split())) < MIN_VISIBLE:
         return []

@@ -140,8 +140,9 @@ def _list_old_lines(old: Sequence[str]) -> list[OldLine]:
 
 
 def find_fuzzy_matches(search: DocumentIndex, old: Sequence[str], hint: int | None) -> list[MatchCandidate]:
-    """Return the candidates for ``old``, best first; empty if the search would exceed `MAX_COST`. ``hint``: a 0-based
-    line."""
+    """Return the candidates for ``old``, best first, or none if the search would exceed `MAX_COST`. ``hint``: a 0-based
+    line.
+    """
     matcher = _Matcher(search, old)
     if not matcher.rows or len(matcher.rows) > MAX_ROWS or not search.nonblank_lines:
         return []

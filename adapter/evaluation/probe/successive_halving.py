@@ -68,7 +68,7 @@ class SetupTrial:
 
         A setup that succeeds only with calls, or only without, ranks below setups that succeed with both: a setup that
         never calls is right whenever no call is needed, and a setup that always calls can never finish. A setup that
-        never called an expected tool ranks last. Wrong arguments do not matter here, because they may be chance.
+        never called an expected tool ranks last. Wrong arguments do not affect the rank, because they may be chance.
         """
         done = self.outcomes[:tasks]
         abilities = len({bool(outcome.task.expected) for outcome in done if outcome.right})

@@ -145,7 +145,7 @@ class ReasoningMarkers:
         return not (self._opening | self._closing).isdisjoint(special)
 
     def take_tokens_after_reasoning(self, token_ids: Sequence[int]) -> list[int]:
-        """Return the tokens after reasoning; all tokens if reasoning is not closed."""
+        """Return the tokens after reasoning, or all tokens if reasoning is not closed."""
         ids = list(token_ids)
         return ids[max((_find_last_index(ids, token) for token in self._closing), default=-1) + 1 :]
 

@@ -23,7 +23,7 @@ _value_close, _close = MarkerSet("</value>"), MarkerSet("</parameter>")
 
 
 def read_named_value(source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[bool]:
-    """Parse the parameter that begins here into ``call``. Return False and consume nothing if no parameter begins here.
+    """Parse the parameter at the current position into ``call``. Return False and consume nothing if there is none.
 
     ``</value>`` ends the value only before ``</parameter>``. Raises BodyError if the value has no end.
     """

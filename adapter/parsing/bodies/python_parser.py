@@ -5,8 +5,8 @@
     call   = NAME "(" (KEY "=" value | value | "**" dict) ("," ...)* ")"
     value  = string | number | True | False | None | list | tuple | dict
 
-Nothing is ever evaluated. Values are literals, which are parsed here and limited in depth and size. A quote before
-a word does not close a string, because no Python can continue like that: ``'Martha's Vineyard'``.
+Nothing is ever evaluated. Values are literals, which this module parses and limits in depth and size. A quote before a
+word does not close a string, because no Python can continue like that: ``'Martha's Vineyard'``.
 """
 
 from __future__ import annotations

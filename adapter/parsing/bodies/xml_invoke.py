@@ -50,7 +50,7 @@ _SHORT_PARAMETER = MarkerSet("<param ")
 
 
 class XmlInvokeReader:
-    """Parse a call after ``<invoke`` or another spelling of its opening tag. An instance is a `BodyReader`."""
+    """Parse a call after ``<invoke`` or another form of its opening tag. An instance is a `BodyReader`."""
 
     def __init__(self, tags: XmlInvokeTags) -> None:
         self.tags = tags

@@ -108,7 +108,7 @@ def register_format(format: Format) -> None:
 
 
 def resolve_format(name: str) -> Format | None:
-    """Return the derived format called ``name``; None for other names, which let a `Parser` accept all formats."""
+    """Return the derived format called ``name``, or None for other names, which let a `Parser` accept all formats."""
     return _derived.get(name)
 
 
@@ -155,7 +155,7 @@ def get_format(name: str | PathLike | Format) -> Format:
 
 
 def guess_format(model: str | None = None, template: str | None = None) -> str | None:
-    """Return the name of the format that a model writes, by its chat template or its name; None if neither matches.
+    """Return the name of the format that a model writes, by its chat template or its name, or None if neither matches.
 
     ``model``: a model's name as servers and files spell it (``qwen3-coder:30b``,
     ``Meta-Llama-3.1-8B-Instruct-Q4_K_M.gguf``). ``template``: the text of the model's chat template. If both are given,

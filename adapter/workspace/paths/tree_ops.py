@@ -192,7 +192,7 @@ def _adopt(descriptor: int, status: os.stat_result) -> None:
 
 
 def read_open_attributes(descriptor: int) -> dict[str, bytes]:
-    """Return the extended attributes of an open file, including access lists; empty if the system lacks them."""
+    """Return the extended attributes of an open file, including access lists, if the system supports them."""
     if not hasattr(os, "listxattr"):
         return {}
     values: dict[str, bytes] = {}

@@ -49,7 +49,9 @@ def list_public_folders() -> tuple[str, ...]:
 
 @cache
 def list_secret_paths() -> tuple[str, ...]:
-    """Return the paths in /etc that not all users may read, such as passwords and keys; empty unless run as root."""
+    """Return the paths in /etc that not all users may read, such as passwords and keys. There are none unless run as
+    root.
+    """
     return () if os.getuid() else tuple(_find_secrets("/etc"))
 
 
@@ -121,7 +123,7 @@ def search_path(environment: Mapping[str, str], workspace: str) -> tuple[str, tu
 
 
 def find_git_folder_elsewhere(workspace: str) -> str | None:
-    """Return the repository of a linked worktree; None unless the repository lists the workspace as its worktree."""
+    """Return the repository of a linked worktree, or None if it does not list the workspace as its worktree."""
     with suppress(OSError, ValueError):
         link = Path(workspace, ".git")
         if link.is_symlink() or not link.is_file():
