@@ -76,7 +76,7 @@ def _check_program() -> CheckResult:
     ok = platform.system() in ("Linux", "Darwin", "Windows")
     data: JsonObject = {"version": __version__, "python": platform.python_version(), "system": system}
     text = f"adapter {__version__}, Python {platform.python_version()} on {system}"
-    advice = "it was never run on this system"
+    advice = "this program was never run on this system"
     return CheckResult("program", ok, text, advice, data)
 
 
@@ -108,7 +108,7 @@ def _check_sandbox(workspace: str, settings: SandboxSettings) -> CheckResult:
     active = ActiveSandbox(settings, os.path.realpath(workspace))
     level = active.level
     data: JsonObject = {"level": level, "asked": settings.level, "network": settings.network}
-    return CheckResult("sandbox", level != "none", active.text.removeprefix("sandbox: "), "see the lines below", data)
+    return CheckResult("sandbox", level != "none", active.text.removeprefix("sandbox: "), "the lines for bwrap and landlock explain why", data)
 
 
 def _check_level(level: Level, workspace: str) -> CheckResult:
