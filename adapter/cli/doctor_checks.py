@@ -108,7 +108,9 @@ def _check_sandbox(workspace: str, settings: SandboxSettings) -> CheckResult:
     active = ActiveSandbox(settings, os.path.realpath(workspace))
     level = active.level
     data: JsonObject = {"level": level, "asked": settings.level, "network": settings.network}
-    return CheckResult("sandbox", level != "none", active.text.removeprefix("sandbox: "), "the lines for bwrap and landlock explain why", data)
+    return CheckResult(
+        "sandbox", level != "none", active.text.removeprefix("sandbox: "), "see bwrap and landlock below", data
+    )
 
 
 def _check_level(level: Level, workspace: str) -> CheckResult:
