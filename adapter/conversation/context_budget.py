@@ -25,7 +25,7 @@ from adapter.core.text.truncate import shorten
 ACCURACY = 0.9
 """Share of the budget that estimated tokens may fill, because models with small vocabularies need more tokens."""
 LONG_TEXT = 1_000
-"""Number of characters that remain of an old message of the user or the model."""
+"""Number of characters that remain of an old user or model message."""
 MAX_NOTED, NOTED_PER_TOKEN = 20, 1 / 250
 """Maximum number of summarized calls that a note lists, in total and per token of the limit. It counts the others."""
 MAX_COUNTS = 16_384

@@ -57,8 +57,9 @@ class SessionLimits:
     calls: int = MAX_CALLS
     """Maximum number of calls that are run in one answer, by the guardrail `too_many_calls`."""
     tool_turns: int | None = None
-    """Number of turns with calls after which the conversation ends. It is one for models that cannot decide if a task
-    is done."""
+    """Number of turns with calls after which the conversation ends. It is one for models that cannot decide whether a
+    task is done.
+    """
     context_tokens: int | None = None
     """Size of the server's context, in tokens. None disables trimming."""
 

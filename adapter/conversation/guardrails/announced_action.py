@@ -17,7 +17,7 @@ from adapter.prompting.intent.verbs import ACTIONS
 MAX_TAIL = 400
 """Number of characters at the end of an answer that are searched."""
 MAX_WORDS = 4
-"""Number of words after an announcement among which its verb must be."""
+"""Number of words after an announcement in which its verb must occur."""
 
 _WORK = frozenset(
     stem_word(verb)

@@ -118,8 +118,9 @@ def is_blanket_refusal(content: str, past: CallHistory) -> bool:
 
 
 def claims_unbacked_success(content: str, past: CallHistory) -> bool:
-    """Return whether the answer consists of a claim of success, although no tool was called since the user's message,
-    or although the user requested information."""
+    """Return whether the answer merely claims success, although no tool was called since the user's message, or
+    although the user requested information.
+    """
     if past.recent:
         return is_bare_success_claim(content) and expects_information(past.request)
     return len(content) <= MAX_CLAIM and (_DONE.match(content) is not None or is_bare_success_claim(content))

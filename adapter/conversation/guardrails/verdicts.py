@@ -50,7 +50,7 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class DroppedCall:
-    """A call of the model that is not used, and the guardrail that dropped it or an earlier call of the answer."""
+    """An unused call, and the guardrail that dropped it or an earlier call of the answer."""
 
     name: str
     guardrail: str
