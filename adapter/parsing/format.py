@@ -82,8 +82,8 @@ class BodySource(StreamBuffer):
     def peek_call(
         self, pattern: re.Pattern[str], limit: int, may_continue: Callable[[str], object]
     ) -> Reader[re.Match[str] | None]:
-        """Return the match that `peek_match` finds, or None if its first group is not the name of a tool of the
-        session.
+        """Return the match that `peek_match` finds, or None if its first group is not the name of one of the session's
+        tools.
 
         `may_be_text` is set while the method waits for more text.
         """
@@ -142,7 +142,7 @@ class BodyResult(NamedTuple):
         return self._replace(calls=tuple(calls), fixes=_remove_fixes(self.fixes, names))
 
     def calls_known_tools(self, tools: ToolSet) -> bool:
-        """Return whether the result has calls and all of them name tools of the session."""
+        """Return whether the result has calls and all of them name the session's tools."""
         return bool(self.calls) and all(tools.match(call.name) for call in self.calls)
 
 

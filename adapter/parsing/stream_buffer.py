@@ -25,7 +25,7 @@ NAME_LIMIT = 200
 """Maximum length of a name, with the text around it; longer text is prose that contains a stray marker."""
 
 HEAD_LIMIT = 300
-"""Maximum number of characters of a call before its arguments, if an id or other text is there besides the name."""
+"""Maximum number of characters of a call before its arguments, if they include an id or other text besides the name."""
 
 _spaces = re.compile(f"[{SPACE}]+")
 

@@ -44,7 +44,7 @@ def read_bare_function(source: BodySource, span: list[str]) -> Reader[BodyResult
 def read_broken_opener(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse a call after ``function=``, an opening tag without its bracket: ``function=NAME><parameter=KEY>...``.
 
-    The words may occur in any text, so this counts only at the beginning of a line, for a tool of the session, and
+    The words may occur in any text, so this counts only at the beginning of a line, for one of the session's tools, and
     before a parameter or the closing tag.
     """
     if not (source.at_line_start or source.after_call):

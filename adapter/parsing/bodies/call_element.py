@@ -5,7 +5,7 @@
     <call:default_api:NAME{key:value,...}/>        like Gemma's own call (`gemma_call`); may also end with > or </call>
     <call:default_api:NAME>{JSON}</call>           the closing tag may contain the name
 
-The tag counts only at the beginning of a line, and for a tool of the session.
+The tag counts only at the beginning of a line, and for one of the session's tools.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ _begin, _end = get_marker_set("BEGIN_ARG:"), get_marker_set("\nEND_ARG")
 
 
 def read_labeled_block(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse the body after ``TOOL_NAME:`` at the beginning of a line, if it calls a tool of the session."""
+    """Parse the body after ``TOOL_NAME:`` at the beginning of a line, if it calls one of the session's tools."""
     if not source.at_line_start:
         return TEXT
     source.may_be_text = True

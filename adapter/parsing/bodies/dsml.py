@@ -13,7 +13,7 @@ underscore, misspell the words of sections and closing tags, double the bars or 
 the same elements as GCML.
 
 Sometimes DeepSeek V4 omits the section and the call's tag, and writes ``<function>`` and an element with the name. This
-counts only at the beginning of a line, and for a tool of the session.
+counts only at the beginning of a line, and for one of the session's tools.
 """
 
 from __future__ import annotations

@@ -94,8 +94,8 @@ class GemmaCall:
         return self._decode(head.group(1), text[: found[0]], text[found[0] : found[1]], source, span)
 
     def read_bare(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
-        """Parse a call of a tool of the session whose opening token is missing, because a server stripped it or the
-        model omitted it.
+        """Parse a call of one of the session's tools whose opening token is missing, because a server stripped it or
+        the model omitted it.
 
         If ``call:`` is missing as well, the name must be exactly the tool's, and the first argument one of its
         parameters.

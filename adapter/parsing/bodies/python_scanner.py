@@ -127,7 +127,7 @@ class PythonBlock:
 
 
 def read_method(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse ``NAME.call(...)`` or ``NAME(...)`` of a tool of the session, as Llama calls its built-in tools."""
+    """Parse ``NAME.call(...)`` or ``NAME(...)`` of one of the session's tools, as Llama calls its built-in tools."""
     name = yield from peek_call_name(source)
     if source.tools.match(name) is None and source.tools.match(name.removesuffix(".call")) is None:
         return TEXT

@@ -12,7 +12,8 @@
     <tool_use><NAME>{...}</NAME></tool_use>                also in <TOOLCALL>
     <function_invocation><function=NAME>...</function></function_invocation>
 
-The tags are ordinary words, so they count only at the beginning of a line and around a call of a tool of the session.
+The tags are ordinary words, so they count only at the beginning of a line and around a call of one of the session's
+tools.
 """
 
 from __future__ import annotations

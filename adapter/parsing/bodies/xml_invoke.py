@@ -327,7 +327,7 @@ class XmlInvokeReader:
 
 
 def find_name_key(own: str, attributes: dict[str, str], tools: ToolSet) -> str:
-    """Return the attribute that names the tool: ``own``, or else another that names a tool of the session; or ""."""
+    """Return the attribute that names the tool: ``own``, another that names one of the session's tools, or ""."""
     if attributes.get(own):
         return own
     return next((key for key in _NAMES if tools.match(attributes.get(key, ""))), "")

@@ -34,7 +34,7 @@ def read_tool_code(source: BodySource, span: list[str]) -> Reader[BodyResult]:
 
 
 def read_element(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse the statements in a ``<tool_code>`` element, if they call only tools of the session."""
+    """Parse the statements in a ``<tool_code>`` element, if they call only the session's tools."""
     if not source.at_line_start:
         return TEXT
     source.may_be_text = True

@@ -21,7 +21,7 @@ _json_below = get_marker_set("\n{")
 
 
 def read_named_line(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse the name of a tool of the session, or any name without tools, and the arguments on the next line."""
+    """Parse the name of one of the session's tools, or any name without tools, and the arguments on the next line."""
     ahead: list[str] = []
     any_name = source.expected_format == "glm4_0414" and not source.tools
     yield from source.skip_space(ahead)

@@ -7,11 +7,11 @@ elements, so a model's name does not identify the format::
     <KEY>value, unescaped, on the line of its tags or on separate lines</KEY>
     </NAME>
 
-Such tags may also be ordinary XML in an answer. A tag opens a call only if it is the name of a tool of the session,
-begins a line, and precedes a parameter, JSON or the closing tag. Qwen3-Coder's ``<parameter=KEY>`` and ``</function>``
-may replace the tags inside. ``<NAME KEY="value" />`` on a separate line is a call if no element of HTML can have the
-name, all attributes are parameters of the tool, and all required parameters are present. So is ``<NAME>value</NAME>``
-if the tool has one parameter.
+Such tags may also be ordinary XML in an answer. A tag opens a call only if it is the name of one of the session's
+tools, begins a line, and precedes a parameter, JSON or the closing tag. Qwen3-Coder's ``<parameter=KEY>`` and
+``</function>`` may replace the tags inside. ``<NAME KEY="value" />`` on a separate line is a call if no element of HTML
+can have the name, all attributes are parameters of the tool, and all required parameters are present. So is
+``<NAME>value</NAME>`` if the tool has one parameter.
 """
 
 from __future__ import annotations
