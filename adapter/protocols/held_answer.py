@@ -62,7 +62,7 @@ class HeldAnswer:
         return str(self._raw), "".join(self._server_reasoning)
 
     def record_text(self, raw: str) -> None:
-        """Record text of the model before it is parsed."""
+        """Record the model's text before it is parsed."""
         self._raw.add(raw)
         if self._is_observed:
             self._begin()

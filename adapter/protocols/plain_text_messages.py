@@ -1,9 +1,9 @@
 """Convert a conversation with tool calls to plain text: calls and results in the format the model was trained on.
 
-Everything that a chat template might reject is normalized. Calls become text of the assistant, and results become text
-of the user. Consecutive user messages are merged, and ``developer`` becomes ``system``. Leading system messages are
-merged, and later ones become user messages. Parts that are not text (images) are kept. Control tokens and calls are
-escaped in user messages, tool results and the arguments of earlier calls (`adapter.prompting.escaping`).
+Everything that a chat template might reject is normalized. Calls become assistant text, and results become user text.
+Consecutive user messages are merged, and ``developer`` becomes ``system``. Leading system messages are merged, and
+later ones become user messages. Parts that are not text (images) are kept. Control tokens and calls are escaped in user
+messages, tool results and the arguments of earlier calls (`adapter.prompting.escaping`).
 """
 
 from __future__ import annotations
