@@ -65,7 +65,7 @@ class Header(_Line):
     rules: tuple[str, ...] = ()
     """Permission rules as text, for example ``allow run_command(git status)``."""
     known: tuple[str, ...] = ()
-    """Names of all tools of the session, including tools that were not available."""
+    """Names of all the session's tools, including tools that were not available."""
     own_tools: tuple[UserTool, ...] = ()
     """Tools that are not part of the dialect. A replay uses their recorded results."""
     read_only: bool = False
