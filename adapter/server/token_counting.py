@@ -51,8 +51,9 @@ def estimate_prompt_tokens(body: JsonObject) -> int:
 
 
 SAMPLE = 20_000
-"""Maximum number of characters that are tokenized for an estimate. It takes a few milliseconds, as clients wait for
-it."""
+"""Maximum number of characters that are tokenized for an estimate. This takes a few milliseconds, because clients wait
+for the result.
+"""
 
 _FRAME = 5
 """Number of tokens that a template adds to each message."""
