@@ -18,7 +18,7 @@ from adapter.core.events import Json, JsonObject
 from adapter.core.json.decode import decode_json
 
 Normalizer: TypeAlias = Callable[[str, JsonObject], tuple[str, JsonObject, tuple[str, ...]]]
-"""Normalize a name and arguments for the session's tools. Returns the name, the arguments and the fixes."""
+"""Normalizes a name and arguments for the session's tools. Returns the name, the arguments and the fixes."""
 
 NAME_KEYS = ("name", "tool_name", "tool", "function", "function_name", "action", "recipient_name", "call")
 ARGUMENT_KEYS = (
