@@ -156,7 +156,7 @@ class Workspace:
 
     @property
     def known_tools(self) -> ToolSet:
-        """All tools of the session, including the tools that this machine cannot offer."""
+        """All tools in the session, including the tools that this machine cannot offer."""
         return self._whole
 
     @property

@@ -102,7 +102,7 @@ def transfer(name: str, dirfd: int, stored: str, store: int) -> None:
 
 
 def plan_missing_directories(root: WorkspaceRoot, parents: Sequence[tuple[str, ...]]) -> list[ChangeStep]:
-    """Return the steps that create those of the directories ``parents`` that are missing, from the top down."""
+    """Return the steps that create the missing directories among ``parents``, from the top down."""
     missing: list[str] = []
     for parts in parents:
         for length in range(1, len(parts) + 1):
