@@ -38,7 +38,7 @@ from adapter.tools.operations.permissions import NO_SANDBOX, ApprovalDecision, A
 MAX_SHOWN_LINES = 12
 """Maximum number of lines of a result that are shown. The model gets the whole result."""
 LONG_COMMAND = 1_000
-"""Length in characters above which the end of a command is repeated on a line below the command."""
+"""Length of a command, in characters, above which its end is repeated on the line below."""
 TAIL_SHOWN = 60
 """Number of the most recent characters shown of a call while the model writes it."""
 END_SHOWN = 200
