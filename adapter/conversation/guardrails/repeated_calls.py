@@ -24,8 +24,8 @@ MAX_QUESTION = 300
 def describe_repetition(
     past: CallHistory, call: PastCall, earlier: Sequence[PastCall], tools: ToolSet, encode: Encode, repetitions: int
 ) -> tuple[str, Wordings, tuple[str, ...]] | None:
-    """Return the guardrail that ``call`` violates because it is a repetition, its message, and the tools to which to
-    constrain the retry, or None if it is not a repetition.
+    """Return None if ``call`` is not a repetition. Otherwise return the guardrail that it violates, a message, and the
+    tools to which to constrain the retry.
 
     ``earlier``: preceding calls in the same answer.
     """
