@@ -21,8 +21,7 @@ from adapter.editing.repairs.reindent import get_indent, measure_indent
 MIN_VISIBLE = 8
 """Minimum number of visible characters of a string whose occurrence elsewhere is significant; ``}`` is everywhere."""
 MIN_ALIKE = 60.0
-"""Minimum similarity, in percent, of the old and the new text for which the place of one shows the place of the other.
-"""
+"""Minimum similarity, in percent, of the old and new text at which the place of one reveals the place of the other."""
 MAX_OFFSETS = 20
 """Maximum number of occurrences to check."""
 

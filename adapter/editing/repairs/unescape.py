@@ -19,8 +19,9 @@ _PLAIN = {"n": "\n", "r": "", "t": "\t"}
 _OF_JSON = frozenset(_KIND.values()) - {"slant"}
 """Escapes that JSON encoders write. Escaped slashes are kept, because regular expressions contain them."""
 MAX_KINDS = 3
-"""Maximum number of kinds of escapes of which all subsets are tried. Above it, each kind is tried alone, and all
-together."""
+"""Maximum number of kinds of escapes for which all subsets are tried. Above it, each kind is tried alone, and all
+together.
+"""
 MAX_INDENT = 80
 """Maximum number of blanks of an indentation that is compared."""
 MAX_PARTS = 3
