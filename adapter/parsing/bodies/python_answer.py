@@ -1,8 +1,7 @@
 """Parse calls written as Python without markers, which are the whole answer: ``get_weather(city="Oslo")``.
 
-Granite and small models write them. Such a line may also be an answer about code. It is a call only if nothing but such
-calls is in the answer, each of one of the session's tools that only reads, with named literals for all required
-parameters.
+Granite and small models write them. Such a line may also be an answer about code. It is a call only if the answer
+contains nothing but calls of the session's tools that only read, each with named literals for all required parameters.
 """
 
 from __future__ import annotations

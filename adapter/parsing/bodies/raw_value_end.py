@@ -195,7 +195,7 @@ def find_named_close(value: str, key: str, closes: Sequence[str]) -> str:
 
 
 def explain_uncertain_end(name: str, key: str, close: str) -> str:
-    """Return the error for a value of which the tag ``close`` may be the end or a part."""
+    """Return the error for a value if the tag ``close`` may be its end or a part of it."""
     return (
         f"the value of {key!r} in the call of {name!r} contains {close}, which may end it. Write the call again "
         'without that tag; if it belongs to the value, give the arguments as one JSON object: {"' + key + '": ...}'

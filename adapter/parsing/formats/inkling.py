@@ -1,4 +1,4 @@
-"""Inkling: typed blocks, of which one kind holds a call.
+"""Inkling: typed blocks, one kind of which contains a call.
 
 Format: vLLM's encoder for Thinking Machines' Inkling (renderers/inkling). The prompt ends with ``<|message_model|>``,
 so the output begins inside a header::
