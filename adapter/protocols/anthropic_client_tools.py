@@ -21,8 +21,9 @@ _RANGE = {
 
 
 def define_client_tool(tool: JsonObject) -> JsonObject | None:
-    """Return the full definition of a client-side tool, of which the request contains only the type and the name.
-    Return None for other tools."""
+    """Return the full definition of a client-side tool, or None for other tools. The request contains only its type and
+    name.
+    """
     match = re.fullmatch(r"(bash|text_editor|memory)_(\d{8})", str(tool.get("type")))
     if match is None:
         return None

@@ -28,7 +28,7 @@ NOTHING: Rest = ((), 0)
 
 
 _HEAD = 8
-"""Length of the beginning of a call by which a repeated call is recognized, in characters."""
+"""Number of characters at the beginning of a call by which a repeated call is recognized."""
 
 
 def list_remaining(rest: Rest) -> Sequence[Event]:

@@ -43,7 +43,7 @@ _WHOLE_CLOSINGS = {"harmony": "<|end|><|start|>assistant"}
 def find_requested_budget(body: JsonObject, default: int | None) -> int | None:
     """Return the maximum number of tokens of reasoning in the answer to a chat request, or None if it is unlimited.
 
-    ``default``: the user's budget, of which each effort level gets a share. A client can only lower it.
+    ``default``: the user's budget; each effort level gets a share of it. A client can only lower it.
     """
     effort = body.get("reasoning_effort")
     share = EFFORTS.get(effort, 1.0) if isinstance(effort, str) else 1.0

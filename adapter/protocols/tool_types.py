@@ -1,7 +1,7 @@
 """Convert custom tools and legacy ``functions`` to function tools, and calls back to the client's type.
 
 The input of a ``custom`` tool is one string, so the tool becomes a function with one string parameter. OpenAI replaced
-``functions`` and ``function_call`` in November 2023; they become tools of which each answer calls at most one.
+``functions`` and ``function_call`` in November 2023; they become tools, and each answer calls at most one of them.
 `adapter.protocols.openai_choice` converts calls back.
 
 Source: https://platform.openai.com/docs/api-reference/chat/create, ``tools`` and the deprecated fields.

@@ -125,7 +125,7 @@ class TranslatedRequest:
     """Maximum number of tokens of reasoning."""
     prefill: Prefill = "message"
     is_continuation: bool = False
-    """The model continues its own text, of which the client already has the beginning."""
+    """The model continues its own text, and the client already has the beginning."""
     begun_call: str = ""
     """Text of the model that ends in the beginning of a call, which the model continues."""
     client: ClientSettings = field(default_factory=ClientSettings)
