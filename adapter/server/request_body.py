@@ -24,7 +24,7 @@ BODY_S = 10.0
 """Maximum time, in seconds, until a request body is complete. Each part of a large body must arrive in its share of
 this time, because large bodies wait for one another."""
 GRACE_S = 2.0
-"""Time, in seconds, by which a large body may be late."""
+"""Maximum delay of a large body, in seconds."""
 
 READ_BYTES = 384 * 1024
 """Maximum size, in bytes, of a body that is decoded in the event loop. Decoding usually takes half a millisecond, and
