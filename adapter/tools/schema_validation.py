@@ -1,8 +1,9 @@
 """Validate arguments against untrusted JSON Schemas, which clients and MCP servers write.
 
 A pattern in a schema can take exponential time for a short argument, ``^(x+x+)+y$``, and so can a chain of references
-of which each refers twice to the next. So both have limits; a value that cannot be compared with a pattern in time is
-invalid. No reference is fetched, and ``unevaluatedProperties`` is ignored, because nested ones take exponential time.
+in which each refers to the next one twice. So both have limits; a value that cannot be compared with a pattern in time
+is invalid. No reference is fetched, and ``unevaluatedProperties`` is ignored, because nested ones take exponential
+time.
 """
 
 from __future__ import annotations
