@@ -37,7 +37,7 @@ from adapter.workspace.paths.windows_paths import IS_WINDOWS, WindowsPath, is_be
 MAX_LINKS = 40
 """Maximum number of links followed in one path, as in Linux."""
 MAX_DEPTH = 100
-"""Maximum number of directories in a path, each of which a walk keeps open."""
+"""Maximum number of directories in a path. A walk keeps each of them open."""
 
 Parents: TypeAlias = Literal["exist", "imagine", "make"]
 """Treatment of missing parent directories: reject them, pretend they exist (to preview a write), or create them."""

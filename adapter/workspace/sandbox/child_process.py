@@ -42,7 +42,7 @@ _LAST_READS = 64
 _F_SETPIPE_SZ = 1031
 _WAIT_S = 1.0
 _TOKEN = "ADAPTER_COMMAND"
-"""Environment variable by which to find the processes of a supervisor that was killed."""
+"""Environment variable that identifies the processes of a supervisor that was killed."""
 
 _PASSED_ON = frozenset(
     {

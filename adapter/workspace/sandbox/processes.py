@@ -20,7 +20,7 @@ COMMANDS = f"commands of {SHELL}" if sys.platform == "win32" else "commands"
 def build_shell_argv(line: str, shell: str = SHELL) -> list[str]:
     """Return the arguments with which `ChildProcess` runs ``line``: in ``shell``, or on Windows in cmd.exe.
 
-    Raises ToolError for a line of which cmd.exe would run only a part.
+    Raises ToolError if cmd.exe would run only a part of the line.
     """
     if sys.platform == "win32":
         return build_cmd_argv(line)

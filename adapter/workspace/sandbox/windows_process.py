@@ -170,7 +170,8 @@ class WindowsProcess:
 
 def build_cmd_argv(line: str) -> list[str]:
     """Return the arguments with which `WindowsProcess` runs ``line`` in cmd.exe, whose own output is then UTF-8. Raises
-    ToolError for a line of which cmd.exe would run only a part."""
+    ToolError if cmd.exe would run only a part of the line.
+    """
     line = line.strip()
     if "\n" in line or "\r" in line or len(line) > MAX_CMD:
         raise ToolError(
