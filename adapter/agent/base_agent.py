@@ -142,7 +142,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         if format is not None:
             get_format(format)
         if chat is not None and (base_url, model) != (None, None):
-            raise UsageError("base_url and model cannot be combined with chat; pass either chat or the other two")
+            raise UsageError("base_url and model cannot be combined with chat; pass either chat, or base_url and model")
         self._address, self._chat_argument = (base_url, model), chat
         if isinstance(workspace, Workspace):
             if dialect is not None or approve is not None or tools or host is not None:
