@@ -9,7 +9,7 @@ from typing import Any
 MAX_TOML = 1_000_000
 """Maximum length of TOML text, in characters."""
 MAX_DOTS = 1_000
-"""Maximum number of dots in a line of TOML. The time for a dotted key grows with the square of its length."""
+"""Maximum number of dots in a line of TOML. Parsing a dotted key takes time quadratic in their number."""
 MAX_DOT_PAIRS = 50_000_000
 """Maximum sum of these squares over all lines of TOML."""
 MAX_JSON = 16_000_000
