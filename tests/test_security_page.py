@@ -28,7 +28,7 @@ CLAIMS: dict[str, tuple[str, ...]] = {
         f"{RESOLVER}::test_tools_cannot_reach_outside_root",
         "tests/test_campaigns.py::test_no_operation_can_be_swapped_out_of_the_workspace",
     ),
-    "A change is torn by a crash, or unwanted": (
+    "A change is interrupted by a crash, or unwanted": (
         "tests/workspace/changes/test_crashes.py::test_kill_before_system_call_is_repaired",
         "tests/workspace/changes/test_crashes.py::test_file_is_whole_before_any_repair",
         "tests/workspace/changes/test_history.py::test_undo_record_is_on_the_disk_before_the_file_changes",

@@ -177,7 +177,7 @@ def _try_changes(target: Target) -> str:
 
 ATTACKS: Mapping[str, Attack] = {
     "A file tool opens something outside the workspace, by a path, a link or a race": _opens_outside,
-    "A change is torn by a crash, or unwanted": _is_torn,
+    "A change is interrupted by a crash, or unwanted": _is_torn,
     "A command outlives its call, its timeout or the program": _outlives,
     "A command reads credentials from the environment": _reads_environment,
     "A command reads your other files": _reads_files,
