@@ -113,6 +113,18 @@ def test_a_change_of_too_many_paths_is_refused(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_record_that_is_too_large_is_not_read(tmp_path, monkeypatch):
+    """It would take all memory, and the journal writes none."""
+    root, state = tmp_path / "root", tmp_path / "state"
+    root.mkdir()
+    record = _record(root, state)
+    record.write_text(record.read_text() + " " * 4096)
+    for limit, count in ((record.stat().st_size, 2), (record.stat().st_size - 1, 1)):
+        monkeypatch.setattr(journal, "MAX_STEPS_BYTES", limit)
+        with Workspace(root, approve="yolo", state=state) as workspace:
+            assert len(workspace.history.list_undoable_changes()) == count
+
+
 def _forge(root: Path, state: Path, path: str, content: str) -> Path:
     """Forge the newest record so that undoing it writes ``content`` to ``path``."""
     with Workspace(root, approve="yolo", state=state) as workspace:
