@@ -315,6 +315,7 @@ class ChoiceStream(FollowedChoice):
         self._request = replace(self._request, follow_up=replace(self._request.follow_up, guard=None))
         self.attempt.release()
         deltas = [*(self._send_text(held) if held else ()), *self._build_deltas(events, finish_reason)]
+        deltas += [] if self.finish_reason else self._send_later_calls()
         return deltas if self.finish_reason else [*deltas, self._finish(finish_reason or "stop")]
 
     def _end_before_call(self) -> list[JsonObject | str]:
