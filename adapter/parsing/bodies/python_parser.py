@@ -5,8 +5,8 @@
     call   = NAME "(" (KEY "=" value | value | "**" dict) ("," ...)* ")"
     value  = string | number | True | False | None | list | tuple | dict
 
-Nothing is ever evaluated. Values are literals, which this module parses and limits in depth and size. A quote before a
-word does not close a string, because no Python can continue like that: ``'Martha's Vineyard'``.
+Nothing is ever evaluated. Values are literals, which this module parses and limits in depth and size. A quote does not
+close a string if no Python can continue like that: ``'Martha's Vineyard'``, ``'awk '{print $1}' a.txt'``.
 """
 
 from __future__ import annotations
@@ -24,10 +24,44 @@ from adapter.tools.tool import ToolSet
 NAME = re.compile(r"[^\W\d]\w*(?:[.-]\w+)*")
 """A tool's name. It may contain a hyphen, or be the method of an object."""
 
-CONTINUES_STRING = re.compile(r"[^\W_]|[ \t]+(?![rRuUbBfF]{0,2}['\"]|(?:and|or|if|for|in)\b)[\w./-]")
-"""The text after a quote that does not close a string, because no call can continue like that."""
-WORD_LIMIT = 12
+QUOTE_CONTEXT = 80
 """Number of characters after a quote that decide whether it closes a string."""
+
+_CONTINUES_STRING = re.compile(
+    r"""
+    (?! \s*\*\s*\d )                                      # 'x' * 3
+    (?:
+        [^\W_] | [{$/*~@!&|>?^-]                          # 'Martha's', 'awk '{print $1}''
+        | [ \t]+
+          (?! [rRuUbBfF]{0,2}['"]                         # 'x' 'y'
+            | (?:and|or|if|for|in)\b
+            | \w+\s*=\s*(?:['"\d\[{]|(?:True|False|None)\b) )  # 'x' key=1, a comma is missing
+          [\w./{$*~@!&|>?^-]                              # 'echo 'a' b'
+    )
+    """,
+    re.VERBOSE,
+)
+"""The text after a quote that does not close a string, because no call can continue like that."""
+_AFTER_BROKEN_VALUE = re.compile(
+    r"""
+    \s*
+    (?: \Z | [\])}:] | ,\s*(?: \Z | [\])}\d\[({+-] | [rRuUbBfF]{0,2}['"] | (?:[Tt]rue|[Ff]alse|None|null)\b ) )
+    """,
+    re.VERBOSE,
+)
+"""The text after a string that contains unescaped quotes."""
+_AFTER_BROKEN_ARGUMENT = re.compile(
+    r"""
+    \s*
+    (?:
+        \Z
+        | , \s* (?: \Z | \) | \*\* | [^\W\d]\w*\s*=(?!=) )
+        | \) \s* (?: \Z | [\]),`] | </ | <\| | [;\n]\s*(?:\Z|[^\W\d][\w.]*\() )
+    )
+    """,
+    re.VERBOSE,
+)
+"""The text after such a string if it is the value of a named argument."""
 
 _SKIP = re.compile(r"(?:\s++|#[^\n]*+|\\\n)*+")
 _KEY = re.compile(r"([^\W\d]\w*)\s*=(?!=)")
@@ -44,6 +78,18 @@ _ESCAPES = {
 }  # fmt: skip
 _CODE_ESCAPE = re.compile(r"x([\da-fA-F]{2})|u([\da-fA-F]{4})|U([\da-fA-F]{8})|([0-7]{1,3})")
 _PLAIN = {quote: re.compile(rf"[^{quote}\\\n]+") for quote in "'\""}
+
+
+def closes_string(following: str, *, is_argument: bool, is_broken: bool) -> bool:
+    """Return whether a quote before ``following`` closes its string.
+
+    ``following``: the next `QUOTE_CONTEXT` characters, or all text that is left. ``is_argument``: the string is the
+    value of a named argument. ``is_broken``: an earlier quote did not close the string, so that the rest of the call
+    must fit.
+    """
+    if is_broken:
+        return (_AFTER_BROKEN_ARGUMENT if is_argument else _AFTER_BROKEN_VALUE).match(following) is not None
+    return _CONTINUES_STRING.match(following) is None
 
 
 def read_calls(text: str, tools: ToolSet, offset: int) -> BodyResult:
@@ -65,8 +111,8 @@ class _PythonReader:
     def parse_calls(self) -> BodyResult:
         calls: list[DecodedCall] = []
         depth = prints = 0
-        while (char := self.peek()) or depth:
-            if char in "[" and char and depth == 0:
+        while char := self.peek():
+            if char == "[" and depth == 0:
                 depth += 1
                 self.position += 1
             elif char == "]" and depth:
@@ -88,7 +134,9 @@ class _PythonReader:
         if prints:
             raise UnterminatedError("the text ends before its parentheses are closed")
         if not calls:
-            raise FormatError("expected a call, got none")
+            raise self.fail("a call")
+        if depth:
+            self.fixes["missing-bracket"] = None
         if not is_encodable(self.text) or ("\\" in self.text and not is_encodable(_to_json(calls))):
             arguments = [replace_surrogates(call.arguments) for call in calls]
             calls = [call._replace(arguments=own) for call, own in zip(calls, arguments, strict=True)]
@@ -128,16 +176,24 @@ class _PythonReader:
                 arguments |= self.parse_dict(0)
             elif key is not None:
                 self.position = key.end()
-                arguments[key.group(1)] = self.parse_value(0)
+                arguments[key.group(1)] = self.parse_value(0, is_argument=True)
             elif char:
                 positional.append(self.parse_value(0))
             if self.peek() != ")":
-                self.expect(",", "a comma or the closing parenthesis")
+                self.skip_comma(name.group())
         self.position += 1
         tool_name = self.resolve_name(name.group())
         if positional:
             arguments = self.name_positional(tool_name, positional) | arguments
         return DecodedCall(tool_name, arguments, end=self.offset + self.position)
+
+    def skip_comma(self, name: str) -> None:
+        """Skip the comma after an argument of ``name``. It may be missing before the name of a parameter."""
+        key, tool = _KEY.match(self.text, self.position), self.tools.match(name)
+        if key is not None and (tool is None or key.group(1) in tool.properties):
+            self.fixes["missing-comma"] = None
+        else:
+            self.expect(",", "a comma or the closing parenthesis")
 
     def resolve_name(self, name: str) -> str:
         """Return the tool's name. Llama's built-in tools are objects with one method."""
@@ -160,7 +216,7 @@ class _PythonReader:
         self.fixes["positional-arguments"] = None
         return dict(zip(tool.properties, values, strict=False))
 
-    def parse_value(self, depth: int) -> Json:
+    def parse_value(self, depth: int, *, is_argument: bool = False) -> Json:
         if depth > MAX_DEPTH:
             raise FormatError(f"nested more than {MAX_DEPTH} levels deep")
         char = self.peek()
@@ -169,7 +225,7 @@ class _PythonReader:
         if char in ("[", "("):
             return self.parse_sequence(depth, "]" if char == "[" else ")")
         if _PREFIX.match(self.text, self.position):
-            return self.parse_strings()
+            return self.parse_strings(is_argument=is_argument)
         number = _NUMBER.match(self.text, self.position)
         if number is not None:
             return self.parse_number(number.group())
@@ -244,19 +300,19 @@ class _PythonReader:
             raise FormatError(f"expected a finite number, got {spelling[:40]}")
         return spell(value, spelling)
 
-    def parse_strings(self) -> str:
+    def parse_strings(self, *, is_argument: bool) -> str:
         """Parse one string, or several adjacent strings, which Python concatenates."""
         parts = []
         while (opening := _PREFIX.match(self.text, self.position)) is not None:
-            parts.append(self.parse_string(opening))
+            parts.append(self.parse_string(opening, is_argument=is_argument))
             self.peek()
         return "".join(parts)
 
-    def parse_string(self, opening: re.Match[str]) -> str:
+    def parse_string(self, opening: re.Match[str], *, is_argument: bool) -> str:
         prefix, quotes = opening.group(1).lower(), opening.group(2)
         if "b" in prefix:
             raise self.fail("a plain string")
-        is_formatted, start = "f" in prefix, self.position
+        is_formatted, is_broken, start = "f" in prefix, False, self.position
         self.position = opening.end()
         parts: list[str] = []
         while True:
@@ -268,13 +324,14 @@ class _PythonReader:
                 raise UnterminatedError("the text ends inside a string")
             if self.text.startswith(quotes, self.position):
                 self.position += len(quotes)
-                if len(quotes) == 3 or not CONTINUES_STRING.match(self.text, self.position, self.position + WORD_LIMIT):
+                following = self.text[self.position : self.position + QUOTE_CONTEXT]
+                if len(quotes) == 3 or closes_string(following, is_argument=is_argument, is_broken=is_broken):
                     text = "".join(parts)
                     if is_formatted and ("{" in text or "}" in text):
                         self.position = start
                         raise self.fail("a plain string")
                     return text
-                self.fixes["unescaped-quote"] = None
+                is_broken, self.fixes["unescaped-quote"] = True, None
                 parts.append(quotes)
             elif self.text[self.position] == "\\":
                 parts.append(self.parse_escape(is_raw="r" in prefix))

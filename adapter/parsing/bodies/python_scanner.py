@@ -11,7 +11,7 @@ import re
 from adapter.core.errors import FormatError
 from adapter.core.json.strict import UnterminatedError
 from adapter.parsing.bare_json import UntaggedJson
-from adapter.parsing.bodies.python_parser import CONTINUES_STRING, NAME, WORD_LIMIT, read_calls
+from adapter.parsing.bodies.python_parser import NAME, QUOTE_CONTEXT, closes_string, read_calls
 from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyReader, BodyResult, BodySource, try_readers
 from adapter.parsing.json_calls import skip_string
 from adapter.parsing.marker_set import MarkerSet, get_marker_set
@@ -33,6 +33,7 @@ _bracket = MarkerSet("]")
 _fence = MarkerSet("```python", "```")
 _FIRST_CALL = re.compile(r"([^\W\d][\w.-]*+)\s*\(")
 _MAY_CALL = re.compile(r"(?:[^\W\d][\w.-]*+\s*)?")
+_DECIDES = re.compile(r"\w|[ \t]*(?:\n|[^\s\w*]|\*\s*\S|\w+(?:\s*[^\s\w=]|\s+\w|\s*=\s*\w*\W))")
 _WITH_ARGUMENTS = re.compile(r"([\w.-]+) with (?:the )?arguments:?\s*", re.IGNORECASE)
 
 
@@ -52,14 +53,15 @@ def read_list(source: BodySource, span: list[str]) -> Reader[BodyResult]:
 
 
 def _read_balanced(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Take code until its brackets balance, and parse the calls in it."""
+    """Take code until its brackets balance, and parse the calls in it. Only the last bracket may be missing."""
     start = len(span)
-    if not (yield from take_balanced(source, span)):
+    is_balanced = yield from take_balanced(source, span)
+    if not is_balanced and source.was_cut:
         return CUT
     try:
         return read_calls("".join(span[start:]), source.tools, sum(map(len, span[:start])))
     except FormatError as error:
-        return BodyResult(error=_explain(error))
+        return BodyResult(error=_explain(error)) if is_balanced else CUT
 
 
 def take_balanced(source: StreamBuffer, span: list[str]) -> Reader[str]:
@@ -209,19 +211,25 @@ def _take_code(source: StreamBuffer, span: list[str], tokens: MarkerSet, *, stop
 
 
 def _skip_quoted(source: StreamBuffer, span: list[str], quote: str) -> Reader[None]:
+    is_argument = len(span) > 1 and span[-2].rstrip().endswith("=")
+    is_broken = False
     while True:
         yield from skip_string(source, span, quote)
-        if not (yield from _continues_string(source)):
+        following = yield from _peek_after_quote(source, is_whole=is_broken)
+        if closes_string(following, is_argument=is_argument, is_broken=is_broken):
             return
+        is_broken = True
 
 
-def _continues_string(source: StreamBuffer) -> Reader[bool]:
-    """Return whether the quote just taken is part of the string. Waits until the following word is complete."""
+def _peek_after_quote(source: StreamBuffer, *, is_whole: bool) -> Reader[str]:
+    """Return the text that decides whether the quote just taken closes its string.
+
+    ``is_whole``: wait until the context is complete, and not only until an ordinary string's end is certain.
+    """
     while True:
-        ahead = source.text[source.position : source.position + WORD_LIMIT]
-        is_complete = ahead.strip(" \t") != "" and not ahead[-1].isalnum()
-        if source.final or len(ahead) == WORD_LIMIT or is_complete:
-            return CONTINUES_STRING.match(ahead) is not None
+        ahead = source.text[source.position : source.position + QUOTE_CONTEXT]
+        if source.final or len(ahead) == QUOTE_CONTEXT or (not is_whole and _DECIDES.match(ahead)):
+            return ahead
         yield
 
 
