@@ -62,6 +62,7 @@ REPAIRS: dict[str, str] = {
     "coerced-type": "a value was converted to the type the tool declares",
     "choice-spelling": "a choice was written in another letter case",
     "json-in-string": "a list or object was JSON inside a string",
+    "json-as-text": "an object where the tool declares text was written as JSON",
     "echoed-schema": "a value was inside a copy of its schema",
     "windows-path": "escape sequences in a Windows path were read as plain backslashes",
 }

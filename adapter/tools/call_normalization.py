@@ -11,10 +11,11 @@ import re
 
 from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
+from adapter.core.json.strict import to_spelling
 from adapter.tools import argument_synonyms
 from adapter.tools.argument_synonyms import normalize_key
 from adapter.tools.call_shapes import extract_calls, looks_like_call
-from adapter.tools.coercion import coerce_to_schema
+from adapter.tools.coercion import coerce_to_schema, list_types
 from adapter.tools.tool import Tool, ToolSet
 
 COMMON_ARGUMENT_ALIASES: dict[str, tuple[str, ...]] = {
@@ -50,7 +51,10 @@ def normalize_call(name: str, arguments: JsonObject, tools: ToolSet) -> tuple[st
     named: JsonObject = {}
     properties, given = tool.properties, _unwrap_arguments(arguments, tool, fixes)
     for key, value in (given if given.keys() <= properties.keys() else _rename_arguments(given, tool, fixes)).items():
-        value, more = coerce_to_schema(value, properties[key] if key in properties else tool.find_schema(key))
+        schema = properties[key] if key in properties else tool.find_schema(key)
+        value, more = coerce_to_schema(value, schema)
+        if isinstance(value, list | dict) and _is_document(key, value, schema):
+            value, more = to_spelling(value), (*more, "json-as-text")
         if more:
             fixes.update(dict.fromkeys(more))
         if isinstance(value, str) and value[1:2] == ":" and (path := _restore_backslashes(key, value)) != value:
@@ -58,6 +62,12 @@ def normalize_call(name: str, arguments: JsonObject, tools: ToolSet) -> tuple[st
             fixes["windows-path"] = None
         named[key] = value
     return tool.name, named, tuple(fixes)
+
+
+def _is_document(key: str, value: Json, schema: Json) -> bool:
+    """Return whether ``value`` is the content of a JSON file, for a parameter that is text, and no copy of a schema."""
+    is_copy = isinstance(value, dict) and value.get("type") == "string"
+    return key in argument_synonyms.CONTENT and list_types(schema) - {"null"} == {"string"} and not is_copy
 
 
 def match_arguments(name: str, arguments: JsonObject, tools: ToolSet) -> Tool | None:

@@ -127,8 +127,17 @@ def spell(value: int | float, spelling: str) -> int | float:
 
 
 def to_spelling(value: Json) -> str:
-    """Return ``value`` as JSON, with each number as the model wrote it."""
-    return value.spelling if isinstance(value, SpeltInt | SpeltFloat) else json.dumps(value, ensure_ascii=False)
+    """Return ``value`` as JSON in one line, with each number as the model wrote it."""
+    match value:
+        case SpeltInt() | SpeltFloat():
+            return value.spelling
+        case list():
+            return f"[{', '.join(map(to_spelling, value))}]"
+        case dict():
+            members = (f"{to_spelling(key)}: {to_spelling(item)}" for key, item in value.items())
+            return f"{{{', '.join(members)}}}"
+        case _:
+            return json.dumps(value, ensure_ascii=False)
 
 
 def remove_spelling(value: Json) -> Json:
