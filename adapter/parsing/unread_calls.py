@@ -40,10 +40,10 @@ _LABEL = re.compile(
 _ATTRIBUTE = re.compile(r"<[\w:.-]+\s[^<>]*=\s*[\"']?\Z")
 _AFTER_TAG_NAME = re.compile(r"[\s/>]")
 _MARKER = re.compile(r"(?:\[/?[A-Z_ ]+\]|[|｜]>|<[\w-]+>)\s?\Z")
-_LINE_START = re.compile(r"[\s>*/@#!$-]*\Z")
+_LINE_START = re.compile(r"[\s>*`/@#!$-]*(?:functions?\.)?\Z")
 _BRACKET = re.compile(r"\(\s*(?:[A-Za-z_]\w*\s*=|[\"'{\[\d-]|(?:True|False|None)\b)|[ \t]?:?[ \t]?\{\s*[\"'}]")
 _ARGUMENTS = re.compile(r"[\"'*`\]>)\s:,-]*(?:\{|\(|</?[\w-]|[\w\"'*`-]+\s*[:=])")
-_PAIR = re.compile(r"[ \t]+(?:--)?[\w-]+\s*[=:]\s*\S|\s*[:=]?\s*\{\s*[\"'}]")
+_PAIR = re.compile(r"[ \t]+(?:--)?[\w-]+\s*[=:]\s*\S|(?::\d+)?[*`]*\s*[:=]?[*`]*\s*(?:```\w*\s*)?\{\s*[\"'}]")
 _WORD = re.compile(r"\w")
 _CLOSERS = {"(": ")", "{": "}", "[": "]"}
 
