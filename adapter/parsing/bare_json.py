@@ -37,6 +37,9 @@ CALL_KEYS = frozenset(
 
 _KEY_QUOTES = {'"': '"', "'": "'", "“": "”"}
 
+FENCE_END = "\n```"
+"""The end of a code fence, which also ends JSON whose last brackets are missing."""
+
 
 class UntaggedJson:
     """Parse JSON calls from their first bracket. An instance is a `BodyReader`.

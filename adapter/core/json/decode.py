@@ -52,6 +52,8 @@ def decode_values(text: str, *, closed: bool = True) -> tuple[list[DecodedJson],
     values: list[DecodedJson] = []
     fixes: dict[str, None] = {}
     position = 0
+    if (inner := text.rstrip()).endswith("```") and inner[:-3].rstrip(" \t").endswith("\n"):
+        text, fixes["code-fence"] = inner[:-3], None  # not the beginning of a string in a value without brackets
     while True:
         gap = _BETWEEN.match(text, position)
         assert gap is not None  # the pattern also matches an empty string

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 
-from adapter.parsing.bare_json import UntaggedJson
+from adapter.parsing.bare_json import FENCE_END, UntaggedJson
 from adapter.parsing.bodies import invoke_tags
 from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource, CallOpener, OpaqueSection
 from adapter.parsing.marker_set import MarkerSet
@@ -224,7 +224,8 @@ def _read_call(name: str, source: BodySource, span: list[str]) -> Reader[BodyRes
     if char == "<" and (yield from source.take_marker(_elements, span)):
         return (yield from invoke_tags.SECTION.read(source, span))
     if char in ("{", "["):
-        read = UntaggedJson("arguments", after_marker=True, name=name, ends=(*ENDS, *_BEFORE))
+        ends = (*ENDS, *_BEFORE, FENCE_END) if fence else (*ENDS, *_BEFORE)
+        read = UntaggedJson("arguments", after_marker=True, name=name, ends=ends)
         result = yield from read(source, span)
     else:
         start = len(span)

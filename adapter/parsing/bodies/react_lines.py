@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 
-from adapter.parsing.bare_json import UntaggedJson
+from adapter.parsing.bare_json import FENCE_END, UntaggedJson
 from adapter.parsing.format import CUT_OFF, TEXT, BodyReader, BodyResult, BodySource
 from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
@@ -56,7 +56,8 @@ def build_labeled_reader(arguments: str, result_label: str) -> BodyReader:
         language = is_fenced and (yield from source.peek_match(_LANGUAGE, LANGUAGE_LIMIT, _is_letters))
         if language:
             source.take_match(language, span)
-        read_json = UntaggedJson("arguments", after_marker=True, name=name_match.group(1), ends=ends)
+        json_ends = (*ends, FENCE_END) if is_fenced else ends
+        read_json = UntaggedJson("arguments", after_marker=True, name=name_match.group(1), ends=json_ends)
         result = yield from read_json(source, span)
         if is_fenced and (yield from source.peek_after_space(_fence))[1]:
             yield from source.take_through(_fence, span)
