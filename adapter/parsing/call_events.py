@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 
-from adapter.core.events import Event, InvalidToolCall, MarkupDelta, ToolCall
+from adapter.core.events import Event, InvalidToolCall, JsonObject, MarkupDelta, ToolCall
 from adapter.core.json.strict import is_encodable, remove_spelling, replace_surrogates
 from adapter.core.repair_codes import REPAIRS
 from adapter.parsing.format import BodyResult, Format
 from adapter.parsing.parse_policy import ParsePolicy
 from adapter.tools.argument_synonyms import CONTENT, NEW_TEXT, OLD_TEXT
 from adapter.tools.call_shapes import DecodedCall, Normalizer
-from adapter.tools.tool import ToolSet
+from adapter.tools.tool import Tool, ToolSet
 
 try:  # like `random`: hashlib loads OpenSSL, which takes as long as parsing ten answers
     from _blake2 import blake2b
@@ -107,6 +107,10 @@ class CallEventFactory:
         if repairs_by_name and not self._policy.repairs:
             faults = "; ".join(REPAIRS[fix] for fix in repairs_by_name)
             return InvalidToolCall(raw, f"the call must be valid as written, but {faults}. Write it again.", name)
+        tool = self._tools.match(name)
+        if tool is not None and "unescaped-quote" in repairs_by_name and (key := _find_swallowed(tool, arguments)):
+            error = f"a string of the call of {name!r} contains {key!r}, another argument: a quotation mark is missing"
+            return InvalidToolCall(raw, f"{error} or not escaped. Write it again, in valid JSON.", name)
         return ToolCall(make_call_id(self._id_seed, self._count, raw), name, arguments, raw, tuple(repairs_by_name))
 
 
@@ -128,6 +132,13 @@ def make_call_id(seed: str, number: int, raw: str) -> str:
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _TWO_DIGITS = [low + high for high in _DIGITS for low in _DIGITS]
 _PAIRS = len(_TWO_DIGITS)
+
+
+def _find_swallowed(tool: Tool, arguments: JsonObject) -> str:
+    """Return a parameter without an argument whose quoted name is in a string, or "" if there is none."""
+    strings = [value for value in arguments.values() if isinstance(value, str) and '"' in value]
+    missing = (key for key in tool.properties if key not in arguments)
+    return next((key for key in missing if any(re.search(rf"\b{re.escape(key)}\"", text) for text in strings)), "")
 
 
 def _is_example(result: BodyResult) -> bool:

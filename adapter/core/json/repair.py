@@ -70,6 +70,9 @@ class JsonRepairer:
     def fail(self, expected: str) -> FormatError:
         return FormatError(f"expected {expected}, got {quote_excerpt(self.text, self.position)}")
 
+    def fail_unbalanced(self, start: int) -> FormatError:
+        return FormatError(f"the quotes of the string {quote_excerpt(self.text, start)} are not balanced")
+
     def peek(self) -> str:
         """Skip spaces, comments and stray escapes, and return the next character, or "" at the end."""
         while (skipped := _SKIP.match(self.text, self.position)) is not None:
@@ -185,7 +188,7 @@ class JsonRepairer:
         plain = _ESCAPED_TEXT if is_escaped else _VALID if opening == '"' else _PLAIN[opening]
         if fix:
             self.fix(fix)
-        start, unknown_escapes = self.position, self.unknown_escapes
+        start, unknown_escapes, stray_quotes = self.position, self.unknown_escapes, 0
         self.position += 1 + is_escaped
         parts: list[str] = []
         while True:
@@ -202,7 +205,7 @@ class JsonRepairer:
             if is_escaped and self.text.startswith(_ESCAPED_QUOTE, self.position):
                 self.position += 2
                 if not after.match(self.text, self.position):
-                    raise FormatError(f"the quotes of the string {quote_excerpt(self.text, start)} are not balanced")
+                    raise self.fail_unbalanced(start)
                 return "".join(parts)
             if char == "\\":
                 parts.append(self.escape())
@@ -210,6 +213,10 @@ class JsonRepairer:
             self.position += 1
             if char in closing:
                 if after.match(self.text, self.position):
+                    if stray_quotes % 2 and after is not _AFTER_KEY and _BOUNDARY_QUOTE.search("".join(parts)):
+                        raise FormatError(
+                            f"the quotes of the string {quote_excerpt(self.text, start)} are not balanced"
+                        )
                     if char != opening and fix is None:
                         self.fix("curly-quotes")
                     if self.unknown_escapes > unknown_escapes:
@@ -217,6 +224,7 @@ class JsonRepairer:
                     return "".join(parts)
                 if char == opening:
                     self.fix("unescaped-quote")
+                    stray_quotes += 1
             elif opening != "`":
                 self.fix("raw-control-character")
             parts.append(char)
@@ -325,4 +333,6 @@ _LETTER_ESCAPE = re.compile(r"(?<!\\)\\[bfnrtu]")
 _PUNCTUATION_ESCAPE = re.compile(r"\\([\"'`/\\])")
 _WINDOWS_PATH = re.compile(r"(?:[A-Za-z]:)?\\{1,2}\w")
 _ESCAPED_TEXT = re.compile(r"[^\"\\\x00-\x1f]+")
+_BOUNDARY_QUOTE = re.compile(r"(?:^|[,:{\[])\s*[\"']|[\"']\s*(?:[,:}\]]|$)")
+"""Matches a quote in a string that may begin or end another string: an odd one was probably lost or doubled."""
 _UNICODE = re.compile(r"\\u[0-9a-fA-F]{4}(?:(?<=\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2})?")

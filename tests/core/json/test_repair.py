@@ -79,6 +79,10 @@ REFUSED = {
     '{"a": "x = 1, "b: "y"}': "expected a key",
     '{"{"a": "b"}': "expected a",
     '{"a": "b}': "ends inside a string that begins with",
+    '{"a": "x, "b": 1, "c": "y"}': "are not balanced",
+    '{"a": "x"", "b": 1}': "are not balanced",
+    '{"a": [""x", "y"]}': "are not balanced",
+    '{"a": ["x, "y"]}': "are not balanced",
 }
 
 
@@ -86,6 +90,11 @@ REFUSED = {
 def test_ambiguous_text_is_refused_with_its_cause(text):
     with pytest.raises(FormatError, match=REFUSED[text]):
         decode_json(text)
+
+
+def test_odd_quote_inside_a_string_is_text():
+    """It neither begins nor ends a string."""
+    assert decode_json('{"a": "a 5" screen", "b": 1}').value == {"a": 'a 5" screen', "b": 1}
 
 
 SPELT = ["3.10", "1e3", "-0.50", "1E+2", "12345678901234567890.10"]

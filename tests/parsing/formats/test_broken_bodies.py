@@ -99,3 +99,13 @@ def test_damaged_call_costs_only_itself(name):
                 or turn.rejected
                 or any(call not in (CALLS[0], CALLS[2]) for call in calls)
             ), damaged
+
+
+@pytest.mark.parametrize("name", ["hermes", "kimi_k2", "deepseek_v31"])
+@pytest.mark.parametrize("damaged", ['"count" 3', '"count"=3', '# note\n"count": 3'])
+def test_string_that_contains_another_argument_is_invalid(name, damaged):
+    """A fault between two members must not make one string of them, although the quotes are paired."""
+    text = get_format(name).encode_calls([CALLS[1]]).replace('"count": 3', damaged)
+    turn = parse(text, TOOLS, name, generation_prompt="")
+    assert not turn.calls
+    assert ["'count'" in invalid.error for invalid in turn.invalid] == [True]
