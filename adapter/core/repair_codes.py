@@ -34,6 +34,8 @@ REPAIRS: dict[str, str] = {
     "json-literal": "true, false or null were accepted in a Python call",
     "python-literal": "True, False or None were accepted as JSON",
     "comment": "comments were dropped",
+    "joined-strings": "strings with a plus sign between them were joined",
+    "doubled-braces": "braces that were written twice were accepted",
     "raw-control-character": "raw line breaks, tabs or control characters in a string were accepted",
     "escaped-newline": "escaped line breaks between tokens were dropped",
     "unescaped-quote": "unescaped quotes inside a string were kept",
@@ -62,7 +64,7 @@ REPAIRS: dict[str, str] = {
     "coerced-type": "a value was converted to the type the tool declares",
     "choice-spelling": "a choice was written in another letter case",
     "json-in-string": "a list or object was JSON inside a string",
-    "json-as-text": "an object where the tool declares text was written as JSON",
+    "json-as-text": "the content of a JSON file was an object and not text",
     "echoed-schema": "a value was inside a copy of its schema",
     "windows-path": "escape sequences in a Windows path were read as plain backslashes",
 }

@@ -70,9 +70,6 @@ class JsonRepairer:
     def fail(self, expected: str) -> FormatError:
         return FormatError(f"expected {expected}, got {quote_excerpt(self.text, self.position)}")
 
-    def fail_unbalanced(self, start: int) -> FormatError:
-        return FormatError(f"the quotes of the string {quote_excerpt(self.text, start)} are not balanced")
-
     def peek(self) -> str:
         """Skip spaces, comments and stray escapes, and return the next character, or "" at the end."""
         while (skipped := _SKIP.match(self.text, self.position)) is not None:
@@ -100,10 +97,15 @@ class JsonRepairer:
 
     def parse_object(self, depth: int) -> Json:
         self.position += 1
+        is_doubled = self.text.startswith("{", self.position)
+        if is_doubled:  # as in a template
+            self.fix("doubled-braces")
+            self.position += 1
         members: dict[str, Json] = {}
         while True:
             char = self.peek()
             if self.closes("}", "]", char):
+                self.position += is_doubled and self.text.startswith("}", self.position)
                 return members
             if char == ",":
                 self.position += 1
@@ -188,7 +190,7 @@ class JsonRepairer:
         plain = _ESCAPED_TEXT if is_escaped else _VALID if opening == '"' else _PLAIN[opening]
         if fix:
             self.fix(fix)
-        start, unknown_escapes, stray_quotes = self.position, self.unknown_escapes, 0
+        start, unknown_escapes, stray_quotes, has_boundary = self.position, self.unknown_escapes, 0, False
         self.position += 1 + is_escaped
         parts: list[str] = []
         while True:
@@ -198,25 +200,27 @@ class JsonRepairer:
                 parts.append(json.loads(f'"{text}"') if "\\" in text else text)
                 self.position = run.end()
             if self.position >= len(self.text):
-                raise UnterminatedError(
-                    f"the text ends inside a string that begins with {quote_excerpt(self.text, start)}"
-                )
+                fault = "quotes are not balanced in" if stray_quotes else "text ends inside"
+                raise UnterminatedError(f"the {fault} a string that begins with {quote_excerpt(self.text, start)}")
             char = self.text[self.position]
             if is_escaped and self.text.startswith(_ESCAPED_QUOTE, self.position):
                 self.position += 2
                 if not after.match(self.text, self.position):
-                    raise self.fail_unbalanced(start)
+                    raise FormatError(f"the quotes of the string {quote_excerpt(self.text, start)} are not balanced")
                 return "".join(parts)
             if char == "\\":
                 parts.append(self.escape())
                 continue
             self.position += 1
             if char in closing:
-                if after.match(self.text, self.position):
-                    if stray_quotes % 2 and after is not _AFTER_KEY and _BOUNDARY_QUOTE.search("".join(parts)):
-                        raise FormatError(
-                            f"the quotes of the string {quote_excerpt(self.text, start)} are not balanced"
-                        )
+                joined = _JOINED[opening].match(self.text, self.position) if opening in _JOINED else None
+                if joined is not None and not stray_quotes and after is not _AFTER_KEY:
+                    self.fix("joined-strings")
+                    self.position = joined.end()
+                    continue
+                is_paired = not (stray_quotes % 2 and has_boundary) or after is _AFTER_KEY
+                is_item = after is _AFTER_ITEM and not stray_quotes and _NEXT_ITEM.match(self.text, self.position)
+                if is_item or (is_paired and after.match(self.text, self.position)):
                     if char != opening and fix is None:
                         self.fix("curly-quotes")
                     if self.unknown_escapes > unknown_escapes:
@@ -225,9 +229,16 @@ class JsonRepairer:
                 if char == opening:
                     self.fix("unescaped-quote")
                     stray_quotes += 1
+                    has_boundary |= self.is_at_boundary(start + 1)
             elif opening != "`":
                 self.fix("raw-control-character")
             parts.append(char)
+
+    def is_at_boundary(self, start: int) -> bool:
+        """Return whether the quote just passed may begin or end another string in the string that begins at ``start``.
+        Then the string cannot end before another such quote."""
+        before = self.text[max(start, self.position - 20) : self.position - 1].rstrip()
+        return before[-1:] in ",:{[" or self.text[self.position : self.position + 20].lstrip()[:1] in ",:}]\"'"
 
     def decode_literal(self, raw: str) -> str:
         """Return a string in which a backslash does not begin a valid JSON escape, so that all backslashes are literal.
@@ -333,6 +344,7 @@ _LETTER_ESCAPE = re.compile(r"(?<!\\)\\[bfnrtu]")
 _PUNCTUATION_ESCAPE = re.compile(r"\\([\"'`/\\])")
 _WINDOWS_PATH = re.compile(r"(?:[A-Za-z]:)?\\{1,2}\w")
 _ESCAPED_TEXT = re.compile(r"[^\"\\\x00-\x1f]+")
-_BOUNDARY_QUOTE = re.compile(r"(?:^|[,:{\[])\s*[\"']|[\"']\s*(?:[,:}\]]|$)")
-"""Matches a quote in a string that may begin or end another string: an odd one was probably lost or doubled."""
+_JOINED = {quote: re.compile(rf"\s*\+\s*{quote}") for quote in "'\""}
+_NEXT_ITEM = re.compile(r"\s+[\"']")
+"""The beginning of the next string in a list that lacks a comma."""
 _UNICODE = re.compile(r"\\u[0-9a-fA-F]{4}(?:(?<=\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2})?")

@@ -46,6 +46,8 @@ MENDED = {
     "key-without-value": ('{"a": 1, "b"}', {"a": 1}),
     "number-spelling": ('{"a": +1, "b": .5, "c": 0x1f, "d": 1_000}', {"a": 1, "b": 0.5, "c": 31, "d": 1000}),
     "lone-surrogate": ('{"a": "x \\ud83d y"}', {"a": "x \ufffd y"}),
+    "joined-strings": ('{"a": "x" + "y"\n + "z", "b": ["x" + " y"]}', {"a": "xyz", "b": ["x y"]}),
+    "doubled-braces": ('{{"a": {{"b": 1}}, "c": {"d": {}}}}', {"a": {"b": 1}, "c": {"d": {}}}),
 }
 
 
@@ -79,10 +81,11 @@ REFUSED = {
     '{"a": "x = 1, "b: "y"}': "expected a key",
     '{"{"a": "b"}': "expected a",
     '{"a": "b}': "ends inside a string that begins with",
-    '{"a": "x, "b": 1, "c": "y"}': "are not balanced",
-    '{"a": "x"", "b": 1}': "are not balanced",
-    '{"a": [""x", "y"]}': "are not balanced",
-    '{"a": ["x, "y"]}': "are not balanced",
+    '{"a": "x, "b": 1, "c": "y"}': "quotes are not balanced in a string",
+    '{"a": "x"", "b": 1}': "quotes are not balanced in a string",
+    '{"a": [""x", "y"]}': "quotes are not balanced in a string",
+    '{"a": "x" + y}': "quotes are not balanced in a string",
+    '{"a": ["x, "y"]}': "quotes are not balanced in a string",
 }
 
 
@@ -109,6 +112,19 @@ def test_number_keeps_its_spelling_for_text(spelling):
         assert type(remove_spelling(value)) is float
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"a": "{"b": "c", "d": ["e", "f"]}", "g": 1}', {"a": '{"b": "c", "d": ["e", "f"]}', "g": 1}),
+        ('{"a": "x = "b" + "c"", "d": 1}', {"a": 'x = "b" + "c"', "d": 1}),
+        ('{"a": ["x" "y" "z w"]}', {"a": ["x", "y", "z w"]}),
+    ],
+)
+def test_quotes_inside_a_string_are_paired(text, value):
+    """A string does not end between two quotes of its own text."""
+    assert decode_json(text).value == value
+
+
 UNTOUCHED = {
     # what a careless repair of this fault would damage
     "trailing-comma": '{"a": ",]", "b": ",}"}',
@@ -129,6 +145,8 @@ UNTOUCHED = {
     "key-without-value": '{"a": "\\"b\\"", "c": ""}',
     "number-spelling": '{"a": -1.5e3, "b": 0, "c": 12345678901234567890123}',
     "lone-surrogate": '{"a": "\\ud83d\\ude00 \ufffd"}',
+    "joined-strings": '{"a": "\\"x\\" + \\"y\\"", "b": "+"}',
+    "doubled-braces": '{"a": "{{b}}", "c": {"d": {"e": {}}}}',
 }
 
 
