@@ -76,6 +76,8 @@ class JsonRepairer:
             if skipped.group().startswith("\\"):
                 self.fix("escaped-newline")
             elif not skipped.group().isspace() and skipped.group()[0] in "/#":
+                if _REST_IS_SPACE.match(self.text, skipped.end()) and _BRACKET.search(skipped.group()):
+                    raise self.fail("the closing brackets before the comment")
                 self.fix("comment")
             self.position = skipped.end()
         return self.text[self.position] if self.position < len(self.text) else ""
@@ -183,7 +185,7 @@ class JsonRepairer:
 
     def parse_string(self, after: re.Pattern[str]) -> str:
         opening = self.text[self.position]
-        if self.text.startswith('"""', self.position) or self.text.startswith("'''", self.position):
+        if self.is_triple_quoted(after):
             return self.parse_triple_quoted(self.text[self.position : self.position + 3])
         is_escaped = opening == "\\"
         closing, fix = ("", "escaped-quotes") if is_escaped else _QUOTES[opening]
@@ -255,6 +257,15 @@ class JsonRepairer:
         if is_path and _LETTER_ESCAPE.search(raw):
             self.fix("windows-path")
         return _PUNCTUATION_ESCAPE.sub(r"\1", raw)
+
+    def is_triple_quoted(self, after: re.Pattern[str]) -> bool:
+        """Return whether a string in three quotes begins here, and not an ordinary one whose text begins with one."""
+        quotes = self.text[self.position : self.position + 3]
+        if quotes not in ('"""', "'''"):
+            return False
+        end = self.text.find(quotes, self.position + 3)
+        has_four = self.text.startswith(quotes[0], self.position + 3)
+        return not has_four or (end >= 0 and after.match(self.text, end + 3) is not None)
 
     def parse_triple_quoted(self, quotes: str) -> str:
         self.fix("triple-quotes")
@@ -344,6 +355,8 @@ _LETTER_ESCAPE = re.compile(r"(?<!\\)\\[bfnrtu]")
 _PUNCTUATION_ESCAPE = re.compile(r"\\([\"'`/\\])")
 _WINDOWS_PATH = re.compile(r"(?:[A-Za-z]:)?\\{1,2}\w")
 _ESCAPED_TEXT = re.compile(r"[^\"\\\x00-\x1f]+")
+_REST_IS_SPACE = re.compile(r"\s*\Z")
+_BRACKET = re.compile(r"[}\]]")
 _JOINED = {quote: re.compile(rf"\s*\+\s*{quote}") for quote in "'\""}
 _NEXT_ITEM = re.compile(r"\s+[\"']")
 """The beginning of the next string in a list that lacks a comma."""

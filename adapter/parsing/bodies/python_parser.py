@@ -31,7 +31,7 @@ _CONTINUES_STRING = re.compile(
     r"""
     (?! \s*\*\s*\d )                                      # 'x' * 3
     (?:
-        [^\W_] | [{$/*~@!&|>?^-]                          # 'Martha's', 'awk '{print $1}''
+        [^\W_] | ['"{$/*~@!&|>?^-]                        # 'Martha's', 'awk '{print $1}''
         | [ \t]+
           (?! [rRuUbBfF]{0,2}['"]                         # 'x' 'y'
             | (?:and|or|if|for|in)\b
@@ -310,10 +310,12 @@ class _PythonReader:
 
     def parse_string(self, opening: re.Match[str], *, is_argument: bool) -> str:
         prefix, quotes = opening.group(1).lower(), opening.group(2)
+        if len(quotes) == 3 and not self.is_triple_quoted(opening.end(), quotes, is_argument=is_argument):
+            quotes = quotes[0]
         if "b" in prefix:
             raise self.fail("a plain string")
         is_formatted, is_broken, start = "f" in prefix, False, self.position
-        self.position = opening.end()
+        self.position = opening.start(2) + len(quotes)
         parts: list[str] = []
         while True:
             run = _PLAIN[quotes[0]].match(self.text, self.position)
@@ -340,6 +342,13 @@ class _PythonReader:
                     self.fixes["raw-control-character"] = None
                 parts.append(self.text[self.position])
                 self.position += 1
+
+    def is_triple_quoted(self, start: int, quotes: str, *, is_argument: bool) -> bool:
+        """Return whether the text from ``start`` is in three quotes, and not ordinary text that begins with them."""
+        end = self.text.find(quotes, start)
+        following = self.text[end + 3 : end + 3 + QUOTE_CONTEXT]
+        has_four = self.text.startswith(quotes[0], start)
+        return not has_four or (end >= 0 and closes_string(following, is_argument=is_argument, is_broken=True))
 
     def parse_escape(self, *, is_raw: bool) -> str:
         """Parse an escape sequence. An unknown sequence is kept unchanged, as in Python."""

@@ -84,6 +84,7 @@ REFUSED = {
     '{"a": "x, "b": 1, "c": "y"}': "quotes are not balanced in a string",
     '{"a": "x"", "b": 1}': "quotes are not balanced in a string",
     '{"a": [""x", "y"]}': "quotes are not balanced in a string",
+    '{"a": """x""" # "y"}\n': "the closing brackets before the comment",
     '{"a": "x" + y}': "quotes are not balanced in a string",
     '{"a": ["x, "y"]}': "quotes are not balanced in a string",
 }
