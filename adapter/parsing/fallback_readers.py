@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from adapter.parsing.format import TEXT, BodyReader, BodyResult, BodySource, CallOpener
 from adapter.parsing.stream_buffer import Reader
@@ -73,6 +74,7 @@ def merge_openers(own: Mapping[str, CallOpener], others: Mapping[str, CallOpener
     return openers
 
 
+@lru_cache(maxsize=1024)
 def mark_foreign_opener(opener: CallOpener) -> CallOpener:
     """Return ``opener`` as an opener of another family than the expected one."""
     return opener._replace(read=FallbackReader(None, opener.read))

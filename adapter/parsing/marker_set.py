@@ -235,7 +235,7 @@ class WeakMarkerSet(MarkerSet):
     def __init__(self, weak: Mapping[str, str], *literals: str) -> None:
         super().__init__(*literals, *weak)
         self.weak = weak
-        self._idle = {literal: re.compile(idle) for literal, idle in weak.items()}
+        self._idle: dict[str, re.Pattern[str]] = {}  # compiled on first use
         self.overlap = self.nests = True  # likely with so many markers, and a check costs more than it saves
 
     def with_idle(self, literal: str, idle: str) -> WeakMarkerSet:
@@ -243,8 +243,26 @@ class WeakMarkerSet(MarkerSet):
         changed = copy(self)  # most of the search is the same
         changed.__dict__.pop("_exact_pattern", None)
         changed.weak = {**self.weak, literal: idle}
-        changed._idle = {**self._idle, literal: re.compile(idle)}
+        changed._idle = {other: pattern for other, pattern in self._idle.items() if other != literal}
         return changed
+
+    def with_literals(self, weak: Mapping[str, str], *literals: str) -> WeakMarkerSet:
+        """Return a set with ``literals`` as well, and other patterns ``weak`` for the same markers.
+
+        It takes over the search for anchors if each of the new markers contains one, because choosing anchors among the
+        markers of all families takes longer than parsing most answers.
+        """
+        extended = WeakMarkerSet(weak, *self.literals, *literals)
+        added = {*extended.literals} - {*self.literals}
+        if any(self._anchors.isdisjoint(literal) for literal in added):
+            return extended
+        extended._anchors, extended._rough_pattern = self._anchors, self._rough_pattern
+        extended._offsets = {char: [*places] for char, places in self._offsets.items()}
+        for char, by_offset in extended._group_by_anchor(added).items():
+            firsts = dict(extended._offsets[char])
+            firsts |= {at: firsts.get(at, "") + _join_firsts(some) for at, some in by_offset.items()}
+            extended._offsets |= dict.fromkeys((char, char.upper()), sorted(firsts.items(), reverse=True))
+        return extended
 
     @cached_property
     def _weak_at(self) -> dict[str, tuple[str, int]]:
@@ -254,6 +272,8 @@ class WeakMarkerSet(MarkerSet):
 
     def is_ignored(self, literal: str, text: str, end: int) -> bool:
         """Return whether the marker ``literal`` of ``weak`` is ignored if it ends at ``end``."""
+        if literal not in self._idle:
+            self._idle[literal] = re.compile(self.weak[literal])
         return self._idle[literal].match(text, end) is not None
 
     def _match_anchor(self, text: str, index: int, start: int, end: int) -> MarkerSpan | None:

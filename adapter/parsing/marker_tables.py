@@ -91,7 +91,7 @@ def build_marker_tables(
     if not names:
         return _build_tables(formats, fallback)
     plain, openers = _build_tables(formats, fallback), _collect_all_openers(formats, fallback, names)
-    text_markers = WeakMarkerSet(_build_weak_patterns(openers, names), *plain.text_markers.literals, *openers)
+    text_markers = plain.text_markers.with_literals(_build_weak_patterns(openers, names), *openers)
     return plain._replace(
         openers=openers,
         text_markers=text_markers,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.parsing.formats import FORMATS
-from adapter.parsing.marker_set import ROUGH_SEARCH_LIMIT, MarkerSet
+from adapter.parsing.marker_set import ROUGH_SEARCH_LIMIT, MarkerSet, WeakMarkerSet
 from adapter.parsing.marker_tables import build_marker_tables
 from adapter.parsing.parser import parse
 
@@ -67,6 +67,17 @@ def test_find_plain_end_equals_search_and_partial_start(search):
     for markers in both(literals):
         expected = markers.find_partial_start(text, 0) if markers.search(text, 0) is None else -1
         assert markers.find_plain_end(text) == expected
+
+
+@given(searches(), st.lists(st.sampled_from((*ALL, *ODD, "xyz"))))
+def test_added_markers_are_found_as_in_a_set_made_anew(search, added):
+    """With and without an anchor in common."""
+    literals, text, start, end = search
+    weak = {"\n[": r"\w"}
+    markers = WeakMarkerSet(weak, *literals).with_literals(weak | {"\n[": "x"}, *added)
+    anew = WeakMarkerSet(weak | {"\n[": "x"}, *literals, *added)
+    assert markers.search(text + "\n[x]", start, end + 4) == anew.search(text + "\n[x]", start, end + 4)
+    assert markers.find_plain_end(text) == anew.find_plain_end(text)
 
 
 TABLES = {
