@@ -305,8 +305,7 @@ class KeyValueReader:
         span.append(closing)
         text = "".join(value)
         if closing:
-            self._check_open(key, text, call)
-            call.check_end(key, text, (self.tags.value_open,), (self.tags.value_close,))
+            call.check_end(key, text, (self.tags.value_open,), (self.tags.value_close,), (self.tags.open,))
         elif text.strip().lower() in ("", self._empty_value):
             call.fix("key-without-value")
             return
@@ -315,17 +314,6 @@ class KeyValueReader:
             call.check_unclosed(key, text, (self.tags.value_close, self.tags.close))
             text = strip_line_break(remove_broken_close(text, key, (self.tags.value_close,), self._key_closes))
         call.add_text(key, text, {"type": type} if type else None)
-
-    def _check_open(self, key: str, text: str, call: PendingCall) -> None:
-        """Reject the call if a value begins with an opening tag that nothing in it closes: it may be written twice."""
-        lowered, opening = text.lower().lstrip(), self.tags.value_open
-        is_open = lowered.count(opening) > lowered.count(self.tags.value_close)
-        if lowered.startswith(opening) and is_open and lowered.strip() != opening:
-            call.problem = (
-                f"the value of {key!r} in the call of {call.name!r} begins with {opening} twice. Write the call again "
-                "with only one; if the other belongs to the value, give the arguments as one JSON object: "
-                '{"' + key + '": ...}'
-            )
 
     def _read_value_open(self, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[tuple[bool, str]]:
         """Take the value's opening tag, with doubled tags or the value's type before it.

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.bodies.raw_value_end import (
-    explain_ambiguous_end,
     explain_uncertain_end,
     find_named_close,
-    has_ambiguous_end,
+    find_unpaired_tag,
 )
 from adapter.parsing.format import CUT_OFF, BodyResult
 from adapter.tools.call_shapes import DecodedCall
@@ -25,7 +24,7 @@ ATTRIBUTES = r"(?:\s+[\w:.-]+\s*=\s*(?:\"[^\"<>]*\"|'[^'<>]*'))*"
 _CDATA = re.compile(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
 
 _SEPARATORS = frozenset('="')
-_ODD_KEY = _SEPARATORS | frozenset("' \t")
+_ODD_KEY = _SEPARATORS | frozenset("' \t<")
 """Characters that a name has only if the tool declares it. In another name, they separate the name from a value."""
 
 
@@ -72,12 +71,13 @@ class PendingCall:
     def add_value(self, key: str, value: Json) -> None:
         add_value(self.arguments, key, value, self.find_schema(key), self.fixes)
 
-    def check_end(self, key: str, text: str, opens: Sequence[str], closes: Sequence[str]) -> None:
-        """Reject the call if ``text``, a value ended by one of the tags ``closes``, seems to be closed twice."""
-        if twice := has_ambiguous_end(text, opens, closes):
-            self.problem = explain_ambiguous_end(self.name, key, twice)
-        elif named := find_named_close(text, key, closes):
-            self.problem = explain_uncertain_end(self.name, key, named)
+    def check_end(
+        self, key: str, text: str, opens: Sequence[str], closes: Sequence[str], calls: Sequence[str] = ()
+    ) -> None:
+        """Reject the call if ``text``, a value ended by one of the tags ``closes``, seems to be opened or closed twice,
+        or to contain another argument or call. ``calls``: the opening tags of a call."""
+        if found := find_unpaired_tag(text, opens, closes, calls) or find_named_close(text, key, closes):
+            self.problem = explain_uncertain_end(self.name, key, found)
 
     def check_unclosed(self, key: str, text: str, closes: Sequence[str]) -> None:
         """Reject the call if ``text``, a value without its closing tag, contains a tag that may end it."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import TypeAlias
 
 from adapter.parsing.marker_set import MarkerSet
@@ -28,6 +29,9 @@ TAIL = 100
 
 _BROKEN_CLOSE = re.compile(rf"</([{SPACE}]*(?:<[\w:]+>[{SPACE}]*)?)\Z")
 _LINE_END = re.compile(r"\r?\n[ \t]*\Z")
+
+_GOES_ON = re.compile(r"[.,;:!?)'\"`]?[ \t]+\S|[.,;:!?)'\"`]+\Z|\s*</\w")
+"""Matches the text after a closing tag in a sentence about tags, or in a row of closing tags."""
 
 MayBegin: TypeAlias = Callable[[StreamBuffer, str], Reader[bool]]
 """Function that decides whether the next parameter's opening tag, just consumed, is effective. Consumes nothing."""
@@ -162,25 +166,30 @@ def split_broken_close(value: list[str]) -> str | None:
     return match and match[1]
 
 
-def has_ambiguous_end(value: str, opens: Sequence[str], closes: Sequence[str]) -> str:
-    """Return the closing tag at the end of ``value`` if it may be a duplicate of the tag that closed the value, or "".
+def find_unpaired_tag(value: str, opens: Sequence[str], closes: Sequence[str], calls: Sequence[str] = ()) -> str:
+    """Return a tag in ``value`` that shows that a tag was lost or written twice, or "".
 
-    A model that closes a value twice writes the second tag on a new line, or the first tag on a line of its own. But a
-    value may also end with the text of such a tag. The two cases can be distinguished only if the value also contains
-    the opening tag.
+    It is a closing tag without an opening one, unless a sentence about tags goes on after it, or an opening tag without
+    a closing one at the beginning of the value, or after one of ``calls``, the opening tags of a call. If such a tag is
+    the value's own text, the two cases cannot be distinguished.
     """
-    bare, lowered = value.rstrip(), value.lower()
-    close = next((tag for tag in closes if lowered.endswith(tag.lower(), 0, len(bare))), "")
-    has_line = "\n" in value[len(bare) :] or bare[: len(bare) - len(close)].rstrip(" \t").endswith("\n")
-    return close if close and has_line and not any(tag.lower() in lowered for tag in opens) else ""
+    depth, first, lowered = 0, "", value.lstrip().lower()
+    for match in _compile_tags(tuple(opens), tuple(closes)).finditer(value):
+        first = first or match.group()
+        depth += 1 if match["open"] else -1
+        if depth < 0:
+            if not _GOES_ON.match(value, match.end()):
+                return match.group()
+            depth = 0
+    if depth > 0 and (lowered.startswith(first.lower()) or any(tag.lower() in lowered for tag in calls)):
+        return first
+    return next((tag[:-1] for tag in opens if lowered.startswith(tag[:-1]) and not lowered.startswith(tag)), "")
 
 
-def explain_ambiguous_end(name: str, key: str, close: str) -> str:
-    """Return the error for a value for which `has_ambiguous_end` returned the tag ``close``."""
-    return (
-        f"the value of {key!r} in the call of {name!r} ends in {close} twice. Write the call again with only one; if "
-        'the other belongs to the value, give the arguments as one JSON object: {"' + key + '": ...}'
-    )
+@lru_cache(maxsize=256)
+def _compile_tags(opens: tuple[str, ...], closes: tuple[str, ...]) -> re.Pattern[str]:
+    opening = "|".join(re.escape(tag) + ("" if tag.endswith(">") else r"(?!\w)") for tag in opens)
+    return re.compile(rf"(?P<open>{opening})|{'|'.join(map(re.escape, closes))}", re.IGNORECASE)
 
 
 def find_named_close(value: str, key: str, closes: Sequence[str]) -> str:
@@ -194,11 +203,13 @@ def find_named_close(value: str, key: str, closes: Sequence[str]) -> str:
     return "" if is_own else close
 
 
-def explain_uncertain_end(name: str, key: str, close: str) -> str:
-    """Return the error for a value if the tag ``close`` may be its end or a part of it."""
+def explain_uncertain_end(name: str, key: str, tag: str) -> str:
+    """Return the error for a value if ``tag`` may be its end, the beginning of another value, or a part of it."""
     return (
-        f"the value of {key!r} in the call of {name!r} contains {close}, which may end it. Write the call again "
-        'without that tag; if it belongs to the value, give the arguments as one JSON object: {"' + key + '": ...}'
+        f"the value of {key!r} in the call of {name!r} contains {tag}, which may begin or end another. Write the call "
+        'again without that tag; if it belongs to the value, give the arguments as one JSON object: {"'
+        + key
+        + '": ...}'
     )
 
 
@@ -221,10 +232,11 @@ def remove_broken_close(value: str, key: str, closes: Sequence[str], others: Seq
             return bare[: -len(other)]
     if bare.endswith(f"</{key}>") and f"<{key}" not in value:
         return bare[: -len(key) - 3]
-    broken = (*(tag[:-1] for tag in closes if tag.startswith("<") and tag.endswith(">")), "</")
+    whole = [tag for tag in closes if tag.startswith("<") and tag.endswith(">")]
+    broken = (*(tag[:-1] for tag in whole), *(tag[1:] for tag in whole), "</")
     found = next((tag for tag in broken if bare.lower().endswith(tag.lower())), "")
     return bare[: -len(found)] if found else value
 
 
-def _lower_tags(tags: Sequence[str]) -> frozenset[str]:
-    return frozenset(tag.lower() for tag in tags)
+def _lower_tags(tags: Sequence[str]) -> tuple[str, ...]:
+    return tuple(tag.lower() for tag in tags)

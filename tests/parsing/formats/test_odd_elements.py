@@ -105,6 +105,7 @@ TWICE = {
     "</parameter>": invoke('<parameter name="cmd">ls</parameter>\n</parameter>\n<parameter name="dir">/</parameter>'),
     "</cmd>": "<run>\n<cmd>ls</cmd>\n</cmd>\n<dir>/</dir>\n</run>",
     "</arg_value>": glm("<arg_key>cmd</arg_key>\n<arg_value>ls</arg_value>\n</arg_value>"),
+    "</parameter>  ": qwen("<parameter=cmd>\nls</parameter>\n</parameter>"),
     "</parameter> ": qwen("<parameter=cmd>\nls\n</parameter>\n</parameter>\n<parameter=dir>\n/\n</parameter>"),
 }
 
@@ -116,11 +117,36 @@ def test_value_closed_twice_is_an_error(close):
     assert not turn.calls
     assert not turn.content
     (invalid,) = turn.invalid
-    assert f"the value of 'cmd' in the call of 'run' ends in {close.strip()} twice" in invalid.error
+    assert f"the value of 'cmd' in the call of 'run' contains {close.strip()}" in invalid.error
+
+
+LOST = {
+    "the second opening tag": invoke('<parameter name="cmd">ls</parameter>\n/</parameter>'),
+    "a bracket of the second opening tag": invoke(
+        '<parameter name="cmd">ls</parameter>\nparameter name="dir">/</parameter>'
+    ),
+    "an opening tag, which is doubled": invoke('<parameter name="cmd"><parameter name="cmd">ls</parameter>'),
+    "a bracket of a value's tag": glm("<arg_key>cmd</arg_key>\n<arg_valuels</arg_value>"),
+    "a key's opening tag": glm("<arg_key>cmd</arg_key><arg_value>ls</arg_value>dir</arg_key><arg_value>/</arg_value>"),
+    "the end of the call": "<tool_call>run<arg_key>cmd</arg_key><arg_value>ls\n"
+    "<tool_call>run<arg_key>cmd</arg_key><arg_value>pwd</arg_value></tool_call>",
+}
+
+
+@pytest.mark.parametrize("lost", LOST)
+def test_value_does_not_swallow_what_follows_a_lost_tag(lost):
+    """The value may contain the tags, so the call is rejected."""
+    turn = turn_of(LOST[lost])
+    assert not turn.calls
+    assert ["which may begin or end another" in invalid.error for invalid in turn.invalid] == [True]
+
+
+def test_closing_tag_without_its_first_bracket_ends_the_value():
+    (call,) = calls_in(invoke('<parameter name="cmd">ls/parameter>\n<parameter name="dir">/</parameter>'))
+    assert call == ("run", {"cmd": "ls", "dir": "/"})
 
 
 DATA = {
-    "ls</parameter>": qwen("<parameter=cmd>\nls</parameter>\n</parameter>"),
     "<parameter=x>\n1\n</parameter>": qwen("<parameter=cmd>\n<parameter=x>\n1\n</parameter>\n</parameter>"),
     '<parameter name="x">1</parameter>\n': invoke(
         '<parameter name="cmd"><parameter name="x">1</parameter>\n</parameter>'
