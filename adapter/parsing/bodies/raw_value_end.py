@@ -33,6 +33,9 @@ _LINE_END = re.compile(r"\r?\n[ \t]*\Z")
 _GOES_ON = re.compile(r"[.,;:!?)'\"`]?[ \t]+\S|[.,;:!?)'\"`]+\Z|\s*</\w")
 """Matches the text after a closing tag in a sentence about tags, or in a row of closing tags."""
 
+_WRONG_CLOSE = re.compile(r"(?:</?|\[/?|[/|])[^\s<>\[\]]{1,40}+[>\]]?(?=\s*[^\s>\]])")
+_MAY_BE_WRONG_CLOSE = re.compile(r"(?:<|\[|\|)?/?[^\s<>\[\]]{0,40}+[>\]]?\s*")
+
 MayBegin: TypeAlias = Callable[[StreamBuffer, str], Reader[bool]]
 """Function that decides whether the next parameter's opening tag, just consumed, is effective. Consumes nothing."""
 
@@ -112,7 +115,7 @@ class RawValue:
             tag = tag if tag.lower() in self._call_closes else ""
         if tag.lower() in self._not_after_value:
             tag = ""
-        ends = bool(tag) or not char
+        ends = bool(tag) or not char or (not holds_call and (yield from self._is_wrong_close(source, ahead)))
         if holds_call and tag.lower() in self._next_opens:
             ends = yield from may_begin(source, tag)
         elif holds_call and tag and tag.lower() not in self._call_opens:
@@ -121,6 +124,17 @@ class RawValue:
             ends = False  # it may have closed a value of a nested call
         source.push_back("".join(ahead))
         return ends
+
+    def _is_wrong_close(self, source: StreamBuffer, ahead: list[str]) -> Reader[bool]:
+        """Return whether a misspelt or foreign closing tag comes next, and then the next call or the section's end.
+
+        Adds the tag to ``ahead``.
+        """
+        match = yield from source.peek_match(_WRONG_CLOSE, TAIL, _MAY_BE_WRONG_CLOSE.fullmatch)
+        if match is None:
+            return False
+        source.take_match(match, ahead)
+        return (yield from source.peek_after_space(self._after_call))[1] != ""
 
     def _ends_call(self, source: StreamBuffer) -> Reader[bool]:
         """Return whether a call's closing tag ends both the value and the call, because only another call, or the end
@@ -170,8 +184,8 @@ def find_unpaired_tag(value: str, opens: Sequence[str], closes: Sequence[str], c
     """Return a tag in ``value`` that shows that a tag was lost or written twice, or "".
 
     It is a closing tag without an opening one, unless a sentence about tags goes on after it, or an opening tag without
-    a closing one at the beginning of the value, or after one of ``calls``, the opening tags of a call. If such a tag is
-    the value's own text, the two cases cannot be distinguished.
+    a closing one at the beginning of the value, or in an unclosed call that begins with one of ``calls``. If such a tag
+    is the value's own text, the two cases cannot be distinguished.
     """
     depth, first, lowered = 0, "", value.lstrip().lower()
     for match in _compile_tags(tuple(opens), tuple(closes)).finditer(value):
@@ -181,9 +195,14 @@ def find_unpaired_tag(value: str, opens: Sequence[str], closes: Sequence[str], c
             if not _GOES_ON.match(value, match.end()):
                 return match.group()
             depth = 0
-    if depth > 0 and (lowered.startswith(first.lower()) or any(tag.lower() in lowered for tag in calls)):
+    if depth > 0 and (lowered.startswith(first.lower()) or any(_is_open(tag.lower(), lowered) for tag in calls)):
         return first
     return next((tag[:-1] for tag in opens if lowered.startswith(tag[:-1]) and not lowered.startswith(tag)), "")
+
+
+def _is_open(tag: str, value: str) -> bool:
+    """Return whether ``value`` contains the opening ``tag`` of a call, and no closing tag of its word after it."""
+    return value.rfind(tag) > value.rfind(f"</{tag[1:].rstrip(' =>')}")
 
 
 @lru_cache(maxsize=256)

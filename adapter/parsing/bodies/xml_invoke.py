@@ -147,8 +147,12 @@ class XmlInvokeReader:
                         return call.build_result("missing-close-tag")
                     case "broken close" if call.arguments:
                         span.append(marker)
-                        if (yield from source.take_until(">", WORD_LIMIT, span)) is None:
+                        word = yield from source.take_until(">", WORD_LIMIT, span)
+                        if word is None:
                             return CUT
+                        if "<" in word:  # the next tag: this one lost its bracket
+                            source.push_back(span.pop()[word.index("<") :])
+                            span.append(word[: word.index("<")])
                         if not (yield from source.peek_after_space(self._parameter))[1]:
                             return call.build_result("misspelt-close-tag")
                         call.fix("text-in-tag")

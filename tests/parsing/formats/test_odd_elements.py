@@ -146,6 +146,24 @@ def test_closing_tag_without_its_first_bracket_ends_the_value():
     assert call == ("run", {"cmd": "ls", "dir": "/"})
 
 
+CLOSES = ["</invoke", "/invoke>", "</tool_call>", "<|tool_call_end|>", "[/TOOL_CALLS]", "</s>", "<tool_call|>"]
+
+
+@pytest.mark.parametrize("close", CLOSES)
+def test_wrong_closing_tag_ends_only_its_own_call(close):
+    elements = invoke(
+        '<parameter name="cmd">ls</parameter>\n</invoke>\n<invoke name="run"><parameter name="cmd">pwd</parameter>'
+    )
+    pairs = (
+        "<tool_call>run<arg_key>cmd</arg_key><arg_value>ls</arg_value></tool_call>"
+        "<tool_call>run<arg_key>cmd</arg_key><arg_value>pwd</arg_value></tool_call>"
+    )
+    value = f'{DSML}parameter name="cmd" string="true">ls{DSML_END}parameter>'
+    tagged = dsml(f'{value}\n{DSML_END}invoke>\n{DSML}invoke name="run">\n{value.replace("ls", "pwd")}')
+    for text, own in ((elements, "</invoke>"), (pairs, "</tool_call>"), (tagged, f"{DSML_END}invoke>")):
+        assert calls_in(text.replace(own, close, 1)) == [("run", {"cmd": "ls"}), ("run", {"cmd": "pwd"})]
+
+
 DATA = {
     "<parameter=x>\n1\n</parameter>": qwen("<parameter=cmd>\n<parameter=x>\n1\n</parameter>\n</parameter>"),
     '<parameter name="x">1</parameter>\n': invoke(
