@@ -63,7 +63,8 @@ def _is_clamp(node: ast.AST) -> bool:
 
 
 def _is_limit(node: ast.expr) -> bool:
-    return any(isinstance(each, ast.Name) and _LIMIT.fullmatch(each.id) for each in ast.walk(node))
+    names = (getattr(each, "id", getattr(each, "attr", "")) for each in ast.walk(node))  # MAX_LINES, journal.MAX_LINES
+    return any(map(_LIMIT.fullmatch, names))
 
 
 def _is_asked_for(node: ast.expr) -> bool:
@@ -150,7 +151,7 @@ TOLD: dict[str, Case | str] = {
     "workspace/pausable_deadline.py with_deadline: min(operation.timeout_s, clock.remaining)": "likewise",
     "workspace/sandbox/describe_confinement.py build_session_confinement_note: functions[:MAX_NAMED]": "others counted",
     "workspace/sandbox/output.py join_raw: b''.join(self._tail)[-self._limit:]": "the gap states the bytes left out",
-    "workspace/changes/history.py commit: summary[:MAX_SUMMARY]": "only in the list of changes",
+    "workspace/changes/history.py commit: summary[:journal.MAX_SUMMARY]": "only in the list of changes",
     "workspace/changes/text_codec.py _decode_by_guess: data[:_GUESS_BYTES]": "a guessed encoding is noted",
     "workspace/capabilities/host_planner.py _search: hits[:operation.limit]": "as many as requested",
     "workspace/capabilities/http_providers.py search: min(request.limit, self.most)": Case(

@@ -16,21 +16,11 @@ from typing import Any
 from adapter.core.errors import FormatError, ToolError
 from adapter.core.events import Json, JsonObject
 from adapter.dialects import Dialect, get_dialect, list_dialect_names
+from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import normalize_key
 from adapter.tools.call_normalization import match_parameter, normalize_call
 from adapter.tools.call_resolution import ResolvedCall, resolve_call
 from adapter.tools.call_shapes import parse_arguments
-from adapter.tools.operations import (
-    Delete,
-    FileAction,
-    FileEdit,
-    Move,
-    Operation,
-    ParameterNames,
-    PatchFiles,
-    PatchText,
-    WriteText,
-)
 from adapter.tools.tool import Tool, ToolSet
 
 
@@ -53,7 +43,7 @@ def _find_translations(
         call = _resolve_exactly(tool, arguments)
         if call is None:
             continue
-        if isinstance(_build_operation(call), PatchFiles):
+        if isinstance(_build_operation(call), ops.PatchFiles):
             yield replace(call, notes=(f"{name} is a tool from {dialect.title}; its edits were applied",))
             continue
         same = [
@@ -69,14 +59,14 @@ def _find_translations(
         yield replace(translated, notes=(note, *translated.notes))
 
 
-def find_tools_for_effect(edit: FileEdit, tools: ToolSet, called: str) -> list[Tool]:
+def find_tools_for_effect(edit: ops.FileEdit, tools: ToolSet, called: str) -> list[Tool]:
     """Return the tools needed to apply one file's part of a patch.
 
     ``called``: the tool that the model called; it is used where possible. Raises ToolError if a necessary tool is
     missing.
     """
     by_call = sorted(tools.values(), key=lambda tool: tool.name != called)
-    needed: list[tuple[type, str]] = [(Move, "moves")] if edit.moved_to else []
+    needed: list[tuple[type, str]] = [(ops.Move, "moves")] if edit.moved_to else []
     if edit.action != "update" or edit.patches:
         needed.append(_ACTIONS[edit.action])
     chosen = []
@@ -88,14 +78,14 @@ def find_tools_for_effect(edit: FileEdit, tools: ToolSet, called: str) -> list[T
     return chosen
 
 
-_ACTIONS: dict[FileAction, tuple[type, str]] = {
-    "update": (PatchText, "edits"),
-    "add": (WriteText, "writes"),
-    "delete": (Delete, "deletes"),
+_ACTIONS: dict[ops.FileAction, tuple[type, str]] = {
+    "update": (ops.PatchText, "edits"),
+    "add": (ops.WriteText, "writes"),
+    "delete": (ops.Delete, "deletes"),
 }
 
 
-def _build_example_operation(tool: Tool) -> Operation | None:
+def _build_example_operation(tool: Tool) -> ops.Operation | None:
     """Return the operation of the tool's example, or None if the tool has no example or no class."""
     return tool.validate(tool.example).to_operation() if tool.validate is not None and tool.example else None
 
@@ -188,7 +178,7 @@ def _match_parameter(key: str, foreign: Tool, own: Tool) -> str | None:
     return match_parameter(key, own) or (others[0] if len(others) == 1 else None)
 
 
-def _is_same_operation(own: Operation | None, wanted: Operation | None, minimal: Operation | None) -> bool:
+def _is_same_operation(own: ops.Operation | None, wanted: ops.Operation | None, minimal: ops.Operation | None) -> bool:
     """Return whether two operations are equal, ignoring fields that have a default value in ``own`` and that the call
     did not set.
 
@@ -196,14 +186,14 @@ def _is_same_operation(own: Operation | None, wanted: Operation | None, minimal:
     """
     if own is None or wanted is None or type(own) is not type(wanted):
         return False
-    if isinstance(wanted, Delete):
+    if isinstance(wanted, ops.Delete):
         minimal = None  # a deletion must not exceed the request
-    if isinstance(own, PatchText) and isinstance(wanted, PatchText):
+    if isinstance(own, ops.PatchText) and isinstance(wanted, ops.PatchText):
         if len(own.patches) > 1 and own.basis != wanted.basis:
             return False
         # One tool may match exactly and the other tolerantly, but old and new text must be the same.
         own, wanted = _make_tolerant(own), _make_tolerant(wanted)
-        minimal = _make_tolerant(minimal) if isinstance(minimal, PatchText) else minimal
+        minimal = _make_tolerant(minimal) if isinstance(minimal, ops.PatchText) else minimal
     for field in fields(own):
         requested, value = getattr(wanted, field.name), getattr(own, field.name)
         has_default = field.default is not MISSING or field.default_factory is not MISSING
@@ -220,20 +210,20 @@ def _count_differing_fields(one: ResolvedCall, other: ResolvedCall) -> int:
     return sum(getattr(own, field.name) != getattr(wanted, field.name) for field in fields(own))
 
 
-def _make_tolerant(patch: PatchText) -> PatchText:
-    return replace(patch, patches=tuple(replace(one, exact=False) for one in patch.patches), names=ParameterNames())
+def _make_tolerant(patch: ops.PatchText) -> ops.PatchText:
+    return replace(patch, patches=tuple(replace(one, exact=False) for one in patch.patches), names=ops.ParameterNames())
 
 
 def _build_comparable_operation(call: ResolvedCall) -> Any:
     operation = _build_operation(call)
-    return _make_tolerant(operation) if isinstance(operation, PatchText) else operation
+    return _make_tolerant(operation) if isinstance(operation, ops.PatchText) else operation
 
 
-def _build_operation(call: ResolvedCall) -> Operation | None:
+def _build_operation(call: ResolvedCall) -> ops.Operation | None:
     return call.validated.to_operation() if call.validated is not None else None
 
 
-def _build_operation_without(call: ResolvedCall, *omitted: str) -> Operation | None:
+def _build_operation_without(call: ResolvedCall, *omitted: str) -> ops.Operation | None:
     """Return the operation of the call without the arguments ``omitted``, or None if such a call is invalid."""
     given = {key: value for key, value in call.arguments.items() if key not in omitted}
     try:
@@ -242,6 +232,6 @@ def _build_operation_without(call: ResolvedCall, *omitted: str) -> Operation | N
         return None
 
 
-def _build_minimal_operation(call: ResolvedCall) -> Operation | None:
+def _build_minimal_operation(call: ResolvedCall) -> ops.Operation | None:
     """Return the operation of the call with only its required arguments, or None if such a call is invalid."""
     return _build_operation_without(call, *(key for key in call.arguments if key not in call.tool.required))

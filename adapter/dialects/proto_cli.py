@@ -14,23 +14,8 @@ from pydantic.json_schema import SkipJsonSchema
 from adapter.dialects import result_formatting
 from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, Unsigned, render_as, require_outcome
 from adapter.dialects.toolset import Dialect
+from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import CONTENT, DIRECTORY, NEW_TEXT, OLD_TEXT, PATH, PATTERN
-from adapter.tools.operations import (
-    FileText,
-    Glob,
-    Grep,
-    GrepResult,
-    Listing,
-    Operation,
-    Outcome,
-    ParameterNames,
-    Patch,
-    PatchText,
-    PathList,
-    ReadText,
-    Tree,
-    WriteText,
-)
 
 MAX_READ_LINES = 1_000
 """Default number of lines in a page from `ProtoReadFile`."""
@@ -66,12 +51,12 @@ class ProtoListDirectory(ToolClass):
     """An object that contains ``respect_git_ignore``. The program expects this form, but its document does not mention
     it."""
 
-    def to_operation(self) -> Operation:
+    def to_operation(self) -> ops.Operation:
         respected = (self.file_filtering_options or {}).get("respect_git_ignore", self.respect_git_ignore)
         ignore = tuple(self.ignore or ())
-        return Tree(self.path, limit=MAX_ENTRIES, gitignore=respected, ignore=ignore, order="directories_first")
+        return ops.Tree(self.path, limit=MAX_ENTRIES, gitignore=respected, ignore=ignore, order="directories_first")
 
-    render = render_as(Listing, result_formatting.format_listing)
+    render = render_as(ops.Listing, result_formatting.format_listing)
 
 
 class ProtoReadFile(ToolClass):
@@ -101,18 +86,20 @@ class ProtoReadFile(ToolClass):
         Aliases("max_lines", "num_lines", "line_count"),
     ] = None
 
-    def to_operation(self) -> Operation:
+    def to_operation(self) -> ops.Operation:
         start = None if self.offset is None else self.offset + 1
         lines = MAX_READ_LINES if self.limit is None else self.limit
-        return ReadText(self.path, start, max_lines=lines, max_line_characters=MAX_LINE_CHARACTERS, counts_from=0)
+        return ops.ReadText(self.path, start, max_lines=lines, max_line_characters=MAX_LINE_CHARACTERS, counts_from=0)
 
-    def render(self, outcome: Outcome) -> Rendered:
+    def render(self, outcome: ops.Outcome) -> Rendered:
         limit = self.limit or MAX_READ_LINES
 
         def read_on(line: int) -> str:
             return f"offset {line - 1} is line {line}; continue with offset {line - 1} and limit {limit}"
 
-        return result_formatting.format_plain_page(require_outcome(outcome, FileText), MAX_READ_BYTES, read_on), None
+        return result_formatting.format_plain_page(
+            require_outcome(outcome, ops.FileText), MAX_READ_BYTES, read_on
+        ), None
 
     def list_notes(self) -> tuple[str, ...]:
         if self.offset is None or self.limit is not None:
@@ -140,8 +127,8 @@ class ProtoWriteFile(ToolClass):
         Aliases(*CONTENT),
     ]
 
-    def to_operation(self) -> Operation:
-        return WriteText(self.file_path, self.content)
+    def to_operation(self) -> ops.Operation:
+        return ops.WriteText(self.file_path, self.content)
 
 
 class ProtoEdit(ToolClass):
@@ -182,12 +169,12 @@ class ProtoEdit(ToolClass):
     ]
     replace_all: Annotated[bool, Field(description="Replace all occurrences"), Aliases("all")] = False
 
-    def to_operation(self) -> Operation:
-        return PatchText(
+    def to_operation(self) -> ops.Operation:
+        return ops.PatchText(
             self.file_path,
-            (Patch(self.old_string, self.new_string, replace_all=self.replace_all, exact=True),),
+            (ops.Patch(self.old_string, self.new_string, replace_all=self.replace_all, exact=True),),
             empty_old_text="create",
-            names=ParameterNames("old_string", "new_string", None, "replace_all"),
+            names=ops.ParameterNames("old_string", "new_string", None, "replace_all"),
         )
 
 
@@ -202,10 +189,10 @@ class ProtoGlobTool(ToolClass):
     ]
     path: Annotated[str, Field(description="Directory to search in (default: project root)"), Aliases(*DIRECTORY)] = "."
 
-    def to_operation(self) -> Operation:
-        return Glob(self.pattern, self.path, limit=MAX_PATHS, gitignore=True, order="newest")
+    def to_operation(self) -> ops.Operation:
+        return ops.Glob(self.pattern, self.path, limit=MAX_PATHS, gitignore=True, order="newest")
 
-    render = render_as(PathList, result_formatting.format_paths, "pattern")
+    render = render_as(ops.PathList, result_formatting.format_paths, "pattern")
 
 
 class ProtoGrepSearch(ToolClass):
@@ -227,12 +214,12 @@ class ProtoGrepSearch(ToolClass):
         Aliases("max_results", "head_limit", "max_matches"),
     ] = None
 
-    def to_operation(self) -> Operation:
+    def to_operation(self) -> ops.Operation:
         globs = (self.glob,) if self.glob else ()
-        return Grep(self.pattern, self.path, globs, max_results=MAX_MATCHES if self.limit is None else self.limit)
+        return ops.Grep(self.pattern, self.path, globs, max_results=MAX_MATCHES if self.limit is None else self.limit)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        found = require_outcome(outcome, GrepResult)
+    def render(self, outcome: ops.Outcome) -> Rendered:
+        found = require_outcome(outcome, ops.GrepResult)
         return "\n".join(
             [result_formatting.format_matches(found, self.pattern), *result_formatting.format_omitted_matches(found)]
         ), None

@@ -13,58 +13,21 @@ from typing import Any
 
 from adapter.core.text.lines import split_lines, strip_line_end
 from adapter.core.text.plurals import pluralize
-from adapter.tools.operations import (
-    BatchResults,
-    CodeOutput,
-    CommandOutput,
-    Copy,
-    Delete,
-    FetchPage,
-    FilePatched,
-    FilesPatched,
-    FileText,
-    FileWritten,
-    GrepMatch,
-    GrepResult,
-    InsertAtCursor,
-    Listing,
-    ListingEntry,
-    MakeDirectory,
-    MemoryChanged,
-    MemoryList,
-    MemoryNote,
-    Move,
-    Operation,
-    OperationDone,
-    Outcome,
-    Page,
-    PatchFiles,
-    PatchText,
-    PathList,
-    ProgramOutput,
-    ReadText,
-    ReplaceSelection,
-    RunCode,
-    SearchHits,
-    TodoList,
-    Tree,
-    UserAnswers,
-    WriteText,
-)
+from adapter.tools import operations as ops
 from adapter.tools.operations.agent_state import TodoStatus
 
 
-def format_file(file: FileText) -> str:
+def format_file(file: ops.FileText) -> str:
     """Return the file's text. For an empty file, return a line that states this, because models mistake an empty result
     for a failure."""
     return file.text or f"({file.path} is empty)"
 
 
-def _number_lines(file: FileText) -> list[str]:
+def _number_lines(file: ops.FileText) -> list[str]:
     return [f"{number}: {strip_line_end(line)}" for number, line in enumerate(split_lines(file.text), file.start_line)]
 
 
-def format_numbered_lines(file: FileText) -> str:
+def format_numbered_lines(file: ops.FileText) -> str:
     """Return numbered lines under a header with the range and the total."""
     if file.total_lines == 0:
         return format_file(file)
@@ -73,7 +36,7 @@ def format_numbered_lines(file: FileText) -> str:
     return "\n".join([head, *_number_lines(file)])
 
 
-def take_page(file: FileText, max_bytes: int) -> tuple[FileText, bool]:
+def take_page(file: ops.FileText, max_bytes: int) -> tuple[ops.FileText, bool]:
     """Return the first lines that, with their line numbers, fit into ``max_bytes`` (at least one line), and whether
     more lines follow."""
     lines = split_lines(file.text)
@@ -86,7 +49,7 @@ def take_page(file: FileText, max_bytes: int) -> tuple[FileText, bool]:
     return file, file.truncated
 
 
-def format_numbered_page(file: FileText, max_bytes: int, read_on: Callable[[int], str]) -> str:
+def format_numbered_page(file: ops.FileText, max_bytes: int, read_on: Callable[[int], str]) -> str:
     """Return the numbered lines of a page. If more lines follow, a hint from ``read_on`` for the next line is added."""
     if not file.text:
         return format_file(file)
@@ -95,26 +58,26 @@ def format_numbered_page(file: FileText, max_bytes: int, read_on: Callable[[int]
     return _join(*_number_lines(page), *hint, notes=file.notes)
 
 
-def format_plain_page(file: FileText, max_bytes: int, read_on: Callable[[int], str]) -> str:
+def format_plain_page(file: ops.FileText, max_bytes: int, read_on: Callable[[int], str]) -> str:
     """Return the text of a page. If more lines follow, a hint from ``read_on`` for the next line precedes it."""
     page, has_more = take_page(file, max_bytes)
     head = [f"Showing lines {_format_range(page)} ({read_on(page.end_line + 1)}).", "---"] if has_more else []
     return "\n".join([*_format_notes(file.notes), *head, format_file(page)])
 
 
-def _format_range(file: FileText) -> str:
+def _format_range(file: ops.FileText) -> str:
     total = "a large file" if file.total_lines is None else f"{file.total_lines}"
     return f"{file.start_line}-{file.end_line} of {total}"
 
 
-def format_written(written: FileWritten) -> str:
+def format_written(written: ops.FileWritten) -> str:
     verb = "Created" if written.created else "Overwrote"
     return f"{verb} {written.path} ({pluralize(written.size, 'byte')})."
 
 
-def format_patched(patched: FilePatched | FilesPatched) -> str:
+def format_patched(patched: ops.FilePatched | ops.FilesPatched) -> str:
     """Summarize the edits. If an old text differed from the file, the summary includes the notes and the diff."""
-    if isinstance(patched, FilePatched):
+    if isinstance(patched, ops.FilePatched):
         text = f"Applied {pluralize(patched.count, 'patch', 'patches')} to {patched.path}."
     else:
         text = ", ".join(patched.done)
@@ -126,7 +89,7 @@ def _format_folder(path: str) -> str:
     return f"{path}/" if path != "." else "./"
 
 
-def format_tree(listing: Listing) -> str:
+def format_tree(listing: ops.Listing) -> str:
     """Format an indented tree, two spaces per level, with ``/`` after directories."""
     head = _format_folder(listing.path)
     lines = [
@@ -141,7 +104,7 @@ def format_tree(listing: Listing) -> str:
 
 
 def format_listing(
-    listing: Listing, offset: int = 1, limit: int | None = None, read_on: Callable[[int], str] | None = None
+    listing: ops.Listing, offset: int = 1, limit: int | None = None, read_on: Callable[[int], str] | None = None
 ) -> str:
     """Format one entry per line, with ``/`` after directories. Size and time come first if known.
 
@@ -163,13 +126,13 @@ def format_listing(
     return _join(head, *lines, *rest, notes=listing.notes)
 
 
-def _format_details(entry: ListingEntry) -> str:
+def _format_details(entry: ops.ListingEntry) -> str:
     if entry.size is None:
         return ""
     return f"{'-' if entry.is_directory else entry.size:>10} {entry.modified} "
 
 
-def format_paths(found: PathList, pattern: str) -> str:
+def format_paths(found: ops.PathList, pattern: str) -> str:
     """Format one path per line."""
     if not found.paths:
         return _join(f"No files match {pattern!r}.", notes=found.notes)
@@ -177,13 +140,13 @@ def format_paths(found: PathList, pattern: str) -> str:
     return _join(*found.paths, *more, notes=found.notes)
 
 
-def format_matches(found: GrepResult, pattern: str) -> str:
+def format_matches(found: ops.GrepResult, pattern: str) -> str:
     """Format one match per line, as ``filepath:line_number:line_content``."""
     lines = [f"{hit.path}:{hit.line}:{hit.text}" for hit in found.hits] or [f"No matches for {pattern!r}."]
     return _join(*lines, notes=found.notes)
 
 
-def format_grouped_matches(found: GrepResult, pattern: str) -> str:
+def format_grouped_matches(found: ops.GrepResult, pattern: str) -> str:
     """Group matches by file: the path, then each match as `` N: text``."""
     if not found.hits:
         return format_matches(found, pattern)
@@ -194,7 +157,7 @@ def format_grouped_matches(found: GrepResult, pattern: str) -> str:
     return _join(*groups, *format_omitted_matches(found), notes=found.notes)
 
 
-def format_omitted_matches(found: GrepResult) -> list[str]:
+def format_omitted_matches(found: ops.GrepResult) -> list[str]:
     """Return a line about the matches beyond the limit. The list is empty if there are none."""
     if found.total <= len(found.hits):
         return []
@@ -204,7 +167,7 @@ def format_omitted_matches(found: GrepResult) -> list[str]:
     ]
 
 
-def format_matches_with_context(found: GrepResult, pattern: str) -> str:
+def format_matches_with_context(found: ops.GrepResult, pattern: str) -> str:
     """Mark each match with ``>``, and show the numbered lines around it."""
     if not found.hits:
         return format_matches(found, pattern)
@@ -214,14 +177,14 @@ def format_matches_with_context(found: GrepResult, pattern: str) -> str:
     return "\n\n".join([head, *blocks, *_format_notes(found.notes)])
 
 
-def _format_block(hit: GrepMatch) -> Iterable[str]:
+def _format_block(hit: ops.GrepMatch) -> Iterable[str]:
     yield f"{hit.path}:{hit.line}"
     yield from (f"  {number}: {line}" for number, line in enumerate(hit.before, hit.line - len(hit.before)))
     yield f"> {hit.line}: {hit.text}"
     yield from (f"  {number}: {line}" for number, line in enumerate(hit.after, hit.line + 1))
 
 
-def format_command(run: CommandOutput | ProgramOutput) -> str:
+def format_command(run: ops.CommandOutput | ops.ProgramOutput) -> str:
     """Return the output of a command. If the command failed, a line about the failure precedes the output."""
     output = _join(run.output.strip("\n") or "(no output)", notes=run.notes)
     if run.timed_out:
@@ -233,7 +196,7 @@ def format_command(run: CommandOutput | ProgramOutput) -> str:
     return output
 
 
-def format_program(run: ProgramOutput) -> str:
+def format_program(run: ops.ProgramOutput) -> str:
     """Format a result like `format_command`. If lines of the output were omitted, add a note."""
     text = format_command(run)
     if not run.skipped_lines:
@@ -242,7 +205,7 @@ def format_program(run: ProgramOutput) -> str:
     return f"{text}\n(note: {lines} omitted; request a part to see them)"
 
 
-def format_batch(batch: BatchResults) -> str:
+def format_batch(batch: ops.BatchResults) -> str:
     """Format each result under its tool's name, in order, followed by the number of successful calls."""
     sections = [f"## {result.name}\n{result.content}" for result in batch.results]
     good = sum(result.ok for result in batch.results)
@@ -255,14 +218,14 @@ def format_batch(batch: BatchResults) -> str:
     return "\n\n".join([*sections, _join(summary, notes=batch.notes)])
 
 
-def format_code(code: CodeOutput) -> str:
+def format_code(code: ops.CodeOutput) -> str:
     """Return the printed output, then ``return:`` and the value of the last expression."""
     parts = [code.output.rstrip("\n")] if code.output.strip() else []
     parts += [f"return: {code.value}"] if code.value else []
     return _join(*(parts or ["(no output)"]), notes=code.notes)
 
 
-def format_answers(answers: UserAnswers) -> str:
+def format_answers(answers: ops.UserAnswers) -> str:
     """Format each question with the user's answer."""
     pairs = zip(answers.questions, answers.chosen, strict=True)
     lines = (f"{question.text}\n> {', '.join(chosen) or '(no answer)'}" for question, chosen in pairs)
@@ -272,7 +235,7 @@ def format_answers(answers: UserAnswers) -> str:
 _MARKS: dict[TodoStatus, str] = {"pending": " ", "in_progress": ">", "completed": "x", "cancelled": "-"}
 
 
-def format_todos(todos: TodoList) -> str:
+def format_todos(todos: ops.TodoList) -> str:
     """Format a line with the number of completed items, then one item per line."""
     items = [
         f"[{_MARKS[todo.status]}] {todo.content}" + (f" ({todo.priority})" if todo.priority else "")
@@ -282,27 +245,27 @@ def format_todos(todos: TodoList) -> str:
     return _join(head, *items, notes=todos.notes)
 
 
-def format_memory(memory: MemoryList | MemoryNote | MemoryChanged) -> str:
+def format_memory(memory: ops.MemoryList | ops.MemoryNote | ops.MemoryChanged) -> str:
     """Format a list of notes with their sizes, a single note, or a change."""
     match memory:
-        case MemoryNote(text=text, path=path):
+        case ops.MemoryNote(text=text, path=path):
             lines = [text or f"({path} is empty)"]
-        case MemoryChanged(path=path, size=None):
+        case ops.MemoryChanged(path=path, size=None):
             lines = [f"Deleted {path} from memory."]
-        case MemoryChanged(path=path, size=size):
+        case ops.MemoryChanged(path=path, size=size):
             lines = [f"Saved {path} to memory ({pluralize(size or 0, 'byte')})."]
-        case MemoryList(entries=()):
+        case ops.MemoryList(entries=()):
             lines = ["Memory is empty."]
-        case MemoryList(entries=entries):
+        case ops.MemoryList(entries=entries):
             lines = [f"{name} ({pluralize(size, 'byte')})" for name, size in entries]
     return _join(*lines, notes=memory.notes)
 
 
-def format_page(page: Page) -> str:
+def format_page(page: ops.Page) -> str:
     return _join(page.text or f"({page.url} has no text)", notes=page.notes)
 
 
-def format_search(found: SearchHits) -> str:
+def format_search(found: ops.SearchHits) -> str:
     """Format the title, the URL and the content of each result, best first."""
     if not found.hits:
         return _join(f"No results for {found.query!r}.", notes=found.notes)
@@ -310,42 +273,42 @@ def format_search(found: SearchHits) -> str:
     return "\n\n".join([*hits, *_format_notes(found.notes)])
 
 
-def format_deleted(done: OperationDone) -> str:
+def format_deleted(done: ops.OperationDone) -> str:
     entries = f" ({done.entries} entries)" if done.entries > 1 else ""
     return _join(f"Deleted {done.path}{entries}.", notes=done.notes)
 
 
-def format_moved(done: OperationDone) -> str:
+def format_moved(done: ops.OperationDone) -> str:
     return f"Moved {done.path} to {done.destination}."
 
 
-def format_copied(done: OperationDone) -> str:
+def format_copied(done: ops.OperationDone) -> str:
     return _join(f"Copied {done.path} to {done.destination}.", notes=done.notes)
 
 
-def format_directory_created(done: OperationDone) -> str:
+def format_directory_created(done: ops.OperationDone) -> str:
     return f"Created the directory {done.path}." if done.entries else f"{done.path} already exists."
 
 
 _FORMATTERS: dict[type, Callable[[Any], str]] = {
-    ReadText: format_file,
-    Tree: format_tree,
-    WriteText: format_written,
-    PatchText: format_patched,
-    PatchFiles: format_patched,
-    ReplaceSelection: format_patched,
-    InsertAtCursor: format_patched,
-    Delete: format_deleted,
-    Move: format_moved,
-    Copy: format_copied,
-    MakeDirectory: format_directory_created,
-    FetchPage: format_page,
-    RunCode: format_code,
+    ops.ReadText: format_file,
+    ops.Tree: format_tree,
+    ops.WriteText: format_written,
+    ops.PatchText: format_patched,
+    ops.PatchFiles: format_patched,
+    ops.ReplaceSelection: format_patched,
+    ops.InsertAtCursor: format_patched,
+    ops.Delete: format_deleted,
+    ops.Move: format_moved,
+    ops.Copy: format_copied,
+    ops.MakeDirectory: format_directory_created,
+    ops.FetchPage: format_page,
+    ops.RunCode: format_code,
 }
 """The usual formatter for the outcome of an operation. Other operations have a different one in each dialect."""
 
 
-def format_outcome(operation: Operation, outcome: Outcome) -> str:
+def format_outcome(operation: ops.Operation, outcome: ops.Outcome) -> str:
     """Return the usual text for the outcome of an operation. Raises NotImplementedError if there is none."""
     if type(operation) not in _FORMATTERS:
         raise NotImplementedError(f"a tool that performs {type(operation).__name__} must define render()")

@@ -23,6 +23,7 @@ from typing import assert_never
 
 from adapter.core.errors import UsageError
 from adapter.core.events import JsonObject
+from adapter.grammars import schema_ir as ir
 from adapter.grammars.call_layout import (
     JsonCallLayout,
     KeyValueCallLayout,
@@ -35,23 +36,6 @@ from adapter.grammars.rule_builder import (
     format_gbnf_json_literal,
     format_gbnf_literal,
     join_alternatives,
-)
-from adapter.grammars.schema_ir import (
-    AnyShape,
-    ArrayShape,
-    Boolean,
-    Choices,
-    EnumShape,
-    MapShape,
-    Null,
-    NumberShape,
-    ObjectShape,
-    Property,
-    Shape,
-    StringShape,
-    TupleShape,
-    UnionShape,
-    is_satisfiable,
 )
 from adapter.grammars.schema_lowering import LoweringOptions, SchemaLowering
 from adapter.tools.tool import Tool, ToolSet
@@ -68,7 +52,7 @@ def build_gbnf(
     tools: ToolSet,
     *,
     format: str = "hermes",
-    choices: Choices | None = None,
+    choices: ir.Choices | None = None,
     max_string: int | None = MAX_STRING,
     max_text: int | None = MAX_STRING,
     reply: Tool | None = None,
@@ -163,7 +147,7 @@ def with_prefix(grammar: str, opening: str) -> bool:
 def build_json_schema(
     tools: ToolSet,
     *,
-    choices: Choices | None = None,
+    choices: ir.Choices | None = None,
     max_string: int | None = MAX_STRING,
     max_text: int | None = MAX_STRING,
     reply: Tool | None = None,
@@ -174,19 +158,21 @@ def build_json_schema(
     if reply is not None:
         tools = ToolSet([*tools.values(), reply])
     calls = [
-        _to_schema(ObjectShape((Property("name", EnumShape((name,)), True), Property("parameters", shape, True))))
+        _to_schema(
+            ir.ObjectShape((ir.Property("name", ir.EnumShape((name,)), True), ir.Property("parameters", shape, True)))
+        )
         for name, shape in _find_callable_shapes(tools, LoweringOptions(choices or {}, max_string, max_text)).items()
     ]
     return calls[0] if len(calls) == 1 else {"anyOf": calls}
 
 
-def _find_satisfiable_shapes(tools: ToolSet, options: LoweringOptions) -> dict[str, Shape]:
+def _find_satisfiable_shapes(tools: ToolSet, options: LoweringOptions) -> dict[str, ir.Shape]:
     """Return the argument shapes of all tools that can be called, by tool name."""
     shapes = {name: SchemaLowering(name, tool.parameters, options).lower() for name, tool in tools.items()}
-    return {name: shape for name, shape in shapes.items() if is_satisfiable(shape)}
+    return {name: shape for name, shape in shapes.items() if ir.is_satisfiable(shape)}
 
 
-def _find_callable_shapes(tools: ToolSet, options: LoweringOptions) -> dict[str, Shape]:
+def _find_callable_shapes(tools: ToolSet, options: LoweringOptions) -> dict[str, ir.Shape]:
     possible = _find_satisfiable_shapes(tools, options)
     if not possible:
         tool_names = ", ".join(tools) or "none"
@@ -200,34 +186,34 @@ def _find_callable_shapes(tools: ToolSet, options: LoweringOptions) -> dict[str,
 # ----------------------------------------------------------------- JSON Schema
 
 
-def _to_schema(shape: Shape) -> JsonObject:
+def _to_schema(shape: ir.Shape) -> JsonObject:
     match shape:
-        case EnumShape(values):
+        case ir.EnumShape(values):
             kind: JsonObject = {"type": "string"} if all(isinstance(value, str) for value in values) else {}
             return kind | ({"const": values[0]} if len(values) == 1 else {"enum": list(values)})
-        case StringShape(shortest, longest):  # some servers reject patterns that are not anchored at both ends
+        case ir.StringShape(shortest, longest):  # some servers reject patterns that are not anchored at both ends
             return {"type": "string"} | _drop_none(minLength=shortest or None, maxLength=longest)
-        case NumberShape(integer, lowest, highest):
+        case ir.NumberShape(integer, lowest, highest):
             as_json = int if integer else float
             bounds = {"minimum": lowest, "maximum": highest}
             given_bounds = {keyword: as_json(bound) for keyword, bound in bounds.items() if bound is not None}
             return {"type": "integer" if integer else "number", **given_bounds}
-        case Boolean():
+        case ir.Boolean():
             return {"type": "boolean"}
-        case Null():
+        case ir.Null():
             return {"type": "null"}
-        case AnyShape():
+        case ir.AnyShape():
             return {}
-        case UnionShape(shapes):
+        case ir.UnionShape(shapes):
             return {"anyOf": [_to_schema(item) for item in shapes]}
-        case ArrayShape(item, fewest, most):
+        case ir.ArrayShape(item, fewest, most):
             return {"type": "array", "items": _to_schema(item), "maxItems": most} | _drop_none(minItems=fewest or None)
-        case TupleShape(items):
+        case ir.TupleShape(items):
             count = len(items)
             return {"type": "array", "prefixItems": [*map(_to_schema, items)], "minItems": count, "maxItems": count}
-        case MapShape(value):
+        case ir.MapShape(value):
             return {"type": "object", "additionalProperties": _to_schema(value)}
-        case ObjectShape(properties):
+        case ir.ObjectShape(properties):
             return {
                 "type": "object",
                 "properties": {item.name: _to_schema(item.shape) for item in properties},

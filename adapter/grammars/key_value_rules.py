@@ -19,6 +19,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from adapter.core.events import Json
+from adapter.grammars import schema_ir as ir
 from adapter.grammars.call_layout import KeyValueCallLayout
 from adapter.grammars.regex_to_gbnf import build_string_rule
 from adapter.grammars.rule_builder import (
@@ -28,21 +29,6 @@ from adapter.grammars.rule_builder import (
     format_gbnf_json_literal,
     format_gbnf_literal,
     join_alternatives,
-)
-from adapter.grammars.schema_ir import (
-    AnyShape,
-    ArrayShape,
-    Boolean,
-    EnumShape,
-    MapShape,
-    Null,
-    NumberShape,
-    ObjectShape,
-    Property,
-    Shape,
-    StringShape,
-    TupleShape,
-    UnionShape,
 )
 from adapter.tools.coercion import get_type_name
 
@@ -72,8 +58,8 @@ class KeyValueGrammarBuilder(GrammarBuilder):
         self.bodies["plain"] = f"[^<{_CONTROL}]"
         self.bodies["visible"] = f"[^< \\t\\n{_CONTROL}]"
 
-    def build_call(self, name: str, shape: Shape) -> str:
-        if not isinstance(shape, ObjectShape) or not _PLAIN_NAME.fullmatch(name):
+    def build_call(self, name: str, shape: ir.Shape) -> str:
+        if not isinstance(shape, ir.ObjectShape) or not _PLAIN_NAME.fullmatch(name):
             raise UnrepresentableValue
         layout = self._layout
         pair_rules = [self._build_pair(item, f"{name}-arguments-{item.name}") for item in shape.properties]
@@ -83,7 +69,7 @@ class KeyValueGrammarBuilder(GrammarBuilder):
         some = [f"{format_gbnf_literal(name + layout.first)} ({in_order}) {last}"] if pair_rules else []
         return join_alternatives(some if required_count else [none, *some])
 
-    def _build_pair(self, property: Property, hint: str) -> str:
+    def _build_pair(self, property: ir.Property, hint: str) -> str:
         if not _PLAIN_NAME.fullmatch(property.name):
             raise UnrepresentableValue
         by_opening: dict[str, list[str]] = {}
@@ -92,27 +78,27 @@ class KeyValueGrammarBuilder(GrammarBuilder):
         values = (f"{format_gbnf_literal(opening)} ({join_alternatives(item)})" for opening, item in by_opening.items())
         return self.add(hint, f"{format_gbnf_literal(property.name)} ({join_alternatives(values)})")
 
-    def _list_values(self, shape: Shape, hint: str) -> Iterator[tuple[str, str]]:
+    def _list_values(self, shape: ir.Shape, hint: str) -> Iterator[tuple[str, str]]:
         """Yield each way to write a value of this shape: the text before the value, and the rule of the value."""
         openings = self._layout.openings
         match shape:
-            case UnionShape(shapes):
-                has_text = any(isinstance(item, StringShape) for item in shapes)
+            case ir.UnionShape(shapes):
+                has_text = any(isinstance(item, ir.StringShape) for item in shapes)
                 for number, item in enumerate(shapes, 1):
                     kind = _TYPES.get(type(item), "null")
                     # If text is allowed, everything except null is parsed as text, unless the tag has a type.
                     if not (has_text and kind != "null" and openings[kind] == openings["string"]):
                         yield from self._list_values(item, f"{hint}-{number}")
-            case EnumShape(values):
+            case ir.EnumShape(values):
                 for value in values:
                     if isinstance(value, str):
                         yield openings["string"], self._build_text(value)
                     else:
                         yield openings[get_type_name(value)], self._build_literal(value)
-            case StringShape(shortest, longest, pattern):
+            case ir.StringShape(shortest, longest, pattern):
                 pair_rules = None if pattern is None else build_string_rule(pattern, shortest, longest, is_bare=True)
                 yield openings["string"], pair_rules or self._build_bare(shortest, longest)
-            case AnyShape():
+            case ir.AnyShape():
                 yield openings["string"], "unit{1,400}"
             case _:
                 yield openings[_TYPES[type(shape)]], self.build_expression(shape, hint)
@@ -139,8 +125,8 @@ class KeyValueGrammarBuilder(GrammarBuilder):
 
 
 _TYPES: Mapping[type, str] = {
-    NumberShape: "number", Boolean: "boolean", Null: "null",
-    ArrayShape: "array", TupleShape: "array", ObjectShape: "object", MapShape: "object",
+    ir.NumberShape: "number", ir.Boolean: "boolean", ir.Null: "null",
+    ir.ArrayShape: "array", ir.TupleShape: "array", ir.ObjectShape: "object", ir.MapShape: "object",
 }  # fmt: skip
 
 

@@ -13,25 +13,10 @@ from itertools import combinations
 from typing import assert_never
 
 from adapter.core.events import Json
+from adapter.grammars import schema_ir as ir
 from adapter.grammars.call_layout import JsonCallLayout
 from adapter.grammars.number_ranges import MAX_NUMBER, build_decimal_range, build_integer_range, build_open_range
 from adapter.grammars.regex_to_gbnf import build_string_rule
-from adapter.grammars.schema_ir import (
-    MAX_ITEMS,
-    AnyShape,
-    ArrayShape,
-    Boolean,
-    EnumShape,
-    MapShape,
-    Null,
-    NumberShape,
-    ObjectShape,
-    Property,
-    Shape,
-    StringShape,
-    TupleShape,
-    UnionShape,
-)
 
 LONGEST_REPETITION = 1999
 """Maximum bound of a repetition. llama.cpp rejects ``x{0,2000}`` and treats larger bounds as unbounded."""
@@ -73,12 +58,12 @@ class GrammarBuilder:
             name: body.replace('": "', self._colon).replace('", "', self._comma) for name, body in _SHARED.items()
         }
 
-    def build_call(self, name: str, shape: Shape) -> str:
+    def build_call(self, name: str, shape: ir.Shape) -> str:
         """Return the body of the rule for a call to one tool, without the layout's head and tail."""
         arguments = self.build_expression(shape, f"{name}-arguments")
         return f"{format_gbnf_literal(format_gbnf_json_literal(name)[1:-1] + self._middle)} {arguments}"
 
-    def build_bare_call(self, name: str, shape: Shape) -> str:
+    def build_bare_call(self, name: str, shape: ir.Shape) -> str:
         """Return the body of the rule for a bare JSON call with free spacing, from its name to its arguments."""
         arguments = self.build_expression(shape, f"{name}-arguments")
         quoted = format_gbnf_literal(format_gbnf_json_literal(name))
@@ -94,44 +79,44 @@ class GrammarBuilder:
         self.bodies[name] = body
         return name
 
-    def build_expression(self, shape: Shape, hint: str) -> str:
+    def build_expression(self, shape: ir.Shape, hint: str) -> str:
         """Return the name of the rule for values of this shape."""
         match shape:
-            case EnumShape(values):
+            case ir.EnumShape(values):
                 return self.add(hint, join_alternatives(self._build_literal(value) for value in values))
-            case StringShape(shortest, longest, pattern):
+            case ir.StringShape(shortest, longest, pattern):
                 pattern_rule = None if pattern is None else build_string_rule(pattern, shortest, longest)
                 if pattern_rule is not None:
                     return self.add(f"{hint}-pattern", rf'"\"" {pattern_rule} "\""')
                 return self._build_string(shortest, longest)
-            case NumberShape():
+            case ir.NumberShape():
                 return self._build_number(shape, hint)
-            case Boolean():
+            case ir.Boolean():
                 return "boolean"
-            case Null():
+            case ir.Null():
                 return "null"
-            case AnyShape():
+            case ir.AnyShape():
                 return "anything"
-            case UnionShape(shapes):
+            case ir.UnionShape(shapes):
                 parts = [self.build_expression(item, f"{hint}-{number}") for number, item in enumerate(shapes, 1)]
                 return self.add(hint, join_alternatives(parts))
-            case ArrayShape(item, fewest, most):
+            case ir.ArrayShape(item, fewest, most):
                 items = self._build_sequence(self.build_expression(item, f"{hint}-item"), fewest, most) if most else ""
                 return self.add(hint, f'"[" {items} "]"')
-            case TupleShape(items):
+            case ir.TupleShape(items):
                 return self.add(hint, f'"[" {self._build_row(items, hint)} "]"')
-            case MapShape(value):
+            case ir.MapShape(value):
                 pair = self.add(f"{hint}-pair", f"key {self._colon} {self.build_expression(value, f'{hint}-value')}")
-                return self.add(hint, f'"{{" {self._build_sequence(pair, 0, MAX_ITEMS)} "}}"')
-            case ObjectShape(properties):
+                return self.add(hint, f'"{{" {self._build_sequence(pair, 0, ir.MAX_ITEMS)} "}}"')
+            case ir.ObjectShape(properties):
                 return self.add(hint, f'"{{" {self._build_pairs(properties, hint)} "}}"')
             case _:
                 assert_never(shape)
 
-    def _build_row(self, items: tuple[Shape, ...], hint: str) -> str:
+    def _build_row(self, items: tuple[ir.Shape, ...], hint: str) -> str:
         return f" {self._comma} ".join(self.build_expression(item, f"{hint}-{n}") for n, item in enumerate(items, 1))
 
-    def _build_number(self, number: NumberShape, hint: str) -> str:
+    def _build_number(self, number: ir.NumberShape, hint: str) -> str:
         if number.highest is None and number.lowest in (None, 0):
             return _NUMBERS[number.integer, None if number.lowest is None else 0]
         lowest = Decimal(-MAX_NUMBER) if number.lowest is None else number.lowest
@@ -151,7 +136,7 @@ class GrammarBuilder:
             return self.add("string", r'"\"" char* "\""')
         return self.add(f"string-{shortest}-{longest}", rf'"\"" char{{{shortest},{longest}}} "\""')
 
-    def _build_pairs(self, properties: tuple[Property, ...], hint: str) -> str:
+    def _build_pairs(self, properties: tuple[ir.Property, ...], hint: str) -> str:
         """Return a rule for all properties. Up to `MAX_ORDERED` required properties can have any order."""
         pairs = [
             f"{self._build_literal(item.name)} {self._colon} {self.build_expression(item.shape, f'{hint}-{item.name}')}"

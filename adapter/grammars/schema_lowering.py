@@ -18,26 +18,8 @@ from dataclasses import dataclass, field, replace
 from decimal import ROUND_FLOOR, Decimal
 
 from adapter.core.events import Json, JsonObject
+from adapter.grammars import schema_ir as ir
 from adapter.grammars.number_ranges import MAX_NUMBER, PLACES
-from adapter.grammars.schema_ir import (
-    MAX_ITEMS,
-    NOTHING,
-    AnyShape,
-    ArrayShape,
-    Boolean,
-    Choices,
-    EnumShape,
-    MapShape,
-    Null,
-    NumberShape,
-    ObjectShape,
-    Property,
-    Shape,
-    StringShape,
-    TupleShape,
-    UnionShape,
-    is_satisfiable,
-)
 from adapter.tools.schema_refs import follow_ref, merge_all_of, resolve_pointer
 
 MAX_DEPTH = 16
@@ -67,7 +49,7 @@ class LoweringOptions:
     nesting.
     """
 
-    choices: Choices = field(default_factory=dict)
+    choices: ir.Choices = field(default_factory=dict)
     max_string: int | None = None
     max_text: int | None = None
     max_depth: int = MAX_DEPTH
@@ -81,28 +63,30 @@ class SchemaLowering:
     schema: JsonObject
     options: LoweringOptions
     _visited: list[None] = field(default_factory=list)
-    _recursion_shape: Shape = NOTHING
+    _recursion_shape: ir.Shape = ir.NOTHING
     """Shape that replaces a recursive reference after `MAX_VISITS` visits."""
 
-    def lower(self) -> Shape:
+    def lower(self) -> ir.Shape:
         """Return the shape of the arguments object."""
         shape = self._reduce(self.schema, ())
-        if not is_satisfiable(shape):  # perhaps only because of a required recursive property
-            shape = replace(self, _visited=[], _recursion_shape=AnyShape())._reduce(self.schema, ())
+        if not ir.is_satisfiable(shape):  # perhaps only because of a required recursive property
+            shape = replace(self, _visited=[], _recursion_shape=ir.AnyShape())._reduce(self.schema, ())
         match shape:
-            case UnionShape(shapes) if objects := [item for item in shapes if isinstance(item, ObjectShape | MapShape)]:
+            case ir.UnionShape(shapes) if objects := [
+                item for item in shapes if isinstance(item, ir.ObjectShape | ir.MapShape)
+            ]:
                 return _build_union(objects)
-            case ObjectShape() | MapShape() | EnumShape():
+            case ir.ObjectShape() | ir.MapShape() | ir.EnumShape():
                 return shape
             case _:
-                return MapShape(AnyShape()) if is_satisfiable(shape) else NOTHING
+                return ir.MapShape(ir.AnyShape()) if ir.is_satisfiable(shape) else ir.NOTHING
 
-    def _reduce(self, schema: Json, path: tuple[str, ...]) -> Shape:
+    def _reduce(self, schema: Json, path: tuple[str, ...]) -> ir.Shape:
         """Lower a subschema. ``path``: an entry for each enclosing level and reference, to limit depth and cycles."""
         self._visited.append(None)
         is_over_limit = len(path) >= self.options.max_depth or len(self._visited) > MAX_SCHEMAS
         if not isinstance(schema, Mapping) or is_over_limit:
-            return AnyShape()
+            return ir.AnyShape()
         if isinstance(reference := schema.get("$ref"), str):
             if path.count(reference) >= MAX_VISITS:
                 return self._recursion_shape
@@ -112,9 +96,9 @@ class SchemaLowering:
                 merge_all_of(schema, [follow_ref(self.schema, part) for part in parts]), (*path, "allOf")
             )
         if "const" in schema:
-            return EnumShape((schema["const"],))
+            return ir.EnumShape((schema["const"],))
         if values := _list(schema, "enum"):
-            return EnumShape(tuple(values))
+            return ir.EnumShape(tuple(values))
         for keyword in ("anyOf", "oneOf"):
             if parts := _list(schema, keyword):
                 rest = {key: value for key, value in schema.items() if key != keyword}
@@ -125,45 +109,46 @@ class SchemaLowering:
         kinds = kinds if isinstance(kinds, list) else [kinds]
         return _build_union([self._lower_type(kind, schema, path) for kind in kinds])
 
-    def _lower_type(self, kind: Json, schema: Mapping[str, Json], path: tuple[str, ...]) -> Shape:
+    def _lower_type(self, kind: Json, schema: Mapping[str, Json], path: tuple[str, ...]) -> ir.Shape:
         match kind:
             case "string":
                 return self._lower_string(schema, is_text=_find_parameter(path) in TEXTS)
             case "integer" | "number":
                 return _lower_number(schema, kind == "integer")
             case "boolean":
-                return Boolean()
+                return ir.Boolean()
             case "null":
-                return Null()
+                return ir.Null()
             case "array":
                 item = self._reduce(schema.get("items", {}), (*path, "items"))
                 fewest = _count(schema, "minItems") or 0
                 most = _count(schema, "maxItems")
                 if prefix := _list(schema, "prefixItems") or _list(schema, "items"):  # a list before draft 2020-12
                     first = [
-                        self._reduce(item, (*path, "items")) for item in prefix[: MAX_ITEMS if most is None else most]
+                        self._reduce(item, (*path, "items"))
+                        for item in prefix[: ir.MAX_ITEMS if most is None else most]
                     ]
-                    return TupleShape((*first, *[item] * (min(fewest, MAX_ITEMS) - len(first))))
-                most = max(fewest, MAX_ITEMS if most is None else min(most, MAX_ITEMS))
-                return ArrayShape(item, fewest, most if is_satisfiable(item) else fewest)
+                    return ir.TupleShape((*first, *[item] * (min(fewest, ir.MAX_ITEMS) - len(first))))
+                most = max(fewest, ir.MAX_ITEMS if most is None else min(most, ir.MAX_ITEMS))
+                return ir.ArrayShape(item, fewest, most if ir.is_satisfiable(item) else fewest)
             case "object":
                 return self._lower_object(schema, path)
             case _:
-                return AnyShape()
+                return ir.AnyShape()
 
-    def _lower_string(self, schema: Mapping[str, Json], is_text: bool) -> StringShape:
+    def _lower_string(self, schema: Mapping[str, Json], is_text: bool) -> ir.StringShape:
         shortest = _count(schema, "minLength") or 0
         limit = self.options.max_text if is_text else self.options.max_string
         bounds = [bound for bound in (_count(schema, "maxLength"), limit) if bound is not None]
         longest = min(bounds, default=None)
         pattern = schema.get("pattern")
-        return StringShape(
+        return ir.StringShape(
             shortest,
             longest if longest is None else max(longest, shortest),
             pattern if isinstance(pattern, str) else None,
         )
 
-    def _lower_object(self, schema: Mapping[str, Json], path: tuple[str, ...]) -> Shape:
+    def _lower_object(self, schema: Mapping[str, Json], path: tuple[str, ...]) -> ir.Shape:
         declared = schema.get("properties")
         required = [name for name in _list(schema, "required") if isinstance(name, str)]
         # Empty properties mean that no property is allowed, unless additionalProperties allows more.
@@ -173,22 +158,24 @@ class SchemaLowering:
         if additional is not False:
             declared = {**declared, **{name: additional for name in required if name not in declared}}
         if not declared:
-            other = NOTHING if additional is False else self._reduce(additional, (*path, "additionalProperties"))
-            return MapShape(other) if is_satisfiable(other) else ObjectShape(())
+            other = ir.NOTHING if additional is False else self._reduce(additional, (*path, "additionalProperties"))
+            return ir.MapShape(other) if ir.is_satisfiable(other) else ir.ObjectShape(())
         properties = [
             self._lower_property(name, inner, name in required, (*path, "properties"))
             for name, inner in declared.items()
         ]
-        properties = [item for item in properties if item.required or is_satisfiable(item.shape)]
-        return ObjectShape(tuple(sorted(properties, key=lambda item: not item.required)))
+        properties = [item for item in properties if item.required or ir.is_satisfiable(item.shape)]
+        return ir.ObjectShape(tuple(sorted(properties, key=lambda item: not item.required)))
 
-    def _lower_property(self, name: str, schema: Json, required: bool, path: tuple[str, ...]) -> Property:
+    def _lower_property(self, name: str, schema: Json, required: bool, path: tuple[str, ...]) -> ir.Property:
         shape = self._reduce(schema, (*path[:-1], name))
-        if not required and isinstance(shape, UnionShape):
+        if not required and isinstance(shape, ir.UnionShape):
             # An optional parameter is omitted instead of set to null.
-            shape = _build_union([item for item in shape.shapes if item != Null()])
+            shape = _build_union([item for item in shape.shapes if item != ir.Null()])
         allowed = self.options.choices.get((self.tool, name), self.options.choices.get(name))
-        return Property(name, shape if allowed is None else _restrict(shape, tuple(dict.fromkeys(allowed))), required)
+        return ir.Property(
+            name, shape if allowed is None else _restrict(shape, tuple(dict.fromkeys(allowed))), required
+        )
 
 
 def _find_parameter(path: tuple[str, ...]) -> str | None:
@@ -201,7 +188,7 @@ _SHARED_KEYWORDS = frozenset({"type", "properties", "required", "items", "additi
 """Keywords that apply to all alternatives of their schema."""
 
 
-def _lower_number(schema: Mapping[str, Json], integer: bool) -> NumberShape:
+def _lower_number(schema: Mapping[str, Json], integer: bool) -> ir.NumberShape:
     """Return a number shape with inclusive bounds. Contradictory and huge bounds are ignored."""
     step = Decimal(1) if integer else Decimal(1).scaleb(-PLACES)
     lows, highs = list[Decimal](), list[Decimal]()
@@ -215,8 +202,8 @@ def _lower_number(schema: Mapping[str, Json], integer: bool) -> NumberShape:
         highs.append(-(-bound / step).to_integral_value(ROUND_FLOOR) * step - step)
     lowest, highest = max(lows, default=None), min(highs, default=None)
     if lowest is not None and highest is not None and lowest > highest:
-        return NumberShape(integer)
-    return NumberShape(integer, lowest, highest)
+        return ir.NumberShape(integer)
+    return ir.NumberShape(integer, lowest, highest)
 
 
 def _parse_decimal(schema: Mapping[str, Json], keyword: str) -> Decimal | None:
@@ -226,32 +213,34 @@ def _parse_decimal(schema: Mapping[str, Json], keyword: str) -> Decimal | None:
     return Decimal(str(value))
 
 
-def _restrict(shape: Shape, allowed: tuple[str, ...]) -> Shape:
+def _restrict(shape: ir.Shape, allowed: tuple[str, ...]) -> ir.Shape:
     match shape:
-        case StringShape() | AnyShape():
-            return EnumShape(allowed)
-        case EnumShape(values):
-            return EnumShape(tuple(value for value in values if value in allowed))
-        case ArrayShape(item):
+        case ir.StringShape() | ir.AnyShape():
+            return ir.EnumShape(allowed)
+        case ir.EnumShape(values):
+            return ir.EnumShape(tuple(value for value in values if value in allowed))
+        case ir.ArrayShape(item):
             restricted = _restrict(item, allowed)
-            return replace(shape, item=restricted, max_items=shape.max_items if is_satisfiable(restricted) else 0)
-        case TupleShape(items):
-            return TupleShape(tuple(_restrict(item, allowed) for item in items))
-        case UnionShape(shapes):
+            return replace(shape, item=restricted, max_items=shape.max_items if ir.is_satisfiable(restricted) else 0)
+        case ir.TupleShape(items):
+            return ir.TupleShape(tuple(_restrict(item, allowed) for item in items))
+        case ir.UnionShape(shapes):
             return _build_union([_restrict(item, allowed) for item in shapes])
         case _:
             return shape
 
 
-def _build_union(shapes: Sequence[Shape]) -> Shape:
+def _build_union(shapes: Sequence[ir.Shape]) -> ir.Shape:
     """Return a flat union without duplicate or unsatisfiable shapes."""
-    flat: list[Shape] = []
+    flat: list[ir.Shape] = []
     for shape in shapes:
-        flat.extend(shape.shapes if isinstance(shape, UnionShape) else [shape])
-    if AnyShape() in flat:
-        return AnyShape()
-    distinct = tuple(shape for index, shape in enumerate(flat) if is_satisfiable(shape) and shape not in flat[:index])
-    return distinct[0] if len(distinct) == 1 else UnionShape(distinct)
+        flat.extend(shape.shapes if isinstance(shape, ir.UnionShape) else [shape])
+    if ir.AnyShape() in flat:
+        return ir.AnyShape()
+    distinct = tuple(
+        shape for index, shape in enumerate(flat) if ir.is_satisfiable(shape) and shape not in flat[:index]
+    )
+    return distinct[0] if len(distinct) == 1 else ir.UnionShape(distinct)
 
 
 def _infer_type(schema: Mapping[str, Json]) -> str | None:

@@ -23,22 +23,9 @@ from adapter.protocols.usage import Usage
 from adapter.recording.recorder import SessionRecorder, is_external_tool, resolve_in_root, restore
 from adapter.recording.transcript import Transcript, TranscriptWriter
 from adapter.recording.transcript_lines import ApprovalLine, EndLine, Header, Line, NestedCallLine, ResultLine, UserTool
+from adapter.tools import operations as ops
 from adapter.tools.call_shapes import parse_arguments
 from adapter.tools.function_tools import tool
-from adapter.tools.operations import (
-    AgentReport,
-    KillCommand,
-    Operation,
-    Outcome,
-    Question,
-    ReadCommandOutput,
-    RunCommand,
-    RunProgram,
-    RunSubagent,
-    SearchHit,
-    SearchWeb,
-    StartCommand,
-)
 from adapter.tools.operations.capabilities import Capability
 from adapter.tools.operations.permissions import ApprovalDecision, ApprovalRequest, Approver, PermissionRule
 from adapter.tools.tool import Tool, ToolSet
@@ -50,7 +37,7 @@ from adapter.workspace.pausable_deadline import Deadline
 from adapter.workspace.tool_results import build_error_result
 from adapter.workspace.workspace import READ_ONLY
 
-PROGRAM_OPERATIONS = RunCommand | StartCommand | ReadCommandOutput | KillCommand | RunProgram
+PROGRAM_OPERATIONS = ops.RunCommand | ops.StartCommand | ops.ReadCommandOutput | ops.KillCommand | ops.RunProgram
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +83,13 @@ class _StubCapability:
 
     kinds: Mapping[str, str] = {}
 
-    def ask(self, questions: Sequence[Question]) -> Sequence[Sequence[str]]:
+    def ask(self, questions: Sequence[ops.Question]) -> Sequence[Sequence[str]]:
         raise ToolError(_explain_unrecorded(f"{len(questions)} questions"))
 
-    def run(self, task: RunSubagent, workspace: Workspace) -> AgentReport:  # noqa: ARG002
+    def run(self, task: ops.RunSubagent, workspace: Workspace) -> ops.AgentReport:  # noqa: ARG002
         raise ToolError(_explain_unrecorded(f"the sub-agent {task.description!r}"))
 
-    def search(self, wanted: SearchWeb) -> Sequence[SearchHit]:
+    def search(self, wanted: ops.SearchWeb) -> Sequence[ops.SearchHit]:
         raise ToolError(_explain_unrecorded(f"the search for {wanted.query!r}"))
 
 
@@ -236,11 +223,11 @@ class ReplayWorkspace(Workspace):
         )
         return tool if is_recorded else None
 
-    def _commit(self, name: str, planned: Plan, approval: ApprovalRequest) -> Outcome:
+    def _commit(self, name: str, planned: Plan, approval: ApprovalRequest) -> ops.Outcome:
         self._check_program(approval.operation, approval)
         return super()._commit(name, planned, approval)
 
-    def _check_program(self, operation: Operation, approval: ApprovalRequest) -> None:
+    def _check_program(self, operation: ops.Operation, approval: ApprovalRequest) -> None:
         """Raise ToolError for a program that the user of the replay has not allowed."""
         if not isinstance(operation, PROGRAM_OPERATIONS):
             return

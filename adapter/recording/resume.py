@@ -10,18 +10,8 @@ from adapter.core.events import InvalidToolCall, ToolCall, ToolResult
 from adapter.core.turn import Turn
 from adapter.parsing.parse_policy import APPROVED
 from adapter.parsing.parser import parse
+from adapter.recording import transcript_lines
 from adapter.recording.transcript import Transcript
-from adapter.recording.transcript_lines import (
-    CallLine,
-    ChunkLine,
-    EndLine,
-    InvalidLine,
-    Line,
-    NoteLine,
-    RequestLine,
-    ResultLine,
-    UserMessageLine,
-)
 from adapter.tools.tool import ToolSet
 
 REFUSED = "tool_error: the call was refused and not made"
@@ -46,7 +36,7 @@ class ResumedChat:
 def restore_chat(transcript: Transcript, tools: ToolSet) -> ResumedChat:
     """Return the messages of a chat, for `Agent.resume`. Retried responses are dropped, as in the recorded session."""
     messages, notes = [ResumedMessage(transcript.header.task)], list[str]()
-    answer: list[Line] = []
+    answer: list[transcript_lines.Line] = []
 
     def add_response(*, is_last: bool) -> None:
         response = _build_response(answer, tools, is_last=is_last) if answer else None
@@ -55,15 +45,15 @@ def restore_chat(transcript: Transcript, tools: ToolSet) -> ResumedChat:
 
     for line in transcript.lines:
         match line:
-            case RequestLine():
+            case transcript_lines.RequestLine():
                 add_response(is_last=False)
-            case UserMessageLine(text=text):
+            case transcript_lines.UserMessageLine(text=text):
                 add_response(is_last=True)
                 messages.append(ResumedMessage("\n\n".join([*notes, text])))
                 notes.clear()
-            case NoteLine(text=text):
+            case transcript_lines.NoteLine(text=text):
                 notes.append(text)
-            case EndLine(reason=reason):
+            case transcript_lines.EndLine(reason=reason):
                 add_response(is_last=True)
                 if reason == "interrupted" and messages[-1].answers:
                     notes.append(STOPPED_ANSWER)
@@ -74,28 +64,30 @@ def restore_chat(transcript: Transcript, tools: ToolSet) -> ResumedChat:
 
 
 def _build_response(
-    lines: Sequence[Line], tools: ToolSet, *, is_last: bool
+    lines: Sequence[transcript_lines.Line], tools: ToolSet, *, is_last: bool
 ) -> tuple[Turn, tuple[ToolResult, ...]] | None:
     """Build a response and its results. Return None if the model need not see the response again.
 
     ``is_last``: whether this is the last response to a user message.
     """
-    chunks = [line for line in lines if isinstance(line, ChunkLine)]
+    chunks = [line for line in lines if isinstance(line, transcript_lines.ChunkLine)]
     reasoning = "".join(line.reasoning for line in chunks)
     turn = parse("".join(line.text for line in chunks), tools, policy=APPROVED)
     calls = tuple(
         ToolCall(line.id, line.name, line.arguments, raw="", fixes=line.fixes)
         for line in lines
-        if isinstance(line, CallLine)
+        if isinstance(line, transcript_lines.CallLine)
     )
-    invalid = tuple(InvalidToolCall(line.raw, line.error) for line in lines if isinstance(line, InvalidLine))
+    invalid = tuple(
+        InvalidToolCall(line.raw, line.error) for line in lines if isinstance(line, transcript_lines.InvalidLine)
+    )
     if not (calls or invalid) and (not is_last or not turn.content.strip()):
         return None
-    results = {line.call_id: _build_result(line) for line in lines if isinstance(line, ResultLine)}
+    results = {line.call_id: _build_result(line) for line in lines if isinstance(line, transcript_lines.ResultLine)}
     if not is_last:
         results = {call.id: ToolResult(call.name, False, REFUSED, call_id=call.id) for call in calls} | results
     return Turn(turn.content, reasoning + turn.reasoning, calls, invalid, ()), tuple(results.values())
 
 
-def _build_result(line: ResultLine) -> ToolResult:
+def _build_result(line: transcript_lines.ResultLine) -> ToolResult:
     return ToolResult(line.name, line.ok, line.content, call_id=line.call_id, user_message=line.user_message)

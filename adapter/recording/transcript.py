@@ -34,23 +34,7 @@ from adapter.core.text.redaction import Redactor
 from adapter.core.turn import Turn
 from adapter.core.validation import explain
 from adapter.protocols.usage import Usage
-from adapter.recording.transcript_lines import (
-    LINE_ADAPTER,
-    VERSION,
-    ApprovalLine,
-    CallLine,
-    ChunkLine,
-    EndLine,
-    Header,
-    InvalidLine,
-    Line,
-    NestedCallLine,
-    NoteLine,
-    RequestLine,
-    ResultLine,
-    StoredFile,
-    UserMessageLine,
-)
+from adapter.recording import transcript_lines
 from adapter.tools.operations.permissions import ApprovalDecision
 
 
@@ -58,61 +42,67 @@ from adapter.tools.operations.permissions import ApprovalDecision
 class Transcript:
     """A recorded agent run or chat: every request, response, tool call and result."""
 
-    header: Header
-    lines: tuple[Line, ...]
+    header: transcript_lines.Header
+    lines: tuple[transcript_lines.Line, ...]
 
     @classmethod
     def from_text(cls, text: str, name: str = "transcript") -> Transcript:
         """Parse JSON lines. Raises UsageError, which names the first invalid line."""
         check_types("Transcript.from_text", text=(text, str), name=(name, str))
-        parsed: list[Header | Line] = []
+        parsed: list[transcript_lines.Header | transcript_lines.Line] = []
         for number, line in enumerate(text.split("\n"), start=1):
             if not line.strip():
                 continue
             try:
-                parsed.append(LINE_ADAPTER.validate_json(line))
+                parsed.append(transcript_lines.LINE_ADAPTER.validate_json(line))
             except ValidationError as error:
                 raise UsageError(f"{name}, line {number}, is not a valid transcript line ({explain(error)})") from error
-        if not parsed or not isinstance(parsed[0], Header):
+        if not parsed or not isinstance(parsed[0], transcript_lines.Header):
             raise UsageError(f"{name}: the first line must be the header, as `adapter run --record` writes it")
-        if parsed[0].version > VERSION:
-            raise UsageError(
-                f"{name}: version {parsed[0].version} is not supported (up to {VERSION}); upgrade this program"
-            )
-        return cls(parsed[0], tuple(_restore_messages(line for line in parsed[1:] if not isinstance(line, Header))))
+        if (version := parsed[0].version) > transcript_lines.VERSION:
+            known = transcript_lines.VERSION
+            raise UsageError(f"{name}: version {version} is not supported (up to {known}); upgrade this program")
+        return cls(
+            parsed[0],
+            tuple(_restore_messages(line for line in parsed[1:] if not isinstance(line, transcript_lines.Header))),
+        )
 
     def to_text(self) -> str:
         return "".join(map(dump_line, (self.header, *self.lines)))
 
     @property
-    def answers(self) -> tuple[tuple[ChunkLine, ...], ...]:
+    def answers(self) -> tuple[tuple[transcript_lines.ChunkLine, ...], ...]:
         """The chunks of each response, in order. A request without a response has no chunks."""
         groups = group_by_request(self.lines)
-        return tuple(tuple(line for line in lines if isinstance(line, ChunkLine)) for _, lines in groups)
+        return tuple(
+            tuple(line for line in lines if isinstance(line, transcript_lines.ChunkLine)) for _, lines in groups
+        )
 
 
-def group_by_request(lines: Iterable[Line]) -> list[tuple[RequestLine, list[Line]]]:
+def group_by_request(
+    lines: Iterable[transcript_lines.Line],
+) -> list[tuple[transcript_lines.RequestLine, list[transcript_lines.Line]]]:
     """Return each request with the lines between it and the next request."""
-    groups: list[tuple[RequestLine, list[Line]]] = []
+    groups: list[tuple[transcript_lines.RequestLine, list[transcript_lines.Line]]] = []
     for line in lines:
-        if isinstance(line, RequestLine):
+        if isinstance(line, transcript_lines.RequestLine):
             groups.append((line, []))
         elif groups:
             groups[-1][1].append(line)
     return groups
 
 
-def _restore_messages(lines: Iterable[Line]) -> Iterator[Line]:
+def _restore_messages(lines: Iterable[transcript_lines.Line]) -> Iterator[transcript_lines.Line]:
     """Add to each request the messages that it shares with the previous request."""
     messages: tuple[JsonObject, ...] = ()
     for line in lines:
-        if isinstance(line, RequestLine):
+        if isinstance(line, transcript_lines.RequestLine):
             messages = (*messages[: line.kept], *line.messages)
             line = line.model_copy(update={"messages": messages, "kept": 0})
         yield line
 
 
-def dump_line(line: Header | Line) -> str:
+def dump_line(line: transcript_lines.Header | transcript_lines.Line) -> str:
     return _dump_row(line.model_dump(mode="json"))
 
 
@@ -120,7 +110,7 @@ def _dump_row(row: Json) -> str:
     return json.dumps(row, ensure_ascii=False) + "\n"
 
 
-Changed: TypeAlias = tuple[dict[str, StoredFile | None], str]
+Changed: TypeAlias = tuple[dict[str, transcript_lines.StoredFile | None], str]
 """The files that a call changed, and the reason why some are missing; "" if none are missing."""
 
 
@@ -142,9 +132,9 @@ class TranscriptWriter:
         self.secrets = secrets
         self._clock = clock
         self._began = 0.0
-        self._buffered: list[ChunkLine] = []
+        self._buffered: list[transcript_lines.ChunkLine] = []
 
-    def write_header(self, header: Header) -> None:
+    def write_header(self, header: transcript_lines.Header) -> None:
         if self._clock is not None:
             self._began = self._clock()
             time = datetime.fromtimestamp(self._began, UTC).isoformat(timespec="milliseconds")
@@ -153,17 +143,19 @@ class TranscriptWriter:
 
     def write_request(self, query: AskModel, kept: int = 0) -> None:
         messages = tuple(dict(message) for message in query.messages[kept:])
-        self._write_line(RequestLine(number=query.number, messages=messages, kept=kept, at_s=self._measure_time_s()))
+        self._write_line(
+            transcript_lines.RequestLine(number=query.number, messages=messages, kept=kept, at_s=self._measure_time_s())
+        )
 
     def write_user_message(self, text: str) -> None:
-        self._write_line(UserMessageLine(text=text))
+        self._write_line(transcript_lines.UserMessageLine(text=text))
 
     def note(self, text: str) -> None:
-        self._write_line(NoteLine(text=text))
+        self._write_line(transcript_lines.NoteLine(text=text))
 
     def write_chunk(self, text: str, reasoning: str, finish_reason: str | None, usage: Usage | None = None) -> None:
         self._buffered.append(
-            ChunkLine(
+            transcript_lines.ChunkLine(
                 text=text,
                 reasoning=reasoning,
                 finish_reason=finish_reason,
@@ -179,13 +171,15 @@ class TranscriptWriter:
 
     def write_turn(self, turn: Turn) -> None:
         for call in turn.calls:
-            self._write_line(CallLine(id=call.id, name=call.name, arguments=call.arguments, fixes=call.fixes))
+            self._write_line(
+                transcript_lines.CallLine(id=call.id, name=call.name, arguments=call.arguments, fixes=call.fixes)
+            )
         for invalid in turn.invalid:
-            self._write_line(InvalidLine(raw=invalid.raw, error=invalid.error))
+            self._write_line(transcript_lines.InvalidLine(raw=invalid.raw, error=invalid.error))
 
     def write_approval(self, tool: str, decision: ApprovalDecision) -> None:
         self._write_line(
-            ApprovalLine(
+            transcript_lines.ApprovalLine(
                 tool=tool,
                 granted=decision.allowed,
                 remembered=decision.remember,
@@ -195,17 +189,19 @@ class TranscriptWriter:
         )
 
     def write_result(self, result: ToolResult, changed: Changed = ({}, "")) -> None:
-        self._write_line(ResultLine(call_id=result.call_id, **_build_result_fields(result, changed)))
+        self._write_line(transcript_lines.ResultLine(call_id=result.call_id, **_build_result_fields(result, changed)))
 
     def write_nested_call(
         self, arguments: JsonObject, result: ToolResult, changed: Changed, asked: Sequence[str]
     ) -> None:
         self._write_line(
-            NestedCallLine(arguments=arguments, asked=tuple(asked), **_build_result_fields(result, changed))
+            transcript_lines.NestedCallLine(
+                arguments=arguments, asked=tuple(asked), **_build_result_fields(result, changed)
+            )
         )
 
     def write_end(self, done: Finished, workspace_hash: str) -> None:
-        self._write_line(EndLine(reason=done.reason, content=done.content, workspace=workspace_hash))
+        self._write_line(transcript_lines.EndLine(reason=done.reason, content=done.content, workspace=workspace_hash))
 
     def _release(self, *, is_end: bool) -> None:
         """Write the buffered chunks whose redaction cannot depend on later text. ``is_end``: whether the text has
@@ -220,7 +216,7 @@ class TranscriptWriter:
             self._write(dump_line(line.model_copy(update={"text": text, "reasoning": reasoning})))
         self._buffered = self._buffered[count:]
 
-    def _write_line(self, line: Header | Line) -> None:
+    def _write_line(self, line: transcript_lines.Header | transcript_lines.Line) -> None:
         self._release(is_end=True)
         row = line.model_dump(mode="json")
         self._write(_dump_row(self.secrets.redact(row) if self.secrets else row))

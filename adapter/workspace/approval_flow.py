@@ -14,24 +14,7 @@ from adapter.core.callbacks import require_sync
 from adapter.core.errors import DeniedError, ToolError, UsageError
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.dialects.cross_toolset import find_tools_for_effect
-from adapter.tools.operations import (
-    Copy,
-    DeleteMemory,
-    Effect,
-    FileEdit,
-    GrepResult,
-    Listing,
-    Move,
-    Operation,
-    Outcome,
-    PatchFiles,
-    PathList,
-    SymbolMatches,
-    TaskFinished,
-    ViewMemory,
-    WriteMemory,
-    find_effect,
-)
+from adapter.tools import operations as ops
 from adapter.tools.operations.permissions import (
     MODES,
     ApprovalDecision,
@@ -74,7 +57,7 @@ def _require_not_cancelled() -> None:
 
 
 def make_policy(
-    approve: str | Approver, rules: Iterable[PermissionRule], tools: ToolSet, unasked: frozenset[Effect]
+    approve: str | Approver, rules: Iterable[PermissionRule], tools: ToolSet, unasked: frozenset[ops.Effect]
 ) -> PermissionPolicy:
     """Build a session's policy. If ``approve`` is a callable, the mode is ``ask`` and it is the approver.
 
@@ -111,9 +94,9 @@ class ApprovalFlow:
     trusted_skills: TrustedContent
     parent_path: tuple[str, ...] = ()
 
-    def refuse_denied(self, tool: Tool, operation: Operation, tools: ToolSet) -> None:
+    def refuse_denied(self, tool: Tool, operation: ops.Operation, tools: ToolSet) -> None:
         """Raise DeniedError if a rule forbids the operation. Call it before planning: planning errors quote files."""
-        unplanned = Plan(tool.name, lambda: TaskFinished())
+        unplanned = Plan(tool.name, lambda: ops.TaskFinished())
         whole = self._build_approval(tool.name, operation, unplanned)
         for approval in (whole, *self.list_required_approvals(tool.name, operation, unplanned, tools)):
             if (rule := self.policy.find_denial(approval)) is not None:
@@ -122,11 +105,11 @@ class ApprovalFlow:
                 )
 
     def list_required_approvals(
-        self, tool: str, operation: Operation, planned: Plan, tools: ToolSet
+        self, tool: str, operation: ops.Operation, planned: Plan, tools: ToolSet
     ) -> list[ApprovalRequest]:
         """Return the approval requests of an operation. A patch of several files has one per edit and matching
         tool."""
-        if not isinstance(operation, PatchFiles):
+        if not isinstance(operation, ops.PatchFiles):
             return [replace(self._build_approval(tool, operation, planned), draft=planned.draft)]
         requests = []
         for edit, diff in zip(operation.files, planned.diffs or ("",) * len(operation.files), strict=True):
@@ -136,8 +119,8 @@ class ApprovalFlow:
             requests += [self._build_approval(name, replace(operation, files=(edit,)), part) for name in names]
         return [replace(requests[0], draft=planned.draft)] if len(requests) == 1 else requests
 
-    def _build_approval(self, tool: str, operation: Operation, planned: Plan) -> ApprovalRequest:
-        effect = find_effect(operation)
+    def _build_approval(self, tool: str, operation: ops.Operation, planned: Plan) -> ApprovalRequest:
+        effect = ops.find_effect(operation)
         paths = planned.paths or tuple(self._list_resolved_paths(operation))
         command, cwd = getattr(operation, "command", None), getattr(operation, "cwd", None)
         return ApprovalRequest(
@@ -155,21 +138,21 @@ class ApprovalFlow:
             state=planned.state,
         )
 
-    def _is_git(self, operation: Operation, paths: Iterable[str]) -> bool:
+    def _is_git(self, operation: ops.Operation, paths: Iterable[str]) -> bool:
         """Return whether the operation changes git's data or creates a repository."""
         top = self.root.path
         if any(is_git_data(top, path.split("/")) for path in paths):
             return True
-        if isinstance(operation, Move | Copy):
+        if isinstance(operation, ops.Move | ops.Copy):
             with self.root.locate(operation.source, follow=False, parents="imagine") as resolved:
                 return resolved.is_directory and holds_repository("/".join((top, *resolved.parts)))
         return False
 
-    def _list_resolved_paths(self, operation: Operation) -> Iterator[str]:
+    def _list_resolved_paths(self, operation: ops.Operation) -> Iterator[str]:
         """Yield the paths that rules apply to: each path of the operation, and the path with its links resolved."""
-        if isinstance(operation, ViewMemory | WriteMemory | DeleteMemory):
+        if isinstance(operation, ops.ViewMemory | ops.WriteMemory | ops.DeleteMemory):
             return  # not in the workspace
-        if find_effect(operation) == "read" and not self.policy.rules:
+        if ops.find_effect(operation) == "read" and not self.policy.rules:
             return
         for path in _list_paths(operation):
             places = []
@@ -181,7 +164,7 @@ class ApprovalFlow:
     def review_undo(self, change: RecordedChange, paths: Sequence[str], diff: str) -> None:
         """Raise DeniedError if the undo of a change needs approval, such as for files that run code later, and does
         not get it."""
-        operation = PatchFiles(tuple(FileEdit(path, "update") for path in paths))
+        operation = ops.PatchFiles(tuple(ops.FileEdit(path, "update") for path in paths))
         is_git = self._is_git(operation, paths)
         summary = f"undo: {change.summary} ({', '.join(map(escape_for_display, paths))})"
         request = ApprovalRequest("undo", operation, "write", summary, diff, tuple(paths), is_git=is_git)
@@ -229,32 +212,32 @@ class ApprovalFlow:
             raise DeniedError(f"the user did not approve{reason}: {approval.summary}. Nothing was done; {instead}")
         return decision
 
-    def remove_hidden(self, outcome: Outcome, tool: str) -> Outcome:
+    def remove_hidden(self, outcome: ops.Outcome, tool: str) -> ops.Outcome:
         """Remove search results in files that the rules deny to the tool."""
 
         def is_shown(path: str) -> bool:
             return not self.policy.is_hidden(tool, "/".join((*self.parent_path, path)))
 
         match outcome:
-            case GrepResult(hits=hits):
+            case ops.GrepResult(hits=hits):
                 kept = tuple(hit for hit in hits if is_shown(hit.path))
                 return replace(outcome, hits=kept, total=outcome.total - len(hits) + len(kept))
-            case SymbolMatches(matches=matches, files=files):
+            case ops.SymbolMatches(matches=matches, files=files):
                 left = tuple(match for match in matches if is_shown(match.path))
                 seen = tuple((path, count) for path, count in files if is_shown(path))
                 return replace(outcome, matches=left, files=seen, total=sum(count for _, count in seen))
-            case PathList(paths=paths):
+            case ops.PathList(paths=paths):
                 return replace(outcome, paths=tuple(filter(is_shown, paths)))
-            case Listing(path=path, entries=entries):
+            case ops.Listing(path=path, entries=entries):
                 prefix = "" if path == "." else f"{path}/"
                 return replace(outcome, entries=tuple(entry for entry in entries if is_shown(prefix + entry.path)))
             case _:
                 return outcome
 
 
-def _list_paths(operation: Operation) -> Iterator[str]:
+def _list_paths(operation: ops.Operation) -> Iterator[str]:
     """Yield the paths in the fields of an operation."""
-    if isinstance(operation, PatchFiles):
+    if isinstance(operation, ops.PatchFiles):
         for edit in operation.files:
             yield from filter(None, (edit.path, edit.moved_to))
     for key in ("path", "source", "destination"):
@@ -263,7 +246,7 @@ def _list_paths(operation: Operation) -> Iterator[str]:
             yield path
 
 
-def _describe_edit(edit: FileEdit) -> str:
+def _describe_edit(edit: ops.FileEdit) -> str:
     moved = f", move it to {escape_for_display(edit.moved_to)}" if edit.moved_to else ""
     return f"{edit.action} {escape_for_display(edit.path)}{moved}"
 

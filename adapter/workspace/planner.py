@@ -9,30 +9,7 @@ from typing import TypeAlias, assert_never
 
 from adapter.core.errors import ToolError
 from adapter.core.text.display_escaping import escape_for_display
-from adapter.tools.operations import (
-    Copy,
-    Delete,
-    FindByName,
-    FindSymbols,
-    Glob,
-    Grep,
-    HostOperation,
-    KillCommand,
-    MakeDirectory,
-    Move,
-    Operation,
-    Outline,
-    PatchFiles,
-    PatchText,
-    ReadCommandOutput,
-    ReadText,
-    RunCommand,
-    RunProgram,
-    StartCommand,
-    Stat,
-    Tree,
-    WriteText,
-)
+from adapter.tools import operations as ops
 from adapter.tools.operations.shell_words import list_programs
 from adapter.workspace.capabilities.host_planner import SessionCapabilities
 from adapter.workspace.capabilities.host_planner import plan as plan_host_operation
@@ -45,22 +22,26 @@ from adapter.workspace.sandbox import shell, user_tool_runner
 from adapter.workspace.sandbox.invoked_programs import identify_files, identify_programs
 from adapter.workspace.sandbox.processes import SHELL
 
-Reading: TypeAlias = ReadText | Stat | Tree | FindByName | Glob | Grep | Outline | FindSymbols
-Change: TypeAlias = WriteText | PatchText | PatchFiles | MakeDirectory | Delete | Move | Copy
-Program: TypeAlias = RunCommand | StartCommand | ReadCommandOutput | KillCommand | RunProgram
+Reading: TypeAlias = (
+    ops.ReadText | ops.Stat | ops.Tree | ops.FindByName | ops.Glob | ops.Grep | ops.Outline | ops.FindSymbols
+)
+Change: TypeAlias = (
+    ops.WriteText | ops.PatchText | ops.PatchFiles | ops.MakeDirectory | ops.Delete | ops.Move | ops.Copy
+)
+Program: TypeAlias = ops.RunCommand | ops.StartCommand | ops.ReadCommandOutput | ops.KillCommand | ops.RunProgram
 _SHELL = f"with {SHELL} " if sys.platform == "win32" else ""
 
 
 def plan_operation(
     context: WorkspaceContext,
-    operation: Operation,
+    operation: ops.Operation,
     capabilities: SessionCapabilities | None = None,
     clock: Deadline | None = None,
 ) -> Plan:
     """Plan an operation. Raises ToolError if the operation cannot succeed. ``capabilities``: the session's capabilities
     other than files; None outside a session. ``clock``: deadline of the code that makes the call, paused while the user
     answers."""
-    if isinstance(operation, HostOperation):
+    if isinstance(operation, ops.HostOperation):
         if capabilities is None:
             raise ToolError("this operation needs a session; none is open")
         return plan_host_operation(context, capabilities, operation, clock)
@@ -74,30 +55,30 @@ def plan_operation(
 def _plan_reading(context: WorkspaceContext, operation: Reading) -> Plan:
     root = context.root
     match operation:
-        case ReadText():
+        case ops.ReadText():
             return Plan(f"read {escape_for_display(operation.path)}", lambda: read_file.read_text(context, operation))
-        case Stat():
+        case ops.Stat():
             return Plan(
                 f"get information about {escape_for_display(operation.path)}",
                 lambda: edit_files.get_info(root, operation),
             )
-        case Tree():
+        case ops.Tree():
             return Plan(f"list {escape_for_display(operation.path)}", lambda: listing.list_tree(root, operation))
-        case FindByName():
+        case ops.FindByName():
             return Plan(f"find {escape_for_display(operation.text)}", lambda: listing.find_by_name(root, operation))
-        case Glob():
+        case ops.Glob():
             return Plan(f"find {escape_for_display(operation.pattern)}", lambda: listing.find_by_glob(root, operation))
-        case Grep():
+        case ops.Grep():
             from adapter.workspace.files import grep
 
             return Plan(f"search {escape_for_display(operation.pattern)}", lambda: grep.grep(root, operation))
-        case Outline():
+        case ops.Outline():
             from adapter.workspace.files import symbol_search
 
             return Plan(
                 f"outline {escape_for_display(operation.path)}", lambda: symbol_search.read_outline(root, operation)
             )
-        case FindSymbols():
+        case ops.FindSymbols():
             from adapter.workspace.files import symbol_search
 
             return Plan(
@@ -109,22 +90,22 @@ def _plan_reading(context: WorkspaceContext, operation: Reading) -> Plan:
 
 def _plan_change(context: WorkspaceContext, operation: Change) -> Plan:
     match operation:
-        case WriteText():
+        case ops.WriteText():
             return _build_file_plan(context, edit_files.plan_write(context, operation))
-        case PatchText():
+        case ops.PatchText():
             return _build_file_plan(context, edit_files.plan_patch(context, operation))
-        case PatchFiles():
+        case ops.PatchFiles():
             return _build_file_plan(context, edit_files.plan_files(context, operation))
-        case MakeDirectory():
+        case ops.MakeDirectory():
             return Plan(
                 f"make the directory {escape_for_display(operation.path)}",
                 lambda: edit_files.make_directory(context, operation),
             )
-        case Delete():
+        case ops.Delete():
             return move_copy_delete.plan_delete(context, operation)
-        case Move():
+        case ops.Move():
             return move_copy_delete.plan_move(context, operation)
-        case Copy():
+        case ops.Copy():
             return move_copy_delete.plan_copy(context, operation)
         case _:
             assert_never(operation)
@@ -133,23 +114,23 @@ def _plan_change(context: WorkspaceContext, operation: Change) -> Plan:
 def _plan_program(context: WorkspaceContext, operation: Program) -> Plan:
     root = context.root
     match operation:
-        case RunCommand():
+        case ops.RunCommand():
             command = escape_for_display(operation.command, keep="\n")
             summary = f"run {_SHELL}in {escape_for_display(operation.cwd)}: {command}"
             state = identify_programs(root, operation.cwd, operation.command, context.confinement.search_path)
             return Plan(summary, lambda: shell.run_command(root, operation, context.confinement), state=state)
-        case StartCommand():
+        case ops.StartCommand():
             command = escape_for_display(operation.command, keep="\n")
             summary = f"run {_SHELL}in the background in {escape_for_display(operation.cwd)}: {command}"
             state = identify_programs(root, operation.cwd, operation.command, context.confinement.search_path)
             return Plan(summary, lambda: context.commands.start(root, operation, context.confinement), state=state)
-        case ReadCommandOutput():
+        case ops.ReadCommandOutput():
             return Plan(
                 f"read the output of {escape_for_display(operation.id)}", lambda: context.commands.read(operation)
             )
-        case KillCommand():
+        case ops.KillCommand():
             return Plan(f"end {escape_for_display(operation.id)}", lambda: context.commands.kill(operation))
-        case RunProgram():
+        case ops.RunProgram():
             argv = user_tool_runner.prepare(root, operation, context.confinement)
             join = subprocess.list2cmdline if sys.platform == "win32" else shlex.join
             summary = f"run {escape_for_display(join(argv))}"

@@ -10,17 +10,8 @@ from adapter.core.errors import DeniedError, ToolError
 from adapter.core.events import Json, ToolResult
 from adapter.core.text.display_escaping import replace_lone_surrogates
 from adapter.core.text.truncate import truncate, with_notes
+from adapter.tools import operations as ops
 from adapter.tools.call_resolution import ResolvedCall
-from adapter.tools.operations import (
-    BatchResults,
-    FilePatched,
-    FilesPatched,
-    FileWritten,
-    Media,
-    Outcome,
-    SkillLoaded,
-    TaskFinished,
-)
 from adapter.tools.tool import ValidatedCall
 from adapter.workspace.changes.plan import Plan
 from adapter.workspace.files.media import describe_media
@@ -29,9 +20,11 @@ CHANGED_BY_USER = "The user changed this before it was applied. What was done:"
 """Heading above the diff of a change that the user edited during approval."""
 
 
-def build_tool_result(invocation: ResolvedCall, call: ValidatedCall, outcome: Outcome, suffix: str = "") -> ToolResult:
+def build_tool_result(
+    invocation: ResolvedCall, call: ValidatedCall, outcome: ops.Outcome, suffix: str = ""
+) -> ToolResult:
     """Build the result of a successful call, with ``suffix`` appended to its text."""
-    text, data = _render_media(outcome) if isinstance(outcome, Media) else call.render(outcome)
+    text, data = _render_media(outcome) if isinstance(outcome, ops.Media) else call.render(outcome)
     notes = (*invocation.left_out, *call.list_notes(), *outcome.notes)
     return ToolResult(
         name=invocation.tool.name,
@@ -42,7 +35,7 @@ def build_tool_result(invocation: ResolvedCall, call: ValidatedCall, outcome: Ou
         notes=(*invocation.notes, *notes),
         user_message=_build_user_message(outcome),
         images=_encode_images(outcome),
-        ends=isinstance(outcome, TaskFinished),
+        ends=isinstance(outcome, ops.TaskFinished),
     )
 
 
@@ -82,33 +75,33 @@ def describe_user_change(planned: Plan) -> str:
     return f"\n\n{CHANGED_BY_USER}\n{planned.diff}"
 
 
-def _render_diff(outcome: Outcome) -> str:
-    if isinstance(outcome, BatchResults):
+def _render_diff(outcome: ops.Outcome) -> str:
+    if isinstance(outcome, ops.BatchResults):
         return "".join(result.diff for result in outcome.results)
-    return outcome.diff if isinstance(outcome, FileWritten | FilePatched | FilesPatched) else ""
+    return outcome.diff if isinstance(outcome, ops.FileWritten | ops.FilePatched | ops.FilesPatched) else ""
 
 
-def _render_media(media: Media) -> tuple[str, Json]:
+def _render_media(media: ops.Media) -> tuple[str, Json]:
     """Return a text that describes a media file, and the file as JSON data."""
     text = f"{media.path}: {describe_media(media.mime, len(media.data), media.data)}, attached."
     return text, {"path": media.path, "kind": media.kind, "mime": media.mime, "data": _encode_base64(media)}
 
 
-def _encode_base64(media: Media) -> str:
+def _encode_base64(media: ops.Media) -> str:
     return b64encode(media.data).decode("ascii")
 
 
-def _encode_images(outcome: Outcome) -> tuple[str, ...]:
+def _encode_images(outcome: ops.Outcome) -> tuple[str, ...]:
     match outcome:
-        case BatchResults(results=results):
+        case ops.BatchResults(results=results):
             return tuple(image for result in results for image in result.images)
-        case Media(kind="image", mime=mime):
+        case ops.Media(kind="image", mime=mime):
             return (f"data:{mime};base64,{_encode_base64(outcome)}",)
         case _:
             return ()
 
 
-def _build_user_message(outcome: Outcome) -> str:
-    if isinstance(outcome, BatchResults):
+def _build_user_message(outcome: ops.Outcome) -> str:
+    if isinstance(outcome, ops.BatchResults):
         return "\n\n".join(result.user_message for result in outcome.results if result.user_message)
-    return outcome.text if isinstance(outcome, SkillLoaded) and outcome.delivery == "message" else ""
+    return outcome.text if isinstance(outcome, ops.SkillLoaded) and outcome.delivery == "message" else ""

@@ -7,35 +7,7 @@ The six editor tools are offered only if the host has an editor.
 
 from __future__ import annotations
 
-from adapter.dialects.blade.edit_tools import (
-    ApplyEdit,
-    BladeWriteFile,
-    CopyFile,
-    CreateDirectory,
-    DeleteFile,
-    EditFile,
-    MoveFile,
-)
-from adapter.dialects.blade.file_tools import (
-    BladeFindFiles,
-    BladeGrepSearch,
-    BladeListDirectory,
-    BladeReadFile,
-    CodebaseSearch,
-    FindFilesGlob,
-    GetFileInfo,
-    GetWorkspaceStructure,
-    ReadFileRange,
-)
-from adapter.dialects.blade.user_tools import (
-    EditorStateTool,
-    GetSelectionTool,
-    GoToLineTool,
-    InsertAtCursorTool,
-    OpenFile,
-    ReplaceSelectionTool,
-    RunCommandLine,
-)
+from adapter.dialects.blade import edit_tools, file_tools, user_tools
 from adapter.dialects.toolset import Dialect
 
 __all__ = ["DIALECT"]
@@ -44,28 +16,28 @@ DIALECT = Dialect(
     name="blade",
     title="Zaguan Blade",
     classes=(
-        BladeReadFile,
-        ReadFileRange,
-        BladeWriteFile,
-        EditFile,
-        ApplyEdit,
-        DeleteFile,
-        MoveFile,
-        CopyFile,
-        GetFileInfo,
-        CreateDirectory,
-        BladeListDirectory,
-        GetWorkspaceStructure,
-        BladeFindFiles,
-        FindFilesGlob,
-        BladeGrepSearch,
-        CodebaseSearch,
-        EditorStateTool,
-        OpenFile,
-        GoToLineTool,
-        GetSelectionTool,
-        ReplaceSelectionTool,
-        InsertAtCursorTool,
-        RunCommandLine,
+        file_tools.BladeReadFile,
+        file_tools.ReadFileRange,
+        edit_tools.BladeWriteFile,
+        edit_tools.EditFile,
+        edit_tools.ApplyEdit,
+        edit_tools.DeleteFile,
+        edit_tools.MoveFile,
+        edit_tools.CopyFile,
+        file_tools.GetFileInfo,
+        edit_tools.CreateDirectory,
+        file_tools.BladeListDirectory,
+        file_tools.GetWorkspaceStructure,
+        file_tools.BladeFindFiles,
+        file_tools.FindFilesGlob,
+        file_tools.BladeGrepSearch,
+        file_tools.CodebaseSearch,
+        user_tools.EditorStateTool,
+        user_tools.OpenFile,
+        user_tools.GoToLineTool,
+        user_tools.GetSelectionTool,
+        user_tools.ReplaceSelectionTool,
+        user_tools.InsertAtCursorTool,
+        user_tools.RunCommandLine,
     ),
 )

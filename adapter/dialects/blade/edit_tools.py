@@ -18,19 +18,8 @@ from adapter.dialects.tool_class import (
 )
 from adapter.editing.notations.parse_edits import parse_file_edits, parse_patches
 from adapter.editing.notations.registry import is_known_notation
+from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import CONTENT, DESTINATION, DIRECTORY, NEW_TEXT, OLD_TEXT, PATH, SOURCE
-from adapter.tools.operations import (
-    Copy,
-    Delete,
-    MakeDirectory,
-    Move,
-    Operation,
-    ParameterNames,
-    Patch,
-    PatchFiles,
-    PatchText,
-    WriteText,
-)
 from adapter.tools.schema_simplify import REQUIRED_KEY
 
 Source = Annotated[str, Field(description="Source path"), Aliases(*SOURCE, "path", "file_path", "file", "filename")]
@@ -67,11 +56,11 @@ class BladeWriteFile(ToolClass):
     path: FilePath
     content: Annotated[str, Field(description="Content to write"), Aliases(*CONTENT)]
 
-    def to_operation(self) -> Operation:
-        return WriteText(self.path, self.content)
+    def to_operation(self) -> ops.Operation:
+        return ops.WriteText(self.path, self.content)
 
 
-_EDIT_FILE_NAMES = ParameterNames("old_content", "new_content", start_line=None)
+_EDIT_FILE_NAMES = ops.ParameterNames("old_content", "new_content", start_line=None)
 
 
 class EditFile(ToolClass):
@@ -92,9 +81,9 @@ class EditFile(ToolClass):
     new_content: Annotated[str, Field(description="Replacement text"), Aliases(*NEW_TEXT)]
     replace_all: ReplaceAll = False
 
-    def to_operation(self) -> Operation:
-        patch = Patch(self.old_content, self.new_content, replace_all=self.replace_all)
-        return PatchText(self.path, (patch,), names=_EDIT_FILE_NAMES)
+    def to_operation(self) -> ops.Operation:
+        patch = ops.Patch(self.old_content, self.new_content, replace_all=self.replace_all)
+        return ops.PatchText(self.path, (patch,), names=_EDIT_FILE_NAMES)
 
 
 class PatchArguments(NestedModel):
@@ -174,16 +163,18 @@ class ApplyEdit(ToolClass):
         except FormatError as error:
             raise ValueError(str(error)) from error
 
-    def to_operation(self) -> Operation:
+    def to_operation(self) -> ops.Operation:
         if isinstance(self.patches, str):
             if self.path:
-                return PatchText(self.path, parse_patches(self.patches))
-            return PatchFiles(parse_file_edits(self.patches))
+                return ops.PatchText(self.path, parse_patches(self.patches))
+            return ops.PatchFiles(parse_file_edits(self.patches))
         if self.patches:
-            value = tuple(Patch(**dict(item)) for item in self.patches)
+            value = tuple(ops.Patch(**dict(item)) for item in self.patches)
         else:
-            value = (Patch(self.old_text or "", self.new_text or "", self.start_line, self.end_line, self.replace_all),)
-        return PatchText(self.path or "", value)
+            value = (
+                ops.Patch(self.old_text or "", self.new_text or "", self.start_line, self.end_line, self.replace_all),
+            )
+        return ops.PatchText(self.path or "", value)
 
 
 class DeleteFile(ToolClass):
@@ -198,8 +189,8 @@ class DeleteFile(ToolClass):
     path: Annotated[str, Field(description="Path to delete"), Aliases(*PATH, *DIRECTORY)]
     recursive: Annotated[bool, Field(description="Required for directories")] = False
 
-    def to_operation(self) -> Operation:
-        return Delete(self.path, self.recursive)
+    def to_operation(self) -> ops.Operation:
+        return ops.Delete(self.path, self.recursive)
 
 
 class MoveFile(ToolClass):
@@ -214,8 +205,8 @@ class MoveFile(ToolClass):
     source: Source
     destination: Destination
 
-    def to_operation(self) -> Operation:
-        return Move(self.source, self.destination)
+    def to_operation(self) -> ops.Operation:
+        return ops.Move(self.source, self.destination)
 
 
 class CopyFile(ToolClass):
@@ -230,8 +221,8 @@ class CopyFile(ToolClass):
     source: Source
     destination: Destination
 
-    def to_operation(self) -> Operation:
-        return Copy(self.source, self.destination)
+    def to_operation(self) -> ops.Operation:
+        return ops.Copy(self.source, self.destination)
 
 
 class CreateDirectory(ToolClass):
@@ -245,5 +236,5 @@ class CreateDirectory(ToolClass):
     )
     path: Annotated[str, Field(description="Directory path to create"), Aliases(*DIRECTORY, *PATH)]
 
-    def to_operation(self) -> Operation:
-        return MakeDirectory(self.path)
+    def to_operation(self) -> ops.Operation:
+        return ops.MakeDirectory(self.path)

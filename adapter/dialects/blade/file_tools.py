@@ -10,21 +10,8 @@ from pydantic import Field
 
 from adapter.dialects import result_formatting
 from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, render_as, require_outcome
+from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import DIRECTORY, PATH, PATTERN
-from adapter.tools.operations import (
-    FileInfo,
-    FileText,
-    FindByName,
-    Glob,
-    Grep,
-    GrepResult,
-    Operation,
-    Outcome,
-    PathList,
-    ReadText,
-    Stat,
-    Tree,
-)
 
 FilePath = Annotated[str, Field(description="File path (relative to workspace or absolute)"), Aliases(*PATH)]
 
@@ -37,8 +24,8 @@ class BladeReadFile(ToolClass):
     )
     path: FilePath
 
-    def to_operation(self) -> Operation:
-        return ReadText(self.path)
+    def to_operation(self) -> ops.Operation:
+        return ops.ReadText(self.path)
 
 
 class ReadFileRange(ToolClass):
@@ -56,10 +43,10 @@ class ReadFileRange(ToolClass):
     ] = None
     context_lines: Annotated[int, Field(description="Extra context lines before/after range"), Aliases("context")] = 0
 
-    def to_operation(self) -> Operation:
-        return ReadText(self.path, self.start_line, self.end_line, self.context_lines)
+    def to_operation(self) -> ops.Operation:
+        return ops.ReadText(self.path, self.start_line, self.end_line, self.context_lines)
 
-    render = render_as(FileText, result_formatting.format_numbered_lines)
+    render = render_as(ops.FileText, result_formatting.format_numbered_lines)
 
 
 class GetFileInfo(ToolClass):
@@ -68,11 +55,11 @@ class GetFileInfo(ToolClass):
     naming = ToolMetadata("get_file_info", aliases=("file_info", "stat", "file_stat"), example={"path": "Cargo.toml"})
     path: Annotated[str, Field(description="Path to inspect"), Aliases(*PATH, *DIRECTORY)]
 
-    def to_operation(self) -> Operation:
-        return Stat(self.path)
+    def to_operation(self) -> ops.Operation:
+        return ops.Stat(self.path)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        info = asdict(require_outcome(outcome, FileInfo))
+    def render(self, outcome: ops.Outcome) -> Rendered:
+        info = asdict(require_outcome(outcome, ops.FileInfo))
         fields = {name: info[name] for name in ("path", "size", "is_directory", "is_file", "readonly", "modified")}
         return json.dumps(fields, ensure_ascii=False), fields
 
@@ -99,8 +86,8 @@ class BladeListDirectory(ToolClass):
     path: StartPath = "."
     max_depth: Annotated[int, Field(description="Max traversal depth"), Aliases("depth")] = 1
 
-    def to_operation(self) -> Operation:
-        return Tree(self.path, self.max_depth)
+    def to_operation(self) -> ops.Operation:
+        return ops.Tree(self.path, self.max_depth)
 
 
 class GetWorkspaceStructure(ToolClass):
@@ -115,8 +102,8 @@ class GetWorkspaceStructure(ToolClass):
     depth: Annotated[int, Field(description="Max depth"), Aliases("max_depth")] = 2
     limit: Annotated[int, Field(description="Max entries (at most 200)"), Aliases("max_entries")] = 50
 
-    def to_operation(self) -> Operation:
-        return Tree(self.path, self.depth, self._limit, skip_common=True, gitignore=True)
+    def to_operation(self) -> ops.Operation:
+        return ops.Tree(self.path, self.depth, self._limit, skip_common=True, gitignore=True)
 
     def list_notes(self) -> tuple[str, ...]:
         if self.limit == self._limit:
@@ -142,10 +129,10 @@ class BladeFindFiles(ToolClass):
     path: Annotated[str, Field(description="Starting path"), Aliases(*DIRECTORY)] = "."
     max_depth: Annotated[int | None, Field(description="Max search depth"), Aliases("depth")] = None
 
-    def to_operation(self) -> Operation:
-        return FindByName(self.pattern, self.path, self.max_depth)
+    def to_operation(self) -> ops.Operation:
+        return ops.FindByName(self.pattern, self.path, self.max_depth)
 
-    render = render_as(PathList, result_formatting.format_paths, "pattern")
+    render = render_as(ops.PathList, result_formatting.format_paths, "pattern")
 
 
 class FindFilesGlob(ToolClass):
@@ -161,10 +148,10 @@ class FindFilesGlob(ToolClass):
     path: Annotated[str, Field(description="Base path for search"), Aliases(*DIRECTORY)] = "."
     case_sensitive: Annotated[bool, Field(description="Case-sensitive matching")] = False
 
-    def to_operation(self) -> Operation:
-        return Glob(self.pattern, self.path, self.case_sensitive)
+    def to_operation(self) -> ops.Operation:
+        return ops.Glob(self.pattern, self.path, self.case_sensitive)
 
-    render = render_as(PathList, result_formatting.format_paths, "pattern")
+    render = render_as(ops.PathList, result_formatting.format_paths, "pattern")
 
 
 class BladeGrepSearch(ToolClass):
@@ -179,10 +166,10 @@ class BladeGrepSearch(ToolClass):
     pattern: Annotated[str, Field(description="Regex pattern to search"), Aliases(*PATTERN)]
     path: Annotated[str, Field(description="Directory to search"), Aliases(*DIRECTORY, *PATH)] = "."
 
-    def to_operation(self) -> Operation:
-        return Grep(self.pattern, self.path)
+    def to_operation(self) -> ops.Operation:
+        return ops.Grep(self.pattern, self.path)
 
-    render = render_as(GrepResult, result_formatting.format_matches, "pattern")
+    render = render_as(ops.GrepResult, result_formatting.format_matches, "pattern")
 
 
 class CodebaseSearch(ToolClass):
@@ -199,8 +186,8 @@ class CodebaseSearch(ToolClass):
     ] = None
     max_results: Annotated[int, Field(description="Maximum results"), Aliases("limit")] = 50
 
-    def to_operation(self) -> Operation:
+    def to_operation(self) -> ops.Operation:
         patterns = tuple(part.strip() for part in (self.file_pattern or "").split(",") if part.strip())
-        return Grep(self.query, ".", patterns, CONTEXT_LINES, self.max_results)
+        return ops.Grep(self.query, ".", patterns, CONTEXT_LINES, self.max_results)
 
-    render = render_as(GrepResult, result_formatting.format_matches_with_context, "query")
+    render = render_as(ops.GrepResult, result_formatting.format_matches_with_context, "query")

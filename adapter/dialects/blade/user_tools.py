@@ -11,21 +11,8 @@ from pydantic import Field
 from adapter.core.events import JsonObject
 from adapter.dialects import result_formatting
 from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
+from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import COMMAND, CONTENT, PATH, WORKING_DIRECTORY
-from adapter.tools.operations import (
-    CommandOutput,
-    EditorState,
-    GetEditorState,
-    GetSelection,
-    GoToLine,
-    InsertAtCursor,
-    OpenInEditor,
-    Operation,
-    Outcome,
-    ReplaceSelection,
-    RunCommand,
-    SelectedText,
-)
 from adapter.tools.schema_simplify import REQUIRED_KEY
 
 
@@ -45,20 +32,20 @@ class RunCommandLine(ToolClass):
         Aliases(*WORKING_DIRECTORY),
     ] = "."
 
-    def to_operation(self) -> Operation:
-        return RunCommand(self.command, self.cwd)
+    def to_operation(self) -> ops.Operation:
+        return ops.RunCommand(self.command, self.cwd)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        run = require_outcome(outcome, CommandOutput)
+    def render(self, outcome: ops.Outcome) -> Rendered:
+        run = require_outcome(outcome, ops.CommandOutput)
         return result_formatting.format_command(run), {"exit_code": run.exit_code, "timed_out": run.timed_out}
 
     def list_notes(self) -> tuple[str, ...]:
         return () if "cwd" in self.model_fields_set else ("cwd was missing; '.' (the workspace root) was used",)
 
 
-def _build_state_fields(outcome: Outcome) -> JsonObject:
+def _build_state_fields(outcome: ops.Outcome) -> JsonObject:
     """Return the seven result fields in Blade's document."""
-    fields = asdict(require_outcome(outcome, EditorState))
+    fields = asdict(require_outcome(outcome, ops.EditorState))
     fields.pop("notes")
     return fields
 
@@ -68,10 +55,10 @@ class EditorStateTool(ToolClass):
 
     naming = ToolMetadata("get_editor_state", aliases=("editor_state", "get_editor_context"), needs="editor")
 
-    def to_operation(self) -> Operation:
-        return GetEditorState()
+    def to_operation(self) -> ops.Operation:
+        return ops.GetEditorState()
 
-    def render(self, outcome: Outcome) -> Rendered:
+    def render(self, outcome: ops.Outcome) -> Rendered:
         fields = _build_state_fields(outcome)
         return json.dumps(fields, ensure_ascii=False), fields
 
@@ -89,11 +76,11 @@ class OpenFile(ToolClass):
     path: Annotated[str, Field(description="File path to open"), Aliases(*PATH)]
     line: Annotated[int | None, Field(description="Line number to jump to (1-indexed)"), Aliases("line_number")] = None
 
-    def to_operation(self) -> Operation:
-        return OpenInEditor(self.path, self.line)
+    def to_operation(self) -> ops.Operation:
+        return ops.OpenInEditor(self.path, self.line)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        state = require_outcome(outcome, EditorState)
+    def render(self, outcome: ops.Outcome) -> Rendered:
+        state = require_outcome(outcome, ops.EditorState)
         return f"Opened {state.active_file}; the cursor is in line {state.cursor_line}.", _build_state_fields(outcome)
 
 
@@ -110,11 +97,11 @@ class GoToLineTool(ToolClass):
     line: Annotated[int, Field(description="Line number (1-indexed)"), Aliases("line_number")]
     column: Annotated[int | None, Field(description="Column number (1-indexed)"), Aliases("col", "character")] = None
 
-    def to_operation(self) -> Operation:
-        return GoToLine(self.line, self.column)
+    def to_operation(self) -> ops.Operation:
+        return ops.GoToLine(self.line, self.column)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        state = require_outcome(outcome, EditorState)
+    def render(self, outcome: ops.Outcome) -> Rendered:
+        state = require_outcome(outcome, ops.EditorState)
         position = f"line {state.cursor_line}, column {state.cursor_column}"
         return f"The cursor is at {position} of {state.active_file}.", _build_state_fields(outcome)
 
@@ -124,11 +111,11 @@ class GetSelectionTool(ToolClass):
 
     naming = ToolMetadata("get_selection", aliases=("selection", "get_selected_text"), needs="editor")
 
-    def to_operation(self) -> Operation:
-        return GetSelection()
+    def to_operation(self) -> ops.Operation:
+        return ops.GetSelection()
 
-    def render(self, outcome: Outcome) -> Rendered:
-        return require_outcome(outcome, SelectedText).text, None
+    def render(self, outcome: ops.Outcome) -> Rendered:
+        return require_outcome(outcome, ops.SelectedText).text, None
 
 
 class ReplaceSelectionTool(ToolClass):
@@ -139,8 +126,8 @@ class ReplaceSelectionTool(ToolClass):
     )
     content: Annotated[str, Field(description="Replacement content"), Aliases(*CONTENT)]
 
-    def to_operation(self) -> Operation:
-        return ReplaceSelection(self.content)
+    def to_operation(self) -> ops.Operation:
+        return ops.ReplaceSelection(self.content)
 
 
 class InsertAtCursorTool(ToolClass):
@@ -155,5 +142,5 @@ class InsertAtCursorTool(ToolClass):
     )
     content: Annotated[str, Field(description="Content to insert"), Aliases(*CONTENT)]
 
-    def to_operation(self) -> Operation:
-        return InsertAtCursor(self.content)
+    def to_operation(self) -> ops.Operation:
+        return ops.InsertAtCursor(self.content)

@@ -20,24 +20,8 @@ from adapter.dialects.tool_class import (
     require_outcome,
 )
 from adapter.outline.formatter import format_outline
+from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import CONTENT, DIRECTORY, NEW_TEXT, OLD_TEXT, PATH, PATTERN
-from adapter.tools.operations import (
-    FileOutline,
-    FileText,
-    Glob,
-    Grep,
-    GrepResult,
-    Listing,
-    Operation,
-    Outcome,
-    Outline,
-    ParameterNames,
-    Patch,
-    PatchText,
-    PathList,
-    ReadText,
-    WriteText,
-)
 
 FilePath = Annotated[str, Field(description="Absolute path (or relative to the project root)"), Aliases(*PATH)]
 
@@ -74,8 +58,8 @@ class Read(ToolClass):
     ] = None
     limit: Annotated[Unsigned, Field(description="Max lines to read"), Aliases("max_lines", "num_lines")] = 2000
 
-    def to_operation(self) -> Operation:
-        return ReadText(
+    def to_operation(self) -> ops.Operation:
+        return ops.ReadText(
             self.path, self._first, max_lines=self.limit, max_line_characters=MAX_LINE_CHARACTERS, or_list=True
         )
 
@@ -84,13 +68,15 @@ class Read(ToolClass):
         """The number of the first line. An offset of 0 means line 1."""
         return None if self.offset is None else max(self.offset, 1)
 
-    def render(self, outcome: Outcome) -> Rendered:
+    def render(self, outcome: ops.Outcome) -> Rendered:
         def read_on(line: int) -> str:
             return f"continue with offset={line}"
 
-        if isinstance(outcome, Listing):
+        if isinstance(outcome, ops.Listing):
             return result_formatting.format_listing(outcome, self._first or 1, self.limit, read_on), None
-        return result_formatting.format_numbered_page(require_outcome(outcome, FileText), MAX_PAGE_BYTES, read_on), None
+        return result_formatting.format_numbered_page(
+            require_outcome(outcome, ops.FileText), MAX_PAGE_BYTES, read_on
+        ), None
 
     def list_notes(self) -> tuple[str, ...]:
         return () if self.offset == self._first else (f"offset {self.offset} was treated as 1: lines are 1-based",)
@@ -102,11 +88,11 @@ class Index(ToolClass):
     naming = ToolMetadata("index", aliases=("outline", "skeleton", "file_outline"), example={"path": "src/lib.rs"})
     path: FilePath
 
-    def to_operation(self) -> Operation:
-        return Outline(self.path)
+    def to_operation(self) -> ops.Operation:
+        return ops.Outline(self.path)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        return format_outline(require_outcome(outcome, FileOutline)), None
+    def render(self, outcome: ops.Outcome) -> Rendered:
+        return format_outline(require_outcome(outcome, ops.FileOutline)), None
 
 
 MAX_PATHS = 100
@@ -131,10 +117,10 @@ class MakiGlobTool(ToolClass):
     pattern: Annotated[str, Field(description="Glob pattern (e.g. **/*.rs)"), Aliases("glob", "query", "glob_pattern")]
     path: SearchedDirectory = "."
 
-    def to_operation(self) -> Operation:
-        return Glob(self.pattern, self.path, case_sensitive=True, limit=MAX_PATHS, gitignore=True, order="newest")
+    def to_operation(self) -> ops.Operation:
+        return ops.Glob(self.pattern, self.path, case_sensitive=True, limit=MAX_PATHS, gitignore=True, order="newest")
 
-    render = render_as(PathList, result_formatting.format_paths, "pattern")
+    render = render_as(ops.PathList, result_formatting.format_paths, "pattern")
 
 
 class GrepTool(ToolClass):
@@ -155,11 +141,11 @@ class GrepTool(ToolClass):
         str | None, Field(description="File glob filter (e.g. *.rs)"), Aliases("glob", "file_pattern", "filter")
     ] = None
 
-    def to_operation(self) -> Operation:
+    def to_operation(self) -> ops.Operation:
         included = (self.include,) if self.include else ()
-        return Grep(self.pattern, self.path, included, max_results=MAX_MATCHES, order="newest")
+        return ops.Grep(self.pattern, self.path, included, max_results=MAX_MATCHES, order="newest")
 
-    render = render_as(GrepResult, result_formatting.format_grouped_matches, "pattern")
+    render = render_as(ops.GrepResult, result_formatting.format_grouped_matches, "pattern")
 
 
 OldString = Annotated[str, Field(description="Exact string to find"), Aliases(*OLD_TEXT)]
@@ -171,7 +157,7 @@ NewString = Annotated[str, Field(description="Replacement string"), Aliases(*NEW
 ReplaceAll = Annotated[bool, Field(description="Replace all occurrences"), Aliases("all")]
 
 
-_NAMES = ParameterNames("old_string", "new_string", None, "replace_all")
+_NAMES = ops.ParameterNames("old_string", "new_string", None, "replace_all")
 
 
 class MakiWrite(ToolClass):
@@ -190,8 +176,8 @@ class MakiWrite(ToolClass):
         Aliases(*CONTENT),
     ]
 
-    def to_operation(self) -> Operation:
-        return WriteText(self.path, self.content)
+    def to_operation(self) -> ops.Operation:
+        return ops.WriteText(self.path, self.content)
 
 
 class MakiEdit(ToolClass):
@@ -216,9 +202,9 @@ class MakiEdit(ToolClass):
     new_string: NewString
     replace_all: ReplaceAll = False
 
-    def to_operation(self) -> Operation:
-        patch = Patch(self.old_string, self.new_string, replace_all=self.replace_all, exact=True)
-        return PatchText(self.path, (patch,), names=_NAMES)
+    def to_operation(self) -> ops.Operation:
+        patch = ops.Patch(self.old_string, self.new_string, replace_all=self.replace_all, exact=True)
+        return ops.PatchText(self.path, (patch,), names=_NAMES)
 
 
 class EditItem(NestedModel):
@@ -251,8 +237,8 @@ class MultiEdit(ToolClass):
         Aliases("patches", "replacements", "changes"),
     ]
 
-    def to_operation(self) -> Operation:
+    def to_operation(self) -> ops.Operation:
         patches = tuple(
-            Patch(one.old_string, one.new_string, replace_all=one.replace_all, exact=True) for one in self.edits
+            ops.Patch(one.old_string, one.new_string, replace_all=one.replace_all, exact=True) for one in self.edits
         )
-        return PatchText(self.path, patches, basis="sequence", names=_NAMES)
+        return ops.PatchText(self.path, patches, basis="sequence", names=_NAMES)

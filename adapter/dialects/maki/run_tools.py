@@ -20,24 +20,9 @@ from adapter.dialects.tool_class import (
     Unsigned,
     require_outcome,
 )
+from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import COMMAND, PATTERN, WORKING_DIRECTORY
 from adapter.tools.call_shapes import parse_arguments
-from adapter.tools.operations import (
-    AgentReport,
-    BatchCall,
-    BatchResults,
-    CommandOutput,
-    FetchPage,
-    Operation,
-    Outcome,
-    PageFormat,
-    RunBatch,
-    RunCode,
-    RunCommand,
-    RunSubagent,
-    SearchHits,
-    SearchWeb,
-)
 from adapter.tools.schema_simplify import REQUIRED_KEY
 
 
@@ -61,11 +46,11 @@ class MakiBash(ToolClass):
         Aliases(*WORKING_DIRECTORY),
     ] = "."
 
-    def to_operation(self) -> Operation:
-        return RunCommand(self.command, self.workdir, float(self.timeout), shell="bash")
+    def to_operation(self) -> ops.Operation:
+        return ops.RunCommand(self.command, self.workdir, float(self.timeout), shell="bash")
 
-    def render(self, outcome: Outcome) -> Rendered:
-        run = require_outcome(outcome, CommandOutput)
+    def render(self, outcome: ops.Outcome) -> Rendered:
+        run = require_outcome(outcome, ops.CommandOutput)
         return result_formatting.format_command(run), {"exit_code": run.exit_code, "timed_out": run.timed_out}
 
 
@@ -117,11 +102,11 @@ class Batch(ToolClass):
         list[BatchItem], Field(description="The calls, 1 to 25"), Aliases("calls", "tools", "tool_uses", "invocations")
     ]
 
-    def to_operation(self) -> Operation:
-        return RunBatch(tuple(BatchCall(one.tool, one.parameters) for one in self.tool_calls))
+    def to_operation(self) -> ops.Operation:
+        return ops.RunBatch(tuple(ops.BatchCall(one.tool, one.parameters) for one in self.tool_calls))
 
-    def render(self, outcome: Outcome) -> Rendered:
-        batch = require_outcome(outcome, BatchResults)
+    def render(self, outcome: ops.Outcome) -> Rendered:
+        batch = require_outcome(outcome, ops.BatchResults)
         fields = [{"tool": each.name, "ok": each.ok, "output": each.content} for each in batch.results]
         return result_formatting.format_batch(batch), fields
 
@@ -145,8 +130,8 @@ class CodeExecution(ToolClass):
         Aliases("timeout_s", "timeout_secs", "timeout_seconds"),
     ] = 30
 
-    def to_operation(self) -> Operation:
-        return RunCode(self.code, float(self.timeout))
+    def to_operation(self) -> ops.Operation:
+        return ops.RunCode(self.code, float(self.timeout))
 
 
 class MakiTask(ToolClass):
@@ -182,13 +167,13 @@ class MakiTask(ToolClass):
         BeforeValidator(lower_text),
     ] = "current"
 
-    def to_operation(self) -> Operation:
+    def to_operation(self) -> ops.Operation:
         description = self.description or " ".join(self.prompt.split()[:5])
         tier = None if self.model_tier == "current" else self.model_tier
-        return RunSubagent(self.prompt, self.subagent_type, description, tier)
+        return ops.RunSubagent(self.prompt, self.subagent_type, description, tier)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        report = require_outcome(outcome, AgentReport)
+    def render(self, outcome: ops.Outcome) -> Rendered:
+        report = require_outcome(outcome, ops.AgentReport)
         fields = {"output": report.output, "seconds": round(report.seconds, 3), "tokens": report.tokens}
         return report.output or "(no response)", fields
 
@@ -204,13 +189,13 @@ class WebFetch(ToolClass):
         needs="web",
     )
     url: Annotated[str, Field(description="URL to fetch"), Aliases("uri", "link", "href", "address")]
-    format: Annotated[PageFormat, Field(description="Output format"), BeforeValidator(lower_text)] = "markdown"
+    format: Annotated[ops.PageFormat, Field(description="Output format"), BeforeValidator(lower_text)] = "markdown"
     timeout: Annotated[
         Unsigned, Field(description="Timeout in seconds"), Aliases("timeout_s", "timeout_secs", "timeout_seconds")
     ] = 30
 
-    def to_operation(self) -> Operation:
-        return FetchPage(self.url, self.format, float(self.timeout))
+    def to_operation(self) -> ops.Operation:
+        return ops.FetchPage(self.url, self.format, float(self.timeout))
 
 
 class MakiWebSearch(ToolClass):
@@ -227,9 +212,9 @@ class MakiWebSearch(ToolClass):
         Unsigned, Field(description="Number of results"), Aliases("limit", "max_results", "count", "n")
     ] = 8
 
-    def to_operation(self) -> Operation:
-        return SearchWeb(self.query, self.num_results)
+    def to_operation(self) -> ops.Operation:
+        return ops.SearchWeb(self.query, self.num_results)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        found = require_outcome(outcome, SearchHits)
+    def render(self, outcome: ops.Outcome) -> Rendered:
+        found = require_outcome(outcome, ops.SearchHits)
         return result_formatting.format_search(found), [asdict(hit) for hit in found.hits]

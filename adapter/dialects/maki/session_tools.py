@@ -12,26 +12,8 @@ from adapter.core.events import Json
 from adapter.dialects import result_formatting
 from adapter.dialects.maki.file_tools import lower_text
 from adapter.dialects.tool_class import Aliases, NestedModel, Rendered, ToolClass, ToolMetadata, require_outcome
+from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import CONTENT, PATH
-from adapter.tools.operations import (
-    AskUser,
-    DeleteMemory,
-    LoadSkill,
-    MemoryChanged,
-    MemoryList,
-    MemoryNote,
-    Operation,
-    Option,
-    Outcome,
-    Question,
-    SetTodos,
-    SkillLoaded,
-    Todo,
-    TodoList,
-    UserAnswers,
-    ViewMemory,
-    WriteMemory,
-)
 from adapter.tools.operations.agent_state import TodoPriority, TodoStatus, parse_todo_status
 from adapter.tools.schema_simplify import REQUIRED_KEY
 
@@ -84,12 +66,12 @@ class QuestionTool(ToolClass):
     )
     questions: Annotated[list[QuestionItem], Field(description="The questions"), Aliases("question")]
 
-    def to_operation(self) -> Operation:
+    def to_operation(self) -> ops.Operation:
         questions = [
-            Question(
+            ops.Question(
                 one.question,
                 one.header,
-                tuple(Option(option.label, option.description) for option in one.options),
+                tuple(ops.Option(option.label, option.description) for option in one.options),
                 one.multiple,
             )
             for one in self.questions
@@ -97,12 +79,13 @@ class QuestionTool(ToolClass):
         # The document has no headers, so questions that begin alike are identified by their whole text.
         keys = Counter(question.key for question in questions)
         distinct = tuple(
-            Question(one.text, one.text, one.options, one.multiple) if keys[one.key] > 1 else one for one in questions
+            ops.Question(one.text, one.text, one.options, one.multiple) if keys[one.key] > 1 else one
+            for one in questions
         )
-        return AskUser(distinct, max_questions=MAX_QUESTIONS)
+        return ops.AskUser(distinct, max_questions=MAX_QUESTIONS)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        answers = require_outcome(outcome, UserAnswers)
+    def render(self, outcome: ops.Outcome) -> Rendered:
+        answers = require_outcome(outcome, ops.UserAnswers)
         pairs = zip(answers.questions, answers.chosen, strict=True)
         fields = [{"question": question.text, "answers": list(chosen)} for question, chosen in pairs]
         return result_formatting.format_answers(answers), fields
@@ -136,11 +119,11 @@ class MakiTodoWrite(ToolClass):
     )
     todos: Annotated[list[TodoItem], Field(description="All items"), Aliases("items", "tasks", "todo_list")]
 
-    def to_operation(self) -> Operation:
-        return SetTodos(tuple(Todo(one.content, one.status, one.priority) for one in self.todos))
+    def to_operation(self) -> ops.Operation:
+        return ops.SetTodos(tuple(ops.Todo(one.content, one.status, one.priority) for one in self.todos))
 
-    def render(self, outcome: Outcome) -> Rendered:
-        todos = require_outcome(outcome, TodoList)
+    def render(self, outcome: ops.Outcome) -> Rendered:
+        todos = require_outcome(outcome, ops.TodoList)
         fields = [{"content": each.content, "status": each.status, "priority": each.priority} for each in todos.todos]
         return result_formatting.format_todos(todos), fields
 
@@ -180,18 +163,18 @@ class MakiMemory(ToolClass):
             raise ValueError("the command 'write' needs the argument 'content'")
         return self
 
-    def to_operation(self) -> Operation:
+    def to_operation(self) -> ops.Operation:
         match self.command:
             case "view":
-                return ViewMemory(self.path or None)
+                return ops.ViewMemory(self.path or None)
             case "write":
-                return WriteMemory(self.path or "", self.content or "")
+                return ops.WriteMemory(self.path or "", self.content or "")
             case "delete":
-                return DeleteMemory(self.path or "")
+                return ops.DeleteMemory(self.path or "")
 
-    def render(self, outcome: Outcome) -> Rendered:
+    def render(self, outcome: ops.Outcome) -> Rendered:
         match outcome:
-            case MemoryList() | MemoryNote() | MemoryChanged():
+            case ops.MemoryList() | ops.MemoryNote() | ops.MemoryChanged():
                 return result_formatting.format_memory(outcome), None
             case _:
                 raise TypeError(f"expected a memory outcome, got {type(outcome).__name__}")
@@ -205,8 +188,8 @@ class SkillTool(ToolClass):
     )
     name: Annotated[str, Field(description="Skill name"), Aliases("skill_name", "skill", "title")]
 
-    def to_operation(self) -> Operation:
-        return LoadSkill(self.name, "result")
+    def to_operation(self) -> ops.Operation:
+        return ops.LoadSkill(self.name, "result")
 
-    def render(self, outcome: Outcome) -> Rendered:
-        return require_outcome(outcome, SkillLoaded).text, None
+    def render(self, outcome: ops.Outcome) -> Rendered:
+        return require_outcome(outcome, ops.SkillLoaded).text, None

@@ -11,29 +11,8 @@ from adapter.core.text.truncate import MAX_BYTES, MAX_LINES
 from adapter.dialects import result_formatting
 from adapter.dialects.promptly.shell_tool import MAX_ENTRIES
 from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, render_as, require_outcome
+from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import CONTENT, DESTINATION, DIRECTORY, NEW_TEXT, OLD_TEXT, PATH, PATTERN, SOURCE
-from adapter.tools.operations import (
-    Copy,
-    Delete,
-    FileInfo,
-    FileText,
-    Glob,
-    Grep,
-    GrepResult,
-    Listing,
-    MakeDirectory,
-    Move,
-    Operation,
-    Outcome,
-    ParameterNames,
-    Patch,
-    PatchText,
-    PathList,
-    ReadText,
-    Stat,
-    Tree,
-    WriteText,
-)
 
 MAX_PAGE_BYTES = MAX_BYTES - 2_000
 """Maximum size of a file's page, in bytes, which leaves room for the hint above the page."""
@@ -46,8 +25,8 @@ class WriteToFile(ToolClass):
     file: Annotated[str, Field(description="File to write"), Aliases(*PATH)]
     content: Annotated[str, Field(description="The whole new content"), Aliases(*CONTENT)]
 
-    def to_operation(self) -> Operation:
-        return WriteText(self.file, self.content)
+    def to_operation(self) -> ops.Operation:
+        return ops.WriteText(self.file, self.content)
 
 
 class SearchAndReplace(ToolClass):
@@ -62,9 +41,9 @@ class SearchAndReplace(ToolClass):
     replace: Annotated[str, Field(description="Text to put in its place"), Aliases(*NEW_TEXT)]
     file: Annotated[str, Field(description="File to change"), Aliases(*PATH)]
 
-    def to_operation(self) -> Operation:
-        patch = Patch(self.search, self.replace, replace_all=True)
-        return PatchText(self.file, (patch,), names=ParameterNames("search", "replace", start_line=None))
+    def to_operation(self) -> ops.Operation:
+        patch = ops.Patch(self.search, self.replace, replace_all=True)
+        return ops.PatchText(self.file, (patch,), names=ops.ParameterNames("search", "replace", start_line=None))
 
 
 class MakeDirectories(ToolClass):
@@ -73,8 +52,8 @@ class MakeDirectories(ToolClass):
     naming = ToolMetadata("MakeDirectory", effect="write", example={"dir": "src/parts"})
     dir: Annotated[str, Field(description="Directory to create"), Aliases(*DIRECTORY, "path")]
 
-    def to_operation(self) -> Operation:
-        return MakeDirectory(self.dir)
+    def to_operation(self) -> ops.Operation:
+        return ops.MakeDirectory(self.dir)
 
 
 class RemoveFiles(ToolClass):
@@ -83,8 +62,8 @@ class RemoveFiles(ToolClass):
     naming = ToolMetadata("RemoveFiles", effect="delete", example={"target": "build"})
     target: Annotated[str, Field(description="File or directory to remove"), Aliases(*PATH, *DIRECTORY)]
 
-    def to_operation(self) -> Operation:
-        return Delete(self.target, recursive=True)
+    def to_operation(self) -> ops.Operation:
+        return ops.Delete(self.target, recursive=True)
 
 
 class MoveFiles(ToolClass):
@@ -94,8 +73,8 @@ class MoveFiles(ToolClass):
     source: Annotated[str, Field(description="Path to move"), Aliases(*SOURCE)]
     destination: Annotated[str, Field(description="Its new path"), Aliases(*DESTINATION)]
 
-    def to_operation(self) -> Operation:
-        return Move(self.source, self.destination)
+    def to_operation(self) -> ops.Operation:
+        return ops.Move(self.source, self.destination)
 
 
 class CopyFiles(ToolClass):
@@ -105,8 +84,8 @@ class CopyFiles(ToolClass):
     source: Annotated[str, Field(description="Path to copy"), Aliases(*SOURCE)]
     destination: Annotated[str, Field(description="The path of the copy"), Aliases(*DESTINATION)]
 
-    def to_operation(self) -> Operation:
-        return Copy(self.source, self.destination)
+    def to_operation(self) -> ops.Operation:
+        return ops.Copy(self.source, self.destination)
 
 
 class SearchText(ToolClass):
@@ -116,10 +95,10 @@ class SearchText(ToolClass):
     pattern: Annotated[str, Field(description="Regular expression"), Aliases(*PATTERN)]
     path: Annotated[str, Field(description="File or directory to search"), Aliases(*PATH, *DIRECTORY)]
 
-    def to_operation(self) -> Operation:
-        return Grep(self.pattern, self.path)
+    def to_operation(self) -> ops.Operation:
+        return ops.Grep(self.pattern, self.path)
 
-    render = render_as(GrepResult, result_formatting.format_matches, "pattern")
+    render = render_as(ops.GrepResult, result_formatting.format_matches, "pattern")
 
 
 class RipGrep(SearchText):
@@ -134,10 +113,10 @@ class RipGrepWithGlob(SearchText):
     naming = ToolMetadata("RipGrepWithGlob", example={"pattern": "TODO", "glob": ["*.c", "!*_test.c"], "path": "src"})
     glob: Annotated[list[str], Field(description="Such as *.c or !*.min.js", min_length=1), Aliases("globs", "include")]
 
-    def to_operation(self) -> Operation:
+    def to_operation(self) -> ops.Operation:
         wanted = tuple(glob for glob in self.glob if not glob.startswith("!"))
         unwanted = tuple(glob[1:] for glob in self.glob if glob.startswith("!"))
-        return Grep(self.pattern, self.path, wanted, leave_out=unwanted)
+        return ops.Grep(self.pattern, self.path, wanted, leave_out=unwanted)
 
 
 class RipGrepIncludingHidden(SearchText):
@@ -145,8 +124,8 @@ class RipGrepIncludingHidden(SearchText):
 
     naming = ToolMetadata("RipGrepIncludingHidden", example={"pattern": "TODO|FIXME", "path": "src"})
 
-    def to_operation(self) -> Operation:
-        return Grep(self.pattern, self.path, ignored=True)
+    def to_operation(self) -> ops.Operation:
+        return ops.Grep(self.pattern, self.path, ignored=True)
 
 
 class ListFiles(ToolClass):
@@ -157,10 +136,10 @@ class ListFiles(ToolClass):
         str, Field(description="Directory to list; the project folder when left out"), Aliases(*DIRECTORY, *PATH)
     ] = "."
 
-    def to_operation(self) -> Operation:
-        return Tree(self.path, limit=MAX_ENTRIES, details=True)
+    def to_operation(self) -> ops.Operation:
+        return ops.Tree(self.path, limit=MAX_ENTRIES, details=True)
 
-    render = render_as(Listing, result_formatting.format_listing)
+    render = render_as(ops.Listing, result_formatting.format_listing)
 
 
 class PromptlyFindFiles(ToolClass):
@@ -170,10 +149,10 @@ class PromptlyFindFiles(ToolClass):
     pattern: Annotated[str, Field(description="Name to find, such as *.c"), Aliases("name", *PATTERN)]
     path: Annotated[str, Field(description="Directory to search"), Aliases(*DIRECTORY, *PATH)]
 
-    def to_operation(self) -> Operation:
-        return Glob(f"**/{self.pattern}", self.path, case_sensitive=True, limit=MAX_ENTRIES, directories=True)
+    def to_operation(self) -> ops.Operation:
+        return ops.Glob(f"**/{self.pattern}", self.path, case_sensitive=True, limit=MAX_ENTRIES, directories=True)
 
-    render = render_as(PathList, result_formatting.format_paths, "pattern")
+    render = render_as(ops.PathList, result_formatting.format_paths, "pattern")
 
 
 class ShowFileContents(ToolClass):
@@ -188,15 +167,15 @@ class ShowFileContents(ToolClass):
     startLine: Annotated[int, Field(description="Lines to skip", ge=0), Aliases("offset", "skip")] = 0
     lineCount: Annotated[int | None, Field(description="Lines to show", ge=1), Aliases("limit")] = None
 
-    def to_operation(self) -> Operation:
+    def to_operation(self) -> ops.Operation:
         start = self.startLine + 1 if self.startLine else None
-        return ReadText(self.file, start, max_lines=self.lineCount or MAX_LINES)
+        return ops.ReadText(self.file, start, max_lines=self.lineCount or MAX_LINES)
 
-    def render(self, outcome: Outcome) -> Rendered:
+    def render(self, outcome: ops.Outcome) -> Rendered:
         def read_on(line: int) -> str:
             return f"for more: startLine={line - 1}"
 
-        read = require_outcome(outcome, FileText)
+        read = require_outcome(outcome, ops.FileText)
         if read.end_line - read.start_line + 1 == self.lineCount:  # the whole requested range
             read = replace(read, truncated=False)
         return result_formatting.format_plain_page(read, MAX_PAGE_BYTES, read_on), None
@@ -208,9 +187,9 @@ class LineCount(ToolClass):
     naming = ToolMetadata("LineCount", example={"file": "src/main.c"})
     file: Annotated[str, Field(description="File to count"), Aliases(*PATH)]
 
-    def to_operation(self) -> Operation:
-        return Stat(self.file, count_lines=True)
+    def to_operation(self) -> ops.Operation:
+        return ops.Stat(self.file, count_lines=True)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        info = require_outcome(outcome, FileInfo)
+    def render(self, outcome: ops.Outcome) -> Rendered:
+        info = require_outcome(outcome, ops.FileInfo)
         return f"{info.lines} {info.path}", None

@@ -11,24 +11,8 @@ from adapter.core.events import Json, JsonObject
 from adapter.core.text.lines import split_lines, strip_line_end
 from adapter.dialects import result_formatting
 from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
+from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import CONTENT, DIRECTORY, NEW_TEXT, OLD_TEXT, PATH
-from adapter.tools.operations import (
-    FilePatched,
-    FileText,
-    FileWritten,
-    FindSymbols,
-    Operation,
-    Outcome,
-    ParameterNames,
-    Patch,
-    PatchText,
-    ReadText,
-    SymbolContext,
-    SymbolMatch,
-    SymbolMatches,
-    SymbolScope,
-    WriteText,
-)
 from adapter.tools.schema_simplify import REQUIRED_KEY
 
 FilePath = Annotated[str, Field(description="Absolute path of the file"), Aliases(*PATH)]
@@ -83,13 +67,13 @@ class ProxyAIReadFile(ToolClass):
             raise ValueError(f"{value} is out of range; expected 1 or more")
         return value
 
-    def to_operation(self) -> Operation:
-        return ReadText(
+    def to_operation(self) -> ops.Operation:
+        return ops.ReadText(
             self.file_path, self.offset, max_lines=self.limit or READ_LINES, max_line_characters=LINE_CHARACTERS
         )
 
-    def render(self, outcome: Outcome) -> Rendered:
-        file = require_outcome(outcome, FileText)
+    def render(self, outcome: ops.Outcome) -> Rendered:
+        file = require_outcome(outcome, ops.FileText)
         lines = [strip_line_end(line) for line in split_lines(file.text)]
         numbered = "\n".join(f"{number}\t{line}" for number, line in enumerate(lines, file.start_line))
         fields = {
@@ -107,7 +91,7 @@ class ProxyAIReadFile(ToolClass):
         return numbered + more, fields
 
 
-_CONTEXTS: dict[str, SymbolContext] = {
+_CONTEXTS: dict[str, ops.SymbolContext] = {
     "all": "any", "any": "any", "file": "files", "files": "files", "class": "classes", "classes": "classes",
     "type": "classes", "types": "classes", "symbol": "any", "symbols": "any", "function": "functions",
     "functions": "functions", "method": "functions", "methods": "functions", "variable": "variables",
@@ -129,7 +113,7 @@ class IntelliJSearch(ToolClass):
     pattern: Annotated[
         str, Field(description="Name, or parts of it, to look for"), Aliases("searchText", "query", "nameKeyword")
     ]
-    scope: Annotated[SymbolScope, Field(description="Where to look")] = "project"
+    scope: Annotated[ops.SymbolScope, Field(description="Where to look")] = "project"
     path: Annotated[
         str | None,
         Field(description="The directory or file of that scope; globs for custom"),
@@ -169,8 +153,8 @@ class IntelliJSearch(ToolClass):
             raise ValueError(f"limit must be at least 1, got {given}")
         return given
 
-    def to_operation(self) -> Operation:
-        return FindSymbols(
+    def to_operation(self) -> ops.Operation:
+        return ops.FindSymbols(
             self.pattern,
             self.scope,
             self.path or ".",
@@ -182,8 +166,8 @@ class IntelliJSearch(ToolClass):
             self.limit,
         )
 
-    def render(self, outcome: Outcome) -> Rendered:
-        found = require_outcome(outcome, SymbolMatches)
+    def render(self, outcome: ops.Outcome) -> Rendered:
+        found = require_outcome(outcome, ops.SymbolMatches)
         matches = found.matches if self.outputMode == "content" else ()
         text = self._describe_matches(found)
         fields = {
@@ -195,7 +179,7 @@ class IntelliJSearch(ToolClass):
         }
         return text, fields
 
-    def _describe_matches(self, found: SymbolMatches) -> str:
+    def _describe_matches(self, found: ops.SymbolMatches) -> str:
         if not found.total:
             return f"No names match {self.pattern!r}."
         files = found.files[: self.limit]
@@ -213,7 +197,7 @@ class IntelliJSearch(ToolClass):
         )
 
 
-def _match_fields(match: SymbolMatch) -> JsonObject:
+def _match_fields(match: ops.SymbolMatch) -> JsonObject:
     return {
         "file": match.path,
         "line": match.line,
@@ -253,13 +237,13 @@ class ProxyAIEdit(ToolClass):
     ] = ""
     replace_all: Annotated[bool, Field(description="Replace every occurrence"), Aliases("replaceAll", "all")] = False
 
-    def to_operation(self) -> Operation:
-        patch = Patch(self.old_string, self.new_string, replace_all=self.replace_all, exact=True)
-        names = ParameterNames("old_string", "new_string", None, "replace_all")
-        return PatchText(self.file_path, (patch,), names=names)
+    def to_operation(self) -> ops.Operation:
+        patch = ops.Patch(self.old_string, self.new_string, replace_all=self.replace_all, exact=True)
+        names = ops.ParameterNames("old_string", "new_string", None, "replace_all")
+        return ops.PatchText(self.file_path, (patch,), names=names)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        patched = require_outcome(outcome, FilePatched)
+    def render(self, outcome: ops.Outcome) -> Rendered:
+        patched = require_outcome(outcome, ops.FilePatched)
         count = len(patched.places)
         message = f"Replaced {count} occurrence{'' if count == 1 else 's'} in {patched.path}."
         fields = {
@@ -292,11 +276,11 @@ class ProxyAIWrite(ToolClass):
     file_path: FilePath
     content: Annotated[str, Field(description="The whole contents of the file"), Aliases(*CONTENT)]
 
-    def to_operation(self) -> Operation:
-        return WriteText(self.file_path, self.content)
+    def to_operation(self) -> ops.Operation:
+        return ops.WriteText(self.file_path, self.content)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        written = require_outcome(outcome, FileWritten)
+    def render(self, outcome: ops.Outcome) -> Rendered:
+        written = require_outcome(outcome, ops.FileWritten)
         message = result_formatting.format_written(written)
         fields = {
             "filePath": self.file_path,

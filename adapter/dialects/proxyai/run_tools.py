@@ -11,25 +11,8 @@ from adapter.core.errors import DeniedError, ToolError
 from adapter.core.events import Json, JsonObject
 from adapter.dialects import result_formatting
 from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
+from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import COMMAND, PATTERN
-from adapter.tools.operations import (
-    CommandKilled,
-    CommandOutput,
-    CommandOutputDelta,
-    CommandStarted,
-    FindLibrary,
-    KillCommand,
-    Libraries,
-    LibraryDocs,
-    Operation,
-    Outcome,
-    ReadCommandOutput,
-    ReadLibraryDocs,
-    RunCommand,
-    SearchHits,
-    SearchWeb,
-    StartCommand,
-)
 
 DEFAULT_TIMEOUT_MS = 60_000
 """Default timeout of a command, in milliseconds, from the program. Its document does not state one."""
@@ -87,16 +70,16 @@ class ProxyAIBash(ToolClass):
             raise ValueError(f"timeout must be positive, got {given:g} ms; omit it to use {DEFAULT_TIMEOUT_MS} ms")
         return given
 
-    def to_operation(self) -> Operation:
+    def to_operation(self) -> ops.Operation:
         if self.run_in_background:
-            return StartCommand(self.command, self.workingDirectory)
-        return RunCommand(self.command, self.workingDirectory, min(self.timeout, MAX_TIMEOUT_MS) / 1000)
+            return ops.StartCommand(self.command, self.workingDirectory)
+        return ops.RunCommand(self.command, self.workingDirectory, min(self.timeout, MAX_TIMEOUT_MS) / 1000)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        if isinstance(outcome, CommandStarted):
+    def render(self, outcome: ops.Outcome) -> Rendered:
+        if isinstance(outcome, ops.CommandStarted):
             text = f"Started in the background with bash_id {outcome.id}; read its output with BashOutput."
             return text, {"command": self.command, "exitCode": None, "output": text, "bash_id": outcome.id}
-        run = require_outcome(outcome, CommandOutput)
+        run = require_outcome(outcome, ops.CommandOutput)
         text = result_formatting.format_command(run)
         exit_code = None if run.timed_out else run.exit_code
         return text, {"command": self.command, "exitCode": exit_code, "output": text, "bash_id": None}
@@ -127,11 +110,11 @@ class BashOutput(ToolClass):
         str | None, Field(description="Regular expression; only lines in which it is found"), Aliases("regex")
     ] = None
 
-    def to_operation(self) -> Operation:
-        return ReadCommandOutput(self.bash_id, self.filter)
+    def to_operation(self) -> ops.Operation:
+        return ops.ReadCommandOutput(self.bash_id, self.filter)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        new = require_outcome(outcome, CommandOutputDelta)
+    def render(self, outcome: ops.Outcome) -> Rendered:
+        new = require_outcome(outcome, ops.CommandOutputDelta)
         code = "" if new.exit_code is None else f", exit code {new.exit_code}"
         parts = [f"{new.id}: {new.status}{code}"]
         parts += [
@@ -156,11 +139,11 @@ class KillShell(ToolClass):
     )
     bash_id: BashId
 
-    def to_operation(self) -> Operation:
-        return KillCommand(self.bash_id)
+    def to_operation(self) -> ops.Operation:
+        return ops.KillCommand(self.bash_id)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        killed = require_outcome(outcome, CommandKilled)
+    def render(self, outcome: ops.Outcome) -> Rendered:
+        killed = require_outcome(outcome, ops.CommandKilled)
         return killed.message, {"bash_id": killed.id, "success": killed.success, "message": killed.message}
 
 
@@ -185,15 +168,15 @@ class ProxyAIWebSearch(ToolClass):
     allowed_domains: Annotated[list[str] | None, Field(description="Only results from these domains")] = None
     blocked_domains: Annotated[list[str] | None, Field(description="No results from these domains")] = None
 
-    def to_operation(self) -> Operation:
-        return SearchWeb(
+    def to_operation(self) -> ops.Operation:
+        return ops.SearchWeb(
             self.query,
             allowed_domains=tuple(self.allowed_domains or ()),
             blocked_domains=tuple(self.blocked_domains or ()),
         )
 
-    def render(self, outcome: Outcome) -> Rendered:
-        found = require_outcome(outcome, SearchHits)
+    def render(self, outcome: ops.Outcome) -> Rendered:
+        found = require_outcome(outcome, ops.SearchHits)
         sources = [f"[{hit.title}]({hit.url})" for hit in found.hits]
         fields = {
             "query": self.query,
@@ -217,11 +200,11 @@ class ResolveLibraryId(ToolClass):
     )
     library_name: Annotated[str, Field(description="Name of the library"), Aliases("libraryName", "name", "query")]
 
-    def to_operation(self) -> Operation:
-        return FindLibrary(self.library_name)
+    def to_operation(self) -> ops.Operation:
+        return ops.FindLibrary(self.library_name)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        found = require_outcome(outcome, Libraries)
+    def render(self, outcome: ops.Outcome) -> Rendered:
+        found = require_outcome(outcome, ops.Libraries)
         lines = [
             f"{library.id} {library.title} {library.version}".rstrip()
             + (f": {library.description}" if library.description else "")
@@ -256,11 +239,11 @@ class GetLibraryDocs(ToolClass):
     topic: Annotated[str | None, Field(description="Only text about this")] = None
     page: Annotated[int, Field(description="Page, 1 to 10")] = 1
 
-    def to_operation(self) -> Operation:
-        return ReadLibraryDocs(self.context7CompatibleLibraryID, self.mode, self.topic, self.page)
+    def to_operation(self) -> ops.Operation:
+        return ops.ReadLibraryDocs(self.context7CompatibleLibraryID, self.mode, self.topic, self.page)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        docs = require_outcome(outcome, LibraryDocs)
+    def render(self, outcome: ops.Outcome) -> Rendered:
+        docs = require_outcome(outcome, ops.LibraryDocs)
         text = docs.text
         if len(text) > DOCS_CHARACTERS:
             text = text[:DOCS_CHARACTERS] + "\n(truncated; pass a topic, or request the next page)"

@@ -9,24 +9,8 @@ from pydantic import BaseModel, Field, field_validator, model_validator
 from adapter.core.events import Json
 from adapter.dialects.proxyai.file_tools import render_message
 from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
+from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import WORKING_DIRECTORY
-from adapter.tools.operations import (
-    AgentReport,
-    AskUser,
-    Finish,
-    LoadSkill,
-    Operation,
-    Option,
-    Outcome,
-    Question,
-    RunSubagent,
-    SetTodos,
-    SkillLoaded,
-    TaskFinished,
-    Todo,
-    TodoList,
-    UserAnswers,
-)
 from adapter.tools.operations.agent_state import parse_todo_status
 from adapter.tools.schema_simplify import REQUIRED_KEY
 
@@ -73,12 +57,12 @@ class AskUserQuestion(ToolClass):
     questions: Annotated[list[QuestionArguments], Field(description="One to four questions")]
     answers: Annotated[dict[str, str | list[str]] | None, Field(description="Answers known already, by header")] = None
 
-    def to_operation(self) -> Operation:
+    def to_operation(self) -> ops.Operation:
         questions = tuple(
-            Question(
+            ops.Question(
                 one.question,
                 one.header,
-                tuple(Option(option.label, option.description) for option in one.options),
+                tuple(ops.Option(option.label, option.description) for option in one.options),
                 one.multiSelect,
             )
             for one in self.questions
@@ -86,10 +70,10 @@ class AskUserQuestion(ToolClass):
         known = {
             key: (answer,) if isinstance(answer, str) else tuple(answer) for key, answer in (self.answers or {}).items()
         }
-        return AskUser(questions, known)
+        return ops.AskUser(questions, known)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        answered = require_outcome(outcome, UserAnswers)
+    def render(self, outcome: ops.Outcome) -> Rendered:
+        answered = require_outcome(outcome, ops.UserAnswers)
         pairs = list(zip(answered.questions, answered.chosen, strict=True))
         fields = {one.key: list(chosen) if one.multiple else ", ".join(chosen) for one, chosen in pairs}
         return "\n".join(f"{one.key}: {', '.join(chosen)}" for one, chosen in pairs), {"answers": fields}
@@ -135,14 +119,14 @@ class ProxyAITodoWrite(ToolClass):
     ] = "Todo"
     todos: Annotated[list[TodoArguments], Field(description="The whole list"), Aliases("items", "tasks")]
 
-    def to_operation(self) -> Operation:
+    def to_operation(self) -> ops.Operation:
         todos = tuple(
-            Todo(one.content, parse_todo_status(one.status), active_form=one.activeForm) for one in self.todos
+            ops.Todo(one.content, parse_todo_status(one.status), active_form=one.activeForm) for one in self.todos
         )
-        return SetTodos(todos, " ".join(self.title.split()[:TITLE_WORDS]))
+        return ops.SetTodos(todos, " ".join(self.title.split()[:TITLE_WORDS]))
 
-    def render(self, outcome: Outcome) -> Rendered:
-        todos = require_outcome(outcome, TodoList)
+    def render(self, outcome: ops.Outcome) -> Rendered:
+        todos = require_outcome(outcome, ops.TodoList)
         head = f"{todos.title}: {todos.count('completed')} of {len(todos.todos)} done"
         lines = [
             f"{_MARKS[todo.status]} "
@@ -170,11 +154,11 @@ class LoadSkillTool(ToolClass):
     )
     skill_name: Annotated[str, Field(description="Title of the skill, from the list"), Aliases("name", "title")]
 
-    def to_operation(self) -> Operation:
-        return LoadSkill(self.skill_name, "message")
+    def to_operation(self) -> ops.Operation:
+        return ops.LoadSkill(self.skill_name, "message")
 
-    def render(self, outcome: Outcome) -> Rendered:
-        skill = require_outcome(outcome, SkillLoaded).skill
+    def render(self, outcome: ops.Outcome) -> Rendered:
+        skill = require_outcome(outcome, ops.SkillLoaded).skill
         fields = {"title": skill.title, "description": skill.description, "queued": True}
         return f"The skill {skill.title} was loaded; its instructions follow.", fields
 
@@ -203,12 +187,12 @@ class ProxyAITask(ToolClass):
         str | None, Field(description="Folder to work in"), Aliases("projectPath", *WORKING_DIRECTORY)
     ] = None
 
-    def to_operation(self) -> Operation:
+    def to_operation(self) -> ops.Operation:
         label = self.description or " ".join(self.prompt.split()[:5])
-        return RunSubagent(self.prompt, self.subagent_type, label, self.model, self.project_path)
+        return ops.RunSubagent(self.prompt, self.subagent_type, label, self.model, self.project_path)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        report = require_outcome(outcome, AgentReport)
+    def render(self, outcome: ops.Outcome) -> Rendered:
+        report = require_outcome(outcome, ops.AgentReport)
         fields = {
             "agentType": report.kind,
             "description": report.description,
@@ -225,9 +209,9 @@ class Exit(ToolClass):
 
     naming = ToolMetadata("Exit", aliases=("finish", "done", "end"), effect="state")
 
-    def to_operation(self) -> Operation:
-        return Finish()
+    def to_operation(self) -> ops.Operation:
+        return ops.Finish()
 
-    def render(self, outcome: Outcome) -> Rendered:
-        require_outcome(outcome, TaskFinished)
+    def render(self, outcome: ops.Outcome) -> Rendered:
+        require_outcome(outcome, ops.TaskFinished)
         return "", None

@@ -41,94 +41,30 @@ _OPERATIONS: dict[Effect, tuple[type, ...]] = {
 }
 EFFECTS: dict[type, Effect] = {kind: effect for effect, kinds in _OPERATIONS.items() for kind in kinds}
 
-HostOperation: TypeAlias = (
-    AskUser
-    | Finish
-    | GetEditorState
-    | GetSelection
-    | OpenInEditor
-    | GoToLine
-    | ReplaceSelection
-    | InsertAtCursor
-    | SetTodos
-    | ViewMemory
-    | WriteMemory
-    | DeleteMemory
-    | LoadSkill
-    | RunBatch
-    | RunCode
-    | RunSubagent
-    | CallFunction
-    | FetchPage
-    | SearchWeb
-    | FindLibrary
-    | ReadLibraryDocs
-)
+FileOperation: TypeAlias = ReadText | WriteText | PatchText | PatchFiles | Delete | Move | Copy | MakeDirectory | Stat
+SearchOperation: TypeAlias = Tree | FindByName | Glob | Grep | Outline | FindSymbols
+ProcessOperation: TypeAlias = RunCommand | RunProgram | StartCommand | ReadCommandOutput | KillCommand
+UserOperation: TypeAlias = AskUser | Finish | GetEditorState | GetSelection | OpenInEditor | GoToLine
+SelectionOperation: TypeAlias = ReplaceSelection | InsertAtCursor
+SessionOperation: TypeAlias = SetTodos | ViewMemory | WriteMemory | DeleteMemory | LoadSkill
+NestedOperation: TypeAlias = RunBatch | RunCode | RunSubagent | CallFunction
+WebOperation: TypeAlias = FetchPage | SearchWeb | FindLibrary | ReadLibraryDocs
+
+HostOperation: TypeAlias = UserOperation | SelectionOperation | SessionOperation | NestedOperation | WebOperation
 """Operations that need a user, an editor, a model, a network or the session, rather than only files and processes."""
 
-HostOutcome: TypeAlias = (
-    UserAnswers
-    | TaskFinished
-    | EditorState
-    | SelectedText
-    | TodoList
-    | MemoryNote
-    | MemoryList
-    | MemoryChanged
-    | SkillLoaded
-    | BatchResults
-    | CodeOutput
-    | AgentReport
-    | FunctionResult
-    | Page
-    | SearchHits
-    | Libraries
-    | LibraryDocs
-)
+Operation: TypeAlias = FileOperation | SearchOperation | ProcessOperation | HostOperation
 
-Operation: TypeAlias = (
-    ReadText
-    | WriteText
-    | PatchText
-    | PatchFiles
-    | Delete
-    | Move
-    | Copy
-    | MakeDirectory
-    | Stat
-    | Tree
-    | FindByName
-    | Glob
-    | Grep
-    | Outline
-    | FindSymbols
-    | RunCommand
-    | RunProgram
-    | StartCommand
-    | ReadCommandOutput
-    | KillCommand
-    | HostOperation
-)
+FileOutcome: TypeAlias = FileText | Media | FileWritten | FilePatched | FilesPatched | OperationDone | FileInfo
+SearchOutcome: TypeAlias = Listing | PathList | GrepResult | FileOutline | SymbolMatches
+ProcessOutcome: TypeAlias = CommandOutput | ProgramOutput | CommandStarted | CommandOutputDelta | CommandKilled
+UserOutcome: TypeAlias = UserAnswers | TaskFinished | EditorState | SelectedText
+SessionOutcome: TypeAlias = TodoList | MemoryNote | MemoryList | MemoryChanged | SkillLoaded
+NestedOutcome: TypeAlias = BatchResults | CodeOutput | AgentReport | FunctionResult
+WebOutcome: TypeAlias = Page | SearchHits | Libraries | LibraryDocs
 
 Outcome: TypeAlias = (
-    FileText
-    | Media
-    | FileWritten
-    | FilePatched
-    | FilesPatched
-    | OperationDone
-    | FileInfo
-    | Listing
-    | PathList
-    | GrepResult
-    | FileOutline
-    | SymbolMatches
-    | CommandOutput
-    | ProgramOutput
-    | CommandStarted
-    | CommandOutputDelta
-    | CommandKilled
-    | HostOutcome
+    FileOutcome | SearchOutcome | ProcessOutcome | UserOutcome | SessionOutcome | NestedOutcome | WebOutcome
 )
 
 

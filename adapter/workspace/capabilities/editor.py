@@ -16,19 +16,7 @@ from adapter.core.text.diffs import render_unified_diff
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.core.text.lines import split_lines, strip_line_end, to_lf
 from adapter.editing.document import TextDocument
-from adapter.tools.operations import (
-    EditorState,
-    FilePatched,
-    GetEditorState,
-    GetSelection,
-    GoToLine,
-    InsertAtCursor,
-    OpenInEditor,
-    Outcome,
-    ReplaceSelection,
-    SelectedText,
-    Stat,
-)
+from adapter.tools import operations as ops
 from adapter.workspace.capabilities.host import Editor, EditorRange
 from adapter.workspace.changes.encoding_detection import check_new_characters
 from adapter.workspace.changes.plan import Plan
@@ -49,12 +37,12 @@ class MemoryEditor:
         self._cursors: dict[str, tuple[int, int]] = {}
         self._selections: dict[str, EditorRange] = {}
 
-    def state(self) -> EditorState:
+    def state(self) -> ops.EditorState:
         if self._active < 0:
-            return EditorState()
+            return ops.EditorState()
         path = self._tabs[self._active]
         selected = self._selections.get(path)
-        return EditorState(
+        return ops.EditorState(
             active_file=path,
             open_files=tuple(self._tabs),
             active_tab_index=self._active,
@@ -108,9 +96,9 @@ class CheckedEditor:
     def __init__(self, editor: Editor) -> None:
         self._editor = editor
 
-    def state(self) -> EditorState:
+    def state(self) -> ops.EditorState:
         state = self._editor.state()
-        require_result(self._editor.state, "Host.editor", state, EditorState, "an EditorState")
+        require_result(self._editor.state, "Host.editor", state, ops.EditorState, "an EditorState")
         return state
 
     def open(self, path: str, line: int | None = None) -> None:
@@ -129,27 +117,29 @@ class CheckedEditor:
         require_finished(self._editor.changed, "Host.editor", answer)
 
 
-EditorOperation = GetEditorState | GetSelection | OpenInEditor | GoToLine | ReplaceSelection | InsertAtCursor
+EditorOperation = (
+    ops.GetEditorState | ops.GetSelection | ops.OpenInEditor | ops.GoToLine | ops.ReplaceSelection | ops.InsertAtCursor
+)
 
 
 def plan(context: WorkspaceContext, editor: Editor, operation: EditorOperation) -> Plan:
     """Plan an editor operation. Raises ToolError if the file, line, selection or cursor does not exist."""
     match operation:
-        case GetEditorState():
+        case ops.GetEditorState():
             return Plan("read the editor's state", lambda: _read_state(context, editor))
-        case GetSelection():
+        case ops.GetSelection():
             return Plan(
                 "read the selection", lambda: _read_selection(context, editor), paths=(_require_selection(editor).path,)
             )
-        case OpenInEditor(path=path, line=line):
+        case ops.OpenInEditor(path=path, line=line):
             return Plan(f"open {escape_for_display(path)} in the editor", lambda: _open(context, editor, path, line))
-        case GoToLine():
+        case ops.GoToLine():
             return Plan(
                 f"go to line {operation.line}", lambda: _goto(context, editor, operation.line, operation.column)
             )
-        case ReplaceSelection(content=content):
+        case ops.ReplaceSelection(content=content):
             return _replace(context, editor, _require_selection(editor), content, "replace the selection in")
-        case InsertAtCursor(content=content):
+        case ops.InsertAtCursor(content=content):
             line, column = _require_cursor(editor)
             path = _require_active_file(editor)
             return _replace(
@@ -157,18 +147,18 @@ def plan(context: WorkspaceContext, editor: Editor, operation: EditorOperation) 
             )
 
 
-def _read_state(context: WorkspaceContext, editor: Editor) -> EditorState:
+def _read_state(context: WorkspaceContext, editor: Editor) -> ops.EditorState:
     state = editor.state()
     missing = []
     for path in state.open_files:
         try:
-            edit_files.get_info(context.root, Stat(path))
+            edit_files.get_info(context.root, ops.Stat(path))
         except ToolError:
             missing.append(f"{path} is open, but no longer exists")
     return replace(state, notes=tuple(missing)) if missing else state
 
 
-def _open(context: WorkspaceContext, editor: Editor, path: str, line: int | None) -> EditorState:
+def _open(context: WorkspaceContext, editor: Editor, path: str, line: int | None) -> ops.EditorState:
     file = read_text_file(context, path)
     if line is not None:
         _check_line(file.path, line, file.end_line)
@@ -176,7 +166,7 @@ def _open(context: WorkspaceContext, editor: Editor, path: str, line: int | None
     return editor.state()
 
 
-def _goto(context: WorkspaceContext, editor: Editor, line: int, column: int | None) -> EditorState:
+def _goto(context: WorkspaceContext, editor: Editor, line: int, column: int | None) -> ops.EditorState:
     path = _require_active_file(editor)
     file = read_text_file(context, path)
     _check_line(path, line, file.end_line)
@@ -188,19 +178,19 @@ def _goto(context: WorkspaceContext, editor: Editor, line: int, column: int | No
     return editor.state()
 
 
-def _read_selection(context: WorkspaceContext, editor: Editor) -> SelectedText:
+def _read_selection(context: WorkspaceContext, editor: Editor) -> ops.SelectedText:
     span = _require_selection(editor)
     text = read_text_file(context, span.path).text
     start, end = _find_offsets(text, span)
     last = span.end_line if span.end_column > 1 else max(span.end_line - 1, span.start_line)
-    return SelectedText(span.path, text[start:end], span.start_line, last)
+    return ops.SelectedText(span.path, text[start:end], span.start_line, last)
 
 
 def _replace(context: WorkspaceContext, editor: Editor, span: EditorRange, content: str, verb: str) -> Plan:
     """Plan the replacement of ``span`` with ``content``, whose line endings are converted to those of the file."""
     change, line, column = _splice(context, span, content)
 
-    def commit() -> Outcome:
+    def commit() -> ops.Outcome:
         outcome = change.commit(context)
         editor.changed(span.path, line, column)
         return outcome
@@ -218,7 +208,7 @@ def _splice(context: WorkspaceContext, span: EditorRange, content: str) -> tuple
     after = mark + text[:start] + new + text[end:]
     diff = render_unified_diff(decoded.text, after, span.path)
     lines = to_lf(text[:start] + new).split("\n")
-    outcome = FilePatched(span.path, 1, diff)
+    outcome = ops.FilePatched(span.path, 1, diff)
     if decoded.guessed:
         check_new_characters(file.data or b"", decoded.encoding, decoded.text, after, span.path)
     data = encode(after, decoded.encoding, span.path)

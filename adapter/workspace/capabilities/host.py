@@ -15,19 +15,7 @@ from adapter.core.arguments import NONE, PATH, check_types
 from adapter.core.callbacks import require_sync
 from adapter.core.errors import UsageError
 from adapter.core.events import JsonObject, ToolResult
-from adapter.tools.operations import (
-    AgentReport,
-    DocsMode,
-    EditorState,
-    Library,
-    MediaKind,
-    Question,
-    RunSubagent,
-    SearchHit,
-    SearchWeb,
-    Skill,
-    TodoList,
-)
+from adapter.tools import operations as ops
 from adapter.tools.operations.capabilities import Capability, is_installed
 
 Session = TypeVar("Session", contravariant=True)
@@ -39,7 +27,7 @@ Embedded: TypeAlias = Literal["embedded"]
 class QuestionAsker(Protocol):
     """Asks the user questions."""
 
-    def ask(self, questions: Sequence[Question]) -> Sequence[Sequence[str]]:
+    def ask(self, questions: Sequence[ops.Question]) -> Sequence[Sequence[str]]:
         """Return the chosen labels or free text for each question. Raises ToolError if the user does not answer."""
         ...
 
@@ -47,7 +35,7 @@ class QuestionAsker(Protocol):
 class AsyncQuestions(Protocol):
     """Async version of `QuestionAsker`, for an `AsyncAgent`."""
 
-    async def ask(self, questions: Sequence[Question]) -> Sequence[Sequence[str]]: ...
+    async def ask(self, questions: Sequence[ops.Question]) -> Sequence[Sequence[str]]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +55,7 @@ class Editor(Protocol):
     The workspace checks every path and line before a call, and makes all file changes itself.
     """
 
-    def state(self) -> EditorState: ...
+    def state(self) -> ops.EditorState: ...
     def open(self, path: str, line: int | None = None) -> None: ...
     def goto(self, line: int, column: int = 1) -> None: ...
     def selection(self) -> EditorRange | None:
@@ -87,23 +75,23 @@ class AgentRunner(Protocol[Session]):
         """The available kinds of sub-agents, each with a description of one sentence."""
         ...
 
-    def run(self, task: RunSubagent, workspace: Session) -> AgentReport:
+    def run(self, task: ops.RunSubagent, workspace: Session) -> ops.AgentReport:
         """Let a sub-agent work on ``task`` for the session of ``workspace``. Raises ToolError on failure."""
         ...
 
 
 class SearchProvider(Protocol):
-    def search(self, request: SearchWeb) -> Sequence[SearchHit]:
+    def search(self, request: ops.SearchWeb) -> Sequence[ops.SearchHit]:
         """Return the search hits, best first. Raises ToolError if the search fails."""
         ...
 
 
 class DocsProvider(Protocol):
-    def find(self, name: str) -> Sequence[Library]:
+    def find(self, name: str) -> Sequence[ops.Library]:
         """Return the matching libraries, best first. Raises ToolError if the search fails."""
         ...
 
-    def read(self, library_id: str, mode: DocsMode, topic: str | None, page: int) -> str:
+    def read(self, library_id: str, mode: ops.DocsMode, topic: str | None, page: int) -> str:
         """Return a page of documentation. Raises ToolError if the page does not exist."""
         ...
 
@@ -131,7 +119,7 @@ class NestedCall:
     result: ToolResult
 
 
-HostEvent: TypeAlias = "TodoList | EditorState | Skill | RunSubagent | AgentReport | NestedCall"
+HostEvent: TypeAlias = "ops.TodoList | ops.EditorState | ops.Skill | ops.RunSubagent | ops.AgentReport | NestedCall"
 """An event that a host can show to the user."""
 
 
@@ -170,7 +158,7 @@ class Host:
     memory: bool = True
     state: str | None = None
     skill_folders: tuple[str, ...] = ()
-    media: frozenset[MediaKind] = frozenset()
+    media: frozenset[ops.MediaKind] = frozenset()
 
     def __post_init__(self) -> None:
         """Raise UsageError if a capability is a string, unless it is "embedded" and has a built-in implementation."""

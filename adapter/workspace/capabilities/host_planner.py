@@ -14,42 +14,7 @@ from adapter.core.errors import ToolError
 from adapter.core.events import JsonObject, ToolResult
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.core.text.plurals import pluralize
-from adapter.tools.operations import (
-    AgentReport,
-    AskUser,
-    BatchCall,
-    BatchResults,
-    CallFunction,
-    CodeOutput,
-    DeleteMemory,
-    FetchPage,
-    FindLibrary,
-    Finish,
-    HostOperation,
-    Libraries,
-    Library,
-    LibraryDocs,
-    LoadSkill,
-    MemoryChanged,
-    Operation,
-    Outcome,
-    ReadLibraryDocs,
-    RunBatch,
-    RunCode,
-    RunSubagent,
-    SearchHit,
-    SearchHits,
-    SearchWeb,
-    SetTodos,
-    Skill,
-    SkillLoaded,
-    TaskFinished,
-    TodoList,
-    UserAnswers,
-    ViewMemory,
-    WriteMemory,
-    find_effect,
-)
+from adapter.tools import operations as ops
 from adapter.tools.operations.capabilities import ABSENT, Capability
 from adapter.tools.tool import ToolSet
 from adapter.workspace.capabilities import editor, function_runner, parallel_calls, questions, skills, web_fetch
@@ -74,7 +39,7 @@ class SessionWorkspace(Protocol):
 
     tools: ToolSet
 
-    def find_operation(self, name: str, arguments: JsonObject) -> Operation | None: ...
+    def find_operation(self, name: str, arguments: JsonObject) -> ops.Operation | None: ...
     def run_within(self, name: str, arguments: JsonObject, clock: Deadline | None) -> ToolResult: ...
 
 
@@ -85,7 +50,7 @@ class SessionCapabilities:
     host: Host
     root: WorkspaceRoot
     workspace: SessionWorkspace
-    todos: TodoList = field(default_factory=TodoList)
+    todos: ops.TodoList = field(default_factory=ops.TodoList)
     loop: function_runner.EventLoopThread = field(default_factory=function_runner.EventLoopThread)
     approval_lock: threading.RLock = field(default_factory=threading.RLock)
     """Locked while the user is asked, so that there is one question at a time."""
@@ -111,7 +76,7 @@ class SessionCapabilities:
         return memory.NoteStore(memory.find_project_folder(self.root.path, state) / "memory")
 
     @property
-    def skills(self) -> tuple[Skill, ...]:
+    def skills(self) -> tuple[ops.Skill, ...]:
         """The available skills. They are searched on each access, since a call may have just written a skill."""
         return skills.find_skills(self.root, self.host.skill_folders)
 
@@ -130,12 +95,12 @@ class SessionCapabilities:
             wrap_tool_observer(self.host.events, "Host.events")(event)
 
 
-CallOperation: TypeAlias = RunBatch | RunCode | RunSubagent | CallFunction
-WebOperation: TypeAlias = FetchPage | SearchWeb | FindLibrary | ReadLibraryDocs
+CallOperation: TypeAlias = ops.RunBatch | ops.RunCode | ops.RunSubagent | ops.CallFunction
+WebOperation: TypeAlias = ops.FetchPage | ops.SearchWeb | ops.FindLibrary | ops.ReadLibraryDocs
 
 
 def plan(
-    context: WorkspaceContext, capabilities: SessionCapabilities, operation: HostOperation, clock: Deadline | None
+    context: WorkspaceContext, capabilities: SessionCapabilities, operation: ops.HostOperation, clock: Deadline | None
 ) -> Plan:
     """Plan an operation that needs a capability. Raises ToolError if the operation cannot succeed."""
     if isinstance(operation, editor.EditorOperation):
@@ -145,22 +110,22 @@ def plan(
     if isinstance(operation, WebOperation):
         return _plan_web(capabilities, operation)
     match operation:
-        case AskUser():
+        case ops.AskUser():
             questions.check(operation)
             return Plan("ask the user", lambda: _ask(capabilities, operation, clock))
-        case Finish():
-            return Plan("end the run", TaskFinished)
-        case SetTodos():
+        case ops.Finish():
+            return Plan("end the run", ops.TaskFinished)
+        case ops.SetTodos():
             return Plan("set the todo list", lambda: _set_todos(capabilities, operation))
-        case ViewMemory():
+        case ops.ViewMemory():
             notes, path = capabilities.memory, operation.path
             return Plan("read memory", lambda: notes.list() if path is None else notes.view(path))
-        case WriteMemory():
+        case ops.WriteMemory():
             capabilities.memory.check(operation.path, operation.content)
             return Plan(f"note {escape_for_display(operation.path)}", lambda: _write_memory(capabilities, operation))
-        case DeleteMemory(path=path):
+        case ops.DeleteMemory(path=path):
             return Plan(f"forget {escape_for_display(path)}", lambda: capabilities.memory.delete(path))
-        case LoadSkill():
+        case ops.LoadSkill():
             skill = skills.find_skill(capabilities.skills, operation.name)
             summary = f"load the skill {escape_for_display(skill.title)} from {escape_for_display(skill.folder)}"
             state = {skill.folder: fingerprint_bytes(repr(skill).encode(errors="surrogatepass"))}
@@ -172,16 +137,16 @@ def plan(
 def _plan_calls(capabilities: SessionCapabilities, operation: CallOperation) -> Plan:
     """Plan an operation that runs other code or makes other calls."""
     match operation:
-        case RunBatch():
+        case ops.RunBatch():
             return Plan(f"make {pluralize(len(operation.calls), 'call')}", lambda: _run_batch(capabilities, operation))
-        case RunCode():
+        case ops.RunCode():
             return Plan("run Python in the sandbox", lambda: _run_code(capabilities, operation))
-        case RunSubagent():
+        case ops.RunSubagent():
             return Plan(
                 f"start a sub-agent: {escape_for_display(operation.description)}",
                 lambda: _run_agent(capabilities, operation),
             )
-        case CallFunction():
+        case ops.CallFunction():
             arguments = ", ".join(f"{name}={value!r}" for name, value in operation.arguments.items())
             summary = f"call {operation.name}({escape_for_display(arguments)})"
             return Plan(summary, lambda: function_runner.call_function(operation, capabilities.loop))
@@ -192,7 +157,7 @@ def _plan_calls(capabilities: SessionCapabilities, operation: CallOperation) -> 
 def _plan_web(capabilities: SessionCapabilities, operation: WebOperation) -> Plan:
     """Plan an operation on pages, search services or library documentation."""
     match operation:
-        case FetchPage():
+        case ops.FetchPage():
             access = _require(capabilities.host.web, "web")
             url = web_fetch.parse_url(operation.url, access)
             return Plan(
@@ -200,11 +165,11 @@ def _plan_web(capabilities: SessionCapabilities, operation: WebOperation) -> Pla
                 lambda: web_fetch.fetch(operation, access),
                 subject=url.host,
             )
-        case SearchWeb():
+        case ops.SearchWeb():
             return Plan(f"search: {escape_for_display(operation.query)}", lambda: _search(capabilities, operation))
-        case FindLibrary(name=name):
+        case ops.FindLibrary(name=name):
             return Plan(f"search for the library {escape_for_display(name)}", lambda: _find_library(capabilities, name))
-        case ReadLibraryDocs():
+        case ops.ReadLibraryDocs():
             return Plan(
                 f"read about {escape_for_display(operation.library_id)}",
                 lambda: _read_library_docs(capabilities, operation),
@@ -231,7 +196,7 @@ def _plan_editor(
     used = _require(capabilities.editor, "editor")
     planned = editor.plan(context, used, operation)
 
-    def commit() -> Outcome:
+    def commit() -> ops.Outcome:
         outcome = planned.commit()
         capabilities.emit(used.state())
         return outcome
@@ -239,19 +204,19 @@ def _plan_editor(
     return replace(planned, commit=commit)
 
 
-def _ask(capabilities: SessionCapabilities, operation: AskUser, clock: Deadline | None) -> UserAnswers:
+def _ask(capabilities: SessionCapabilities, operation: ops.AskUser, clock: Deadline | None) -> ops.UserAnswers:
     with capabilities.approval_lock, clock.pause() if clock is not None else nullcontext():
         if (asker := capabilities.host.questions) is None:
             raise _build_missing_error("questions")
         return questions.ask(asker, operation)
 
 
-def _set_todos(capabilities: SessionCapabilities, operation: SetTodos) -> TodoList:
+def _set_todos(capabilities: SessionCapabilities, operation: ops.SetTodos) -> ops.TodoList:
     if len(operation.todos) > MAX_TODOS:
         raise ToolError(
             f"the todo list has {len(operation.todos)} items; the maximum is {MAX_TODOS}. Merge or drop some"
         )
-    todos = TodoList(operation.todos, operation.title)
+    todos = ops.TodoList(operation.todos, operation.title)
     if (active := todos.count("in_progress")) > 1:
         todos = replace(todos, notes=(f"{active} items are in progress; work on one at a time",))
     capabilities.todos = todos
@@ -259,30 +224,30 @@ def _set_todos(capabilities: SessionCapabilities, operation: SetTodos) -> TodoLi
     return todos
 
 
-def _write_memory(capabilities: SessionCapabilities, operation: WriteMemory) -> MemoryChanged:
+def _write_memory(capabilities: SessionCapabilities, operation: ops.WriteMemory) -> ops.MemoryChanged:
     with capabilities.memory_lock:
         return capabilities.memory.write(operation.path, operation.content)
 
 
-def _load_skill(capabilities: SessionCapabilities, skill: Skill, operation: LoadSkill) -> SkillLoaded:
+def _load_skill(capabilities: SessionCapabilities, skill: ops.Skill, operation: ops.LoadSkill) -> ops.SkillLoaded:
     capabilities.emit(skill)
-    return SkillLoaded(skill, operation.delivery)
+    return ops.SkillLoaded(skill, operation.delivery)
 
 
-def _run_batch(capabilities: SessionCapabilities, operation: RunBatch) -> BatchResults:
-    def run_call(each: BatchCall) -> ToolResult:
+def _run_batch(capabilities: SessionCapabilities, operation: ops.RunBatch) -> ops.BatchResults:
+    def run_call(each: ops.BatchCall) -> ToolResult:
         return _run_nested_call(capabilities, each.name, each.arguments, None, "cannot be part of a batch")
 
-    def writes(each: BatchCall) -> bool:
+    def writes(each: ops.BatchCall) -> bool:
         nested = capabilities.workspace.find_operation(each.name, each.arguments)
-        if nested is None or isinstance(nested, RunSubagent | AskUser):
+        if nested is None or isinstance(nested, ops.RunSubagent | ops.AskUser):
             return False
-        return find_effect(nested) in ("write", "delete", "state")
+        return ops.find_effect(nested) in ("write", "delete", "state")
 
     return parallel_calls.run_batch(operation, run_call, writes)
 
 
-def _run_code(capabilities: SessionCapabilities, operation: RunCode) -> CodeOutput:
+def _run_code(capabilities: SessionCapabilities, operation: ops.RunCode) -> ops.CodeOutput:
     def run_call(name: str, arguments: JsonObject, clock: Deadline) -> ToolResult:
         return _run_nested_call(capabilities, name, arguments, clock, "cannot be called from code")
 
@@ -295,7 +260,7 @@ def _run_code(capabilities: SessionCapabilities, operation: RunCode) -> CodeOutp
 def _run_nested_call(
     capabilities: SessionCapabilities, name: str, arguments: JsonObject, clock: Deadline | None, refusal: str
 ) -> ToolResult:
-    if isinstance(capabilities.workspace.find_operation(name, arguments), RunBatch | RunCode | Finish):
+    if isinstance(capabilities.workspace.find_operation(name, arguments), ops.RunBatch | ops.RunCode | ops.Finish):
         error = f"{name} {refusal}; call it separately"
         return ToolResult(name, ok=False, content=f"tool_error: {error}", error=error)
     result = capabilities.workspace.run_within(name, arguments, clock)
@@ -303,45 +268,45 @@ def _run_nested_call(
     return result
 
 
-def _run_agent(capabilities: SessionCapabilities, operation: RunSubagent) -> AgentReport:
+def _run_agent(capabilities: SessionCapabilities, operation: ops.RunSubagent) -> ops.AgentReport:
     runner = _require(capabilities.host.agents, "agents")
     capabilities.emit(operation)
     report = runner.run(operation, capabilities.workspace)
-    require_result(runner.run, "Host.agents", report, AgentReport, "an AgentReport")
+    require_result(runner.run, "Host.agents", report, ops.AgentReport, "an AgentReport")
     capabilities.emit(report)
     return report
 
 
-def _search(capabilities: SessionCapabilities, operation: SearchWeb) -> SearchHits:
+def _search(capabilities: SessionCapabilities, operation: ops.SearchWeb) -> ops.SearchHits:
     provider = _require(capabilities.search, "search")
     if operation.limit < 1:
         raise ToolError(f"the number of results must be at least 1, got {operation.limit}")
     notes: tuple[str, ...] = ()
-    results: Sequence[SearchHit]
+    results: Sequence[ops.SearchHit]
     if isinstance(provider, LocalSearch):
         results, notes = provider.search_with_notes(operation)
     else:
         results = provider.search(operation)
-        require_items(provider.search, "Host.search", results, SearchHit, "a sequence of SearchHit")
+        require_items(provider.search, "Host.search", results, ops.SearchHit, "a sequence of SearchHit")
     if isinstance(provider, HttpSearch) and provider.most is not None and provider.most < operation.limit:
         notes = (f"{operation.limit} results were requested; the service returns at most {provider.most}",)
     hits = [
         hit for hit in results if web_fetch.is_in_domains(hit.url, operation.allowed_domains, operation.blocked_domains)
     ]
-    return SearchHits(operation.query, tuple(hits[: operation.limit]), notes)
+    return ops.SearchHits(operation.query, tuple(hits[: operation.limit]), notes)
 
 
-def _find_library(capabilities: SessionCapabilities, name: str) -> Libraries:
+def _find_library(capabilities: SessionCapabilities, name: str) -> ops.Libraries:
     docs = _require(capabilities.docs, "docs")
     matches = docs.find(name)
-    require_items(docs.find, "Host.docs", matches, Library, "a sequence of Library")
+    require_items(docs.find, "Host.docs", matches, ops.Library, "a sequence of Library")
     libraries = tuple(matches)
     if not libraries:
         raise ToolError(f"no library similar to {name!r} was found; check the name, or read its source")
-    return Libraries(name, libraries)
+    return ops.Libraries(name, libraries)
 
 
-def _read_library_docs(capabilities: SessionCapabilities, operation: ReadLibraryDocs) -> LibraryDocs:
+def _read_library_docs(capabilities: SessionCapabilities, operation: ops.ReadLibraryDocs) -> ops.LibraryDocs:
     if not operation.library_id.startswith("/"):
         raise ToolError(
             f"invalid library id {operation.library_id!r}: expected one like /org/project; find it by name first"
@@ -351,4 +316,4 @@ def _read_library_docs(capabilities: SessionCapabilities, operation: ReadLibrary
     provider = _require(capabilities.docs, "docs")
     text = provider.read(operation.library_id, operation.mode, operation.topic, operation.page)
     require_result(provider.read, "Host.docs", text, str, "a text")
-    return LibraryDocs(operation.library_id, text, operation.mode, operation.page)
+    return ops.LibraryDocs(operation.library_id, text, operation.mode, operation.page)

@@ -16,19 +16,7 @@ from uuid import uuid4
 from adapter.core.errors import ToolError
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.tools.operations.autorun_files import explain_autorun
-from adapter.workspace.changes.journal import (
-    MAX_SUMMARY,
-    STATES,
-    ChangeJournal,
-    ChangeRecord,
-    ChangeStep,
-    list_changes,
-    lock_directory,
-    read_bytes,
-    read_record,
-    sync_directory,
-    write_bytes,
-)
+from adapter.workspace.changes import journal
 from adapter.workspace.changes.locked_paths import plan_missing_directories
 from adapter.workspace.changes.net_diff import render_net_diff
 from adapter.workspace.changes.transactions import StagedContent, perform, repair
@@ -77,7 +65,7 @@ class History:
 
     def __init__(self, root: WorkspaceRoot, home: str | None = None) -> None:
         self._root = root
-        self.store = ChangeJournal(root.path, root.inode, home)
+        self.store = journal.ChangeJournal(root.path, root.inode, home)
         self._in_batch = False
         self.session = uuid4().hex[:12]
         root.hide(self.store.home)
@@ -92,7 +80,7 @@ class History:
         self,
         summary: str,
         parents: Sequence[tuple[str, ...]],
-        steps: Sequence[ChangeStep],
+        steps: Sequence[journal.ChangeStep],
         stages: Mapping[int, StagedContent],
     ) -> tuple[str, ...]:
         """Create the directories ``parents``, then perform all steps or none, and return notes.
@@ -103,8 +91,11 @@ class History:
             self._repair(store_fd)
             parent_steps = plan_missing_directories(self._root, parents)
             shifted = {index + len(parent_steps): stage for index, stage in stages.items()}
-            record = ChangeRecord(
-                summary=summary[:MAX_SUMMARY], session=self.session, time=time.time(), steps=(*parent_steps, *steps)
+            record = journal.ChangeRecord(
+                summary=summary[: journal.MAX_SUMMARY],
+                session=self.session,
+                time=time.time(),
+                steps=(*parent_steps, *steps),
             )
             perform(self._root, self.store, record, shifted)
             return self.take_notes()
@@ -127,7 +118,7 @@ class History:
             resolved = stack.enter_context(self._root.locate(f"./{path}", follow=False, write=True))
             if "/".join(resolved.parts) != path:
                 raise ToolError(f"{escape_for_display(path)} has just been replaced by a link; try again")
-            stack.enter_context(lock_directory(resolved.dirfd, resolved.display_path))
+            stack.enter_context(journal.lock_directory(resolved.dirfd, resolved.display_path))
             doomed = resolved.name
             if resolved.is_directory:  # hidden at once by a rename, then removed entry by entry
                 doomed = build_temp_name(resolved.name, "new")
@@ -147,7 +138,7 @@ class History:
         if not self.store.exists:
             return ""
         with self.store.lock_journal() as store_fd:
-            names = list_changes(store_fd)
+            names = journal.list_changes(store_fd)
             undoable = [(names[change.number], record) for change, record in self._list_undoable(store_fd, session)]
             return render_net_diff(self._root, store_fd, reversed(undoable))
 
@@ -194,9 +185,9 @@ class History:
         """
         with self.store.lock_journal() as store_fd:
             self._repair(store_fd)
-            before = max(list_changes(store_fd), default=0)
-            write_bytes(store_fd, BATCH, str(before).encode(), durable=True)
-            sync_directory(store_fd)
+            before = max(journal.list_changes(store_fd), default=0)
+            journal.write_bytes(store_fd, BATCH, str(before).encode(), durable=True)
+            journal.sync_directory(store_fd)
             self._in_batch = True
             try:
                 yield
@@ -216,7 +207,7 @@ class History:
     # ---------------------------------------------------------------------- repair
 
     def _recover(self) -> tuple[str, ...]:
-        if not self.store.holds(*STATES, BATCH):  # no need to wait for the lock
+        if not self.store.holds(*journal.STATES, BATCH):  # no need to wait for the lock
             return ()
         try:
             with self.store.lock_journal() as store_fd:
@@ -227,7 +218,7 @@ class History:
 
     def _repair(self, store_fd: int) -> None:
         repair(self._root, self.store, store_fd)
-        interrupted = None if self._in_batch else read_bytes(store_fd, BATCH, MAX_DIGITS)
+        interrupted = None if self._in_batch else journal.read_bytes(store_fd, BATCH, MAX_DIGITS)
         if interrupted is None:
             return
         if interrupted.isdigit():
@@ -246,15 +237,17 @@ class History:
                 self.store.notes.append(f"could not be undone: {change.summary} ({error})")
                 break
 
-    def _list_undoable(self, store_fd: int, session: str | None) -> Iterator[tuple[RecordedChange, ChangeRecord]]:
+    def _list_undoable(
+        self, store_fd: int, session: str | None
+    ) -> Iterator[tuple[RecordedChange, journal.ChangeRecord]]:
         """Yield the changes that can be undone, newest first."""
         for change, record in self._list_newest_first(store_fd):
             if record.kept_as != "undo" and session in (None, change.session):
                 yield change, record
 
-    def _list_newest_first(self, store_fd: int) -> Iterator[tuple[RecordedChange, ChangeRecord]]:
-        for number, name in reversed(list_changes(store_fd).items()):
-            record = read_record(store_fd, name)
+    def _list_newest_first(self, store_fd: int) -> Iterator[tuple[RecordedChange, journal.ChangeRecord]]:
+        for number, name in reversed(journal.list_changes(store_fd).items()):
+            record = journal.read_record(store_fd, name)
             if record is not None:
                 paths = tuple(dict.fromkeys(path for step in record.steps for path in (step.destination, step.path)))
                 shown = tuple(escape_for_display(path) for path in paths if path)
@@ -267,11 +260,11 @@ class History:
         self,
         store_fd: int,
         change: RecordedChange,
-        record: ChangeRecord,
+        record: journal.ChangeRecord,
         kept_as: Literal["undo", "redo", "nothing"],
         review: UndoReview | None,
     ) -> UndoResult:
-        name = list_changes(store_fd)[change.number]
+        name = journal.list_changes(store_fd)[change.number]
         inverse = UndoPlan(self._root, store_fd, name, record)
         if review is not None and not inverse.failures:
             review(change, inverse.paths, "".join(reversed(inverse.diffs)))
@@ -289,7 +282,7 @@ class History:
         parents = [_get_parent(step.destination or step.path) for step in inverse.steps if step.kind != "take"]
         parents += [tuple(path.split("/")) for path in record.removes]
         parent_steps = plan_missing_directories(self._root, parents)
-        undo = ChangeRecord(
+        undo = journal.ChangeRecord(
             summary=change.summary if kept_as == "redo" else f"{UNDO}{change.summary}",
             session=change.session,
             time=time.time(),

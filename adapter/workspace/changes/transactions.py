@@ -21,21 +21,7 @@ from dataclasses import dataclass
 
 from adapter.core.errors import ToolError
 from adapter.core.text.display_escaping import escape_for_display
-from adapter.workspace.changes.journal import (
-    MAX_KEPT_BYTES,
-    STATES,
-    ChangeJournal,
-    ChangeRecord,
-    ChangeStep,
-    State,
-    drop_oldest,
-    list_changes,
-    open_subdirectory,
-    read_record,
-    sync_directory,
-    write_bytes,
-    write_record,
-)
+from adapter.workspace.changes import journal
 from adapter.workspace.changes.locked_paths import ChangePaths, PathGoneError, remove_empty, transfer
 from adapter.workspace.paths import tree_ops
 from adapter.workspace.paths.directory_calls import calls
@@ -56,7 +42,7 @@ class StagedContent:
 
 
 def perform(
-    root: WorkspaceRoot, store: ChangeJournal, record: ChangeRecord, stages: Mapping[int, StagedContent]
+    root: WorkspaceRoot, store: journal.ChangeJournal, record: journal.ChangeRecord, stages: Mapping[int, StagedContent]
 ) -> None:
     """Perform all steps of ``record`` or none. ``stages``: content of the ``put`` steps, by index.
 
@@ -85,12 +71,12 @@ def perform(
         store.notes += change.notes
 
 
-def repair(root: WorkspaceRoot, store: ChangeJournal, store_fd: int) -> None:
+def repair(root: WorkspaceRoot, store: journal.ChangeJournal, store_fd: int) -> None:
     """Finish or revert a change that a crash interrupted, and add notes on it to ``store.notes``."""
-    for state in STATES:
+    for state in journal.STATES:
         if tree_ops.find_status(state, store_fd) is None:
             continue
-        record = read_record(store_fd, state)
+        record = journal.read_record(store_fd, state)
         if record is None:  # without a record, which is written first, nothing was done
             tree_ops.remove(state, store_fd)
             continue
@@ -107,7 +93,9 @@ def repair(root: WorkspaceRoot, store: ChangeJournal, store_fd: int) -> None:
 class _FileChange:
     """A change in progress. Every method can be repeated after a crash."""
 
-    def __init__(self, root: WorkspaceRoot, store: int, record: ChangeRecord, state: State | None = None) -> None:
+    def __init__(
+        self, root: WorkspaceRoot, store: int, record: journal.ChangeRecord, state: journal.State | None = None
+    ) -> None:
         self.paths = ChangePaths(root, record)
         self._store = store
         self._record = record
@@ -122,9 +110,9 @@ class _FileChange:
         """Write the record, then create the directories. In this order, a crash leaves nothing unrecorded."""
         calls.mkdir("staging", self._store, 0o700)
         self._state = "staging"
-        write_record(self._store, "staging", self._record, durable=True)
+        journal.write_record(self._store, "staging", self._record, durable=True)
         if self._durable:
-            sync_directory(self._store)
+            journal.sync_directory(self._store)
         for step in self._record.steps:
             if step.kind == "directory":
                 with self.paths.resolve(step.path) as resolved, suppress(FileExistsError):
@@ -139,7 +127,9 @@ class _FileChange:
         if self._durable:
             self.paths.sync_directories()
 
-    def _stage(self, index: int, step: ChangeStep, resolved: ResolvedPath, stages: Mapping[int, StagedContent]) -> None:
+    def _stage(
+        self, index: int, step: journal.ChangeStep, resolved: ResolvedPath, stages: Mapping[int, StagedContent]
+    ) -> None:
         check_directory_writable(resolved.dirfd, resolved.parts)
         for suffix in ("new", "old"):
             tree_ops.remove(build_temp_name(resolved.name, suffix), resolved.dirfd)
@@ -159,8 +149,8 @@ class _FileChange:
         stage = stages[index]
         stage.make(resolved.dirfd, build_temp_name(resolved.name, "new"))
         if stage.text is not None and len(stage.text) <= MAX_AFTER_BYTES and self._record.kept_as != "nothing":
-            with open_subdirectory(self._store, "staging") as descriptor:
-                write_bytes(descriptor, f"{index}.after", stage.text)
+            with journal.open_subdirectory(self._store, "staging") as descriptor:
+                journal.write_bytes(descriptor, f"{index}.after", stage.text)
 
     def move(self) -> None:
         self._enter("moving", is_durable=True)
@@ -170,7 +160,7 @@ class _FileChange:
         self.paths.sync_directories()
         self._enter("closing", is_durable=self._durable)
 
-    def _move(self, step: ChangeStep) -> None:
+    def _move(self, step: journal.ChangeStep) -> None:
         with self.paths.resolve(step.path) as resolved:
             new, old = build_temp_name(resolved.name, "new"), build_temp_name(resolved.name, "old")
             if step.kind == "take":
@@ -198,12 +188,12 @@ class _FileChange:
                 self.paths.resolve_for_repair(path) as resolved,
             ):  # an empty directory that remains does no harm
                 remove_empty(resolved)
-        undone = list_changes(self._store).get(self._record.undoes or 0)
+        undone = journal.list_changes(self._store).get(self._record.undoes or 0)
         if undone:
             tree_ops.remove(undone, self._store)
         if name:
             calls.rename("closing", self._store, name, self._store)
-            drop_oldest(self._store)
+            journal.drop_oldest(self._store)
         else:
             tree_ops.remove("closing", self._store)
         self._state = None
@@ -211,9 +201,9 @@ class _FileChange:
     def _keep_all(self) -> str:
         """Store the old content of all steps. Returns the directory name of the finished change."""
         size = 0
-        steps: list[ChangeStep] = []
+        steps: list[journal.ChangeStep] = []
         undone = "redone" if self._record.kept_as == "undo" else "undone"
-        with open_subdirectory(self._store, "closing") as stored_fd:
+        with journal.open_subdirectory(self._store, "closing") as stored_fd:
             for index, step in enumerate(self._record.steps):
                 steps.append(self._keep(index, step, stored_fd, size))
                 size += tree_ops.measure_size(str(index), stored_fd) if steps[-1].kept else 0
@@ -222,10 +212,10 @@ class _FileChange:
                         f"{escape_for_display(step.path)} was too large to store: this change cannot be {undone}"
                     )
         self._record = self._record.model_copy(update={"steps": tuple(steps)})
-        write_record(self._store, "closing", self._record, self._durable)
-        return f"{max(list_changes(self._store), default=0) + 1:08d}-{size}"
+        journal.write_record(self._store, "closing", self._record, self._durable)
+        return f"{max(journal.list_changes(self._store), default=0) + 1:08d}-{size}"
 
-    def _keep(self, index: int, step: ChangeStep, stored_fd: int, size: int) -> ChangeStep:
+    def _keep(self, index: int, step: journal.ChangeStep, stored_fd: int, size: int) -> journal.ChangeStep:
         """Move the ``.old`` file of a step into the journal unless it is too large, and return the updated step."""
         if step.kind not in ("put", "take"):
             return step
@@ -237,7 +227,7 @@ class _FileChange:
             )
             if tree_ops.find_status(old, resolved.dirfd) is not None:
                 if tree_ops.find_status(str(index), stored_fd) is None:
-                    if tree_ops.measure_size(old, resolved.dirfd) + size <= MAX_KEPT_BYTES:
+                    if tree_ops.measure_size(old, resolved.dirfd) + size <= journal.MAX_KEPT_BYTES:
                         with suppress(OSError):
                             transfer(old, resolved.dirfd, str(index), stored_fd)
                     tree_ops.remove(f"{index}.part", stored_fd)
@@ -283,7 +273,7 @@ class _FileChange:
         tree_ops.remove(self._state, self._store)
         self._state = None
 
-    def _move_back(self, step: ChangeStep, resolved: ResolvedPath) -> None:
+    def _move_back(self, step: journal.ChangeStep, resolved: ResolvedPath) -> None:
         name, dirfd = resolved.name, resolved.dirfd
         new, old = build_temp_name(name, "new"), build_temp_name(name, "old")
         if step.kind == "move":
@@ -322,7 +312,7 @@ class _FileChange:
             return
         with suppress(FileExistsError):
             calls.mkdir("rescued", self._store, 0o700)
-        with open_subdirectory(self._store, "rescued") as rescued:
+        with journal.open_subdirectory(self._store, "rescued") as rescued:
             name = f"{len(tree_ops.list_names(rescued))}-{resolved.name}"[:200]
             transfer(old, resolved.dirfd, name, rescued)
             tree_ops.remove(old, resolved.dirfd)
@@ -334,15 +324,15 @@ class _FileChange:
         for suffix in ("new", "old"):
             tree_ops.remove(build_temp_name(resolved.name, suffix), resolved.dirfd)
 
-    def _enter(self, state: State, *, is_durable: bool) -> None:
+    def _enter(self, state: journal.State, *, is_durable: bool) -> None:
         assert self._state is not None
         if self._durable:
-            with open_subdirectory(self._store, self._state) as descriptor:
-                sync_directory(descriptor)
+            with journal.open_subdirectory(self._store, self._state) as descriptor:
+                journal.sync_directory(descriptor)
         calls.rename(self._state, self._store, state, self._store)
         self._state = state
         if is_durable:
-            sync_directory(self._store)
+            journal.sync_directory(self._store)
 
 
 def _check_only_name(resolved: ResolvedPath) -> None:

@@ -19,21 +19,7 @@ from dataclasses import dataclass, field, replace
 from adapter.core.errors import EditError, ToolError
 from adapter.core.text.diffs import render_unified_diff
 from adapter.editing import PatchResult
-from adapter.tools.operations import (
-    FileEdit,
-    FileInfo,
-    FilePatched,
-    FilesPatched,
-    FileWritten,
-    MakeDirectory,
-    OperationDone,
-    Outcome,
-    Patch,
-    PatchFiles,
-    PatchText,
-    Stat,
-    WriteText,
-)
+from adapter.tools import operations as ops
 from adapter.workspace.changes.journal import ChangeStep
 from adapter.workspace.changes.staging import check_replaceable, stage_new_file
 from adapter.workspace.changes.text_codec import MAX_TEXT_BYTES, decode_for_diff, encode
@@ -71,13 +57,13 @@ class FileChange:
     summary: str
     files: tuple[tuple[FileState, bytes | None], ...]
     diff: str
-    outcome: FileWritten | FilePatched | FilesPatched
+    outcome: ops.FileWritten | ops.FilePatched | ops.FilesPatched
     models: Mapping[tuple[str, ...], FileState]
     """The file whose mode, owner and attributes a new file gets, by the new file's path components."""
     diffs: tuple[str, ...] = ()
     """One diff per edit if there are several files."""
 
-    def commit(self, context: WorkspaceContext) -> Outcome:
+    def commit(self, context: WorkspaceContext) -> ops.Outcome:
         """Write all files or none. Raises ToolError if a file changed since the plan was made."""
         steps, stages = [], {}
         for file, after in self.files:
@@ -105,7 +91,7 @@ def _describe_unchanged(files: Sequence[FileState]) -> str:
     return f"none of the {len(files)} files was changed ({', '.join(file.display_path for file in files)})"
 
 
-def plan_write(context: WorkspaceContext, operation: WriteText) -> FileChange:
+def plan_write(context: WorkspaceContext, operation: ops.WriteText) -> FileChange:
     """Plan to create or overwrite a file. Raises ToolError if the file cannot be written."""
     file = find_file(context.root, operation.path)
     if operation.path.endswith("/"):
@@ -121,7 +107,7 @@ def plan_write(context: WorkspaceContext, operation: WriteText) -> FileChange:
         (f"{file.display_path} was overwritten without having been read first",) if _is_unread(context, file) else ()
     )
     verb = "create" if file.data is None else "overwrite"
-    outcome = FileWritten(file.display_path, len(after), file.data is None, diff, notes)
+    outcome = ops.FileWritten(file.display_path, len(after), file.data is None, diff, notes)
     return FileChange(f"{verb} {file.display_path}", ((file, after),), diff, outcome, {})
 
 
@@ -129,7 +115,7 @@ def _is_unread(context: WorkspaceContext, file: FileState) -> bool:
     return bool(file.data) and not context.read_tracker.knows(file.parts)
 
 
-def plan_patch(context: WorkspaceContext, operation: PatchText) -> FileChange:
+def plan_patch(context: WorkspaceContext, operation: ops.PatchText) -> FileChange:
     """Plan an edit of one file. Raises EditError if a patch does not match, ToolError if the file cannot be edited."""
     creates = creates_file(operation.patches) or (
         operation.empty_old_text == "create" and not any(patch.old_text for patch in operation.patches)
@@ -137,13 +123,15 @@ def plan_patch(context: WorkspaceContext, operation: PatchText) -> FileChange:
     file = find_file(context.root, operation.path, must_exist=not creates)
     result, after = _apply_patches(context, file, file.data or b"", operation)
     notes = _list_notes(context, operation.patches, result)
-    outcome = FilePatched(file.display_path, len(result.matches), result.diff, notes, tuple(list_changed_lines(result)))
+    outcome = ops.FilePatched(
+        file.display_path, len(result.matches), result.diff, notes, tuple(list_changed_lines(result))
+    )
     verb = "create" if file.data is None else "edit"
     return FileChange(f"{verb} {file.display_path}", ((file, after),), result.diff, outcome, {})
 
 
 def _apply_patches(
-    context: WorkspaceContext, file: FileState, data: bytes, operation: PatchText
+    context: WorkspaceContext, file: FileState, data: bytes, operation: ops.PatchText
 ) -> tuple[PatchResult, bytes]:
     """Return the patched text and its bytes. Patches must match exactly if the file changed since the model read it."""
     shown = file.display_path
@@ -159,14 +147,14 @@ def _apply_patches(
     return result, after
 
 
-def _list_notes(context: WorkspaceContext, requested: Sequence[Patch], result: PatchResult) -> tuple[str, ...]:
+def _list_notes(context: WorkspaceContext, requested: Sequence[ops.Patch], result: PatchResult) -> tuple[str, ...]:
     """Return a note for each deviation of a match from its old text, and a note if the match was accepted only because
     of the user's edit mode."""
     notes = tuple(note for match in result.matches for note in match.notes)
     return (*notes, *result.notes, *describe_choice(requested, result.matches, context.edits))
 
 
-def plan_files(context: WorkspaceContext, operation: PatchFiles) -> FileChange:
+def plan_files(context: WorkspaceContext, operation: ops.PatchFiles) -> FileChange:
     """Plan the edits of several files as one change. Raises EditError that lists all failed edits."""
     if not operation.files:
         raise EditError("no edits were given; name at least one file")
@@ -181,14 +169,14 @@ def plan_files(context: WorkspaceContext, operation: PatchFiles) -> FileChange:
         raise EditError("\n".join([*failures, "No file was changed: send all edits again."]), failures)
     if len(draft.changed) > MAX_FILES:
         raise ToolError(f"the change has {len(draft.changed)} files; the maximum is {MAX_FILES}. Split it")
-    outcome = FilesPatched(tuple(draft.done), draft.diff, tuple(draft.notes))
+    outcome = ops.FilesPatched(tuple(draft.done), draft.diff, tuple(draft.notes))
     return FileChange(draft.summary, draft.changed, draft.diff, outcome, draft.models, tuple(draft.diffs))
 
 
 class _MultiFileEdit:
     """Applies edits of several files in memory, each to the result of the previous edits."""
 
-    def __init__(self, context: WorkspaceContext, operation: PatchFiles) -> None:
+    def __init__(self, context: WorkspaceContext, operation: ops.PatchFiles) -> None:
         self._context = context
         self._operation = operation
         self._originals: dict[tuple[str, ...], FileState] = {}
@@ -199,7 +187,7 @@ class _MultiFileEdit:
         self.diffs: list[str] = []
         self.notes: list[str] = []
 
-    def add(self, edit: FileEdit) -> None:
+    def add(self, edit: ops.FileEdit) -> None:
         file = self._get_file(edit.path)
         now = self._contents[file.parts]
         self._apply_edit(edit, file, now)
@@ -208,7 +196,7 @@ class _MultiFileEdit:
         texts = decode_for_diff(now, file.display_path), decode_for_diff(after, target.display_path)
         self.diffs.append(render_unified_diff(*texts, target.display_path))
 
-    def _apply_edit(self, edit: FileEdit, file: FileState, now: bytes | None) -> None:
+    def _apply_edit(self, edit: ops.FileEdit, file: FileState, now: bytes | None) -> None:
         if edit.action == "add":
             if now is not None:
                 raise EditError(f"{file.display_path} already exists and was not added; update it, or delete it first")
@@ -232,11 +220,11 @@ class _MultiFileEdit:
         else:
             self._move(file, edit.moved_to, after)
 
-    def _update(self, file: FileState, now: bytes, edit: FileEdit) -> bytes:
+    def _update(self, file: FileState, now: bytes, edit: ops.FileEdit) -> bytes:
         if not edit.patches and edit.moved_to:
             return now
         operation = self._operation
-        patch = PatchText(edit.path, edit.patches, operation.basis, operation.empty_old_text, operation.names)
+        patch = ops.PatchText(edit.path, edit.patches, operation.basis, operation.empty_old_text, operation.names)
         result, after = _apply_patches(self._context, file, now, patch)
         self.notes += [f"{file.display_path}: {note}" for note in _list_notes(self._context, edit.patches, result)]
         return after
@@ -300,7 +288,7 @@ def find_file(root: WorkspaceRoot, path: str, must_exist: bool = False) -> FileS
         return FileState(resolved.parts, resolved.display_path, data, resolved.status, attributes)
 
 
-def get_info(root: WorkspaceRoot, operation: Stat) -> FileInfo:
+def get_info(root: WorkspaceRoot, operation: ops.Stat) -> ops.FileInfo:
     """Return file information, following links inside the root.
 
     Raises ToolError if the file cannot be read, or if counting its lines takes too long.
@@ -310,7 +298,7 @@ def get_info(root: WorkspaceRoot, operation: Stat) -> FileInfo:
         require_existing(resolved)
         status = resolved.status
         assert status is not None
-        return FileInfo(
+        return ops.FileInfo(
             path=resolved.display_path,
             size=status.st_size,
             is_directory=resolved.is_directory,
@@ -335,16 +323,16 @@ def _count_lines(root: WorkspaceRoot, path: str) -> int:
     return lines
 
 
-def make_directory(context: WorkspaceContext, operation: MakeDirectory) -> OperationDone:
+def make_directory(context: WorkspaceContext, operation: ops.MakeDirectory) -> ops.OperationDone:
     """Create the directory and its parents, unless they exist."""
     with context.root.locate(operation.path, write=True, parents="imagine") as resolved:
         if resolved.is_directory:
-            return OperationDone(resolved.display_path, entries=0)
+            return ops.OperationDone(resolved.display_path, entries=0)
         if resolved.status is not None:
             raise ToolError(f"{resolved.display_path} already exists and is not a directory; choose another path")
     with convert_os_errors(f"{resolved.display_path} was not created"):
         notes = context.history.commit(f"make the directory {resolved.display_path}", [resolved.parts], (), {})
-    return OperationDone(resolved.display_path, notes=notes)
+    return ops.OperationDone(resolved.display_path, notes=notes)
 
 
 def _read_all(descriptor: int, resolved: ResolvedPath) -> bytes:

@@ -23,16 +23,7 @@ from adapter.outline.extractor import extract_outline
 from adapter.outline.language import Language
 from adapter.outline.languages import LANGUAGES, find_extensions, find_language
 from adapter.outline.syntax import MissingGrammar, get_parser
-from adapter.tools.operations import (
-    FileOutline,
-    FindSymbols,
-    Outline,
-    OutlineItem,
-    OutlineName,
-    Section,
-    SymbolMatch,
-    SymbolMatches,
-)
+from adapter.tools import operations as ops
 from adapter.workspace.changes.text_codec import decode
 from adapter.workspace.paths.gitignore import COMMON_DIRECTORIES
 from adapter.workspace.paths.globs import GlobMatcher
@@ -67,7 +58,7 @@ _DECLARATION = re.compile(
     r"\s+(?:self\.)?([A-Za-z_$][\w$]*)"
 )
 
-_KINDS: dict[Section, str] = {
+_KINDS: dict[ops.Section, str] = {
     "mods": "module",
     "consts": "constant",
     "types": "type",
@@ -91,7 +82,7 @@ _CONTEXTS: dict[str, frozenset[str]] = {
 }
 
 
-def read_outline(root: WorkspaceRoot, operation: Outline) -> FileOutline:
+def read_outline(root: WorkspaceRoot, operation: ops.Outline) -> ops.FileOutline:
     """Outline a file. Raises ToolError with the reason and an alternative if the file has no outline."""
     with root.open_file(operation.path) as (descriptor, resolved):
         text = _read_source_text(descriptor, resolved)
@@ -117,7 +108,7 @@ def _read_source_text(descriptor: int, resolved: ResolvedPath) -> str | None:
     return None if len(data) > MAX_SOURCE_BYTES else decode(data, resolved.display_path).text
 
 
-def find_symbols(root: WorkspaceRoot, operation: FindSymbols) -> SymbolMatches:
+def find_symbols(root: WorkspaceRoot, operation: ops.FindSymbols) -> ops.SymbolMatches:
     """Return the best matches among file and symbol names, up to the limit, and the number of all matches.
 
     Ignored files and common build directories are left out. In a language without an installed grammar, lines that look
@@ -144,7 +135,7 @@ def find_symbols(root: WorkspaceRoot, operation: FindSymbols) -> SymbolMatches:
     return search.build_result()
 
 
-def _find_scope(root: WorkspaceRoot, operation: FindSymbols) -> tuple[str, Callable[[str], bool]]:
+def _find_scope(root: WorkspaceRoot, operation: ops.FindSymbols) -> tuple[str, Callable[[str], bool]]:
     """Return the path where the search starts, and a filter for the paths below it."""
     match operation.scope:
         case "project":
@@ -187,7 +178,7 @@ Ranker = Callable[[str], int | None]
 """Returns the rank of a name: 0 is best, None means no match."""
 
 
-def _build_ranker(operation: FindSymbols) -> Ranker:
+def _build_ranker(operation: ops.FindSymbols) -> Ranker:
     if not operation.pattern.strip():
         raise ToolError("the pattern is empty; give a name or a part of one")
     flags = 0 if operation.case_sensitive else regex.IGNORECASE
@@ -228,7 +219,7 @@ def _rank(patterns: Iterable[regex.Pattern[str]], humps: regex.Pattern[str] | No
 
 @dataclass(frozen=True, slots=True)
 class _Symbol:
-    name: OutlineName
+    name: ops.OutlineName
     kind: str
     parent: str
 
@@ -236,8 +227,8 @@ class _Symbol:
 @dataclass(slots=True)
 class _SymbolSearch:
     rank: Ranker
-    operation: FindSymbols
-    matches: list[tuple[int, SymbolMatch]] = field(default_factory=list)
+    operation: ops.FindSymbols
+    matches: list[tuple[int, ops.SymbolMatch]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     is_over: bool = False
     _missing_grammars: set[str] = field(default_factory=set)
@@ -255,7 +246,7 @@ class _SymbolSearch:
         self._add_if_matching(
             escape_for_display(resolved.name),
             "file",
-            SymbolMatch(shown, 1, 1, escape_for_display(resolved.name), shown, "file"),
+            ops.SymbolMatch(shown, 1, 1, escape_for_display(resolved.name), shown, "file"),
         )
         language = find_language(resolved.name)
         if language is not None and self.operation.context != "files":
@@ -278,7 +269,7 @@ class _SymbolSearch:
         for symbol in self._find_declared_symbols(text, shown, find_language(resolved.name, text) or language, lines):
             name, line = symbol.name, shorten(lines[symbol.name.line - 1].strip(), MAX_TEXT)
             context = f"{symbol.kind} of {symbol.parent}" if symbol.parent else symbol.kind
-            match = SymbolMatch(
+            match = ops.SymbolMatch(
                 shown,
                 name.line,
                 name.column,
@@ -288,7 +279,7 @@ class _SymbolSearch:
             )
             self._add_if_matching(name.text, symbol.kind, match)
 
-    def _add_if_matching(self, name: str, kind: str, match: SymbolMatch) -> None:
+    def _add_if_matching(self, name: str, kind: str, match: ops.SymbolMatch) -> None:
         context = self.operation.context
         if context != "any" and kind not in _CONTEXTS[context]:
             return
@@ -307,7 +298,7 @@ class _SymbolSearch:
             self.notes.append(f"{shown}: {error}")
             yield from _guess_symbols(lines)
 
-    def build_result(self) -> SymbolMatches:
+    def build_result(self) -> ops.SymbolMatches:
         if self._missing_grammars:
             self.notes.append(
                 f"{', '.join(sorted(self._missing_grammars))}: only lines that look like declarations were searched, "
@@ -318,12 +309,12 @@ class _SymbolSearch:
         limit = min(self.operation.limit, MAX_LIMIT)
         if limit < self.operation.limit and limit < len(best):
             self.notes.append(f"limit {self.operation.limit} is out of range; it was reduced to {MAX_LIMIT}")
-        return SymbolMatches(
+        return ops.SymbolMatches(
             tuple(match for _, match in best[:limit]), len(best), tuple(files.items()), tuple(self.notes)
         )
 
 
-def _list_outline_symbols(items: Iterable[OutlineItem], parent: str) -> Iterator[_Symbol]:
+def _list_outline_symbols(items: Iterable[ops.OutlineItem], parent: str) -> Iterator[_Symbol]:
     for item in items:
         kind = _KINDS.get(item.section)
         if kind is None:
@@ -339,4 +330,6 @@ def _guess_symbols(lines: Iterable[str]) -> Iterator[_Symbol]:
     for number, line in enumerate(lines, 1):
         match = _DECLARATION.match(line[:MAX_TEXT])
         if match:
-            yield _Symbol(OutlineName(match[2], number, match.start(2) + 1), _WORDS_AS_KINDS.get(match[1], "class"), "")
+            yield _Symbol(
+                ops.OutlineName(match[2], number, match.start(2) + 1), _WORDS_AS_KINDS.get(match[1], "class"), ""
+            )

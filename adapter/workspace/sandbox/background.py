@@ -6,15 +6,7 @@ import threading
 from contextlib import suppress
 
 from adapter.core.errors import ToolError
-from adapter.tools.operations import (
-    CommandKilled,
-    CommandOutputDelta,
-    CommandStarted,
-    CommandStatus,
-    KillCommand,
-    ReadCommandOutput,
-    StartCommand,
-)
+from adapter.tools import operations as ops
 from adapter.workspace.paths.os_errors import convert_os_errors
 from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.sandbox.child_process import ProcessSpec
@@ -43,7 +35,7 @@ class _BackgroundCommand:
         self._thread.start()
 
     @property
-    def status(self) -> CommandStatus:
+    def status(self) -> ops.CommandStatus:
         if self._thread.is_alive():
             return "running"
         return "terminated" if self._is_killed or self._command.ending is None else "completed"
@@ -79,8 +71,8 @@ class BackgroundCommands:
         self._commands: dict[str, _BackgroundCommand] = {}
 
     def start(
-        self, root: WorkspaceRoot, operation: StartCommand, confinement: ActiveSandbox = UNCONFINED
-    ) -> CommandStarted:
+        self, root: WorkspaceRoot, operation: ops.StartCommand, confinement: ActiveSandbox = UNCONFINED
+    ) -> ops.CommandStarted:
         """Start a command. Raises ToolError if its directory is missing or too many commands are running."""
         with self._lock:
             running = [id for id, each in self._commands.items() if each.status == "running"]
@@ -100,16 +92,16 @@ class BackgroundCommands:
             self._commands[id] = started
             for old in [each for each in self._commands if each not in running and each != id][:-MAX_REMEMBERED]:
                 del self._commands[old]
-        return CommandStarted(id, operation.command)
+        return ops.CommandStarted(id, operation.command)
 
-    def read(self, operation: ReadCommandOutput) -> CommandOutputDelta:
+    def read(self, operation: ops.ReadCommandOutput) -> ops.CommandOutputDelta:
         """Return the output since the last read. Raises ToolError if the filter is invalid or too slow."""
         from adapter.core.text.safe_regex import clip_searched_part, compile_pattern
 
         pattern = compile_pattern(operation.filter) if operation.filter else None
         command = self._commands.get(operation.id)
         if command is None:
-            return CommandOutputDelta(operation.id, "", "", "not_found", notes=(self._list_ids(),))
+            return ops.CommandOutputDelta(operation.id, "", "", "not_found", notes=(self._list_ids(),))
         status = command.status  # read before the output, so that no final output is missed
         texts = [
             stream.take(is_final=status != "running", whole_lines=pattern is not None)
@@ -128,19 +120,19 @@ class BackgroundCommands:
             except TimeoutError:
                 raise ToolError(f"the filter {operation.filter!r} takes too long; use a simpler one") from None
         if status == "running":  # it may have ended since, but the output may be incomplete
-            return CommandOutputDelta(operation.id, texts[0], texts[1], status)
-        return CommandOutputDelta(operation.id, texts[0], texts[1], status, command.exit_code, command.notes)
+            return ops.CommandOutputDelta(operation.id, texts[0], texts[1], status)
+        return ops.CommandOutputDelta(operation.id, texts[0], texts[1], status, command.exit_code, command.notes)
 
-    def kill(self, operation: KillCommand) -> CommandKilled:
+    def kill(self, operation: ops.KillCommand) -> ops.CommandKilled:
         command = self._commands.get(operation.id)
         if command is None:
-            return CommandKilled(operation.id, False, f"no background command {operation.id!r}. {self._list_ids()}")
+            return ops.CommandKilled(operation.id, False, f"no background command {operation.id!r}. {self._list_ids()}")
         if command.status != "running":
             code = "" if command.exit_code is None else f" with exit code {command.exit_code}"
-            return CommandKilled(operation.id, False, f"{operation.id} had already ended{code}")
+            return ops.CommandKilled(operation.id, False, f"{operation.id} had already ended{code}")
         command.kill()
         command.join()
-        return CommandKilled(operation.id, True, f"{operation.id} and all its processes were ended")
+        return ops.CommandKilled(operation.id, True, f"{operation.id} and all its processes were ended")
 
     def close(self) -> None:
         """End all commands and wait until they have ended."""

@@ -13,16 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from adapter.tools.operations import (
-    BatchResults,
-    CallFunction,
-    Operation,
-    Outcome,
-    RunCode,
-    RunCommand,
-    RunProgram,
-    StartCommand,
-)
+from adapter.tools import operations as ops
 from adapter.tools.operations.permissions import NO_SANDBOX
 from adapter.tools.tool import Tool
 from adapter.workspace.sandbox.sandbox import ActiveSandbox
@@ -35,22 +26,22 @@ MAX_NAMED = 5
 """Maximum number of functions listed in the note of a session."""
 
 
-def build_confinement_notice(operation: Operation, confinement: ActiveSandbox) -> str:
+def build_confinement_notice(operation: ops.Operation, confinement: ActiveSandbox) -> str:
     """Describe the confinement of an operation before it runs. Return "" if it runs only code of this package."""
     match operation:
-        case RunCommand() | StartCommand() | RunProgram():
+        case ops.RunCommand() | ops.StartCommand() | ops.RunProgram():
             return confinement.text
-        case CallFunction(runner=runner):
+        case ops.CallFunction(runner=runner):
             return f"{NO_SANDBOX}, it runs in {runner or THIS_PROGRAM} with all rights of that process"
-        case RunCode():
+        case ops.RunCode():
             return INTERPRETER
         case _:
             return ""
 
 
-def build_confinement_result_note(operation: Operation, outcome: Outcome, confinement: ActiveSandbox) -> str:
+def build_confinement_result_note(operation: ops.Operation, outcome: ops.Outcome, confinement: ActiveSandbox) -> str:
     """Describe the confinement that an operation had. For a batch, return the distinct notes of its calls as lines."""
-    if isinstance(outcome, BatchResults):
+    if isinstance(outcome, ops.BatchResults):
         return "\n".join(dict.fromkeys(result.sandbox for result in outcome.results if result.sandbox))
     return build_confinement_notice(operation, confinement)
 

@@ -28,7 +28,7 @@ from adapter.core.text.display_escaping import escape_for_display
 from adapter.tools.operations.permissions import NO_SANDBOX
 from adapter.workspace.paths.directory_calls import calls
 from adapter.workspace.paths.git_data import find_repositories
-from adapter.workspace.sandbox import landlock
+from adapter.workspace.sandbox import landlock, toolchains
 from adapter.workspace.sandbox.bubblewrap import (
     MAX_HIDDEN,
     SYSTEM_BINARY,
@@ -40,18 +40,6 @@ from adapter.workspace.sandbox.bubblewrap import (
 from adapter.workspace.sandbox.child_process import ProcessSpec
 from adapter.workspace.sandbox.processes import COMMANDS, ChildProcess
 from adapter.workspace.sandbox.seccomp import INTERNET, LOCAL, build_socket_filter
-from adapter.workspace.sandbox.toolchains import (
-    SYSTEM,
-    find_git_folder_elsewhere,
-    is_below,
-    list_public_folders,
-    list_secret_paths,
-    list_system_folders,
-    list_tool_folders,
-    passes_through,
-    read_git_identity,
-    search_path,
-)
 
 Level: TypeAlias = Literal["bwrap", "landlock", "none"]
 Choice: TypeAlias = Literal["auto", "bwrap", "landlock", "none", "require"]
@@ -204,7 +192,7 @@ class ActiveSandbox:
         self.settings = settings
         self._workspace = workspace
         self._hidden, self._frozen, self._own = hidden, frozen, own
-        self.search_path, self._left_out = search_path(os.environ, session or workspace)
+        self.search_path, self._left_out = toolchains.search_path(os.environ, session or workspace)
         self._private: str | None = None
         self._granted = {"read": self._resolve_links(settings.read), "write": self._resolve_links(settings.write)}
         self._writable = tuple(filter(None, (workspace, session, *self._granted["write"])))
@@ -239,7 +227,7 @@ class ActiveSandbox:
             parts.append("sockets are not filtered on this architecture")
             if self.level == "landlock" and not landlock.restricts_truncation():
                 parts.append("files elsewhere can be emptied")
-        if is_below(self._home, self._workspace):
+        if toolchains.is_below(self._home, self._workspace):
             parts.append("the workspace contains your home folder")
         return "; ".join(parts)
 
@@ -250,7 +238,7 @@ class ActiveSandbox:
             real = os.path.realpath(path)
             if not os.path.exists(real):  # noqa: PTH110
                 raise UsageError(f"the path {path!r} for the sandbox does not exist; give a file or folder")
-            if passes_through(path, self._workspace) and not is_below(real, self._workspace):
+            if toolchains.passes_through(path, self._workspace) and not toolchains.is_below(real, self._workspace):
                 raise UsageError(f"{path!r} leaves the workspace through a link; give its target {real!r} instead")
             real_paths.append(real)
         return tuple(real_paths)
@@ -258,7 +246,7 @@ class ActiveSandbox:
     def _list_outside(self, access: Literal["read", "write"]) -> tuple[str, ...]:
         """Return the granted folders outside the workspace. Granted folders inside it need no mount; they are only
         exempt from freezing."""
-        return tuple(path for path in self._granted[access] if not is_below(path, self._workspace))
+        return tuple(path for path in self._granted[access] if not toolchains.is_below(path, self._workspace))
 
     def build_job(self, argv: Sequence[str], cwd: Sequence[str]) -> ProcessSpec:
         """Return the specification of a process for ``argv`` in the workspace directory ``cwd``. Raises ToolError."""
@@ -295,12 +283,14 @@ class ActiveSandbox:
 
     @cached_property
     def _tools(self) -> tuple[str, ...]:
-        return list_tool_folders(os.environ, self._home, self._workspace)
+        return toolchains.list_tool_folders(os.environ, self._home, self._workspace)
 
     def _read(self, program: str) -> tuple[str, ...]:
-        repository = find_git_folder_elsewhere(self._workspace)
+        repository = toolchains.find_git_folder_elsewhere(self._workspace)
         more = [*self._list_outside("read"), *([repository] if repository else [])]
-        if program.startswith("/") and not any(is_below(program, folder) for folder in (*SYSTEM, self._workspace)):
+        if program.startswith("/") and not any(
+            toolchains.is_below(program, folder) for folder in (*toolchains.SYSTEM, self._workspace)
+        ):
             more += [program, os.path.realpath(program)]  # a tool of the user, at any path
         if self.settings.network:  # often a link to a file outside /etc
             more.append(os.path.realpath("/etc/resolv.conf"))
@@ -311,12 +301,12 @@ class ActiveSandbox:
         pinned, frozen, hidden = self._find_protected_paths()
         view = MountView(
             self._workspace,
-            (*list_system_folders(), *self._read(argv[0])),
+            (*toolchains.list_system_folders(), *self._read(argv[0])),
             ((f"{private}/tmp", "/tmp"), (f"{private}/home", self._home)),
             write=self._list_outside("write"),
             pinned=pinned,
             frozen=frozen,
-            hidden=(*list_secret_paths(), *hidden),
+            hidden=(*toolchains.list_secret_paths(), *hidden),
             network=self.settings.network,
         )
         families = INTERNET if self.settings.network else LOCAL
@@ -336,7 +326,7 @@ class ActiveSandbox:
             argv,
             self._build_variables(home, f"{private}/tmp"),
             landlock=landlock.build_ruleset(
-                (*list_public_folders(), *self._read(argv[0]), "/proc"),
+                (*toolchains.list_public_folders(), *self._read(argv[0]), "/proc"),
                 (self._workspace, private, *self._list_outside("write")),
                 DEVICES,
                 network=self.settings.network,
@@ -360,7 +350,7 @@ class ActiveSandbox:
             self._private = os.path.realpath(tempfile.mkdtemp(prefix="adapter-"))
             for name in ("tmp", "home"):
                 Path(self._private, name).mkdir()
-            identity = read_git_identity(self._home)
+            identity = toolchains.read_git_identity(self._home)
             if identity:
                 Path(self._private, "home", ".gitconfig").write_text(identity)
             if self.level == "landlock":
@@ -370,7 +360,7 @@ class ActiveSandbox:
     def _link_tools(self, home: Path) -> None:
         """Link tools into the private home, where bubblewrap would mount them. Call it before any command runs."""
         for path in self._tools:
-            if is_below(path, self._home):
+            if toolchains.is_below(path, self._home):
                 link = home / PurePosixPath(path).relative_to(self._home)
                 link.parent.mkdir(parents=True, exist_ok=True)
                 link.symlink_to(path)
@@ -398,7 +388,7 @@ class ActiveSandbox:
         return tuple((path, identity) for path, identity in known if identity)
 
     def _may_write(self, path: str) -> bool:
-        return any(is_below(path, folder) for folder in self._granted["write"])
+        return any(toolchains.is_below(path, folder) for folder in self._granted["write"])
 
     @property
     def _has_rules(self) -> bool:

@@ -252,7 +252,7 @@ def test_oldest_changes_are_dropped(workspace, stocked, monkeypatch):
     for number in range(5):
         workspace.run("write_file", {"path": f"f{number}", "content": "x"})
     assert [change.paths for change in workspace.changes()] == [("f4",), ("f3",), ("f2",)]
-    monkeypatch.setattr("adapter.workspace.changes.transactions.MAX_KEPT_BYTES", 3)
+    monkeypatch.setattr("adapter.workspace.changes.journal.MAX_KEPT_BYTES", 3)
     result = workspace.run("delete_file", {"path": "a.txt"})
     assert "too large to store" in result.notes[0]
     with pytest.raises(ToolError, match="too large to store"):
