@@ -8,11 +8,18 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
 from adapter.dialects import result_formatting
-from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, Unsigned, render_as, require_outcome
+from adapter.dialects.tool_class import (
+    Parameter,
+    Rendered,
+    ToolClass,
+    ToolMetadata,
+    Unsigned,
+    render_as,
+    require_outcome,
+)
 from adapter.dialects.toolset import Dialect
 from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import CONTENT, DIRECTORY, NEW_TEXT, OLD_TEXT, PATH, PATTERN
@@ -37,16 +44,10 @@ class ProtoListDirectory(ToolClass):
 
     naming = ToolMetadata("list_directory", aliases=("list_dir", "ls", "list_files", "list"), example={"path": "src"})
     path: Annotated[
-        str,
-        Field(description="Absolute path to the directory (or relative to the project root)"),
-        Aliases(*DIRECTORY, *PATH),
+        str, Parameter("Absolute path to the directory (or relative to the project root)", *DIRECTORY, *PATH)
     ]
-    ignore: Annotated[
-        list[str] | None, Field(description="Glob patterns to exclude"), Aliases("exclude", "ignore_patterns")
-    ] = None
-    respect_git_ignore: Annotated[
-        bool, Field(description="Respect .gitignore"), Aliases("respect_gitignore", "git_ignore")
-    ] = True
+    ignore: Annotated[list[str] | None, Parameter("Glob patterns to exclude", "exclude", "ignore_patterns")] = None
+    respect_git_ignore: Annotated[bool, Parameter("Respect .gitignore", "respect_gitignore", "git_ignore")] = True
     file_filtering_options: SkipJsonSchema[dict[str, bool] | None] = None
     """An object that contains ``respect_git_ignore``. The program expects this form, but its document does not mention
     it."""
@@ -70,21 +71,11 @@ class ProtoReadFile(ToolClass):
         aliases=("read", "cat", "view", "view_file", "open", "get_file"),
         example={"path": "src/main.ts", "offset": 100, "limit": 50},
     )
-    path: Annotated[
-        str,
-        Field(description="Absolute path to the file (or relative to the project root)"),
-        Aliases(*PATH),
-    ]
+    path: Annotated[str, Parameter("Absolute path to the file (or relative to the project root)", *PATH)]
     offset: Annotated[
-        Unsigned | None,
-        Field(description="0-based line number to start reading from (requires limit)"),
-        Aliases("start", "skip"),
+        Unsigned | None, Parameter("0-based line number to start reading from (requires limit)", "start", "skip")
     ] = None
-    limit: Annotated[
-        Unsigned | None,
-        Field(description="Maximum lines to read"),
-        Aliases("max_lines", "num_lines", "line_count"),
-    ] = None
+    limit: Annotated[Unsigned | None, Parameter("Maximum lines to read", "max_lines", "num_lines", "line_count")] = None
 
     def to_operation(self) -> ops.Operation:
         start = None if self.offset is None else self.offset + 1
@@ -116,16 +107,8 @@ class ProtoWriteFile(ToolClass):
         effect="write",
         example={"file_path": "src/config.ts", "content": "export const port = 8000;\n"},
     )
-    file_path: Annotated[
-        str,
-        Field(description="Absolute path to write to (or relative to the project root)"),
-        Aliases(*PATH),
-    ]
-    content: Annotated[
-        str,
-        Field(description="Content to write"),
-        Aliases(*CONTENT),
-    ]
+    file_path: Annotated[str, Parameter("Absolute path to write to (or relative to the project root)", *PATH)]
+    content: Annotated[str, Parameter("Content to write", *CONTENT)]
 
     def to_operation(self) -> ops.Operation:
         return ops.WriteText(self.file_path, self.content)
@@ -152,22 +135,10 @@ class ProtoEdit(ToolClass):
             "new_string": "function main() {\n  const port = 9000;\n  start(port);\n",
         },
     )
-    file_path: Annotated[
-        str,
-        Field(description="Absolute path to the file (or relative to the project root)"),
-        Aliases(*PATH),
-    ]
-    old_string: Annotated[
-        str,
-        Field(description="Exact literal text to replace (include 3+ lines of context)"),
-        Aliases(*OLD_TEXT),
-    ]
-    new_string: Annotated[
-        str,
-        Field(description="Replacement text"),
-        Aliases(*NEW_TEXT),
-    ]
-    replace_all: Annotated[bool, Field(description="Replace all occurrences"), Aliases("all")] = False
+    file_path: Annotated[str, Parameter("Absolute path to the file (or relative to the project root)", *PATH)]
+    old_string: Annotated[str, Parameter("Exact literal text to replace (include 3+ lines of context)", *OLD_TEXT)]
+    new_string: Annotated[str, Parameter("Replacement text", *NEW_TEXT)]
+    replace_all: Annotated[bool, Parameter("Replace all occurrences", "all")] = False
 
     def to_operation(self) -> ops.Operation:
         return ops.PatchText(
@@ -184,10 +155,8 @@ class ProtoGlobTool(ToolClass):
     naming = ToolMetadata(
         "glob", aliases=("find_files_glob", "glob_search", "find_glob"), example={"pattern": "src/**/*.tsx"}
     )
-    pattern: Annotated[
-        str, Field(description="Glob pattern (e.g. **/*.ts, src/**/*.tsx)"), Aliases("glob", "query", "glob_pattern")
-    ]
-    path: Annotated[str, Field(description="Directory to search in (default: project root)"), Aliases(*DIRECTORY)] = "."
+    pattern: Annotated[str, Parameter("Glob pattern (e.g. **/*.ts, src/**/*.tsx)", "glob", "query", "glob_pattern")]
+    path: Annotated[str, Parameter("Directory to search in (default: project root)", *DIRECTORY)] = "."
 
     def to_operation(self) -> ops.Operation:
         return ops.Glob(self.pattern, self.path, limit=MAX_PATHS, gitignore=True, order="newest")
@@ -203,15 +172,13 @@ class ProtoGrepSearch(ToolClass):
         aliases=("grep", "rg", "ripgrep", "search_file_content", "search_code", "search"),
         example={"pattern": "function\\s+\\w+", "path": "src", "glob": "*.ts", "limit": 20},
     )
-    pattern: Annotated[str, Field(description="Regex pattern to search for"), Aliases(*PATTERN)]
-    path: Annotated[str, Field(description="File or directory to search in"), Aliases(*DIRECTORY, *PATH)] = "."
-    glob: Annotated[
-        str | None, Field(description="Glob filter for files (e.g. *.ts)"), Aliases("include", "file_pattern", "filter")
-    ] = None
+    pattern: Annotated[str, Parameter("Regex pattern to search for", *PATTERN)]
+    path: Annotated[str, Parameter("File or directory to search in", *DIRECTORY, *PATH)] = "."
+    glob: Annotated[str | None, Parameter("Glob filter for files (e.g. *.ts)", "include", "file_pattern", "filter")] = (
+        None
+    )
     limit: Annotated[
-        Unsigned | None,
-        Field(description="Limit output to first N lines"),
-        Aliases("max_results", "head_limit", "max_matches"),
+        Unsigned | None, Parameter("Limit output to first N lines", "max_results", "head_limit", "max_matches")
     ] = None
 
     def to_operation(self) -> ops.Operation:

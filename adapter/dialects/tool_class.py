@@ -6,7 +6,7 @@
         "Read a whole file."                                    # the description
 
         naming = ToolMetadata("read_file", aliases=("cat",), example={"path": "src/main.rs"})
-        path: Annotated[str, Field(description="File path"), Aliases("file_path")]
+        path: Annotated[str, Parameter("File path", "file_path")]
 
         def operation(self) -> Operation: ...
         render = render_as(FileText, format_numbered_lines)     # unless the usual format for the operation will do
@@ -20,7 +20,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Annotated, Any, ClassVar, Concatenate, TypeAlias, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, GetJsonSchemaHandler, model_validator
+from pydantic_core import CoreSchema
 
 from adapter.core.events import Json, JsonObject
 from adapter.core.text.truncate import MAX_LINES
@@ -28,18 +29,24 @@ from adapter.dialects.result_formatting import format_outcome
 from adapter.tools.argument_synonyms import normalize_key
 from adapter.tools.operations import Effect, Operation, Outcome
 from adapter.tools.operations.capabilities import Capability
-from adapter.tools.schema_simplify import simplify_schema
+from adapter.tools.schema_simplify import REQUIRED_KEY, simplify_schema
 from adapter.tools.tool import FailureRenderer, Tool
 
 Rendered: TypeAlias = tuple[str, Json]
 OutcomeT = TypeVar("OutcomeT")
 
 
-class Aliases:
-    """Aliases of an argument, for use in ``Annotated``. They can include the argument's own name."""
+class Parameter:
+    """The description of a parameter for the model, for use in ``Annotated``, and other names that models use for it.
+    The names can include the parameter's own. ``is_required``: whether the schema requires it, although calls may omit
+    it."""
 
-    def __init__(self, *names: str) -> None:
-        self.names = names
+    def __init__(self, description: str, *aliases: str, is_required: bool = False) -> None:
+        self.description, self.aliases, self.is_required = description, aliases, is_required
+
+    def __get_pydantic_json_schema__(self, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonObject:
+        shown = {"description": self.description} if self.description else {}
+        return {**handler(core_schema), **shown, **({REQUIRED_KEY: True} if self.is_required else {})}
 
 
 def _require_unsigned(number: int) -> int:
@@ -118,7 +125,7 @@ class ToolClass(BaseModel):
 class NestedModel(BaseModel):
     """Base class for objects inside an argument.
 
-    This class resolves the ``Aliases`` of its fields, ignoring separators and case, because call resolution renames
+    This class resolves the aliases of its fields, ignoring separators and case, because call resolution renames
     only top-level arguments.
     """
 
@@ -148,8 +155,8 @@ def _list_aliases(model: type[BaseModel], name: str) -> tuple[str, ...]:
     return tuple(
         alias
         for item in model.model_fields[name].metadata
-        if isinstance(item, Aliases)
-        for alias in dict.fromkeys(item.names)
+        if isinstance(item, Parameter)
+        for alias in dict.fromkeys(item.aliases)
         if alias not in model.model_fields
     )
 

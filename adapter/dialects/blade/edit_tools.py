@@ -4,38 +4,28 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 from pydantic.json_schema import SkipJsonSchema
 
 from adapter.core.errors import FormatError
 from adapter.core.events import Json
 from adapter.dialects.blade.file_tools import FilePath
-from adapter.dialects.tool_class import (
-    Aliases,
-    NestedModel,
-    ToolClass,
-    ToolMetadata,
-)
+from adapter.dialects.tool_class import NestedModel, Parameter, ToolClass, ToolMetadata
 from adapter.editing.notations.parse_edits import parse_file_edits, parse_patches
 from adapter.editing.notations.registry import is_known_notation
 from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import CONTENT, DESTINATION, DIRECTORY, NEW_TEXT, OLD_TEXT, PATH, SOURCE
-from adapter.tools.schema_simplify import REQUIRED_KEY
 
-Source = Annotated[str, Field(description="Source path"), Aliases(*SOURCE, "path", "file_path", "file", "filename")]
-
-
-Destination = Annotated[
-    str,
-    Field(description="Destination path"),
-    Aliases(*DESTINATION),
-]
+Source = Annotated[str, Parameter("Source path", *SOURCE, "path", "file_path", "file", "filename")]
 
 
-StartHint = Annotated[int | None, Field(description="First line (1-indexed), to select one of several matches")]
+Destination = Annotated[str, Parameter("Destination path", *DESTINATION)]
 
 
-EndHint = Annotated[int | None, Field(description="Last line (1-indexed), to select one of several matches")]
+StartHint = Annotated[int | None, Parameter("First line (1-indexed), to select one of several matches")]
+
+
+EndHint = Annotated[int | None, Parameter("Last line (1-indexed), to select one of several matches")]
 
 
 ReplaceAll = SkipJsonSchema[bool]
@@ -54,7 +44,7 @@ class BladeWriteFile(ToolClass):
         example={"path": "src/new_module.rs", "content": 'pub fn hello() {\n    println!("Hello!");\n}\n'},
     )
     path: FilePath
-    content: Annotated[str, Field(description="Content to write"), Aliases(*CONTENT)]
+    content: Annotated[str, Parameter("Content to write", *CONTENT)]
 
     def to_operation(self) -> ops.Operation:
         return ops.WriteText(self.path, self.content)
@@ -70,15 +60,11 @@ class EditFile(ToolClass):
         "edit_file",
         aliases=("edit", "replace", "str_replace", "search_replace", "search_and_replace", "replace_in_file"),
         effect="write",
-        example={
-            "path": "src/main.rs",
-            "old_content": "fn old_function()",
-            "new_content": "fn new_function()",
-        },
+        example={"path": "src/main.rs", "old_content": "fn old_function()", "new_content": "fn new_function()"},
     )
     path: FilePath
-    old_content: Annotated[str, Field(description="Text to find"), Aliases(*OLD_TEXT)]
-    new_content: Annotated[str, Field(description="Replacement text"), Aliases(*NEW_TEXT)]
+    old_content: Annotated[str, Parameter("Text to find", *OLD_TEXT)]
+    new_content: Annotated[str, Parameter("Replacement text", *NEW_TEXT)]
     replace_all: ReplaceAll = False
 
     def to_operation(self) -> ops.Operation:
@@ -89,8 +75,8 @@ class EditFile(ToolClass):
 class PatchArguments(NestedModel):
     """One patch in a list."""
 
-    old_text: Annotated[str, Field(description="Text to find"), Aliases(*OLD_TEXT)]
-    new_text: Annotated[str, Field(description="Replacement text"), Aliases(*NEW_TEXT)]
+    old_text: Annotated[str, Parameter("Text to find", *OLD_TEXT)]
+    new_text: Annotated[str, Parameter("Replacement text", *NEW_TEXT)]
     start_line: StartHint = None
     end_line: EndHint = None
     replace_all: ReplaceAll = False
@@ -110,20 +96,17 @@ class ApplyEdit(ToolClass):
         effect="write",
         example={"path": "src/lib.rs", "old_text": "let x = 5;", "new_text": "let x = 10;"},
     )
-    path: Annotated[
-        str | None,
-        Field(description="File path (relative to workspace or absolute)", json_schema_extra={REQUIRED_KEY: True}),
-        Aliases(*PATH),
-    ] = None
-    old_text: Annotated[str | None, Field(description="Text to find and replace"), Aliases(*OLD_TEXT)] = None
-    new_text: Annotated[str | None, Field(description="Replacement text"), Aliases(*NEW_TEXT)] = None
+    path: Annotated[str | None, Parameter("File path (relative to workspace or absolute)", *PATH, is_required=True)] = (
+        None
+    )
+    old_text: Annotated[str | None, Parameter("Text to find and replace", *OLD_TEXT)] = None
+    new_text: Annotated[str | None, Parameter("Replacement text", *NEW_TEXT)] = None
     start_line: StartHint = None
     end_line: EndHint = None
     replace_all: ReplaceAll = False
     patches: Annotated[
         list[PatchArguments] | SkipJsonSchema[str] | None,
-        Field(description="Several patches, instead of old_text and new_text"),
-        Aliases("edits", "patch", "diff", "input"),
+        Parameter("Several patches, instead of old_text and new_text", "edits", "patch", "diff", "input"),
     ] = None
 
     @model_validator(mode="before")
@@ -186,8 +169,8 @@ class DeleteFile(ToolClass):
         effect="delete",
         example={"path": "temp/old_file.txt"},
     )
-    path: Annotated[str, Field(description="Path to delete"), Aliases(*PATH, *DIRECTORY)]
-    recursive: Annotated[bool, Field(description="Required for directories")] = False
+    path: Annotated[str, Parameter("Path to delete", *PATH, *DIRECTORY)]
+    recursive: Annotated[bool, Parameter("Required for directories")] = False
 
     def to_operation(self) -> ops.Operation:
         return ops.Delete(self.path, self.recursive)
@@ -234,7 +217,7 @@ class CreateDirectory(ToolClass):
         effect="write",
         example={"path": "src/modules/new_feature"},
     )
-    path: Annotated[str, Field(description="Directory path to create"), Aliases(*DIRECTORY, *PATH)]
+    path: Annotated[str, Parameter("Directory path to create", *DIRECTORY, *PATH)]
 
     def to_operation(self) -> ops.Operation:
         return ops.MakeDirectory(self.path)

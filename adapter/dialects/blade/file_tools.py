@@ -6,14 +6,12 @@ import json
 from dataclasses import asdict
 from typing import Annotated
 
-from pydantic import Field
-
 from adapter.dialects import result_formatting
-from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, render_as, require_outcome
+from adapter.dialects.tool_class import Parameter, Rendered, ToolClass, ToolMetadata, render_as, require_outcome
 from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import DIRECTORY, PATH, PATTERN
 
-FilePath = Annotated[str, Field(description="File path (relative to workspace or absolute)"), Aliases(*PATH)]
+FilePath = Annotated[str, Parameter("File path (relative to workspace or absolute)", *PATH)]
 
 
 class BladeReadFile(ToolClass):
@@ -37,11 +35,9 @@ class ReadFileRange(ToolClass):
         example={"path": "src/lib.rs", "start_line": 50, "end_line": 100, "context_lines": 3},
     )
     path: FilePath
-    start_line: Annotated[int, Field(description="Start line (1-indexed)"), Aliases("start", "from_line", "line")] = 1
-    end_line: Annotated[
-        int | None, Field(description="End line (1-indexed, default: end of file)"), Aliases("end", "to_line")
-    ] = None
-    context_lines: Annotated[int, Field(description="Extra context lines before/after range"), Aliases("context")] = 0
+    start_line: Annotated[int, Parameter("Start line (1-indexed)", "start", "from_line", "line")] = 1
+    end_line: Annotated[int | None, Parameter("End line (1-indexed, default: end of file)", "end", "to_line")] = None
+    context_lines: Annotated[int, Parameter("Extra context lines before/after range", "context")] = 0
 
     def to_operation(self) -> ops.Operation:
         return ops.ReadText(self.path, self.start_line, self.end_line, self.context_lines)
@@ -53,7 +49,7 @@ class GetFileInfo(ToolClass):
     """Get metadata about a file or directory."""
 
     naming = ToolMetadata("get_file_info", aliases=("file_info", "stat", "file_stat"), example={"path": "Cargo.toml"})
-    path: Annotated[str, Field(description="Path to inspect"), Aliases(*PATH, *DIRECTORY)]
+    path: Annotated[str, Parameter("Path to inspect", *PATH, *DIRECTORY)]
 
     def to_operation(self) -> ops.Operation:
         return ops.Stat(self.path)
@@ -71,7 +67,7 @@ MAX_STRUCTURE_ENTRIES = 200
 CONTEXT_LINES = 2
 
 
-StartPath = Annotated[str, Field(description="Directory path"), Aliases(*DIRECTORY, *PATH)]
+StartPath = Annotated[str, Parameter("Directory path", *DIRECTORY, *PATH)]
 
 
 class BladeListDirectory(ToolClass):
@@ -84,7 +80,7 @@ class BladeListDirectory(ToolClass):
         example={"path": "src", "max_depth": 2},
     )
     path: StartPath = "."
-    max_depth: Annotated[int, Field(description="Max traversal depth"), Aliases("depth")] = 1
+    max_depth: Annotated[int, Parameter("Max traversal depth", "depth")] = 1
 
     def to_operation(self) -> ops.Operation:
         return ops.Tree(self.path, self.max_depth)
@@ -98,9 +94,9 @@ class GetWorkspaceStructure(ToolClass):
         aliases=("workspace_structure", "project_structure", "get_project_structure"),
         example={"path": ".", "depth": 3, "limit": 100},
     )
-    path: Annotated[str, Field(description="Starting path"), Aliases(*DIRECTORY, *PATH)] = "."
-    depth: Annotated[int, Field(description="Max depth"), Aliases("max_depth")] = 2
-    limit: Annotated[int, Field(description="Max entries (at most 200)"), Aliases("max_entries")] = 50
+    path: Annotated[str, Parameter("Starting path", *DIRECTORY, *PATH)] = "."
+    depth: Annotated[int, Parameter("Max depth", "max_depth")] = 2
+    limit: Annotated[int, Parameter("Max entries (at most 200)", "max_entries")] = 50
 
     def to_operation(self) -> ops.Operation:
         return ops.Tree(self.path, self.depth, self._limit, skip_common=True, gitignore=True)
@@ -123,11 +119,9 @@ class BladeFindFiles(ToolClass):
         aliases=("find", "find_file", "search_files", "file_search"),
         example={"pattern": "test", "path": "src", "max_depth": 5},
     )
-    pattern: Annotated[
-        str, Field(description="Substring to match in filenames"), Aliases("query", "name", "filename", "substring")
-    ]
-    path: Annotated[str, Field(description="Starting path"), Aliases(*DIRECTORY)] = "."
-    max_depth: Annotated[int | None, Field(description="Max search depth"), Aliases("depth")] = None
+    pattern: Annotated[str, Parameter("Substring to match in filenames", "query", "name", "filename", "substring")]
+    path: Annotated[str, Parameter("Starting path", *DIRECTORY)] = "."
+    max_depth: Annotated[int | None, Parameter("Max search depth", "depth")] = None
 
     def to_operation(self) -> ops.Operation:
         return ops.FindByName(self.pattern, self.path, self.max_depth)
@@ -144,9 +138,9 @@ class FindFilesGlob(ToolClass):
         aliases=("glob_search", "find_glob"),
         example={"pattern": "**/*.tsx", "path": "src"},
     )
-    pattern: Annotated[str, Field(description="Glob pattern (e.g., **/*.rs)"), Aliases("glob", "query")]
-    path: Annotated[str, Field(description="Base path for search"), Aliases(*DIRECTORY)] = "."
-    case_sensitive: Annotated[bool, Field(description="Case-sensitive matching")] = False
+    pattern: Annotated[str, Parameter("Glob pattern (e.g., **/*.rs)", "glob", "query")]
+    path: Annotated[str, Parameter("Base path for search", *DIRECTORY)] = "."
+    case_sensitive: Annotated[bool, Parameter("Case-sensitive matching")] = False
 
     def to_operation(self) -> ops.Operation:
         return ops.Glob(self.pattern, self.path, self.case_sensitive)
@@ -163,8 +157,8 @@ class BladeGrepSearch(ToolClass):
         aliases=("grep", "ripgrep", "search", "search_file_content", "search_code"),
         example={"pattern": "fn\\s+main", "path": "src"},
     )
-    pattern: Annotated[str, Field(description="Regex pattern to search"), Aliases(*PATTERN)]
-    path: Annotated[str, Field(description="Directory to search"), Aliases(*DIRECTORY, *PATH)] = "."
+    pattern: Annotated[str, Parameter("Regex pattern to search", *PATTERN)]
+    path: Annotated[str, Parameter("Directory to search", *DIRECTORY, *PATH)] = "."
 
     def to_operation(self) -> ops.Operation:
         return ops.Grep(self.pattern, self.path)
@@ -180,11 +174,11 @@ class CodebaseSearch(ToolClass):
         aliases=("search_codebase", "code_search"),
         example={"query": "struct.*Config", "file_pattern": "*.rs", "max_results": 20},
     )
-    query: Annotated[str, Field(description="Regex pattern to search"), Aliases(*PATTERN)]
+    query: Annotated[str, Parameter("Regex pattern to search", *PATTERN)]
     file_pattern: Annotated[
-        str | None, Field(description="Filter files (e.g., *.rs,*.toml)"), Aliases("include", "glob", "file_patterns")
+        str | None, Parameter("Filter files (e.g., *.rs,*.toml)", "include", "glob", "file_patterns")
     ] = None
-    max_results: Annotated[int, Field(description="Maximum results"), Aliases("limit")] = 50
+    max_results: Annotated[int, Parameter("Maximum results", "limit")] = 50
 
     def to_operation(self) -> ops.Operation:
         patterns = tuple(part.strip() for part in (self.file_pattern or "").split(",") if part.strip())

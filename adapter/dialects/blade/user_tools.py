@@ -6,14 +6,11 @@ import json
 from dataclasses import asdict
 from typing import Annotated
 
-from pydantic import Field
-
 from adapter.core.events import JsonObject
 from adapter.dialects import result_formatting
-from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
+from adapter.dialects.tool_class import Parameter, Rendered, ToolClass, ToolMetadata, require_outcome
 from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import COMMAND, CONTENT, PATH, WORKING_DIRECTORY
-from adapter.tools.schema_simplify import REQUIRED_KEY
 
 
 class RunCommandLine(ToolClass):
@@ -25,12 +22,8 @@ class RunCommandLine(ToolClass):
         effect="execute",
         example={"command": "cargo build --release", "cwd": "."},
     )
-    command: Annotated[str, Field(description="Shell command to execute"), Aliases(*COMMAND)]
-    cwd: Annotated[
-        str,
-        Field(description="Working directory", json_schema_extra={REQUIRED_KEY: True}),
-        Aliases(*WORKING_DIRECTORY),
-    ] = "."
+    command: Annotated[str, Parameter("Shell command to execute", *COMMAND)]
+    cwd: Annotated[str, Parameter("Working directory", *WORKING_DIRECTORY, is_required=True)] = "."
 
     def to_operation(self) -> ops.Operation:
         return ops.RunCommand(self.command, self.cwd)
@@ -73,8 +66,8 @@ class OpenFile(ToolClass):
         example={"path": "src/main.rs", "line": 42},
         needs="editor",
     )
-    path: Annotated[str, Field(description="File path to open"), Aliases(*PATH)]
-    line: Annotated[int | None, Field(description="Line number to jump to (1-indexed)"), Aliases("line_number")] = None
+    path: Annotated[str, Parameter("File path to open", *PATH)]
+    line: Annotated[int | None, Parameter("Line number to jump to (1-indexed)", "line_number")] = None
 
     def to_operation(self) -> ops.Operation:
         return ops.OpenInEditor(self.path, self.line)
@@ -94,8 +87,8 @@ class GoToLineTool(ToolClass):
         example={"line": 100, "column": 15},
         needs="editor",
     )
-    line: Annotated[int, Field(description="Line number (1-indexed)"), Aliases("line_number")]
-    column: Annotated[int | None, Field(description="Column number (1-indexed)"), Aliases("col", "character")] = None
+    line: Annotated[int, Parameter("Line number (1-indexed)", "line_number")]
+    column: Annotated[int | None, Parameter("Column number (1-indexed)", "col", "character")] = None
 
     def to_operation(self) -> ops.Operation:
         return ops.GoToLine(self.line, self.column)
@@ -124,7 +117,7 @@ class ReplaceSelectionTool(ToolClass):
     naming = ToolMetadata(
         "replace_selection", effect="write", example={"content": "new replacement text"}, needs="editor"
     )
-    content: Annotated[str, Field(description="Replacement content"), Aliases(*CONTENT)]
+    content: Annotated[str, Parameter("Replacement content", *CONTENT)]
 
     def to_operation(self) -> ops.Operation:
         return ops.ReplaceSelection(self.content)
@@ -140,7 +133,7 @@ class InsertAtCursorTool(ToolClass):
         example={"content": "// TODO: implement this\n"},
         needs="editor",
     )
-    content: Annotated[str, Field(description="Content to insert"), Aliases(*CONTENT)]
+    content: Annotated[str, Parameter("Content to insert", *CONTENT)]
 
     def to_operation(self) -> ops.Operation:
         return ops.InsertAtCursor(self.content)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field
-
 from adapter.core.events import Json
 from adapter.core.text.truncate import MAX_BYTES
 from adapter.dialects import result_formatting
 from adapter.dialects.tool_class import (
-    Aliases,
     NestedModel,
+    Parameter,
     Rendered,
     ToolClass,
     ToolMetadata,
@@ -23,7 +21,7 @@ from adapter.outline.formatter import format_outline
 from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import CONTENT, DIRECTORY, NEW_TEXT, OLD_TEXT, PATH, PATTERN
 
-FilePath = Annotated[str, Field(description="Absolute path (or relative to the project root)"), Aliases(*PATH)]
+FilePath = Annotated[str, Parameter("Absolute path (or relative to the project root)", *PATH)]
 
 
 def lower_text(value: Json) -> Json:
@@ -49,14 +47,10 @@ class Read(ToolClass):
         max_lines=MAX_PAGE_BYTES,
     )
     path: Annotated[
-        str,
-        Field(description="Absolute path to file or directory (or relative to the project root)"),
-        Aliases(*PATH, *DIRECTORY),
+        str, Parameter("Absolute path to file or directory (or relative to the project root)", *PATH, *DIRECTORY)
     ]
-    offset: Annotated[
-        Unsigned | None, Field(description="Start line (1-indexed)"), Aliases("start_line", "start", "line")
-    ] = None
-    limit: Annotated[Unsigned, Field(description="Max lines to read"), Aliases("max_lines", "num_lines")] = 2000
+    offset: Annotated[Unsigned | None, Parameter("Start line (1-indexed)", "start_line", "start", "line")] = None
+    limit: Annotated[Unsigned, Parameter("Max lines to read", "max_lines", "num_lines")] = 2000
 
     def to_operation(self) -> ops.Operation:
         return ops.ReadText(
@@ -103,9 +97,7 @@ MAX_MATCHES = 100
 """Maximum number of matches in the result of `GrepTool`."""
 
 
-SearchedDirectory = Annotated[
-    str, Field(description="Directory to search (default: the project root)"), Aliases(*DIRECTORY)
-]
+SearchedDirectory = Annotated[str, Parameter("Directory to search (default: the project root)", *DIRECTORY)]
 
 
 class MakiGlobTool(ToolClass):
@@ -114,7 +106,7 @@ class MakiGlobTool(ToolClass):
     naming = ToolMetadata(
         "glob", aliases=("find_files_glob", "glob_search"), example={"pattern": "**/*.rs", "path": "src"}
     )
-    pattern: Annotated[str, Field(description="Glob pattern (e.g. **/*.rs)"), Aliases("glob", "query", "glob_pattern")]
+    pattern: Annotated[str, Parameter("Glob pattern (e.g. **/*.rs)", "glob", "query", "glob_pattern")]
     path: SearchedDirectory = "."
 
     def to_operation(self) -> ops.Operation:
@@ -131,15 +123,9 @@ class GrepTool(ToolClass):
         aliases=("grep_search", "rg", "ripgrep", "search", "search_file_content", "search_code"),
         example={"pattern": "fn\\s+main", "path": "src", "include": "*.rs"},
     )
-    pattern: Annotated[str, Field(description="Regex pattern"), Aliases(*PATTERN)]
-    path: Annotated[
-        str,
-        Field(description="Directory to search (default: the project root)"),
-        Aliases(*DIRECTORY, *PATH),
-    ] = "."
-    include: Annotated[
-        str | None, Field(description="File glob filter (e.g. *.rs)"), Aliases("glob", "file_pattern", "filter")
-    ] = None
+    pattern: Annotated[str, Parameter("Regex pattern", *PATTERN)]
+    path: Annotated[str, Parameter("Directory to search (default: the project root)", *DIRECTORY, *PATH)] = "."
+    include: Annotated[str | None, Parameter("File glob filter (e.g. *.rs)", "glob", "file_pattern", "filter")] = None
 
     def to_operation(self) -> ops.Operation:
         included = (self.include,) if self.include else ()
@@ -148,13 +134,13 @@ class GrepTool(ToolClass):
     render = render_as(ops.GrepResult, result_formatting.format_grouped_matches, "pattern")
 
 
-OldString = Annotated[str, Field(description="Exact string to find"), Aliases(*OLD_TEXT)]
+OldString = Annotated[str, Parameter("Exact string to find", *OLD_TEXT)]
 
 
-NewString = Annotated[str, Field(description="Replacement string"), Aliases(*NEW_TEXT)]
+NewString = Annotated[str, Parameter("Replacement string", *NEW_TEXT)]
 
 
-ReplaceAll = Annotated[bool, Field(description="Replace all occurrences"), Aliases("all")]
+ReplaceAll = Annotated[bool, Parameter("Replace all occurrences", "all")]
 
 
 _NAMES = ops.ParameterNames("old_string", "new_string", None, "replace_all")
@@ -170,11 +156,7 @@ class MakiWrite(ToolClass):
         example={"path": "src/version.rs", "content": 'pub const VERSION: &str = "2";\n'},
     )
     path: FilePath
-    content: Annotated[
-        str,
-        Field(description="Complete file content"),
-        Aliases(*CONTENT),
-    ]
+    content: Annotated[str, Parameter("Complete file content", *CONTENT)]
 
     def to_operation(self) -> ops.Operation:
         return ops.WriteText(self.path, self.content)
@@ -231,11 +213,7 @@ class MultiEdit(ToolClass):
         },
     )
     path: FilePath
-    edits: Annotated[
-        list[EditItem],
-        Field(description="Replacements, in order"),
-        Aliases("patches", "replacements", "changes"),
-    ]
+    edits: Annotated[list[EditItem], Parameter("Replacements, in order", "patches", "replacements", "changes")]
 
     def to_operation(self) -> ops.Operation:
         patches = tuple(

@@ -12,8 +12,8 @@ from adapter.core.events import Json, JsonObject
 from adapter.dialects import result_formatting
 from adapter.dialects.maki.file_tools import lower_text
 from adapter.dialects.tool_class import (
-    Aliases,
     NestedModel,
+    Parameter,
     Rendered,
     ToolClass,
     ToolMetadata,
@@ -23,7 +23,6 @@ from adapter.dialects.tool_class import (
 from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import COMMAND, PATTERN, WORKING_DIRECTORY
 from adapter.tools.call_shapes import parse_arguments
-from adapter.tools.schema_simplify import REQUIRED_KEY
 
 
 class MakiBash(ToolClass):
@@ -35,16 +34,10 @@ class MakiBash(ToolClass):
         effect="execute",
         example={"command": "cargo test", "description": "Run the tests", "timeout": 300},
     )
-    command: Annotated[str, Field(description="The bash command to execute"), Aliases(*COMMAND)]
-    description: Annotated[str | None, Field(description="Short description (3-5 words)"), Aliases("label")] = None
-    timeout: Annotated[
-        Unsigned, Field(description="Timeout in seconds"), Aliases("timeout_s", "timeout_secs", "timeout_seconds")
-    ] = 120
-    workdir: Annotated[
-        str,
-        Field(description="Working directory (default: the project root)"),
-        Aliases(*WORKING_DIRECTORY),
-    ] = "."
+    command: Annotated[str, Parameter("The bash command to execute", *COMMAND)]
+    description: Annotated[str | None, Parameter("Short description (3-5 words)", "label")] = None
+    timeout: Annotated[Unsigned, Parameter("Timeout in seconds", "timeout_s", "timeout_secs", "timeout_seconds")] = 120
+    workdir: Annotated[str, Parameter("Working directory (default: the project root)", *WORKING_DIRECTORY)] = "."
 
     def to_operation(self) -> ops.Operation:
         return ops.RunCommand(self.command, self.workdir, float(self.timeout), shell="bash")
@@ -58,14 +51,13 @@ class BatchItem(NestedModel):
     """One call. The parameters can have any common name, and can be an object, its JSON text, or separate values next
     to the tool's name."""
 
-    tool: Annotated[
-        str, Field(description="Name of the tool"), Aliases("name", "tool_name", "function", "function_name")
-    ]
+    tool: Annotated[str, Parameter("Name of the tool", "name", "tool_name", "function", "function_name")]
     parameters: Annotated[
         JsonObject,
-        Field(description="Its parameters"),
-        Aliases("arguments", "params", "args", "input", "kwargs", "tool_input"),
-    ] = Field(json_schema_extra={REQUIRED_KEY: True}, default_factory=dict)
+        Parameter(
+            "Its parameters", *("arguments", "params", "args", "input", "kwargs", "tool_input"), is_required=True
+        ),
+    ] = Field(default_factory=dict)
 
     @model_validator(mode="before")
     @classmethod
@@ -99,7 +91,7 @@ class Batch(ToolClass):
         },
     )
     tool_calls: Annotated[
-        list[BatchItem], Field(description="The calls, 1 to 25"), Aliases("calls", "tools", "tool_uses", "invocations")
+        list[BatchItem], Parameter("The calls, 1 to 25", "calls", "tools", "tool_uses", "invocations")
     ]
 
     def to_operation(self) -> ops.Operation:
@@ -121,13 +113,9 @@ class CodeExecution(ToolClass):
         example={"code": "text = await read(path='src/main.rs')\nprint(text.count('fn '))", "timeout": 30},
         needs="code",
     )
-    code: Annotated[
-        str, Field(description="Python code (must await tool calls)"), Aliases("source", "script", "program")
-    ]
+    code: Annotated[str, Parameter("Python code (must await tool calls)", "source", "script", "program")]
     timeout: Annotated[
-        Unsigned,
-        Field(description="Timeout in seconds (max 300)"),
-        Aliases("timeout_s", "timeout_secs", "timeout_seconds"),
+        Unsigned, Parameter("Timeout in seconds (max 300)", "timeout_s", "timeout_secs", "timeout_seconds")
     ] = 30
 
     def to_operation(self) -> ops.Operation:
@@ -150,20 +138,15 @@ class MakiTask(ToolClass):
         needs="agents",
     )
     description: Annotated[
-        str,
-        Field(description="Short task description (3-5 words)", json_schema_extra={REQUIRED_KEY: True}),
-        Aliases("title", "label", "name"),
+        str, Parameter("Short task description (3-5 words)", "title", "label", "name", is_required=True)
     ] = ""
-    prompt: Annotated[str, Field(description="Detailed prompt"), Aliases("task", "instructions", "message", "query")]
+    prompt: Annotated[str, Parameter("Detailed prompt", "task", "instructions", "message", "query")]
     subagent_type: Annotated[
-        str,
-        Field(description="research (read-only) or general"),
-        Aliases("agent_type", "type", "kind", "agent"),
+        str, Parameter("research (read-only) or general", "agent_type", "type", "kind", "agent")
     ] = "research"
     model_tier: Annotated[
         Literal["current", "strong", "medium", "weak"],
-        Field(description="strong, medium or weak (default: the current model)"),
-        Aliases("tier", "model"),
+        Parameter("strong, medium or weak (default: the current model)", "tier", "model"),
         BeforeValidator(lower_text),
     ] = "current"
 
@@ -188,11 +171,9 @@ class WebFetch(ToolClass):
         example={"url": "https://docs.rs/serde", "format": "text"},
         needs="web",
     )
-    url: Annotated[str, Field(description="URL to fetch"), Aliases("uri", "link", "href", "address")]
-    format: Annotated[ops.PageFormat, Field(description="Output format"), BeforeValidator(lower_text)] = "markdown"
-    timeout: Annotated[
-        Unsigned, Field(description="Timeout in seconds"), Aliases("timeout_s", "timeout_secs", "timeout_seconds")
-    ] = 30
+    url: Annotated[str, Parameter("URL to fetch", "uri", "link", "href", "address")]
+    format: Annotated[ops.PageFormat, Parameter("Output format"), BeforeValidator(lower_text)] = "markdown"
+    timeout: Annotated[Unsigned, Parameter("Timeout in seconds", "timeout_s", "timeout_secs", "timeout_seconds")] = 30
 
     def to_operation(self) -> ops.Operation:
         return ops.FetchPage(self.url, self.format, float(self.timeout))
@@ -207,10 +188,8 @@ class MakiWebSearch(ToolClass):
         example={"query": "tokio select cancellation", "num_results": 5},
         needs="search",
     )
-    query: Annotated[str, Field(description="Search query"), Aliases(*PATTERN)]
-    num_results: Annotated[
-        Unsigned, Field(description="Number of results"), Aliases("limit", "max_results", "count", "n")
-    ] = 8
+    query: Annotated[str, Parameter("Search query", *PATTERN)]
+    num_results: Annotated[Unsigned, Parameter("Number of results", "limit", "max_results", "count", "n")] = 8
 
     def to_operation(self) -> ops.Operation:
         return ops.SearchWeb(self.query, self.num_results)

@@ -11,11 +11,10 @@ from pydantic.json_schema import SkipJsonSchema
 from adapter.core.events import Json
 from adapter.dialects import result_formatting
 from adapter.dialects.maki.file_tools import lower_text
-from adapter.dialects.tool_class import Aliases, NestedModel, Rendered, ToolClass, ToolMetadata, require_outcome
+from adapter.dialects.tool_class import NestedModel, Parameter, Rendered, ToolClass, ToolMetadata, require_outcome
 from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import CONTENT, PATH
 from adapter.tools.operations.agent_state import TodoPriority, TodoStatus, parse_todo_status
-from adapter.tools.schema_simplify import REQUIRED_KEY
 
 MAX_QUESTIONS = 20
 """Maximum number of questions per call. Maki's document states no limit."""
@@ -24,7 +23,7 @@ MAX_QUESTIONS = 20
 class OptionItem(NestedModel):
     """An answer to choose from: its text, alone or with a description."""
 
-    label: Annotated[str, Aliases("text", "value", "name", "option")]
+    label: Annotated[str, Parameter("", "text", "value", "name", "option")]
     description: str = ""
 
     @model_validator(mode="before")
@@ -39,13 +38,9 @@ Options = Annotated[list[OptionItem], WithJsonSchema({"type": "array", "items": 
 class QuestionItem(NestedModel):
     """One question, as an object or only its text."""
 
-    question: Annotated[str, Field(description="The question"), Aliases("text", "prompt", "query")]
-    options: Annotated[Options, Field(description="Answers to choose from"), Aliases("choices")] = Field(
-        default_factory=list
-    )
-    multiple: Annotated[
-        bool, Field(description="Several may be chosen"), Aliases("multi_select", "multi", "allow_multiple")
-    ] = False
+    question: Annotated[str, Parameter("The question", "text", "prompt", "query")]
+    options: Annotated[Options, Parameter("Answers to choose from", "choices")] = Field(default_factory=list)
+    multiple: Annotated[bool, Parameter("Several may be chosen", "multi_select", "multi", "allow_multiple")] = False
     header: SkipJsonSchema[str] = ""
 
     @model_validator(mode="before")
@@ -64,7 +59,7 @@ class QuestionTool(ToolClass):
         example={"questions": [{"question": "Which port?", "options": ["8000", "9000"], "multiple": False}]},
         needs="questions",
     )
-    questions: Annotated[list[QuestionItem], Field(description="The questions"), Aliases("question")]
+    questions: Annotated[list[QuestionItem], Parameter("The questions", "question")]
 
     def to_operation(self) -> ops.Operation:
         questions = [
@@ -94,17 +89,14 @@ class QuestionTool(ToolClass):
 class TodoItem(NestedModel):
     """One item in the todo list."""
 
-    content: Annotated[str, Field(description="What to do"), Aliases("task", "text", "title", "description")]
+    content: Annotated[str, Parameter("What to do", "task", "text", "title", "description")]
     status: Annotated[
         TodoStatus,
-        Field(description="pending, in_progress, completed or cancelled", json_schema_extra={REQUIRED_KEY: True}),
+        Parameter("pending, in_progress, completed or cancelled", "state", is_required=True),
         BeforeValidator(lambda value: parse_todo_status(value) if isinstance(value, str) else value),
-        Aliases("state"),
     ] = "pending"
     priority: Annotated[
-        TodoPriority,
-        Field(description="high, medium or low", json_schema_extra={REQUIRED_KEY: True}),
-        BeforeValidator(lower_text),
+        TodoPriority, Parameter("high, medium or low", is_required=True), BeforeValidator(lower_text)
     ] = "medium"
 
 
@@ -117,7 +109,7 @@ class MakiTodoWrite(ToolClass):
         effect="state",
         example={"todos": [{"content": "Run the tests", "status": "in_progress", "priority": "high"}]},
     )
-    todos: Annotated[list[TodoItem], Field(description="All items"), Aliases("items", "tasks", "todo_list")]
+    todos: Annotated[list[TodoItem], Parameter("All items", "items", "tasks", "todo_list")]
 
     def to_operation(self) -> ops.Operation:
         return ops.SetTodos(tuple(ops.Todo(one.content, one.status, one.priority) for one in self.todos))
@@ -148,12 +140,11 @@ class MakiMemory(ToolClass):
     )
     command: Annotated[
         Literal["view", "write", "delete"],
-        Field(description="view, write or delete"),
+        Parameter("view, write or delete", "action", "operation", "cmd"),
         BeforeValidator(_normalize_command),
-        Aliases("action", "operation", "cmd"),
     ]
-    path: Annotated[str | None, Field(description="Relative path (omit to list all)"), Aliases(*PATH, "name")] = None
-    content: Annotated[str | None, Field(description="Content for write"), Aliases(*CONTENT)] = None
+    path: Annotated[str | None, Parameter("Relative path (omit to list all)", *PATH, "name")] = None
+    content: Annotated[str | None, Parameter("Content for write", *CONTENT)] = None
 
     @model_validator(mode="after")
     def _check_arguments(self) -> MakiMemory:
@@ -186,7 +177,7 @@ class SkillTool(ToolClass):
     naming = ToolMetadata(
         "skill", aliases=("load_skill", "use_skill"), effect="skill", example={"name": "release"}, needs="skills"
     )
-    name: Annotated[str, Field(description="Skill name"), Aliases("skill_name", "skill", "title")]
+    name: Annotated[str, Parameter("Skill name", "skill_name", "skill", "title")]
 
     def to_operation(self) -> ops.Operation:
         return ops.LoadSkill(self.name, "result")

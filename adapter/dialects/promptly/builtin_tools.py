@@ -10,7 +10,7 @@ from pydantic import Field
 from adapter.core.text.truncate import MAX_BYTES, MAX_LINES
 from adapter.dialects import result_formatting
 from adapter.dialects.promptly.shell_tool import MAX_ENTRIES
-from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, render_as, require_outcome
+from adapter.dialects.tool_class import Parameter, Rendered, ToolClass, ToolMetadata, render_as, require_outcome
 from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import CONTENT, DESTINATION, DIRECTORY, NEW_TEXT, OLD_TEXT, PATH, PATTERN, SOURCE
 
@@ -22,8 +22,8 @@ class WriteToFile(ToolClass):
     """Write content to a file, creating or overwriting it."""
 
     naming = ToolMetadata("WriteToFile", effect="write", example={"file": "notes/plan.txt", "content": "first step\n"})
-    file: Annotated[str, Field(description="File to write"), Aliases(*PATH)]
-    content: Annotated[str, Field(description="The whole new content"), Aliases(*CONTENT)]
+    file: Annotated[str, Parameter("File to write", *PATH)]
+    content: Annotated[str, Parameter("The whole new content", *CONTENT)]
 
     def to_operation(self) -> ops.Operation:
         return ops.WriteText(self.file, self.content)
@@ -33,13 +33,11 @@ class SearchAndReplace(ToolClass):
     """Replace a text in a file wherever it occurs."""
 
     naming = ToolMetadata(
-        "SearchAndReplace",
-        effect="write",
-        example={"search": "old_name", "replace": "new_name", "file": "src/main.c"},
+        "SearchAndReplace", effect="write", example={"search": "old_name", "replace": "new_name", "file": "src/main.c"}
     )
-    search: Annotated[str, Field(description="Text to find"), Aliases(*OLD_TEXT)]
-    replace: Annotated[str, Field(description="Text to put in its place"), Aliases(*NEW_TEXT)]
-    file: Annotated[str, Field(description="File to change"), Aliases(*PATH)]
+    search: Annotated[str, Parameter("Text to find", *OLD_TEXT)]
+    replace: Annotated[str, Parameter("Text to put in its place", *NEW_TEXT)]
+    file: Annotated[str, Parameter("File to change", *PATH)]
 
     def to_operation(self) -> ops.Operation:
         patch = ops.Patch(self.search, self.replace, replace_all=True)
@@ -50,7 +48,7 @@ class MakeDirectories(ToolClass):
     """Create a directory and its parents."""
 
     naming = ToolMetadata("MakeDirectory", effect="write", example={"dir": "src/parts"})
-    dir: Annotated[str, Field(description="Directory to create"), Aliases(*DIRECTORY, "path")]
+    dir: Annotated[str, Parameter("Directory to create", *DIRECTORY, "path")]
 
     def to_operation(self) -> ops.Operation:
         return ops.MakeDirectory(self.dir)
@@ -60,7 +58,7 @@ class RemoveFiles(ToolClass):
     """Remove a file, or a directory with all that is in it."""
 
     naming = ToolMetadata("RemoveFiles", effect="delete", example={"target": "build"})
-    target: Annotated[str, Field(description="File or directory to remove"), Aliases(*PATH, *DIRECTORY)]
+    target: Annotated[str, Parameter("File or directory to remove", *PATH, *DIRECTORY)]
 
     def to_operation(self) -> ops.Operation:
         return ops.Delete(self.target, recursive=True)
@@ -70,8 +68,8 @@ class MoveFiles(ToolClass):
     """Move or rename a file or directory."""
 
     naming = ToolMetadata("MoveFiles", effect="write", example={"source": "a.txt", "destination": "docs/a.txt"})
-    source: Annotated[str, Field(description="Path to move"), Aliases(*SOURCE)]
-    destination: Annotated[str, Field(description="Its new path"), Aliases(*DESTINATION)]
+    source: Annotated[str, Parameter("Path to move", *SOURCE)]
+    destination: Annotated[str, Parameter("Its new path", *DESTINATION)]
 
     def to_operation(self) -> ops.Operation:
         return ops.Move(self.source, self.destination)
@@ -81,8 +79,8 @@ class CopyFiles(ToolClass):
     """Copy a file, or a directory with all that is in it."""
 
     naming = ToolMetadata("CopyFiles", effect="write", example={"source": "a.txt", "destination": "b.txt"})
-    source: Annotated[str, Field(description="Path to copy"), Aliases(*SOURCE)]
-    destination: Annotated[str, Field(description="The path of the copy"), Aliases(*DESTINATION)]
+    source: Annotated[str, Parameter("Path to copy", *SOURCE)]
+    destination: Annotated[str, Parameter("The path of the copy", *DESTINATION)]
 
     def to_operation(self) -> ops.Operation:
         return ops.Copy(self.source, self.destination)
@@ -92,8 +90,8 @@ class SearchText(ToolClass):
     """Find the lines that match a regular expression, as path:line:text."""
 
     naming = ToolMetadata("SearchText", example={"pattern": "TODO|FIXME", "path": "src"})
-    pattern: Annotated[str, Field(description="Regular expression"), Aliases(*PATTERN)]
-    path: Annotated[str, Field(description="File or directory to search"), Aliases(*PATH, *DIRECTORY)]
+    pattern: Annotated[str, Parameter("Regular expression", *PATTERN)]
+    path: Annotated[str, Parameter("File or directory to search", *PATH, *DIRECTORY)]
 
     def to_operation(self) -> ops.Operation:
         return ops.Grep(self.pattern, self.path)
@@ -111,7 +109,7 @@ class RipGrepWithGlob(SearchText):
     """Find the lines that match a regular expression in files whose paths match globs."""
 
     naming = ToolMetadata("RipGrepWithGlob", example={"pattern": "TODO", "glob": ["*.c", "!*_test.c"], "path": "src"})
-    glob: Annotated[list[str], Field(description="Such as *.c or !*.min.js", min_length=1), Aliases("globs", "include")]
+    glob: Annotated[list[str], Parameter("Such as *.c or !*.min.js", "globs", "include"), Field(min_length=1)]
 
     def to_operation(self) -> ops.Operation:
         wanted = tuple(glob for glob in self.glob if not glob.startswith("!"))
@@ -132,9 +130,7 @@ class ListFiles(ToolClass):
     """List a directory with sizes and dates."""
 
     naming = ToolMetadata("ListFiles", example={"path": "src"})
-    path: Annotated[
-        str, Field(description="Directory to list; the project folder when left out"), Aliases(*DIRECTORY, *PATH)
-    ] = "."
+    path: Annotated[str, Parameter("Directory to list; the project folder when left out", *DIRECTORY, *PATH)] = "."
 
     def to_operation(self) -> ops.Operation:
         return ops.Tree(self.path, limit=MAX_ENTRIES, details=True)
@@ -146,8 +142,8 @@ class PromptlyFindFiles(ToolClass):
     """Find files and directories by name, with * and ?."""
 
     naming = ToolMetadata("FindFiles", example={"pattern": "*.c", "path": "src"})
-    pattern: Annotated[str, Field(description="Name to find, such as *.c"), Aliases("name", *PATTERN)]
-    path: Annotated[str, Field(description="Directory to search"), Aliases(*DIRECTORY, *PATH)]
+    pattern: Annotated[str, Parameter("Name to find, such as *.c", "name", *PATTERN)]
+    path: Annotated[str, Parameter("Directory to search", *DIRECTORY, *PATH)]
 
     def to_operation(self) -> ops.Operation:
         return ops.Glob(f"**/{self.pattern}", self.path, case_sensitive=True, limit=MAX_ENTRIES, directories=True)
@@ -159,13 +155,11 @@ class ShowFileContents(ToolClass):
     """Show a text file, or lineCount lines of it after the first startLine lines."""
 
     naming = ToolMetadata(
-        "ShowFileContents",
-        example={"file": "src/main.c", "startLine": 40, "lineCount": 20},
-        max_lines=MAX_PAGE_BYTES,
+        "ShowFileContents", example={"file": "src/main.c", "startLine": 40, "lineCount": 20}, max_lines=MAX_PAGE_BYTES
     )
-    file: Annotated[str, Field(description="File to show"), Aliases(*PATH)]
-    startLine: Annotated[int, Field(description="Lines to skip", ge=0), Aliases("offset", "skip")] = 0
-    lineCount: Annotated[int | None, Field(description="Lines to show", ge=1), Aliases("limit")] = None
+    file: Annotated[str, Parameter("File to show", *PATH)]
+    startLine: Annotated[int, Parameter("Lines to skip", "offset", "skip"), Field(ge=0)] = 0
+    lineCount: Annotated[int | None, Parameter("Lines to show", "limit"), Field(ge=1)] = None
 
     def to_operation(self) -> ops.Operation:
         start = self.startLine + 1 if self.startLine else None
@@ -185,7 +179,7 @@ class LineCount(ToolClass):
     """Count the lines of a file."""
 
     naming = ToolMetadata("LineCount", example={"file": "src/main.c"})
-    file: Annotated[str, Field(description="File to count"), Aliases(*PATH)]
+    file: Annotated[str, Parameter("File to count", *PATH)]
 
     def to_operation(self) -> ops.Operation:
         return ops.Stat(self.file, count_lines=True)

@@ -10,12 +10,11 @@ from adapter.core.errors import ToolError
 from adapter.core.events import Json, JsonObject
 from adapter.core.text.lines import split_lines, strip_line_end
 from adapter.dialects import result_formatting
-from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
+from adapter.dialects.tool_class import Parameter, Rendered, ToolClass, ToolMetadata, require_outcome
 from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import CONTENT, DIRECTORY, NEW_TEXT, OLD_TEXT, PATH
-from adapter.tools.schema_simplify import REQUIRED_KEY
 
-FilePath = Annotated[str, Field(description="Absolute path of the file"), Aliases(*PATH)]
+FilePath = Annotated[str, Parameter("Absolute path of the file", *PATH)]
 
 
 def render_file_error(arguments: JsonObject, error: ToolError) -> Json:
@@ -57,8 +56,8 @@ class ProxyAIReadFile(ToolClass):
         failure=render_file_error,
     )
     file_path: FilePath
-    offset: Annotated[int | None, Field(description="First line to read (1-indexed)"), Aliases("line")] = None
-    limit: Annotated[int | None, Field(description="Number of lines to read"), Aliases("maxLinesCount")] = None
+    offset: Annotated[int | None, Parameter("First line to read (1-indexed)", "line")] = None
+    limit: Annotated[int | None, Parameter("Number of lines to read", "maxLinesCount")] = None
 
     @field_validator("offset", "limit")
     @classmethod
@@ -110,34 +109,22 @@ class IntelliJSearch(ToolClass):
         aliases=("search", "search_files", "find_symbol"),
         example={"pattern": "UserService", "scope": "project"},
     )
-    pattern: Annotated[
-        str, Field(description="Name, or parts of it, to look for"), Aliases("searchText", "query", "nameKeyword")
-    ]
-    scope: Annotated[ops.SymbolScope, Field(description="Where to look")] = "project"
+    pattern: Annotated[str, Parameter("Name, or parts of it, to look for", "searchText", "query", "nameKeyword")]
+    scope: Annotated[ops.SymbolScope, Parameter("Where to look")] = "project"
     path: Annotated[
-        str | None,
-        Field(description="The directory or file of that scope; globs for custom"),
-        Aliases("directoryToSearch", *DIRECTORY),
+        str | None, Parameter("The directory or file of that scope; globs for custom", "directoryToSearch", *DIRECTORY)
     ] = None
-    fileType: Annotated[
-        str | None, Field(description="Only this language or file extension"), Aliases("file_type", "language")
-    ] = None
+    fileType: Annotated[str | None, Parameter("Only this language or file extension", "file_type", "language")] = None
     context: Annotated[
         str | None,
-        Field(
-            description="Only these names: any, files, classes, functions or variables",
-            json_schema_extra={"enum": ["any", "files", "classes", "functions", "variables"]},
-        ),
+        Parameter("Only these names: any, files, classes, functions or variables"),
+        Field(json_schema_extra={"enum": ["any", "files", "classes", "functions", "variables"]}),
     ] = None
-    caseSensitive: Annotated[bool, Field(description="Heed upper and lower case")] = False
-    regex: Annotated[bool, Field(description="The pattern is a regular expression")] = False
-    wholeWords: Annotated[bool, Field(description="Match only whole words of the name")] = False
-    outputMode: Annotated[Literal["content", "files_with_matches", "count"], Field(description="Output format")] = (
-        "content"
-    )
-    limit: Annotated[
-        int, Field(description="Most matches to give"), Aliases("maxUsageCount", "fileCountLimit", "max_results")
-    ] = 10
+    caseSensitive: Annotated[bool, Parameter("Heed upper and lower case")] = False
+    regex: Annotated[bool, Parameter("The pattern is a regular expression")] = False
+    wholeWords: Annotated[bool, Parameter("Match only whole words of the name")] = False
+    outputMode: Annotated[Literal["content", "files_with_matches", "count"], Parameter("Output format")] = "content"
+    limit: Annotated[int, Parameter("Most matches to give", "maxUsageCount", "fileCountLimit", "max_results")] = 10
 
     @field_validator("context")
     @classmethod
@@ -228,14 +215,12 @@ class ProxyAIEdit(ToolClass):
         failure=render_file_error,
     )
     file_path: FilePath
-    old_string: Annotated[str, Field(description="Text to replace, exactly as in the file"), Aliases(*OLD_TEXT)]
-    new_string: Annotated[str, Field(description="Text to put there; may be empty"), Aliases(*NEW_TEXT)]
+    old_string: Annotated[str, Parameter("Text to replace, exactly as in the file", *OLD_TEXT)]
+    new_string: Annotated[str, Parameter("Text to put there; may be empty", *NEW_TEXT)]
     short_description: Annotated[
-        str,
-        Field(description="What the edit does, shown to the user", json_schema_extra={REQUIRED_KEY: True}),
-        Aliases("description"),
+        str, Parameter("What the edit does, shown to the user", "description", is_required=True)
     ] = ""
-    replace_all: Annotated[bool, Field(description="Replace every occurrence"), Aliases("replaceAll", "all")] = False
+    replace_all: Annotated[bool, Parameter("Replace every occurrence", "replaceAll", "all")] = False
 
     def to_operation(self) -> ops.Operation:
         patch = ops.Patch(self.old_string, self.new_string, replace_all=self.replace_all, exact=True)
@@ -274,7 +259,7 @@ class ProxyAIWrite(ToolClass):
         failure=render_file_error,
     )
     file_path: FilePath
-    content: Annotated[str, Field(description="The whole contents of the file"), Aliases(*CONTENT)]
+    content: Annotated[str, Parameter("The whole contents of the file", *CONTENT)]
 
     def to_operation(self) -> ops.Operation:
         return ops.WriteText(self.file_path, self.content)

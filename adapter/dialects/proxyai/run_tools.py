@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import field_validator, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
 from adapter.core.errors import DeniedError, ToolError
 from adapter.core.events import Json, JsonObject
 from adapter.dialects import result_formatting
-from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
+from adapter.dialects.tool_class import Parameter, Rendered, ToolClass, ToolMetadata, require_outcome
 from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import COMMAND, PATTERN
 
@@ -47,11 +47,11 @@ class ProxyAIBash(ToolClass):
         label="description",
         failure=_render_run_error,
     )
-    command: Annotated[str, Field(description="Shell command to execute"), Aliases(*COMMAND)]
-    timeout: Annotated[float, Field(description="Timeout in milliseconds"), Aliases("timeout_ms")] = DEFAULT_TIMEOUT_MS
-    description: Annotated[str | None, Field(description="What the command does, shown to the user")] = None
+    command: Annotated[str, Parameter("Shell command to execute", *COMMAND)]
+    timeout: Annotated[float, Parameter("Timeout in milliseconds", "timeout_ms")] = DEFAULT_TIMEOUT_MS
+    description: Annotated[str | None, Parameter("What the command does, shown to the user")] = None
     run_in_background: Annotated[
-        bool | None, Field(description="Do not wait for its end; watch it with BashOutput"), Aliases("background")
+        bool | None, Parameter("Do not wait for its end; watch it with BashOutput", "background")
     ] = None
     workingDirectory: SkipJsonSchema[str] = "."
     """A parameter that the program has, but its document does not mention."""
@@ -90,9 +90,7 @@ class ProxyAIBash(ToolClass):
         return (f"the timeout was reduced to {MAX_TIMEOUT_MS} ms, the maximum",)
 
 
-BashId = Annotated[
-    str, Field(description="The bash_id that Bash gave"), Aliases("bashId", "shell_id", "id", "task_id", "process_id")
-]
+BashId = Annotated[str, Parameter("The bash_id that Bash gave", "bashId", "shell_id", "id", "task_id", "process_id")]
 
 
 class BashOutput(ToolClass):
@@ -106,9 +104,7 @@ class BashOutput(ToolClass):
         failure=_render_read_error,
     )
     bash_id: BashId
-    filter: Annotated[
-        str | None, Field(description="Regular expression; only lines in which it is found"), Aliases("regex")
-    ] = None
+    filter: Annotated[str | None, Parameter("Regular expression; only lines in which it is found", "regex")] = None
 
     def to_operation(self) -> ops.Operation:
         return ops.ReadCommandOutput(self.bash_id, self.filter)
@@ -164,9 +160,9 @@ class ProxyAIWebSearch(ToolClass):
         example={"query": "python 3.14 release date"},
         needs="search",
     )
-    query: Annotated[str, Field(description="Search query"), Aliases(*PATTERN)]
-    allowed_domains: Annotated[list[str] | None, Field(description="Only results from these domains")] = None
-    blocked_domains: Annotated[list[str] | None, Field(description="No results from these domains")] = None
+    query: Annotated[str, Parameter("Search query", *PATTERN)]
+    allowed_domains: Annotated[list[str] | None, Parameter("Only results from these domains")] = None
+    blocked_domains: Annotated[list[str] | None, Parameter("No results from these domains")] = None
 
     def to_operation(self) -> ops.Operation:
         return ops.SearchWeb(
@@ -198,7 +194,7 @@ class ResolveLibraryId(ToolClass):
         needs="docs",
         failure=_render_error,
     )
-    library_name: Annotated[str, Field(description="Name of the library"), Aliases("libraryName", "name", "query")]
+    library_name: Annotated[str, Parameter("Name of the library", "libraryName", "name", "query")]
 
     def to_operation(self) -> ops.Operation:
         return ops.FindLibrary(self.library_name)
@@ -211,12 +207,7 @@ class ResolveLibraryId(ToolClass):
             for library in found.libraries
         ]
         libraries = [
-            {
-                "id": library.id,
-                "title": library.title,
-                "description": library.description,
-                "version": library.version,
-            }
+            {"id": library.id, "title": library.title, "description": library.description, "version": library.version}
             for library in found.libraries
         ]
         return "\n".join(lines), {"libraryName": self.library_name, "libraries": libraries}
@@ -233,11 +224,11 @@ class GetLibraryDocs(ToolClass):
         failure=_render_error,
     )
     context7CompatibleLibraryID: Annotated[
-        str, Field(description="Library id: /org/project or /org/project/version"), Aliases("library_id", "libraryId")
+        str, Parameter("Library id: /org/project or /org/project/version", "library_id", "libraryId")
     ]
-    mode: Annotated[Literal["code", "info"], Field(description="code: its interface; info: about it")] = "code"
-    topic: Annotated[str | None, Field(description="Only text about this")] = None
-    page: Annotated[int, Field(description="Page, 1 to 10")] = 1
+    mode: Annotated[Literal["code", "info"], Parameter("code: its interface; info: about it")] = "code"
+    topic: Annotated[str | None, Parameter("Only text about this")] = None
+    page: Annotated[int, Parameter("Page, 1 to 10")] = 1
 
     def to_operation(self) -> ops.Operation:
         return ops.ReadLibraryDocs(self.context7CompatibleLibraryID, self.mode, self.topic, self.page)

@@ -8,18 +8,17 @@ from pydantic import BaseModel, Field, field_validator, model_validator
 
 from adapter.core.events import Json
 from adapter.dialects.proxyai.file_tools import render_message
-from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
+from adapter.dialects.tool_class import Parameter, Rendered, ToolClass, ToolMetadata, require_outcome
 from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import WORKING_DIRECTORY
 from adapter.tools.operations.agent_state import parse_todo_status
-from adapter.tools.schema_simplify import REQUIRED_KEY
 
 TITLE_WORDS = 4
 
 
 class OptionArguments(BaseModel):
-    label: Annotated[str, Field(description="The answer")]
-    description: Annotated[str, Field(description="Its meaning")] = ""
+    label: Annotated[str, Parameter("The answer")]
+    description: Annotated[str, Parameter("Its meaning")] = ""
 
     @model_validator(mode="before")
     @classmethod
@@ -28,10 +27,10 @@ class OptionArguments(BaseModel):
 
 
 class QuestionArguments(BaseModel):
-    header: Annotated[str, Field(description="Short name of the question, at most 12 characters")] = ""
-    question: Annotated[str, Field(description="The question")]
-    options: Annotated[list[OptionArguments], Field(description="Answers to choose from")] = Field(default_factory=list)
-    multiSelect: Annotated[bool, Field(description="Whether several may be chosen")] = False
+    header: Annotated[str, Parameter("Short name of the question, at most 12 characters")] = ""
+    question: Annotated[str, Parameter("The question")]
+    options: Annotated[list[OptionArguments], Parameter("Answers to choose from")] = Field(default_factory=list)
+    multiSelect: Annotated[bool, Parameter("Whether several may be chosen")] = False
 
 
 class AskUserQuestion(ToolClass):
@@ -54,8 +53,8 @@ class AskUserQuestion(ToolClass):
         needs="questions",
         failure=render_message,
     )
-    questions: Annotated[list[QuestionArguments], Field(description="One to four questions")]
-    answers: Annotated[dict[str, str | list[str]] | None, Field(description="Answers known already, by header")] = None
+    questions: Annotated[list[QuestionArguments], Parameter("One to four questions")]
+    answers: Annotated[dict[str, str | list[str]] | None, Parameter("Answers known already, by header")] = None
 
     def to_operation(self) -> ops.Operation:
         questions = tuple(
@@ -80,15 +79,13 @@ class AskUserQuestion(ToolClass):
 
 
 class TodoArguments(BaseModel):
-    content: Annotated[str, Field(description="The task")]
+    content: Annotated[str, Parameter("The task")]
     status: Annotated[
         str,
-        Field(
-            description="pending, in_progress or completed",
-            json_schema_extra={"enum": ["pending", "in_progress", "completed"]},
-        ),
+        Parameter("pending, in_progress or completed"),
+        Field(json_schema_extra={"enum": ["pending", "in_progress", "completed"]}),
     ] = "pending"
-    activeForm: Annotated[str, Field(description="Label while it is in progress")] = ""
+    activeForm: Annotated[str, Parameter("Label while it is in progress")] = ""
 
     @field_validator("status")
     @classmethod
@@ -114,10 +111,8 @@ class ProxyAITodoWrite(ToolClass):
             ],
         },
     )
-    title: Annotated[
-        str, Field(description="Title, at most 4 words", json_schema_extra={REQUIRED_KEY: True}), Aliases("name")
-    ] = "Todo"
-    todos: Annotated[list[TodoArguments], Field(description="The whole list"), Aliases("items", "tasks")]
+    title: Annotated[str, Parameter("Title, at most 4 words", "name", is_required=True)] = "Todo"
+    todos: Annotated[list[TodoArguments], Parameter("The whole list", "items", "tasks")]
 
     def to_operation(self) -> ops.Operation:
         todos = tuple(
@@ -152,7 +147,7 @@ class LoadSkillTool(ToolClass):
         needs="skills",
         failure=render_message,
     )
-    skill_name: Annotated[str, Field(description="Title of the skill, from the list"), Aliases("name", "title")]
+    skill_name: Annotated[str, Parameter("Title of the skill, from the list", "name", "title")]
 
     def to_operation(self) -> ops.Operation:
         return ops.LoadSkill(self.skill_name, "message")
@@ -177,15 +172,11 @@ class ProxyAITask(ToolClass):
         },
         needs="agents",
     )
-    description: Annotated[
-        str, Field(description="Short label, shown to the user", json_schema_extra={REQUIRED_KEY: True})
-    ] = ""
-    prompt: Annotated[str, Field(description="All that the sub-agent must know"), Aliases("task", "instructions")]
-    subagent_type: Annotated[str, Field(description="Kind of sub-agent"), Aliases("agent_type", "agentType")]
-    model: Annotated[str | None, Field(description="Another model than this one")] = None
-    project_path: Annotated[
-        str | None, Field(description="Folder to work in"), Aliases("projectPath", *WORKING_DIRECTORY)
-    ] = None
+    description: Annotated[str, Parameter("Short label, shown to the user", is_required=True)] = ""
+    prompt: Annotated[str, Parameter("All that the sub-agent must know", "task", "instructions")]
+    subagent_type: Annotated[str, Parameter("Kind of sub-agent", "agent_type", "agentType")]
+    model: Annotated[str | None, Parameter("Another model than this one")] = None
+    project_path: Annotated[str | None, Parameter("Folder to work in", "projectPath", *WORKING_DIRECTORY)] = None
 
     def to_operation(self) -> ops.Operation:
         label = self.description or " ".join(self.prompt.split()[:5])
