@@ -12,8 +12,7 @@ from adapter.cli.options import takes_settings
 
 @takes_settings(EvalSettings)
 def evaluate(
-    settings: EvalSettings,
-    list_: Annotated[bool, typer.Option("--list", help="List the scenarios and exit.")] = False,
+    settings: EvalSettings, list_: Annotated[bool, typer.Option("--list", help="List the scenarios and exit.")] = False
 ) -> None:
     """Measure how often a model completes multi-step tasks.
 

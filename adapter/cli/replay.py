@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
 def replay(
     paths: Annotated[
-        list[str] | None,
-        typer.Argument(help="Transcripts, recordings or folders.", show_default="shipped transcripts"),
+        list[str] | None, typer.Argument(help="Transcripts, recordings or folders.", show_default="shipped transcripts")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,
     update: Annotated[bool, typer.Option("--update", help="Write the new results to the transcripts.")] = False,

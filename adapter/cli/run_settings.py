@@ -74,8 +74,7 @@ class RunSettings:
         _tools("NAME", "Web search service: exa (needs EXA_API_KEY), brave (needs BRAVE_API_KEY) or searxng."),
     ] = None
     search_url: Annotated[
-        str | None,
-        _tools("URL", "SearXNG server, or any other search URL that contains {query} as a placeholder."),
+        str | None, _tools("URL", "SearXNG server, or any other search URL that contains {query} as a placeholder.")
     ] = None
     edits: Annotated[str, _permissions("MODE", options.EDITS_HELP)] = "auto"
     encoding: Annotated[str | None, _permissions("NAME", options.ENCODING_HELP, show_default="detected")] = None

@@ -117,13 +117,9 @@ class ServeSettings:
     ] = False
     guide: Annotated[str, _model("MODE", shared.GUIDE_HELP)] = "auto"
     max_tools: Annotated[
-        int | None,
-        _model("N", "Describe only the N most relevant tools, and a tool that searches the rest.", min=1),
+        int | None, _model("N", "Describe only the N most relevant tools, and a tool that searches the rest.", min=1)
     ] = None
-    context_budget: Annotated[
-        str,
-        _model("TOKENS", shared.CONTEXT_BUDGET_HELP),
-    ] = "off"
+    context_budget: Annotated[str, _model("TOKENS", shared.CONTEXT_BUDGET_HELP)] = "off"
     reasoning_budget: Annotated[
         int | None, _model("TOKENS", "End the reasoning of an answer after this many tokens.", min=0)
     ] = None

@@ -26,11 +26,7 @@ ConfigFile = Annotated[
 
 
 @app.command("list")
-def list_(
-    tools: Basename = "tools",
-    include_tools: IncludeTools = None,
-    exclude_tools: ExcludeTools = None,
-) -> None:
+def list_(tools: Basename = "tools", include_tools: IncludeTools = None, exclude_tools: ExcludeTools = None) -> None:
     """List the tools: id, source, program and description."""
     from adapter.dialects.promptly.tool_files import ToolSelection, find_tools, load_dialect
 

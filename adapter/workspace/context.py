@@ -45,11 +45,7 @@ class WorkspaceContext:
 
 @contextmanager
 def open_context(
-    root: str | os.PathLike[str],
-    state: str | None = None,
-    *,
-    edits: Edits | None = None,
-    encoding: str | None = None,
+    root: str | os.PathLike[str], state: str | None = None, *, edits: Edits | None = None, encoding: str | None = None
 ) -> Iterator[WorkspaceContext]:
     """Open the workspace in the directory ``root``. Raises UsageError if that is not a directory."""
     with WorkspaceRoot(root) as opened:

@@ -24,11 +24,7 @@ _NEXT_STEP = "Request less: a line range, a narrower path or a more specific pat
 
 
 def truncate(
-    text: str,
-    max_bytes: int = MAX_BYTES,
-    max_lines: int = MAX_LINES,
-    head: int = HEAD_LINES,
-    tail: int = TAIL_LINES,
+    text: str, max_bytes: int = MAX_BYTES, max_lines: int = MAX_LINES, head: int = HEAD_LINES, tail: int = TAIL_LINES
 ) -> str:
     """Return ``text`` if it is within both limits. Otherwise return its head and tail, with a message between them.
 

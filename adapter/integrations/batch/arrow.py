@@ -204,9 +204,7 @@ def _make_encodable(value: Json) -> Json:
 _FEATURE: JsonObject = {"dtype": "string", "_type": "Value"}
 _FEATURES: JsonObject = {
     **dict.fromkeys(COLUMNS, _FEATURE),
-    "tool_calls": [
-        {"id": _FEATURE, "type": _FEATURE, "function": {"name": _FEATURE, "arguments": _FEATURE}},
-    ],
+    "tool_calls": [{"id": _FEATURE, "type": _FEATURE, "function": {"name": _FEATURE, "arguments": _FEATURE}}],
     "fixes": [_FEATURE],
     "invalid": [{"raw": _FEATURE, "error": _FEATURE}],
 }

@@ -34,10 +34,7 @@ def run_command(root: WorkspaceRoot, operation: RunCommand, confinement: ActiveS
     elif operation.shell == "bash":
         notes.append(f"{BASH} is not installed: {SHELL} ran it")
     output = HeadAndTail()
-    with (
-        root.open_directory(operation.cwd) as (directory, resolved),
-        convert_os_errors("the command was not run"),
-    ):
+    with root.open_directory(operation.cwd) as (directory, resolved), convert_os_errors("the command was not run"):
         argv = build_shell_argv(operation.command, shell)
         command = ChildProcess(confinement.build_job(argv, resolved.parts), directory, output.add)
     finished, ending = wait_for_exit(command, timeout_s, operation.idle_timeout_s)
