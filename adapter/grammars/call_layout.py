@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from adapter.core.events import Json, JsonObject
-from adapter.core.text.split_around import split_around
 from adapter.parsing.formats import get_format
 
 _NAME, _ARGUMENTS = "name_of_tool", {"key": "value"}
@@ -155,3 +154,14 @@ def _find_openings(
             return None
         found[kind] = text[len(before) : -len(end)]
     return found
+
+
+def split_around(text: str, *words: str) -> list[str] | None:
+    """Split ``text`` at ``words``. Return None unless each word occurs exactly once, and in this order."""
+    pieces = []
+    for word in words:
+        piece, found, text = text.partition(word)
+        if not found or word in text:
+            return None
+        pieces.append(piece)
+    return [*pieces, text]

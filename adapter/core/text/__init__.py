@@ -7,7 +7,6 @@ __all__ = [
     "plurals",
     "redaction",
     "safe_regex",
-    "split_around",
     "string_builder",
     "text_cache",
     "truncate",

@@ -3,7 +3,6 @@
 __all__ = [
     "edit_files",
     "edit_strictness",
-    "editable_plan",
     "grep",
     "listing",
     "media",

@@ -8,8 +8,7 @@ import pytest
 
 from adapter.core.events import JsonObject
 from adapter.recording.view.conversations import MAX_PROMPTS, Conversations, find_question
-from adapter.recording.view.page_data import build_exchanges_view
-from adapter.recording.view.timeline import build_timeline
+from adapter.recording.view.page_data import build_exchanges_view, build_timeline
 from tests.recording.view.test_page_data import CALL, READ, exchange
 
 
