@@ -2,42 +2,73 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 
 from adapter.agent.agent import Agent
 from adapter.agent.prompt_setup import validate_prompt_mode
-from adapter.agent.response_reader import ChatModel
+from adapter.agent.response_reader import AgentEvent, ChatModel
+from adapter.agent.subagents import SubagentRunner
 from adapter.backends import profiles
-from adapter.backends.chat_client import ChatClient
+from adapter.backends.chat_client import ChatClient, Chunk, find_endpoint
 from adapter.backends.control_token_discovery import format_with_control_tokens
 from adapter.backends.native_tools_chat import NativeToolsChat
 from adapter.backends.template_files import TemplateWorker, load_chat_template
+from adapter.cli.config import Config, ModelTable
 from adapter.cli.conversation_display import Console, ConsoleQuestions
-from adapter.cli.host_factory import build_subagent_runner
-from adapter.cli.model_loading import LoadedModel, load_model
+from adapter.cli.model_loading import load_model
 from adapter.cli.model_setup import ModelSetup, resolve_model_setup
-from adapter.cli.observer_group import ObserverGroup
 from adapter.cli.options import parse_auto
+from adapter.cli.run_outcome import CallTally
 from adapter.cli.run_settings import RunSettings
 from adapter.conversation.guardrails.registry import parse_guardrails
 from adapter.conversation.guardrails.required_steps import parse_steps
+from adapter.conversation.message_rendering import Message
 from adapter.conversation.session_steps import SessionLimits
 from adapter.core.errors import UsageError
 from adapter.grammars.constraint_mode import parse_constraint_mode, validate_guide_mode
 from adapter.integrations.mcp.client import INSTALL as INSTALL_MCP
 from adapter.integrations.mcp.client import McpTools
 from adapter.integrations.mcp.server_config import parse_servers
-from adapter.parsing.formats import FROM_TEMPLATE, get_format
+from adapter.parsing.formats import FROM_TEMPLATE, get_format, guess_format
 from adapter.prompting.prompt_templates import check_folder
 from adapter.prompting.system_prompt import create_prompt_session, system_prompt
-from adapter.tools.operations.permissions import Approver
+from adapter.recording.recorder import SessionRecorder
+from adapter.tools.operations.permissions import ApprovalDecision, ApprovalRequest, Approver
 from adapter.tools.tool import Tool
 from adapter.workspace import Workspace
-from adapter.workspace.capabilities.host import Host
+from adapter.workspace.capabilities.host import Host, HostEvent, NestedCall
+from adapter.workspace.capabilities.http_providers import HttpDocs, HttpSearch
+
+
+@dataclass(slots=True)
+class ObserverGroup:
+    """The observers of a run: the console, the tally and, if requested, the recording."""
+
+    console: Console
+    tally: CallTally
+    recording: SessionRecorder | None = None
+
+    def ask(self, approval: ApprovalRequest) -> bool | ApprovalDecision:
+        ask = self.console.ask if self.recording is None else self.recording.wrap_approver(self.console.ask)
+        return ask(approval)
+
+    def observe(self, event: AgentEvent) -> None:
+        self.console(event)
+        self.tally(event)
+        if self.recording is not None:
+            self.recording(event)
+
+    def observe_nested(self, event: HostEvent) -> None:
+        if isinstance(event, NestedCall):
+            self.tally(event.result)
+        if self.recording is not None:
+            self.recording.record_host_event(event)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +102,22 @@ def build_agent(
     template = stack.enter_context(TemplateWorker(load_chat_template(settings.template))) if settings.template else None
     loaded = stack.enter_context(load_model(settings.base_url, settings.model, console, template))
     setup = resolve_model_setup(task, settings, loaded, console)
-    limits = _choose_session_limits(settings, setup, loaded, console)
-    host = _extend_host(base.host, stack, settings, setup, loaded, limits, observers)
+    with console.show_busy(f"loading {loaded.chat.model}"):
+        window = loaded.chat.context()
+    if window.advice:
+        console.note(window.advice)
+    subagents = _build_subagent_runner(stack, loaded.chat, setup, settings.config, window.tokens, observers.tally)
+    host = replace(
+        base.host,
+        questions=ConsoleQuestions(console) if sys.stdin.isatty() else None,
+        agents=subagents,
+        media=frozenset({"image"}) if setup.sees_images else frozenset(),
+        events=observers.observe_nested,
+    )
     workspace = stack.enter_context(open_with_host(host))
-    agent = _make_agent(settings, setup, loaded, workspace, limits, observers)
+    tool_turns = 1 if setup.is_guided else None
+    limits = SessionLimits(turns=settings.max_turns, tool_turns=tool_turns, context_tokens=window.tokens)
+    agent = _make_agent(settings, setup, loaded.chat, workspace, limits, observers.observe)
     return AgentBundle(agent, loaded.chat, workspace, setup.is_guided)
 
 
@@ -130,51 +173,15 @@ def connect_mcp_tools(stack: ExitStack, settings: RunSettings, console: Console)
     return connected.tools
 
 
-def _choose_session_limits(
-    settings: RunSettings, setup: ModelSetup, loaded: LoadedModel, console: Console
-) -> SessionLimits:
-    """Load the model, and return limits that keep the session within the model's context window."""
-    with console.show_busy(f"loading {loaded.chat.model}"):
-        context = loaded.chat.context()
-    if context.advice:
-        console.note(context.advice)
-    tool_turns = 1 if setup.is_guided else None
-    return SessionLimits(turns=settings.max_turns, tool_turns=tool_turns, context_tokens=context.tokens)
-
-
-def _extend_host(
-    base: Host,
-    stack: ExitStack,
-    settings: RunSettings,
-    setup: ModelSetup,
-    loaded: LoadedModel,
-    limits: SessionLimits,
-    observers: ObserverGroup,
-) -> Host:
-    """Return ``base`` with the capabilities of the model and the terminal: questions, sub-agents and images."""
-    subagent_limits = SessionLimits(context_tokens=limits.context_tokens)
-    return replace(
-        base,
-        questions=ConsoleQuestions(observers.console) if sys.stdin.isatty() else None,
-        agents=build_subagent_runner(
-            loaded.chat, setup.format, settings.config, stack, subagent_limits, observers.tally, is_own=setup.is_own
-        ),
-        media=frozenset({"image"}) if setup.sees_images else frozenset(),
-        events=observers.observe_nested,
-    )
-
-
 def _make_agent(
     settings: RunSettings,
     setup: ModelSetup,
-    loaded: LoadedModel,
+    client: ChatClient,
     workspace: Workspace,
     limits: SessionLimits,
-    observers: ObserverGroup,
+    observe: Callable[[AgentEvent], None],
 ) -> Agent:
-    chat: ChatModel = loaded.chat
-    if setup.is_native:
-        chat = NativeToolsChat(loaded.chat, workspace.tools, setup.format)
+    chat: ChatModel = NativeToolsChat(client, workspace.tools, setup.format) if setup.is_native else client
     system = system_prompt(
         settings.toolset,
         format_with_control_tokens(chat, setup.format),
@@ -190,10 +197,69 @@ def _make_agent(
         system=None if setup.is_guided else system,
         prompt="own" if setup.is_own else "words",
         limits=limits,
-        observe=observers.observe,
+        observe=observe,
         constraint=setup.constraint,
         guide="on" if setup.is_guided else "off",
         guardrails=settings.config.guardrails.use,
         retries=settings.config.guardrails.retries,
         steps=settings.config.steps.model_dump(),
     )
+
+
+def build_host(config: Config) -> Host:
+    """Build the capabilities that the configuration defines. Raises UsageError for an invalid URL."""
+    search, docs = config.search, config.docs
+    return Host(
+        search=search.build_provider() if search else None,
+        docs=HttpDocs(docs.find_url, docs.read_url, key_variable=docs.key_variable) if docs else "embedded",
+        skill_folders=tuple(config.skills.folders),
+    )
+
+
+def list_api_keys(host: Host) -> Iterator[str | None]:
+    """Yield the API keys of the user's services, for redaction."""
+    for service in (host.search, host.docs):
+        if isinstance(service, HttpSearch | HttpDocs) and service.key_variable:
+            yield os.environ.get(service.key_variable)
+
+
+def _build_subagent_runner(
+    stack: ExitStack, chat: ChatClient, setup: ModelSetup, config: Config, context_tokens: int | None, tally: CallTally
+) -> SubagentRunner:
+    """Return a runner for sub-agents. They use ``chat`` or a configured model; each of these is connected on first
+    use."""
+    formats = {name: one.format or guess_format(one.model or "") or setup.format for name, one in config.models.items()}
+    return SubagentRunner(
+        chat,
+        format=setup.format,
+        prompt="auto" if setup.is_own else "words",
+        models={name: stack.enter_context(_LazyChat(one, chat)) for name, one in config.models.items()},
+        formats=formats,
+        limits=SessionLimits(context_tokens=context_tokens),
+        observe=lambda _task, event: tally(event),
+    )
+
+
+class _LazyChat:
+    """A configured model that is connected on first use. If its server is down, only the sub-agents that use the model
+    fail."""
+
+    def __init__(self, model: ModelTable, session: ChatClient) -> None:
+        self._model, self._session = model, session
+        self._lock = threading.Lock()
+        self._chat: ChatClient | None = None
+
+    def stream(self, messages: Sequence[Message], *, stop: Sequence[str] = ()) -> Iterator[Chunk]:
+        with self._lock:
+            if self._chat is None:
+                url = self._model.base_url
+                endpoint = find_endpoint(url) if url else self._session.endpoint
+                self._chat = ChatClient(endpoint, self._model.model)
+        return self._chat.stream(messages, stop=stop)
+
+    def __enter__(self) -> _LazyChat:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._chat is not None:
+            self._chat.close()

@@ -30,7 +30,7 @@ COMMANDS = {
     "serve": "serve.serve",
     "probe": "probe.probe",
     "eval": "eval.evaluate",
-    "demo": "run.demo",
+    "demo": "demo.demo",
     "setup": "run.setup",
     "doctor": "doctor.doctor",
     "replay": "replay.replay",

@@ -8,10 +8,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from adapter.agent.response_reader import AgentEvent
-from adapter.cli.agent_factory import AgentBundle, build_agent, connect_mcp_tools, open_workspace
+from adapter.cli.agent_factory import (
+    AgentBundle,
+    ObserverGroup,
+    build_agent,
+    build_host,
+    connect_mcp_tools,
+    list_api_keys,
+    open_workspace,
+)
 from adapter.cli.conversation_display import Console
-from adapter.cli.host_factory import build_host, list_api_keys
-from adapter.cli.observer_group import ObserverGroup
 from adapter.cli.run_outcome import CallTally
 from adapter.cli.run_settings import RunSettings
 from adapter.conversation.session_steps import AskModel, Finished
@@ -70,11 +76,7 @@ class ChatSession:
         self._file_stack = stack.enter_context(ExitStack())
         self._model_stack = stack.enter_context(ExitStack())
         self._chat: OpenChat | None = None
-        self._bundle = self._build_agent(settings, self._model_stack)
-
-    @property
-    def agent(self) -> AgentBundle:
-        return self._bundle
+        self.agent = self._build_agent(settings, self._model_stack)
 
     @property
     def tally(self) -> CallTally:
@@ -95,9 +97,9 @@ class ChatSession:
         self.answers = []
         if self._observers.recording is None:
             self._record(self._file_stack.enter_context(self._store.begin()), message)
-            return self._bundle.agent.run(message)
+            return self.agent.agent.run(message)
         self._observers.recording.record_user_message(message)
-        return self._bundle.agent.run(message) if self._bundle.is_guided else self._bundle.agent.send(message)
+        return self.agent.agent.run(message) if self.agent.is_guided else self.agent.agent.send(message)
 
     def undo(self) -> UndoResult:
         """Undo the newest change, and notify the model. Raises ToolError if it cannot be undone."""
@@ -126,7 +128,7 @@ class ChatSession:
             raise
         self._model_stack.close()
         self._model_stack.push(stack)
-        self.settings, self._bundle = settings, bundle
+        self.settings, self.agent = settings, bundle
         if self._chat is not None:
             self._restore(self._chat)
 
@@ -141,10 +143,10 @@ class ChatSession:
 
     def render_prompt(self) -> str | list[tuple[str, str]]:
         """Return the model's current input: one prompt, or the role and text of each message."""
-        agent = self._bundle.agent
+        agent = self.agent.agent
         messages = agent.messages if self._chat is not None else ({"role": "system", "content": agent.system},)
         sent, fields = agent.build_request(AskModel(messages, 0))
-        _, body = self._bundle.chat.build_request(self._bundle.chat.build_body(sent, fields))
+        _, body = self.agent.chat.build_request(self.agent.chat.build_body(sent, fields))
         if isinstance(prompt := body.get("prompt"), str):
             return prompt
         return [(str(message["role"]), render_message_text(message)) for message in body["messages"]]
@@ -161,7 +163,7 @@ class ChatSession:
         return bundle
 
     def _restore(self, chat: OpenChat) -> None:
-        agent, transcript = self._bundle.agent, chat.read_transcript()
+        agent, transcript = self.agent.agent, chat.read_transcript()
         past = restore_chat(transcript, self.workspace.known_tools)
         for message in past.messages:
             agent.resume(message.text, message.answers)
@@ -171,18 +173,18 @@ class ChatSession:
 
     def _record(self, chat: OpenChat, task: str) -> None:
         """Record all subsequent events in ``chat``, and the current model as the model that answers."""
-        secrets, client = Redactor(os.environ, list_api_keys(self.workspace.host)), self._bundle.chat
+        secrets, client = Redactor(os.environ, list_api_keys(self.workspace.host)), self.agent.chat
         recorder = TranscriptWriter(chat.create_writer(self.console.warn), secrets)
         recording = SessionRecorder(recorder, Path(self.workspace.root), is_chat=True)
         recording.begin(
-            self._bundle.agent, task, approve=self.settings.approve, model=client.model, server=client.endpoint.kind
+            self.agent.agent, task, approve=self.settings.approve, model=client.model, server=client.endpoint.kind
         )
         self._chat, self._observers.recording = chat, recording
 
     def _notify(self, event: str, done: UndoResult) -> None:
         diff = done.diff if len(done.diff) <= MAX_TOLD else f"{done.diff[:MAX_TOLD]}\n... and more"
         text = f"{event} This changed the files as follows:\n{diff}]"
-        self._bundle.agent.add_note(text)
+        self.agent.agent.add_note(text)
         if self._observers.recording is not None:
             self._observers.recording.note(text)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections import Counter, deque
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 
 from rich.console import Console as Rich
 from rich.progress import (
@@ -21,7 +20,6 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
-from rich.text import Text
 
 from adapter.agent.response_reader import AgentEvent
 from adapter.backends.chat_client import Chunk
@@ -45,11 +43,11 @@ END_SHOWN = 200
 """Number of characters repeated from the end of a long command."""
 
 
-class Console:
+class Console(Terminal):
     """Show the events of an agent, and ask for approvals."""
 
     def __init__(self) -> None:
-        self._screen = Terminal()
+        super().__init__()
         self._shown_diff = ""
         self._written = ""
         self._shown: list[str] = []  # pieces of the model's text
@@ -60,29 +58,29 @@ class Console:
             case AskModel(note=note):
                 if note:
                     self.note(note)
-                self._screen.show_status("waiting for the model")
+                self.show_status("waiting for the model")
             case Chunk(reading=(done, total)):
-                self._screen.show_status(f"reading {done:,} of {total:,} tokens")
+                self.show_status(f"reading {done:,} of {total:,} tokens")
             case TextDelta(text=text):
                 self._shown.append(text)
-                self._screen.write_flow(ANSWER, text)
+                self.write_flow(ANSWER, text)
             case ReasoningDelta(text=text):
-                self._screen.write_flow(REASONING, text)
+                self.write_flow(REASONING, text)
             case ToolCallProgress(text=text, name=name, size=size):
                 self._written = (self._written + text)[-TAIL_SHOWN:]
                 progress = f"writing a call{f' to {name}' if name else ''}: {size:,} characters"
-                self._screen.show_status(f"{progress}  ...{' '.join(self._written.split())}")
+                self.show_status(f"{progress}  ...{' '.join(self._written.split())}")
             case ToolCall():
                 self._written = ""
                 arguments = ", ".join(f"{name}={_abbreviate(value)}" for name, value in event.arguments.items())
                 repairs = f"  (repaired: {', '.join(event.fixes)})" if event.fixes else ""
-                self._screen.note(f"-> {event.name}({arguments})", "cyan", repairs)
+                self.note(f"-> {event.name}({arguments})", "cyan", repairs)
             case InvalidToolCall(error=error):
                 self._written = ""
-                self._screen.note(f"!! not a call: {error}", "yellow")
+                self.note(f"!! not a call: {error}", "yellow")
             case RunTools(calls=calls, dropped=dropped):
                 for (name, why), count in Counter((each.name, each.guardrail) for each in dropped).items():
-                    self._screen.note(f"!! not run: {name} ({why}){f', {count} times' if count > 1 else ''}", "yellow")
+                    self.note(f"!! not run: {name} ({why}){f', {count} times' if count > 1 else ''}", "yellow")
                 self._pending_tools = deque(call.name for call in calls)
                 self._show_running()
             case ToolResult():
@@ -92,30 +90,28 @@ class Console:
                 self._show_running()
             case Finished(reason=reason, content=content):
                 if reason in ("answered", "finished", "repetition", "stuck") and content not in "".join(self._shown):
-                    self._screen.write_flow(ANSWER, content)  # the last result, because the model wrote no answer
+                    self.write_flow(ANSWER, content)  # the last result, because the model wrote no answer
                 self._shown.clear()
-                self._screen.end_line()
+                self.end_line()
             case _:
                 pass
 
     def ask(self, approval: ApprovalRequest) -> ApprovalDecision:
         """Ask the user for approval. Without a terminal, the request is refused."""
-        self._screen.discard_typed()
-        self._screen.note(f"?? {collapse_blanks(escape_for_display(approval.summary, keep=chr(10)))}", "bold")
+        self.discard_typed()
+        self.note(f"?? {collapse_blanks(escape_for_display(approval.summary, keep=chr(10)))}", "bold")
         if len(approval.summary) > LONG_COMMAND and approval.command is not None:
-            self._screen.note(f"   {_describe_end(approval.command)}", "yellow")
+            self.note(f"   {_describe_end(approval.command)}", "yellow")
         if approval.caution:
-            self._screen.note(f"   {approval.caution}", "yellow")
+            self.note(f"   {approval.caution}", "yellow")
         if approval.label:
             self.note(f"   the model's reason: {' '.join(approval.label.split())[:200]}")
         if approval.sandbox:
             self.note_sandbox(f"   {approval.sandbox}")
         self.show_diff(approval.diff)
         self._shown_diff = approval.diff
-        if not self._screen.can_ask:
-            self._screen.note(
-                "   refused: approval needs a terminal. --approve auto-edit or yolo would allow it.", "yellow"
-            )
+        if not self.can_ask:
+            self.note("   refused: approval needs a terminal. --approve auto-edit or yolo would allow it.", "yellow")
             return ApprovalDecision(False)
         decision = self._read_decision(approval)
         self._show_running()
@@ -128,9 +124,9 @@ class Console:
         content: str | None = None
         while True:
             edit = " / [e]dit it first" if can_edit else ""
-            self._screen.note(f"   allow it? [y]es / [n]o / [a]lways for {scope}{edit}", "bold")
+            self.note(f"   allow it? [y]es / [n]o / [a]lways for {scope}{edit}", "bold")
             try:
-                typed = self._screen.ask("   n can take a reason for the model: ")
+                typed = self.read_line("   n can take a reason for the model: ")
             except EOFError:
                 self.note("   refused: no answer")
                 return ApprovalDecision(False)
@@ -153,9 +149,9 @@ class Console:
         try:
             edited = edit_in_external_editor(current, draft.path)
         except UsageError as error:
-            self._screen.note(f"   not changed: {error}", "yellow")
+            self.note(f"   not changed: {error}", "yellow")
             return content
-        self._screen.discard_typed()
+        self.discard_typed()
         if edited == current:
             self.note(
                 "   nothing was changed. If the editor returned at once, it needs a flag to wait: EDITOR='code --wait'"
@@ -169,24 +165,24 @@ class Console:
 
     def confirm(self, subject: str, question: str) -> bool:
         """Ask the user a yes/no question, and return True for yes. Without a terminal, return False."""
-        self._screen.discard_typed()
-        self._screen.note(f"?? {collapse_blanks(escape_for_display(subject, keep=chr(10)))}", "bold")
-        if not self._screen.can_ask:
+        self.discard_typed()
+        self.note(f"?? {collapse_blanks(escape_for_display(subject, keep=chr(10)))}", "bold")
+        if not self.can_ask:
             return False
         try:
-            return parse_approval_answer(self._screen.ask(f"   {question} [y]es / [n]o: "), can_edit=False)[0] == "y"
+            return parse_approval_answer(self.read_line(f"   {question} [y]es / [n]o: "), can_edit=False)[0] == "y"
         except EOFError:
             return False
 
     def ask_question(self, question: Question) -> tuple[str, ...]:
         """Return the chosen labels, or the text that the user entered. Raises ToolError if the user does not answer."""
-        self._screen.note(f"?? {question.text}", "bold")
+        self.note(f"?? {question.text}", "bold")
         for number, option in enumerate(question.options, start=1):
             about = f": {option.description}" if option.description else ""
-            self._screen.note(f"   {number}. {option.label}{about}", "bold")
+            self.note(f"   {number}. {option.label}{about}", "bold")
         while True:
             try:
-                answer = self._screen.ask(f"   {_describe_answers(question)}: ").strip()
+                answer = self.read_line(f"   {_describe_answers(question)}: ").strip()
             except EOFError:
                 raise ToolError("the user did not answer; decide yourself, or ask in your final answer") from None
             if labels := _parse_choice(question, answer):
@@ -194,54 +190,34 @@ class Console:
 
     def echo(self, text: str) -> None:
         """Show the output of a program as it arrives."""
-        self._screen.write_flow(OUTPUT, text)
-
-    def note(self, text: str, style: str = "dim") -> None:
-        """Show a line to the user."""
-        self._screen.note(text, style)
-
-    def start_fresh_line(self) -> None:
-        """Start a new line, and erase the echo of a key, such as ``^C``."""
-        self._screen.start_fresh_line()
+        self.write_flow(OUTPUT, text)
 
     def warn(self, text: str) -> None:
         """Show a warning."""
-        self._screen.note(text, "yellow")
-
-    def show(self, text: Text) -> None:
-        """Show lines in several styles; see `Terminal.show`."""
-        self._screen.show(text)
-
-    def read_line(self, prompt: str) -> str:
-        """Read a line. Raises EOFError for Ctrl-D."""
-        return self._screen.ask(prompt)
+        self.note(text, "yellow")
 
     def note_sandbox(self, text: str) -> None:
         """Show ``text``, which names the sandbox that commands run in. If there is no sandbox, highlight it."""
-        self._screen.note(text, "bold red" if NO_SANDBOX in text else "dim")
-
-    def show_busy(self, text: str) -> AbstractContextManager[None]:
-        """Show ``text`` as the status while the ``with`` block runs."""
-        return self._screen.show_busy(text)
+        self.note(text, "bold red" if NO_SANDBOX in text else "dim")
 
     def end(self, text: str, *, is_interrupted: bool = False) -> None:
         """Show the last line of a run."""
         if is_interrupted:
-            self._screen.start_fresh_line()
-        self._screen.note(f"-- {text}")
+            self.start_fresh_line()
+        self.note(f"-- {text}")
 
     def _show_running(self) -> None:
         if self._pending_tools:
-            self._screen.show_status(f"running {self._pending_tools[0]}")
+            self.show_status(f"running {self._pending_tools[0]}")
 
     def _show_result(self, result: ToolResult) -> None:
         if not result.ok:
-            self._screen.note(f"<- {result.error}", "red")
+            self.note(f"<- {result.error}", "red")
             return
         lines = result.content.strip("\n").split("\n")
         shown = "\n   ".join(lines[:MAX_SHOWN_LINES])
         more = f"\n   ... {len(lines) - MAX_SHOWN_LINES} more lines" if len(lines) > MAX_SHOWN_LINES else ""
-        self._screen.note(f"<- {shown}{more}", "green")
+        self.note(f"<- {shown}{more}", "green")
         if result.diff and result.diff != self._shown_diff:
             self.show_diff(result.diff)
 
@@ -250,7 +226,7 @@ class Console:
         diff = collapse_blanks(escape_for_display(diff, keep="\n\t"))
         styles = {"+": "green", "-": "red", "@": "cyan"}
         for line in diff.rstrip("\n").split("\n") if diff else []:
-            self._screen.note(f"   {line}", styles.get(line[:1], "dim"))
+            self.note(f"   {line}", styles.get(line[:1], "dim"))
 
 
 def parse_approval_answer(typed: str, *, can_edit: bool) -> tuple[str, str]:

@@ -15,6 +15,7 @@ from itertools import product
 from pathlib import Path
 
 from rich.console import Console as Rich
+from rich.progress import Progress
 from rich.table import Table
 
 from adapter.backends.chat_client import ChatClient
@@ -26,7 +27,7 @@ from adapter.cli.options import parse_auto
 from adapter.conversation.guardrails.registry import parse_guardrails
 from adapter.core.errors import TransportError, UsageError
 from adapter.core.events import JsonObject
-from adapter.core.private_files import open_private
+from adapter.core.private_files import write_private
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.core.text.plurals import pluralize
 from adapter.core.version import __version__
@@ -101,7 +102,7 @@ def run_eval(settings: EvalSettings) -> int:
         runs = [run for each, way, number in planned if (run := log.get(each, way.name, number)) is not None]
         server = f"{chat.endpoint.kind} at {chat.endpoint.display_url}"
     order = [way.name for way in ways]
-    _write(html, render_eval_report(chat.model, server, head, scenarios, runs, order, ended))
+    write_private(html, render_eval_report(chat.model, server, head, scenarios, runs, order, ended), "--page")
     if settings.as_json:
         print(json.dumps(_build_rows(runs, order, ended, results, html), indent=2))
     else:
@@ -121,15 +122,6 @@ def _choose_output_paths(settings: EvalSettings, model: str) -> tuple[Path, Path
     if html == results:
         raise UsageError(f"--results and --page are both {html}. Choose another --page.")
     return results, html
-
-
-def _write(file: Path, text: str) -> None:
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with open(file, "w", encoding="utf-8", opener=open_private) as opened:
-            opened.write(text)
-    except OSError as error:
-        raise UsageError(f"cannot write {file}: {error.strerror}. Choose another path with --page.") from error
 
 
 def _load_scenarios(settings: EvalSettings) -> list[Scenario]:
@@ -197,7 +189,8 @@ def _run_planned(
     if known:
         console.note(f"{len(known)} of {pluralize(len(planned), 'run')} found in {log.path}")
     try:
-        with _EvalProgress(len(planned), known) as display:
+        with create_task_progress() as bar:
+            display = _EvalProgress(bar, len(planned), known)
             for scenario, way, number in planned:
                 if log.get(scenario, way.name, number) is not None:
                     continue
@@ -259,8 +252,8 @@ COSTS: dict[str, Callable[..., str]] = {
 class _EvalProgress:
     """Show the progress on stderr: a progress bar on a terminal, otherwise at most `PROGRESS_LINES` lines."""
 
-    def __init__(self, total: int, known: Sequence[EvalRun]) -> None:
-        self._bar = create_task_progress()
+    def __init__(self, bar: Progress, total: int, known: Sequence[EvalRun]) -> None:
+        self._bar = bar
         self._total, self._finished = total, len(known)
         self._runs, self._done = Counter(run.way for run in known), Counter(run.way for run in known if run.done)
         self._task = self._bar.add_task("", total=total, completed=len(known))
@@ -282,10 +275,3 @@ class _EvalProgress:
         return ", ".join(
             f"{way} {format_percent(self._done[way] / count)}" for way, count in self._runs.items() if count
         )
-
-    def __enter__(self) -> _EvalProgress:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()

@@ -14,12 +14,12 @@ import gc
 import io
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import NoReturn
 
 from adapter.cli.completion import split_words_to_complete
 from adapter.cli.escaped_output import print_escaped
-from adapter.cli.fast_path import parse_fast_arguments
 from adapter.core.errors import AdapterError, TransportError, UsageError
 
 
@@ -103,3 +103,20 @@ def _fail(error: AdapterError, code: int) -> NoReturn:
 
     print_escaped(f"adapter: {Redactor(os.environ).redact(str(error))}", to_stderr=True)
     raise SystemExit(code)
+
+
+OPTIONS = {"--format": "format", "--dialect": "dialect", "--finish-reason": "finish_reason", "--policy": "policy"}
+
+
+def parse_fast_arguments(words: Sequence[str]) -> dict[str, str | bool] | None:
+    """Convert the words after ``adapter parse`` to arguments for `print_parse_result`. Return None if they need
+    Typer."""
+    arguments: dict[str, str | bool] = {}
+    rest = iter(words)
+    for word in rest:
+        value = next(rest, None) if word in OPTIONS else word
+        name = "as_json" if word == "--json" else OPTIONS.get(word, "file")
+        if value is None or name in arguments or (value.startswith("-") and value != "-" and name != "as_json"):
+            return None
+        arguments[name] = name == "as_json" or value
+    return arguments

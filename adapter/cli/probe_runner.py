@@ -10,6 +10,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from rich.console import Console as Rich
+from rich.progress import Progress
 from rich.table import Table
 
 from adapter.backends import profiles
@@ -20,9 +21,9 @@ from adapter.cli.conversation_display import Console, create_task_progress
 from adapter.cli.eval_settings import ProbeSettings
 from adapter.cli.model_loading import load_model, require_model_choice
 from adapter.cli.options import parse_auto
-from adapter.core.errors import TransportError, UsageError
+from adapter.core.errors import TransportError
 from adapter.core.events import JsonObject
-from adapter.core.private_files import open_private
+from adapter.core.private_files import write_private
 from adapter.core.text.redaction import Redactor
 from adapter.evaluation.probe.report_page import render_probe_report
 from adapter.evaluation.probe.server_faults import find_server_faults
@@ -59,10 +60,10 @@ def run_probe(settings: ProbeSettings) -> int:
         setups = list_candidates(format, can_constrain=can_constrain, can_own=prompt.own is not None)
         limit = _format_duration(settings.time_limit)
         console.note(f"trying {len(setups)} setups with up to {len(TASKS)} tasks each, for at most {limit}")
-        with _ProbeProgress(len(setups)) as display:
-            found = probe_model(
-                TaskRunner(chat, own=prompt.own, observe=log), setups, time_limit_s=settings.time_limit, observe=display
-            )
+        with create_task_progress() as bar:
+            display = _ProbeProgress(bar, len(setups))
+            runner = TaskRunner(chat, own=prompt.own, observe=log)
+            found = probe_model(runner, setups, time_limit_s=settings.time_limit, observe=display)
     if not any(trial.outcomes for trial in found.trials):
         raise TransportError(f"the server did not answer any task: {found.ended or found.trials[0].refusal}")
     faults = find_server_faults([each.written for trial in found.trials for each in trial.outcomes])
@@ -73,10 +74,10 @@ def run_probe(settings: ProbeSettings) -> int:
     profile = _build_profile(model, found, settings.format)
     if profile is not None:
         profiles.save(profile, output)
-    _write(render_probe_report(model, profile, found), html, "--page")
+    write_private(html, render_probe_report(model, profile, found), "--page")
     if settings.share and engine:
         result = build_shared_result(found, engine, model.template, time.strftime("%Y-%m-%d"))
-        _write(result.to_json(), settings.share, "--share")
+        write_private(settings.share, result.to_json(), "--share")
     if settings.as_json:
         print(
             json.dumps(
@@ -97,15 +98,6 @@ NO_RIGHT_CALL = (
     "no setup produced a correct call, so no profile was written. Raise --time-limit, check the responses on the page, "
     "or use a larger model."
 )
-
-
-def _write(text: str, path: Path, option: str) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with open(path, "w", encoding="utf-8", opener=open_private) as opened:
-            opened.write(text)
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}. Choose another path with {option}.") from error
 
 
 def _build_profile(model: Model, found: Probe, format: str) -> Profile | None:
@@ -176,9 +168,9 @@ def _format_duration(seconds: float) -> str:
 class _ProbeProgress:
     """Show the progress on stderr: a progress bar on a terminal, otherwise a line for each round of a setup."""
 
-    def __init__(self, setups: int) -> None:
-        self._bar = create_task_progress()
-        self._task = self._bar.add_task("starting", total=setups * RUNGS[0][0])
+    def __init__(self, bar: Progress, setups: int) -> None:
+        self._bar = bar
+        self._task = bar.add_task("starting", total=setups * RUNGS[0][0])
         self._began = time.monotonic()
 
     def __call__(self, trial: SetupTrial, done: int, planned: int) -> None:
@@ -192,10 +184,3 @@ class _ProbeProgress:
             self._bar.console.print(forecast, highlight=False)
         if self._bar.disable and score.tasks in {tasks for tasks, _ in RUNGS}:
             print(f"{summary} ({done} of about {planned} responses)", file=sys.stderr, flush=True)
-
-    def __enter__(self) -> _ProbeProgress:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()

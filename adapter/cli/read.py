@@ -23,7 +23,6 @@ MAX_SHOWN = 10
 
 if TYPE_CHECKING:
     from adapter.integrations.batch.inputs import Source
-    from adapter.integrations.batch.row_parser import RowSettings
     from adapter.integrations.batch.runner import ProgressCallback
     from adapter.integrations.batch.stats import BatchStats
 
@@ -58,10 +57,26 @@ def read(
     ] = False,
 ) -> None:
     """Parse files of model outputs and add the results as columns. Every row holds one output."""
+    from adapter.backends.template_files import load_chat_template
     from adapter.integrations.batch.inputs import find_sources
+    from adapter.integrations.batch.row_parser import RowSettings
     from adapter.integrations.batch.runner import process_files
+    from adapter.parsing.formats import FROM_TEMPLATE
 
-    settings = _make_settings(column, format, template, policy, tools, tools_column, finish_reason, prompt)
+    if (format == FROM_TEMPLATE) != (template is not None):
+        raise UsageError(f"--format {FROM_TEMPLATE} and --template FILE must be given together")
+    if tools is not None and tools_column is not None:
+        raise UsageError("give either --tools or --tools-column, not both")
+    settings = RowSettings(
+        column=column,
+        format=parse_auto(format),
+        template=load_chat_template(template).source if template else "",
+        policy=policy,
+        tools=_read_text(tools) if tools else "[]",
+        tools_column=tools_column,
+        finish_reason=finish_reason,
+        prompt=prompt,
+    )
     if ray:
         from adapter.integrations.batch.ray_data import process_with_ray
 
@@ -79,30 +94,6 @@ def read(
         raise AdapterError(
             f"no row could be parsed ({counts.first_error}); {advice}. The column 'error' has the reason for each row."
         )
-
-
-def _make_settings(
-    column: str, format: str, template: Path | None, policy: str, tools: Path | None, tools_column: str | None,
-    finish_reason: str, prompt: str | None,
-) -> RowSettings:  # fmt: skip
-    from adapter.backends.template_files import load_chat_template
-    from adapter.integrations.batch.row_parser import RowSettings
-    from adapter.parsing.formats import FROM_TEMPLATE
-
-    if (format == FROM_TEMPLATE) != (template is not None):
-        raise UsageError(f"--format {FROM_TEMPLATE} and --template FILE must be given together")
-    if tools is not None and tools_column is not None:
-        raise UsageError("give either --tools or --tools-column, not both")
-    return RowSettings(
-        column=column,
-        format=parse_auto(format),
-        template=load_chat_template(template).source if template else "",
-        policy=policy,
-        tools=_read_text(tools) if tools else "[]",
-        tools_column=tools_column,
-        finish_reason=finish_reason,
-        prompt=prompt,
-    )
 
 
 def _read_text(file: Path) -> str:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adapter.cli import options, replay_output
+from adapter.cli import options
+from adapter.cli.escaped_output import print_escaped
 from adapter.cli.options import parse_rules
 from adapter.core.errors import UsageError
+from adapter.core.text.display_escaping import dump_for_display
 
 if TYPE_CHECKING:
+    from adapter.recording.replay_result import ReplayResult
     from adapter.recording.replay_workspace import CommandReplayPolicy
 
 
@@ -29,9 +34,40 @@ def replay(
     deny: options.Deny = None,
 ) -> None:
     """Replay recordings offline and compare the results. Command output comes from the recording."""
-    replay_output.print_replay_results(
-        paths, as_json=as_json, update=update, commands=_build_command_policy(run_commands, approve, allow, ask, deny)
-    )
+    from adapter.core import package_data
+    from adapter.recording.replay_files import find_transcripts, replay_file
+
+    commands = _build_command_policy(run_commands, approve, allow, ask, deny)
+    shipped = package_data.find_data_folder("fixtures") / "transcripts"
+    files = find_transcripts([Path(path) for path in paths] if paths else [shipped])
+    if update:
+        from adapter.recording.replay import update_file
+
+        for file in files:
+            update_file(file, commands)
+    replays = [replay_file(file, commands) for file in files]
+    if as_json:
+        rows = [
+            {"name": row.name, "turns": row.turns, "calls": row.calls, "difference": row.difference} for row in replays
+        ]
+        print(dump_for_display(rows, indent=2))
+    else:
+        _print_results(replays)
+    if any(row.is_unreadable for row in replays):
+        raise typer.Exit(2)
+    if not all(row.is_equal for row in replays):
+        raise typer.Exit(1)
+
+
+def _print_results(replays: Sequence[ReplayResult]) -> None:
+    width = max(len(row.name) for row in replays)
+    for row in replays:
+        outcome = "equal" if row.is_equal else "unreadable" if row.is_unreadable else "DIFFERENT"
+        print_escaped(f"{row.name:<{width}}  turns {row.turns:>2}  calls {row.calls:>2}  {outcome}")
+    different = [row for row in replays if not row.is_equal]
+    print(f"{len(replays) - len(different)} of {len(replays)} equal")
+    for row in different:
+        print_escaped(f"\n{row.name}: {row.difference}")
 
 
 def _build_command_policy(

@@ -1,4 +1,4 @@
-"""`adapter run`, and `adapter demo` and `adapter setup`, which use the built-in model."""
+"""`adapter run`, and `adapter setup`, which downloads the built-in model."""
 
 from __future__ import annotations
 
@@ -39,15 +39,6 @@ def _start_chat(settings: RunSettings, record: Path | None) -> int:
     from adapter.cli.chat_loop import start_chat
 
     return start_chat(settings, None, is_continued=False)
-
-
-def demo(
-    keep: Annotated[Path | None, option("DIR", "Create the sample workspace in this folder and keep it.")] = None,
-) -> None:
-    """Watch the built-in model edit a file in a sample workspace."""
-    from adapter.cli.demo_runner import run_demo
-
-    raise typer.Exit(run_demo(keep))
 
 
 def setup() -> None:

@@ -12,10 +12,16 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from adapter.cli.agent_factory import build_agent, connect_mcp_tools, open_workspace, validate_settings
+from adapter.cli.agent_factory import (
+    ObserverGroup,
+    build_agent,
+    build_host,
+    connect_mcp_tools,
+    list_api_keys,
+    open_workspace,
+    validate_settings,
+)
 from adapter.cli.conversation_display import Console
-from adapter.cli.host_factory import build_host, list_api_keys
-from adapter.cli.observer_group import ObserverGroup
 from adapter.cli.run_outcome import CallTally, run_outcome
 from adapter.cli.run_settings import RunSettings
 from adapter.cli.text_input import read_text

@@ -137,7 +137,7 @@ class Terminal:
             with suppress(termios.error, ValueError, OSError):
                 termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
 
-    def ask(self, prompt: str) -> str:
+    def read_line(self, prompt: str) -> str:
         """Read a line. Raises EOFError for Ctrl-D."""
         with self._lock:
             self.end_line()

@@ -12,7 +12,7 @@ import typer
 from adapter.cli.options import option
 from adapter.cli.text_input import read_text
 from adapter.core.errors import UsageError
-from adapter.core.private_files import open_private
+from adapter.core.private_files import write_private
 
 if TYPE_CHECKING:
     from adapter.recording.view.page_data import PageData
@@ -39,12 +39,8 @@ def view(
     text = render_view_page(_load_page_data(file, format, policy).data)
     if html is None:
         _serve(text)
-        return
-    try:
-        with open(html, "w", encoding="utf-8", opener=open_private) as opened:
-            opened.write(text)
-    except OSError as error:
-        raise UsageError(f"cannot write {str(html)!r}: {error.strerror}. Choose another --html.") from error
+    else:
+        write_private(html, text, "--html")
 
 
 def _serve(text: str) -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import stat
 from contextlib import suppress
+from pathlib import Path
+
+from adapter.core.errors import UsageError
 
 
 def open_private(file: str | os.PathLike[str], flags: int) -> int:
@@ -17,3 +20,13 @@ def open_private(file: str | os.PathLike[str], flags: int) -> int:
         with suppress(PermissionError):  # the file belongs to another user, who chose its mode
             os.fchmod(descriptor, stat.S_IMODE(mode) & 0o700)
     return descriptor
+
+
+def write_private(file: Path, text: str, option: str) -> None:
+    """Write a file, and create its folder. Raises UsageError, which names the ``option`` that chooses the file."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with open(file, "w", encoding="utf-8", opener=open_private) as opened:
+            opened.write(text)
+    except OSError as error:
+        raise UsageError(f"cannot write {file}: {error.strerror}. Choose another path with {option}.") from error

@@ -7,6 +7,7 @@ __all__ = [
     "recorder",
     "replay",
     "replay_files",
+    "replay_result",
     "replay_workspace",
     "resume",
     "training_formats",

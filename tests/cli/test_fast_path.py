@@ -14,7 +14,7 @@ import typer
 
 from adapter.cli import parse_output
 from adapter.cli.app import make_app
-from adapter.cli.fast_path import OPTIONS, parse_fast_arguments
+from adapter.cli.main import OPTIONS, parse_fast_arguments
 from tests.command_line import adapter
 
 APP: Any = typer.main.get_command(make_app())

@@ -1,26 +1,34 @@
-"""Run `adapter demo`: let the built-in model edit a sample workspace."""
+"""`adapter demo`: lets the built-in model edit a sample workspace."""
 
 from __future__ import annotations
 
-import shutil
 import sys
-import tempfile
-from contextlib import ExitStack
 from pathlib import Path
+from typing import Annotated
 
-from adapter.cli.conversation_display import Console
-from adapter.cli.model_loading import ensure_builtin_model
-from adapter.cli.run_settings import RunSettings
-from adapter.cli.task_runner import run_task
-from adapter.core import package_data
+import typer
+
+from adapter.cli.options import option
 from adapter.core.errors import UsageError
-from adapter.core.text.display_escaping import escape_for_display
 
 DEMO_TASK = "In settings.ini change 'port = 8000' to 'port = 9000'"
 
 
-def run_demo(keep: Path | None) -> int:
-    """Let the built-in model edit a sample workspace, and show the changed file."""
+def demo(
+    keep: Annotated[Path | None, option("DIR", "Create the sample workspace in this folder and keep it.")] = None,
+) -> None:
+    """Watch the built-in model edit a file in a sample workspace."""
+    import shutil
+    import tempfile
+    from contextlib import ExitStack
+
+    from adapter.cli.conversation_display import Console
+    from adapter.cli.model_loading import ensure_builtin_model
+    from adapter.cli.run_settings import RunSettings
+    from adapter.cli.task_runner import run_task
+    from adapter.core import package_data
+    from adapter.core.text.display_escaping import escape_for_display
+
     with ExitStack() as stack:
         folder = keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="adapter-demo-")))
         if keep is not None and keep.exists():
@@ -44,4 +52,4 @@ def run_demo(keep: Path | None) -> int:
         after = file.read_text(encoding="utf-8")
         content = escape_for_display(after, keep="\n\t")
         print(f"settings.ini was{'' if after != before else ' not'} changed:\n{content}", end="")
-        return code if after != before else 1
+        raise typer.Exit(code if after != before else 1)
