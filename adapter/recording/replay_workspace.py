@@ -37,8 +37,6 @@ from adapter.workspace.pausable_deadline import Deadline
 from adapter.workspace.tool_results import build_error_result
 from adapter.workspace.workspace import READ_ONLY
 
-PROGRAM_OPERATIONS = ops.RunCommand | ops.StartCommand | ops.ReadCommandOutput | ops.KillCommand | ops.RunProgram
-
 
 @dataclass(frozen=True, slots=True)
 class CommandReplayPolicy:
@@ -219,7 +217,7 @@ class ReplayWorkspace(Workspace):
         except ToolError:
             pass
         is_recorded = is_external_tool(tool, self.own) or (
-            self.programs is None and isinstance(operation, PROGRAM_OPERATIONS)
+            self.programs is None and isinstance(operation, ops.ProgramOperation)
         )
         return tool if is_recorded else None
 
@@ -229,7 +227,7 @@ class ReplayWorkspace(Workspace):
 
     def _check_program(self, operation: ops.Operation, approval: ApprovalRequest) -> None:
         """Raise ToolError for a program that the user of the replay has not allowed."""
-        if not isinstance(operation, PROGRAM_OPERATIONS):
+        if not isinstance(operation, ops.ProgramOperation):
             return
         if self.programs is None:
             raise ToolError(_explain_unrecorded(approval.tool))

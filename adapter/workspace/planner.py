@@ -6,7 +6,7 @@ import shlex
 import subprocess
 import sys
 from dataclasses import replace
-from typing import TypeAlias, assert_never
+from typing import assert_never
 
 from adapter.core.errors import ToolError
 from adapter.core.text.diffs import render_unified_diff
@@ -27,13 +27,6 @@ from adapter.workspace.sandbox import shell, user_tool_runner
 from adapter.workspace.sandbox.invoked_programs import identify_files, identify_programs
 from adapter.workspace.sandbox.processes import SHELL
 
-Reading: TypeAlias = (
-    ops.ReadText | ops.Stat | ops.Tree | ops.FindByName | ops.Glob | ops.Grep | ops.Outline | ops.FindSymbols
-)
-Change: TypeAlias = (
-    ops.WriteText | ops.PatchText | ops.PatchFiles | ops.MakeDirectory | ops.Delete | ops.Move | ops.Copy
-)
-Program: TypeAlias = ops.RunCommand | ops.StartCommand | ops.ReadCommandOutput | ops.KillCommand | ops.RunProgram
 _SHELL = f"with {SHELL} " if sys.platform == "win32" else ""
 
 
@@ -50,14 +43,14 @@ def plan_operation(
         if capabilities is None:
             raise ToolError("this operation needs a session; none is open")
         return plan_host_operation(context, capabilities, operation, clock)
-    if isinstance(operation, Reading):
+    if isinstance(operation, ops.ReadOperation):
         return _plan_reading(context, operation)
-    if isinstance(operation, Change):
+    if isinstance(operation, ops.ChangeOperation):
         return _plan_change(context, operation)
     return _plan_program(context, operation)
 
 
-def _plan_reading(context: WorkspaceContext, operation: Reading) -> Plan:
+def _plan_reading(context: WorkspaceContext, operation: ops.ReadOperation) -> Plan:
     root = context.root
     match operation:
         case ops.ReadText():
@@ -93,7 +86,7 @@ def _plan_reading(context: WorkspaceContext, operation: Reading) -> Plan:
             assert_never(operation)
 
 
-def _plan_change(context: WorkspaceContext, operation: Change) -> Plan:
+def _plan_change(context: WorkspaceContext, operation: ops.ChangeOperation) -> Plan:
     match operation:
         case ops.WriteText():
             return _build_file_plan(context, edit_files.plan_write(context, operation))
@@ -116,7 +109,7 @@ def _plan_change(context: WorkspaceContext, operation: Change) -> Plan:
             assert_never(operation)
 
 
-def _plan_program(context: WorkspaceContext, operation: Program) -> Plan:
+def _plan_program(context: WorkspaceContext, operation: ops.ProgramOperation) -> Plan:
     root = context.root
     match operation:
         case ops.RunCommand():

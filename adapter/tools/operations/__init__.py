@@ -41,19 +41,20 @@ _OPERATIONS: dict[Effect, tuple[type, ...]] = {
 }
 EFFECTS: dict[type, Effect] = {kind: effect for effect, kinds in _OPERATIONS.items() for kind in kinds}
 
-FileOperation: TypeAlias = ReadText | WriteText | PatchText | PatchFiles | Delete | Move | Copy | MakeDirectory | Stat
-SearchOperation: TypeAlias = Tree | FindByName | Glob | Grep | Outline | FindSymbols
-ProcessOperation: TypeAlias = RunCommand | RunProgram | StartCommand | ReadCommandOutput | KillCommand
-UserOperation: TypeAlias = AskUser | Finish | GetEditorState | GetSelection | OpenInEditor | GoToLine
-SelectionOperation: TypeAlias = ReplaceSelection | InsertAtCursor
-SessionOperation: TypeAlias = SetTodos | ViewMemory | WriteMemory | DeleteMemory | LoadSkill
-NestedOperation: TypeAlias = RunBatch | RunCode | RunSubagent | CallFunction
+ReadOperation: TypeAlias = ReadText | Stat | Tree | FindByName | Glob | Grep | Outline | FindSymbols
+ChangeOperation: TypeAlias = WriteText | PatchText | PatchFiles | MakeDirectory | Delete | Move | Copy
+ProgramOperation: TypeAlias = RunCommand | RunProgram | StartCommand | ReadCommandOutput | KillCommand
+EditorOperation: TypeAlias = GetEditorState | GetSelection | OpenInEditor | GoToLine | ReplaceSelection | InsertAtCursor
+SessionOperation: TypeAlias = AskUser | Finish | SetTodos | ViewMemory | WriteMemory | DeleteMemory | LoadSkill
+CallOperation: TypeAlias = RunBatch | RunCode | RunSubagent | CallFunction
+"""Operations that run other code or make other calls."""
 WebOperation: TypeAlias = FetchPage | SearchWeb | FindLibrary | ReadLibraryDocs
+"""Operations on pages, search services and library documentation."""
 
-HostOperation: TypeAlias = UserOperation | SelectionOperation | SessionOperation | NestedOperation | WebOperation
+HostOperation: TypeAlias = EditorOperation | SessionOperation | CallOperation | WebOperation
 """Operations that need a user, an editor, a model, a network or the session, rather than only files and processes."""
 
-Operation: TypeAlias = FileOperation | SearchOperation | ProcessOperation | HostOperation
+Operation: TypeAlias = ReadOperation | ChangeOperation | ProgramOperation | HostOperation
 
 FileOutcome: TypeAlias = FileText | Media | FileWritten | FilePatched | FilesPatched | OperationDone | FileInfo
 SearchOutcome: TypeAlias = Listing | PathList | GrepResult | FileOutline | SymbolMatches

@@ -117,12 +117,7 @@ class CheckedEditor:
         require_finished(self._editor.changed, "Host.editor", answer)
 
 
-EditorOperation = (
-    ops.GetEditorState | ops.GetSelection | ops.OpenInEditor | ops.GoToLine | ops.ReplaceSelection | ops.InsertAtCursor
-)
-
-
-def plan(context: WorkspaceContext, editor: Editor, operation: EditorOperation) -> Plan:
+def plan(context: WorkspaceContext, editor: Editor, operation: ops.EditorOperation) -> Plan:
     """Plan an editor operation. Raises ToolError if the file, line, selection or cursor does not exist."""
     match operation:
         case ops.GetEditorState():

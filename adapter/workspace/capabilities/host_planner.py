@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Protocol, TypeAlias, TypeVar, assert_never
+from typing import Protocol, TypeVar, assert_never
 
 from adapter.core.callbacks import require_items, require_result, wrap_tool_observer
 from adapter.core.errors import ToolError
@@ -95,19 +95,15 @@ class SessionCapabilities:
             wrap_tool_observer(self.host.events, "Host.events")(event)
 
 
-CallOperation: TypeAlias = ops.RunBatch | ops.RunCode | ops.RunSubagent | ops.CallFunction
-WebOperation: TypeAlias = ops.FetchPage | ops.SearchWeb | ops.FindLibrary | ops.ReadLibraryDocs
-
-
 def plan(
     context: WorkspaceContext, capabilities: SessionCapabilities, operation: ops.HostOperation, clock: Deadline | None
 ) -> Plan:
     """Plan an operation that needs a capability. Raises ToolError if the operation cannot succeed."""
-    if isinstance(operation, editor.EditorOperation):
+    if isinstance(operation, ops.EditorOperation):
         return _plan_editor(context, capabilities, operation)
-    if isinstance(operation, CallOperation):
+    if isinstance(operation, ops.CallOperation):
         return _plan_calls(capabilities, operation)
-    if isinstance(operation, WebOperation):
+    if isinstance(operation, ops.WebOperation):
         return _plan_web(capabilities, operation)
     match operation:
         case ops.AskUser():
@@ -134,7 +130,7 @@ def plan(
             assert_never(operation)
 
 
-def _plan_calls(capabilities: SessionCapabilities, operation: CallOperation) -> Plan:
+def _plan_calls(capabilities: SessionCapabilities, operation: ops.CallOperation) -> Plan:
     """Plan an operation that runs other code or makes other calls."""
     match operation:
         case ops.RunBatch():
@@ -154,7 +150,7 @@ def _plan_calls(capabilities: SessionCapabilities, operation: CallOperation) -> 
             assert_never(operation)
 
 
-def _plan_web(capabilities: SessionCapabilities, operation: WebOperation) -> Plan:
+def _plan_web(capabilities: SessionCapabilities, operation: ops.WebOperation) -> Plan:
     """Plan an operation on pages, search services or library documentation."""
     match operation:
         case ops.FetchPage():
@@ -190,9 +186,7 @@ def _build_missing_error(name: Capability) -> ToolError:
     return ToolError(f"{why}. {instead}")
 
 
-def _plan_editor(
-    context: WorkspaceContext, capabilities: SessionCapabilities, operation: editor.EditorOperation
-) -> Plan:
+def _plan_editor(context: WorkspaceContext, capabilities: SessionCapabilities, operation: ops.EditorOperation) -> Plan:
     used = _require(capabilities.editor, "editor")
     planned = editor.plan(context, used, operation)
 
