@@ -42,7 +42,8 @@ MAX_MATCHES = 500
 class ProtoListDirectory(ToolClass):
     """List the contents of a directory: directories first, then files, alphabetically."""
 
-    naming = ToolMetadata("list_directory", aliases=("list_dir", "ls", "list_files", "list"), example={"path": "src"})
+    naming = ToolMetadata("list_directory", aliases=("list_dir", "ls", "list_files", "list"))
+    example = {"path": "src"}
     path: Annotated[
         str, Parameter("Absolute path to the directory (or relative to the project root)", *DIRECTORY, *PATH)
     ]
@@ -66,11 +67,8 @@ class ProtoReadFile(ToolClass):
     A large text comes in pages that say how to read on.
     """
 
-    naming = ToolMetadata(
-        "read_file",
-        aliases=("read", "cat", "view", "view_file", "open", "get_file"),
-        example={"path": "src/main.ts", "offset": 100, "limit": 50},
-    )
+    naming = ToolMetadata("read_file", aliases=("read", "cat", "view", "view_file", "open", "get_file"))
+    example = {"path": "src/main.ts", "offset": 100, "limit": 50}
     path: Annotated[str, Parameter("Absolute path to the file (or relative to the project root)", *PATH)]
     offset: Annotated[
         Unsigned | None, Parameter("0-based line number to start reading from (requires limit)", "start", "skip")
@@ -105,8 +103,8 @@ class ProtoWriteFile(ToolClass):
         "write_file",
         aliases=("write", "create_file", "create", "save_file", "write_to_file", "new_file"),
         effect="write",
-        example={"file_path": "src/config.ts", "content": "export const port = 8000;\n"},
     )
+    example = {"file_path": "src/config.ts", "content": "export const port = 8000;\n"}
     file_path: Annotated[str, Parameter("Absolute path to write to (or relative to the project root)", *PATH)]
     content: Annotated[str, Parameter("Content to write", *CONTENT)]
 
@@ -129,12 +127,12 @@ class ProtoEdit(ToolClass):
             "replace_in_file",
         ),
         effect="write",
-        example={
-            "file_path": "src/main.ts",
-            "old_string": "function main() {\n  const port = 8000;\n  start(port);\n",
-            "new_string": "function main() {\n  const port = 9000;\n  start(port);\n",
-        },
     )
+    example = {
+        "file_path": "src/main.ts",
+        "old_string": "function main() {\n  const port = 8000;\n  start(port);\n",
+        "new_string": "function main() {\n  const port = 9000;\n  start(port);\n",
+    }
     file_path: Annotated[str, Parameter("Absolute path to the file (or relative to the project root)", *PATH)]
     old_string: Annotated[str, Parameter("Exact literal text to replace (include 3+ lines of context)", *OLD_TEXT)]
     new_string: Annotated[str, Parameter("Replacement text", *NEW_TEXT)]
@@ -152,9 +150,8 @@ class ProtoEdit(ToolClass):
 class ProtoGlobTool(ToolClass):
     """Find files matching a glob pattern, most recently modified first."""
 
-    naming = ToolMetadata(
-        "glob", aliases=("find_files_glob", "glob_search", "find_glob"), example={"pattern": "src/**/*.tsx"}
-    )
+    naming = ToolMetadata("glob", aliases=("find_files_glob", "glob_search", "find_glob"))
+    example = {"pattern": "src/**/*.tsx"}
     pattern: Annotated[str, Parameter("Glob pattern (e.g. **/*.ts, src/**/*.tsx)", "glob", "query", "glob_pattern")]
     path: Annotated[str, Parameter("Directory to search in (default: project root)", *DIRECTORY)] = "."
 
@@ -168,10 +165,9 @@ class ProtoGrepSearch(ToolClass):
     """Search file contents using a regular expression, as ripgrep does. Gives path:line:text."""
 
     naming = ToolMetadata(
-        "grep_search",
-        aliases=("grep", "rg", "ripgrep", "search_file_content", "search_code", "search"),
-        example={"pattern": "function\\s+\\w+", "path": "src", "glob": "*.ts", "limit": 20},
+        "grep_search", aliases=("grep", "rg", "ripgrep", "search_file_content", "search_code", "search")
     )
+    example = {"pattern": "function\\s+\\w+", "path": "src", "glob": "*.ts", "limit": 20}
     pattern: Annotated[str, Parameter("Regex pattern to search for", *PATTERN)]
     path: Annotated[str, Parameter("File or directory to search in", *DIRECTORY, *PATH)] = "."
     glob: Annotated[str | None, Parameter("Glob filter for files (e.g. *.ts)", "include", "file_pattern", "filter")] = (

@@ -5,7 +5,8 @@
     class ReadFile(ToolClass):
         "Read a whole file."                                    # the description
 
-        naming = ToolMetadata("read_file", aliases=("cat",), example={"path": "src/main.rs"})
+        naming = ToolMetadata("read_file", aliases=("cat",))
+        example = {"path": "src/main.rs"}
         path: Annotated[str, Parameter("File path", "file_path")]
 
         def operation(self) -> Operation: ...
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, ClassVar, Concatenate, TypeAlias, TypeVar
 
@@ -70,7 +71,6 @@ class ToolMetadata:
     second_names: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     effect: Effect = "read"
-    example: JsonObject = field(default_factory=dict)
     needs: Capability | None = None
     max_lines: int = MAX_LINES
     """Maximum number of lines in a result. Tools whose pages end with a hint on how to continue set a higher one."""
@@ -85,6 +85,8 @@ class ToolClass(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     naming: ClassVar[ToolMetadata]
+    example: ClassVar[JsonObject] = {}
+    """Arguments of a valid call."""
 
     def to_operation(self) -> Operation:
         raise NotImplementedError(f"{type(self).__name__} must define to_operation(), which returns its action as data")
@@ -112,7 +114,7 @@ class ToolClass(BaseModel):
             aliases=cls.naming.second_names + cls.naming.aliases,
             argument_aliases={name: names for name in cls.model_fields if (names := _list_aliases(cls, name))},
             effect=cls.naming.effect,
-            example=cls.naming.example,
+            example=cls.example,
             validate=cls.model_validate,
             needs=cls.naming.needs,
             max_lines=cls.naming.max_lines,

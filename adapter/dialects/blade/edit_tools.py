@@ -41,8 +41,8 @@ class BladeWriteFile(ToolClass):
         second_names=("create_file",),
         aliases=("write", "create", "save_file", "write_to_file", "new_file"),
         effect="write",
-        example={"path": "src/new_module.rs", "content": 'pub fn hello() {\n    println!("Hello!");\n}\n'},
     )
+    example = {"path": "src/new_module.rs", "content": 'pub fn hello() {\n    println!("Hello!");\n}\n'}
     path: FilePath
     content: Annotated[str, Parameter("Content to write", *CONTENT)]
 
@@ -60,8 +60,8 @@ class EditFile(ToolClass):
         "edit_file",
         aliases=("edit", "replace", "str_replace", "search_replace", "search_and_replace", "replace_in_file"),
         effect="write",
-        example={"path": "src/main.rs", "old_content": "fn old_function()", "new_content": "fn new_function()"},
     )
+    example = {"path": "src/main.rs", "old_content": "fn old_function()", "new_content": "fn new_function()"}
     path: FilePath
     old_content: Annotated[str, Parameter("Text to find", *OLD_TEXT)]
     new_content: Annotated[str, Parameter("Replacement text", *NEW_TEXT)]
@@ -94,8 +94,8 @@ class ApplyEdit(ToolClass):
         second_names=("apply_patch",),
         aliases=("multi_edit", "multiedit", "patch_file", "apply_diff"),
         effect="write",
-        example={"path": "src/lib.rs", "old_text": "let x = 5;", "new_text": "let x = 10;"},
     )
+    example = {"path": "src/lib.rs", "old_text": "let x = 5;", "new_text": "let x = 10;"}
     path: Annotated[str | None, Parameter("File path (relative to workspace or absolute)", *PATH, is_required=True)] = (
         None
     )
@@ -164,11 +164,9 @@ class DeleteFile(ToolClass):
     """Delete a file, or with recursive a directory."""
 
     naming = ToolMetadata(
-        "delete_file",
-        aliases=("delete", "remove", "remove_file", "rm", "delete_directory"),
-        effect="delete",
-        example={"path": "temp/old_file.txt"},
+        "delete_file", aliases=("delete", "remove", "remove_file", "rm", "delete_directory"), effect="delete"
     )
+    example = {"path": "temp/old_file.txt"}
     path: Annotated[str, Parameter("Path to delete", *PATH, *DIRECTORY)]
     recursive: Annotated[bool, Parameter("Required for directories")] = False
 
@@ -179,12 +177,8 @@ class DeleteFile(ToolClass):
 class MoveFile(ToolClass):
     """Move or rename a file."""
 
-    naming = ToolMetadata(
-        "move_file",
-        aliases=("move", "rename", "rename_file", "mv"),
-        effect="write",
-        example={"source": "src/old_name.rs", "destination": "src/new_name.rs"},
-    )
+    naming = ToolMetadata("move_file", aliases=("move", "rename", "rename_file", "mv"), effect="write")
+    example = {"source": "src/old_name.rs", "destination": "src/new_name.rs"}
     source: Source
     destination: Destination
 
@@ -195,12 +189,8 @@ class MoveFile(ToolClass):
 class CopyFile(ToolClass):
     """Copy a file or directory with all in it."""
 
-    naming = ToolMetadata(
-        "copy_file",
-        aliases=("copy", "cp", "copy_directory"),
-        effect="write",
-        example={"source": "templates/base.html", "destination": "src/templates/base.html"},
-    )
+    naming = ToolMetadata("copy_file", aliases=("copy", "cp", "copy_directory"), effect="write")
+    example = {"source": "templates/base.html", "destination": "src/templates/base.html"}
     source: Source
     destination: Destination
 
@@ -212,11 +202,9 @@ class CreateDirectory(ToolClass):
     """Create a directory, and its parents if needed."""
 
     naming = ToolMetadata(
-        "create_directory",
-        aliases=("mkdir", "make_directory", "create_dir", "create_folder"),
-        effect="write",
-        example={"path": "src/modules/new_feature"},
+        "create_directory", aliases=("mkdir", "make_directory", "create_dir", "create_folder"), effect="write"
     )
+    example = {"path": "src/modules/new_feature"}
     path: Annotated[str, Parameter("Directory path to create", *DIRECTORY, *PATH)]
 
     def to_operation(self) -> ops.Operation:

@@ -17,9 +17,8 @@ FilePath = Annotated[str, Parameter("File path (relative to workspace or absolut
 class BladeReadFile(ToolClass):
     """Read the complete contents of a file."""
 
-    naming = ToolMetadata(
-        "read_file", aliases=("read", "cat", "view", "view_file", "open", "get_file"), example={"path": "src/main.rs"}
-    )
+    naming = ToolMetadata("read_file", aliases=("read", "cat", "view", "view_file", "open", "get_file"))
+    example = {"path": "src/main.rs"}
     path: FilePath
 
     def to_operation(self) -> ops.Operation:
@@ -29,11 +28,8 @@ class BladeReadFile(ToolClass):
 class ReadFileRange(ToolClass):
     """Read a line range from a file with optional context."""
 
-    naming = ToolMetadata(
-        "read_file_range",
-        aliases=("read_range", "read_lines", "view_range"),
-        example={"path": "src/lib.rs", "start_line": 50, "end_line": 100, "context_lines": 3},
-    )
+    naming = ToolMetadata("read_file_range", aliases=("read_range", "read_lines", "view_range"))
+    example = {"path": "src/lib.rs", "start_line": 50, "end_line": 100, "context_lines": 3}
     path: FilePath
     start_line: Annotated[int, Parameter("Start line (1-indexed)", "start", "from_line", "line")] = 1
     end_line: Annotated[int | None, Parameter("End line (1-indexed, default: end of file)", "end", "to_line")] = None
@@ -48,7 +44,8 @@ class ReadFileRange(ToolClass):
 class GetFileInfo(ToolClass):
     """Get metadata about a file or directory."""
 
-    naming = ToolMetadata("get_file_info", aliases=("file_info", "stat", "file_stat"), example={"path": "Cargo.toml"})
+    naming = ToolMetadata("get_file_info", aliases=("file_info", "stat", "file_stat"))
+    example = {"path": "Cargo.toml"}
     path: Annotated[str, Parameter("Path to inspect", *PATH, *DIRECTORY)]
 
     def to_operation(self) -> ops.Operation:
@@ -73,12 +70,8 @@ StartPath = Annotated[str, Parameter("Directory path", *DIRECTORY, *PATH)]
 class BladeListDirectory(ToolClass):
     """List directory contents with tree view."""
 
-    naming = ToolMetadata(
-        "list_directory",
-        second_names=("list_dir",),
-        aliases=("ls", "list_files", "list", "tree"),
-        example={"path": "src", "max_depth": 2},
-    )
+    naming = ToolMetadata("list_directory", second_names=("list_dir",), aliases=("ls", "list_files", "list", "tree"))
+    example = {"path": "src", "max_depth": 2}
     path: StartPath = "."
     max_depth: Annotated[int, Parameter("Max traversal depth", "depth")] = 1
 
@@ -90,10 +83,9 @@ class GetWorkspaceStructure(ToolClass):
     """Get a tree view of the workspace, at most 200 entries. Leaves out node_modules, target, .git and the like."""
 
     naming = ToolMetadata(
-        "get_workspace_structure",
-        aliases=("workspace_structure", "project_structure", "get_project_structure"),
-        example={"path": ".", "depth": 3, "limit": 100},
+        "get_workspace_structure", aliases=("workspace_structure", "project_structure", "get_project_structure")
     )
+    example = {"path": ".", "depth": 3, "limit": 100}
     path: Annotated[str, Parameter("Starting path", *DIRECTORY, *PATH)] = "."
     depth: Annotated[int, Parameter("Max depth", "max_depth")] = 2
     limit: Annotated[int, Parameter("Max entries (at most 200)", "max_entries")] = 50
@@ -114,11 +106,8 @@ class GetWorkspaceStructure(ToolClass):
 class BladeFindFiles(ToolClass):
     """Find files by a part of their name."""
 
-    naming = ToolMetadata(
-        "find_files",
-        aliases=("find", "find_file", "search_files", "file_search"),
-        example={"pattern": "test", "path": "src", "max_depth": 5},
-    )
+    naming = ToolMetadata("find_files", aliases=("find", "find_file", "search_files", "file_search"))
+    example = {"pattern": "test", "path": "src", "max_depth": 5}
     pattern: Annotated[str, Parameter("Substring to match in filenames", "query", "name", "filename", "substring")]
     path: Annotated[str, Parameter("Starting path", *DIRECTORY)] = "."
     max_depth: Annotated[int | None, Parameter("Max search depth", "depth")] = None
@@ -132,12 +121,8 @@ class BladeFindFiles(ToolClass):
 class FindFilesGlob(ToolClass):
     """Find files using glob patterns."""
 
-    naming = ToolMetadata(
-        "find_files_glob",
-        second_names=("glob",),
-        aliases=("glob_search", "find_glob"),
-        example={"pattern": "**/*.tsx", "path": "src"},
-    )
+    naming = ToolMetadata("find_files_glob", second_names=("glob",), aliases=("glob_search", "find_glob"))
+    example = {"pattern": "**/*.tsx", "path": "src"}
     pattern: Annotated[str, Parameter("Glob pattern (e.g., **/*.rs)", "glob", "query")]
     path: Annotated[str, Parameter("Base path for search", *DIRECTORY)] = "."
     case_sensitive: Annotated[bool, Parameter("Case-sensitive matching")] = False
@@ -152,11 +137,9 @@ class BladeGrepSearch(ToolClass):
     """Search file contents using regex patterns. Gives filepath:line_number:line_content."""
 
     naming = ToolMetadata(
-        "grep_search",
-        second_names=("rg",),
-        aliases=("grep", "ripgrep", "search", "search_file_content", "search_code"),
-        example={"pattern": "fn\\s+main", "path": "src"},
+        "grep_search", second_names=("rg",), aliases=("grep", "ripgrep", "search", "search_file_content", "search_code")
     )
+    example = {"pattern": "fn\\s+main", "path": "src"}
     pattern: Annotated[str, Parameter("Regex pattern to search", *PATTERN)]
     path: Annotated[str, Parameter("Directory to search", *DIRECTORY, *PATH)] = "."
 
@@ -169,11 +152,8 @@ class BladeGrepSearch(ToolClass):
 class CodebaseSearch(ToolClass):
     """Search with regex in files such as *.rs,*.toml, with context lines around matches."""
 
-    naming = ToolMetadata(
-        "codebase_search",
-        aliases=("search_codebase", "code_search"),
-        example={"query": "struct.*Config", "file_pattern": "*.rs", "max_results": 20},
-    )
+    naming = ToolMetadata("codebase_search", aliases=("search_codebase", "code_search"))
+    example = {"query": "struct.*Config", "file_pattern": "*.rs", "max_results": 20}
     query: Annotated[str, Parameter("Regex pattern to search", *PATTERN)]
     file_pattern: Annotated[
         str | None, Parameter("Filter files (e.g., *.rs,*.toml)", "include", "glob", "file_patterns")

@@ -20,8 +20,8 @@ class RunCommandLine(ToolClass):
         "run_command",
         aliases=("bash", "shell", "sh", "terminal", "execute", "execute_command", "run_shell_command", "run"),
         effect="execute",
-        example={"command": "cargo build --release", "cwd": "."},
     )
+    example = {"command": "cargo build --release", "cwd": "."}
     command: Annotated[str, Parameter("Shell command to execute", *COMMAND)]
     cwd: Annotated[str, Parameter("Working directory", *WORKING_DIRECTORY, is_required=True)] = "."
 
@@ -59,13 +59,8 @@ class EditorStateTool(ToolClass):
 class OpenFile(ToolClass):
     """Open a file in the editor."""
 
-    naming = ToolMetadata(
-        "open_file",
-        aliases=("open_in_editor", "show_file"),
-        effect="state",
-        example={"path": "src/main.rs", "line": 42},
-        needs="editor",
-    )
+    naming = ToolMetadata("open_file", aliases=("open_in_editor", "show_file"), effect="state", needs="editor")
+    example = {"path": "src/main.rs", "line": 42}
     path: Annotated[str, Parameter("File path to open", *PATH)]
     line: Annotated[int | None, Parameter("Line number to jump to (1-indexed)", "line_number")] = None
 
@@ -80,13 +75,8 @@ class OpenFile(ToolClass):
 class GoToLineTool(ToolClass):
     """Go to a line in the active file."""
 
-    naming = ToolMetadata(
-        "goto_line",
-        aliases=("go_to_line", "jump_to_line"),
-        effect="state",
-        example={"line": 100, "column": 15},
-        needs="editor",
-    )
+    naming = ToolMetadata("goto_line", aliases=("go_to_line", "jump_to_line"), effect="state", needs="editor")
+    example = {"line": 100, "column": 15}
     line: Annotated[int, Parameter("Line number (1-indexed)", "line_number")]
     column: Annotated[int | None, Parameter("Column number (1-indexed)", "col", "character")] = None
 
@@ -114,9 +104,8 @@ class GetSelectionTool(ToolClass):
 class ReplaceSelectionTool(ToolClass):
     """Replace the selection in the editor."""
 
-    naming = ToolMetadata(
-        "replace_selection", effect="write", example={"content": "new replacement text"}, needs="editor"
-    )
+    naming = ToolMetadata("replace_selection", effect="write", needs="editor")
+    example = {"content": "new replacement text"}
     content: Annotated[str, Parameter("Replacement content", *CONTENT)]
 
     def to_operation(self) -> ops.Operation:
@@ -126,13 +115,8 @@ class ReplaceSelectionTool(ToolClass):
 class InsertAtCursorTool(ToolClass):
     """Insert content at the cursor in the editor."""
 
-    naming = ToolMetadata(
-        "insert_at_cursor",
-        aliases=("insert_text",),
-        effect="write",
-        example={"content": "// TODO: implement this\n"},
-        needs="editor",
-    )
+    naming = ToolMetadata("insert_at_cursor", aliases=("insert_text",), effect="write", needs="editor")
+    example = {"content": "// TODO: implement this\n"}
     content: Annotated[str, Parameter("Content to insert", *CONTENT)]
 
     def to_operation(self) -> ops.Operation:

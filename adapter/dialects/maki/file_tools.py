@@ -43,9 +43,9 @@ class Read(ToolClass):
     naming = ToolMetadata(
         "read",
         aliases=("read_file", "cat", "view", "view_file", "open", "list_directory", "list_dir", "ls"),
-        example={"path": "src/main.rs", "offset": 40, "limit": 60},
         max_lines=MAX_PAGE_BYTES,
     )
+    example = {"path": "src/main.rs", "offset": 40, "limit": 60}
     path: Annotated[
         str, Parameter("Absolute path to file or directory (or relative to the project root)", *PATH, *DIRECTORY)
     ]
@@ -79,7 +79,8 @@ class Read(ToolClass):
 class Index(ToolClass):
     """Give the skeleton of a source file: imports, types and signatures, with line numbers. Cheaper than read."""
 
-    naming = ToolMetadata("index", aliases=("outline", "skeleton", "file_outline"), example={"path": "src/lib.rs"})
+    naming = ToolMetadata("index", aliases=("outline", "skeleton", "file_outline"))
+    example = {"path": "src/lib.rs"}
     path: FilePath
 
     def to_operation(self) -> ops.Operation:
@@ -103,9 +104,8 @@ SearchedDirectory = Annotated[str, Parameter("Directory to search (default: the 
 class MakiGlobTool(ToolClass):
     """Find files matching a glob pattern, newest first. Respects .gitignore."""
 
-    naming = ToolMetadata(
-        "glob", aliases=("find_files_glob", "glob_search"), example={"pattern": "**/*.rs", "path": "src"}
-    )
+    naming = ToolMetadata("glob", aliases=("find_files_glob", "glob_search"))
+    example = {"pattern": "**/*.rs", "path": "src"}
     pattern: Annotated[str, Parameter("Glob pattern (e.g. **/*.rs)", "glob", "query", "glob_pattern")]
     path: SearchedDirectory = "."
 
@@ -119,10 +119,9 @@ class GrepTool(ToolClass):
     """Search file contents with a regex, grouped by file, newest files first. Respects .gitignore."""
 
     naming = ToolMetadata(
-        "grep",
-        aliases=("grep_search", "rg", "ripgrep", "search", "search_file_content", "search_code"),
-        example={"pattern": "fn\\s+main", "path": "src", "include": "*.rs"},
+        "grep", aliases=("grep_search", "rg", "ripgrep", "search", "search_file_content", "search_code")
     )
+    example = {"pattern": "fn\\s+main", "path": "src", "include": "*.rs"}
     pattern: Annotated[str, Parameter("Regex pattern", *PATTERN)]
     path: Annotated[str, Parameter("Directory to search (default: the project root)", *DIRECTORY, *PATH)] = "."
     include: Annotated[str | None, Parameter("File glob filter (e.g. *.rs)", "glob", "file_pattern", "filter")] = None
@@ -153,8 +152,8 @@ class MakiWrite(ToolClass):
         "write",
         aliases=("write_file", "create_file", "create", "save_file", "write_to_file", "new_file"),
         effect="write",
-        example={"path": "src/version.rs", "content": 'pub const VERSION: &str = "2";\n'},
     )
+    example = {"path": "src/version.rs", "content": 'pub const VERSION: &str = "2";\n'}
     path: FilePath
     content: Annotated[str, Parameter("Complete file content", *CONTENT)]
 
@@ -177,8 +176,8 @@ class MakiEdit(ToolClass):
             "replace_in_file",
         ),
         effect="write",
-        example={"path": "src/main.rs", "old_string": "let port = 8000;", "new_string": "let port = 9000;"},
     )
+    example = {"path": "src/main.rs", "old_string": "let port = 8000;", "new_string": "let port = 9000;"}
     path: FilePath
     old_string: OldString
     new_string: NewString
@@ -200,18 +199,14 @@ class EditItem(NestedModel):
 class MultiEdit(ToolClass):
     """Apply several replacements to one file in order, all or none. Each sees the result of those before it."""
 
-    naming = ToolMetadata(
-        "multiedit",
-        aliases=("edit_many", "multi_edit_file", "multi_replace"),
-        effect="write",
-        example={
-            "path": "src/main.rs",
-            "edits": [
-                {"old_string": "let port = 8000;", "new_string": "let port = 9000;"},
-                {"old_string": "old_name", "new_string": "new_name", "replace_all": True},
-            ],
-        },
-    )
+    naming = ToolMetadata("multiedit", aliases=("edit_many", "multi_edit_file", "multi_replace"), effect="write")
+    example = {
+        "path": "src/main.rs",
+        "edits": [
+            {"old_string": "let port = 8000;", "new_string": "let port = 9000;"},
+            {"old_string": "old_name", "new_string": "new_name", "replace_all": True},
+        ],
+    }
     path: FilePath
     edits: Annotated[list[EditItem], Parameter("Replacements, in order", "patches", "replacements", "changes")]
 

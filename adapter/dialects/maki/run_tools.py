@@ -32,8 +32,8 @@ class MakiBash(ToolClass):
         "bash",
         aliases=("shell", "sh", "terminal", "execute", "execute_command", "run_command", "run_shell_command", "run"),
         effect="execute",
-        example={"command": "cargo test", "description": "Run the tests", "timeout": 300},
     )
+    example = {"command": "cargo test", "description": "Run the tests", "timeout": 300}
     command: Annotated[str, Parameter("The bash command to execute", *COMMAND)]
     description: Annotated[str | None, Parameter("Short description (3-5 words)", "label")] = None
     timeout: Annotated[Unsigned, Parameter("Timeout in seconds", "timeout_s", "timeout_secs", "timeout_seconds")] = 120
@@ -79,17 +79,13 @@ class BatchItem(NestedModel):
 class Batch(ToolClass):
     """Run 1 to 25 independent tool calls in parallel. A failure does not stop the others."""
 
-    naming = ToolMetadata(
-        "batch",
-        aliases=("parallel", "batch_tool_calls", "run_batch"),
-        effect="state",
-        example={
-            "tool_calls": [
-                {"tool": "read", "parameters": {"path": "src/main.rs"}},
-                {"tool": "grep", "parameters": {"pattern": "TODO"}},
-            ]
-        },
-    )
+    naming = ToolMetadata("batch", aliases=("parallel", "batch_tool_calls", "run_batch"), effect="state")
+    example = {
+        "tool_calls": [
+            {"tool": "read", "parameters": {"path": "src/main.rs"}},
+            {"tool": "grep", "parameters": {"pattern": "TODO"}},
+        ]
+    }
     tool_calls: Annotated[
         list[BatchItem], Parameter("The calls, 1 to 25", "calls", "tools", "tool_uses", "invocations")
     ]
@@ -110,9 +106,9 @@ class CodeExecution(ToolClass):
         "code_execution",
         aliases=("python", "execute_python", "run_python", "execute_code", "run_code", "code_interpreter"),
         effect="state",
-        example={"code": "text = await read(path='src/main.rs')\nprint(text.count('fn '))", "timeout": 30},
         needs="code",
     )
+    example = {"code": "text = await read(path='src/main.rs')\nprint(text.count('fn '))", "timeout": 30}
     code: Annotated[str, Parameter("Python code (must await tool calls)", "source", "script", "program")]
     timeout: Annotated[
         Unsigned, Parameter("Timeout in seconds (max 300)", "timeout_s", "timeout_secs", "timeout_seconds")
@@ -126,17 +122,14 @@ class MakiTask(ToolClass):
     """Run a sub-agent on an independent task: research only reads, general may use all tools."""
 
     naming = ToolMetadata(
-        "task",
-        aliases=("agent", "sub_agent", "run_agent", "delegate", "spawn_agent"),
-        effect="state",
-        example={
-            "description": "Find the parser",
-            "prompt": "Find where the configuration file is parsed, and name the functions with their lines.",
-            "subagent_type": "research",
-            "model_tier": "weak",
-        },
-        needs="agents",
+        "task", aliases=("agent", "sub_agent", "run_agent", "delegate", "spawn_agent"), effect="state", needs="agents"
     )
+    example = {
+        "description": "Find the parser",
+        "prompt": "Find where the configuration file is parsed, and name the functions with their lines.",
+        "subagent_type": "research",
+        "model_tier": "weak",
+    }
     description: Annotated[
         str, Parameter("Short task description (3-5 words)", "title", "label", "name", is_required=True)
     ] = ""
@@ -168,9 +161,9 @@ class WebFetch(ToolClass):
         "webfetch",
         aliases=("fetch", "fetch_url", "fetch_webpage", "read_url", "get_url"),
         effect="network",
-        example={"url": "https://docs.rs/serde", "format": "text"},
         needs="web",
     )
+    example = {"url": "https://docs.rs/serde", "format": "text"}
     url: Annotated[str, Parameter("URL to fetch", "uri", "link", "href", "address")]
     format: Annotated[ops.PageFormat, Parameter("Output format"), BeforeValidator(lower_text)] = "markdown"
     timeout: Annotated[Unsigned, Parameter("Timeout in seconds", "timeout_s", "timeout_secs", "timeout_seconds")] = 30
@@ -182,12 +175,8 @@ class WebFetch(ToolClass):
 class MakiWebSearch(ToolClass):
     """Search the web, for what is not in the codebase."""
 
-    naming = ToolMetadata(
-        "websearch",
-        aliases=("google_web_search", "search_web", "internet_search"),
-        example={"query": "tokio select cancellation", "num_results": 5},
-        needs="search",
-    )
+    naming = ToolMetadata("websearch", aliases=("google_web_search", "search_web", "internet_search"), needs="search")
+    example = {"query": "tokio select cancellation", "num_results": 5}
     query: Annotated[str, Parameter("Search query", *PATTERN)]
     num_results: Annotated[Unsigned, Parameter("Number of results", "limit", "max_results", "count", "n")] = 8
 

@@ -56,9 +56,9 @@ class QuestionTool(ToolClass):
         "question",
         aliases=("ask_user_question", "ask_user", "ask", "ask_question", "ask_followup_question"),
         effect="state",
-        example={"questions": [{"question": "Which port?", "options": ["8000", "9000"], "multiple": False}]},
         needs="questions",
     )
+    example = {"questions": [{"question": "Which port?", "options": ["8000", "9000"], "multiple": False}]}
     questions: Annotated[list[QuestionItem], Parameter("The questions", "question")]
 
     def to_operation(self) -> ops.Operation:
@@ -103,12 +103,8 @@ class TodoItem(NestedModel):
 class MakiTodoWrite(ToolClass):
     """Create or update the todo list for work of several steps: give the whole list."""
 
-    naming = ToolMetadata(
-        "todowrite",
-        aliases=("todo", "todos", "update_todos", "write_todos"),
-        effect="state",
-        example={"todos": [{"content": "Run the tests", "status": "in_progress", "priority": "high"}]},
-    )
+    naming = ToolMetadata("todowrite", aliases=("todo", "todos", "update_todos", "write_todos"), effect="state")
+    example = {"todos": [{"content": "Run the tests", "status": "in_progress", "priority": "high"}]}
     todos: Annotated[list[TodoItem], Parameter("All items", "items", "tasks", "todo_list")]
 
     def to_operation(self) -> ops.Operation:
@@ -131,13 +127,8 @@ def _normalize_command(value: Json) -> Json:
 class MakiMemory(ToolClass):
     """Keep notes about this project across sessions: view, write or delete one."""
 
-    naming = ToolMetadata(
-        "memory",
-        aliases=("memory_bank", "notes"),
-        effect="state",
-        example={"command": "write", "path": "testing.md", "content": "Run `make check` before each commit.\n"},
-        needs="memory",
-    )
+    naming = ToolMetadata("memory", aliases=("memory_bank", "notes"), effect="state", needs="memory")
+    example = {"command": "write", "path": "testing.md", "content": "Run `make check` before each commit.\n"}
     command: Annotated[
         Literal["view", "write", "delete"],
         Parameter("view, write or delete", "action", "operation", "cmd"),
@@ -174,9 +165,8 @@ class MakiMemory(ToolClass):
 class SkillTool(ToolClass):
     """Load a skill: detailed instructions for a specific kind of task."""
 
-    naming = ToolMetadata(
-        "skill", aliases=("load_skill", "use_skill"), effect="skill", example={"name": "release"}, needs="skills"
-    )
+    naming = ToolMetadata("skill", aliases=("load_skill", "use_skill"), effect="skill", needs="skills")
+    example = {"name": "release"}
     name: Annotated[str, Parameter("Skill name", "skill_name", "skill", "title")]
 
     def to_operation(self) -> ops.Operation:

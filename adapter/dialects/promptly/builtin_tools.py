@@ -21,7 +21,8 @@ MAX_PAGE_BYTES = MAX_BYTES - 2_000
 class WriteToFile(ToolClass):
     """Write content to a file, creating or overwriting it."""
 
-    naming = ToolMetadata("WriteToFile", effect="write", example={"file": "notes/plan.txt", "content": "first step\n"})
+    naming = ToolMetadata("WriteToFile", effect="write")
+    example = {"file": "notes/plan.txt", "content": "first step\n"}
     file: Annotated[str, Parameter("File to write", *PATH)]
     content: Annotated[str, Parameter("The whole new content", *CONTENT)]
 
@@ -32,9 +33,8 @@ class WriteToFile(ToolClass):
 class SearchAndReplace(ToolClass):
     """Replace a text in a file wherever it occurs."""
 
-    naming = ToolMetadata(
-        "SearchAndReplace", effect="write", example={"search": "old_name", "replace": "new_name", "file": "src/main.c"}
-    )
+    naming = ToolMetadata("SearchAndReplace", effect="write")
+    example = {"search": "old_name", "replace": "new_name", "file": "src/main.c"}
     search: Annotated[str, Parameter("Text to find", *OLD_TEXT)]
     replace: Annotated[str, Parameter("Text to put in its place", *NEW_TEXT)]
     file: Annotated[str, Parameter("File to change", *PATH)]
@@ -47,7 +47,8 @@ class SearchAndReplace(ToolClass):
 class MakeDirectories(ToolClass):
     """Create a directory and its parents."""
 
-    naming = ToolMetadata("MakeDirectory", effect="write", example={"dir": "src/parts"})
+    naming = ToolMetadata("MakeDirectory", effect="write")
+    example = {"dir": "src/parts"}
     dir: Annotated[str, Parameter("Directory to create", *DIRECTORY, "path")]
 
     def to_operation(self) -> ops.Operation:
@@ -57,7 +58,8 @@ class MakeDirectories(ToolClass):
 class RemoveFiles(ToolClass):
     """Remove a file, or a directory with all that is in it."""
 
-    naming = ToolMetadata("RemoveFiles", effect="delete", example={"target": "build"})
+    naming = ToolMetadata("RemoveFiles", effect="delete")
+    example = {"target": "build"}
     target: Annotated[str, Parameter("File or directory to remove", *PATH, *DIRECTORY)]
 
     def to_operation(self) -> ops.Operation:
@@ -67,7 +69,8 @@ class RemoveFiles(ToolClass):
 class MoveFiles(ToolClass):
     """Move or rename a file or directory."""
 
-    naming = ToolMetadata("MoveFiles", effect="write", example={"source": "a.txt", "destination": "docs/a.txt"})
+    naming = ToolMetadata("MoveFiles", effect="write")
+    example = {"source": "a.txt", "destination": "docs/a.txt"}
     source: Annotated[str, Parameter("Path to move", *SOURCE)]
     destination: Annotated[str, Parameter("Its new path", *DESTINATION)]
 
@@ -78,7 +81,8 @@ class MoveFiles(ToolClass):
 class CopyFiles(ToolClass):
     """Copy a file, or a directory with all that is in it."""
 
-    naming = ToolMetadata("CopyFiles", effect="write", example={"source": "a.txt", "destination": "b.txt"})
+    naming = ToolMetadata("CopyFiles", effect="write")
+    example = {"source": "a.txt", "destination": "b.txt"}
     source: Annotated[str, Parameter("Path to copy", *SOURCE)]
     destination: Annotated[str, Parameter("The path of the copy", *DESTINATION)]
 
@@ -89,7 +93,8 @@ class CopyFiles(ToolClass):
 class SearchText(ToolClass):
     """Find the lines that match a regular expression, as path:line:text."""
 
-    naming = ToolMetadata("SearchText", example={"pattern": "TODO|FIXME", "path": "src"})
+    naming = ToolMetadata("SearchText")
+    example = {"pattern": "TODO|FIXME", "path": "src"}
     pattern: Annotated[str, Parameter("Regular expression", *PATTERN)]
     path: Annotated[str, Parameter("File or directory to search", *PATH, *DIRECTORY)]
 
@@ -102,13 +107,15 @@ class SearchText(ToolClass):
 class RipGrep(SearchText):
     """Find the lines that match a regular expression, leaving out ignored files."""
 
-    naming = ToolMetadata("RipGrep", example={"pattern": "TODO|FIXME", "path": "src"})
+    naming = ToolMetadata("RipGrep")
+    example = {"pattern": "TODO|FIXME", "path": "src"}
 
 
 class RipGrepWithGlob(SearchText):
     """Find the lines that match a regular expression in files whose paths match globs."""
 
-    naming = ToolMetadata("RipGrepWithGlob", example={"pattern": "TODO", "glob": ["*.c", "!*_test.c"], "path": "src"})
+    naming = ToolMetadata("RipGrepWithGlob")
+    example = {"pattern": "TODO", "glob": ["*.c", "!*_test.c"], "path": "src"}
     glob: Annotated[list[str], Parameter("Such as *.c or !*.min.js", "globs", "include"), Field(min_length=1)]
 
     def to_operation(self) -> ops.Operation:
@@ -120,7 +127,8 @@ class RipGrepWithGlob(SearchText):
 class RipGrepIncludingHidden(SearchText):
     """Find the lines that match a regular expression, also in hidden and ignored files."""
 
-    naming = ToolMetadata("RipGrepIncludingHidden", example={"pattern": "TODO|FIXME", "path": "src"})
+    naming = ToolMetadata("RipGrepIncludingHidden")
+    example = {"pattern": "TODO|FIXME", "path": "src"}
 
     def to_operation(self) -> ops.Operation:
         return ops.Grep(self.pattern, self.path, ignored=True)
@@ -129,7 +137,8 @@ class RipGrepIncludingHidden(SearchText):
 class ListFiles(ToolClass):
     """List a directory with sizes and dates."""
 
-    naming = ToolMetadata("ListFiles", example={"path": "src"})
+    naming = ToolMetadata("ListFiles")
+    example = {"path": "src"}
     path: Annotated[str, Parameter("Directory to list; the project folder when left out", *DIRECTORY, *PATH)] = "."
 
     def to_operation(self) -> ops.Operation:
@@ -141,7 +150,8 @@ class ListFiles(ToolClass):
 class PromptlyFindFiles(ToolClass):
     """Find files and directories by name, with * and ?."""
 
-    naming = ToolMetadata("FindFiles", example={"pattern": "*.c", "path": "src"})
+    naming = ToolMetadata("FindFiles")
+    example = {"pattern": "*.c", "path": "src"}
     pattern: Annotated[str, Parameter("Name to find, such as *.c", "name", *PATTERN)]
     path: Annotated[str, Parameter("Directory to search", *DIRECTORY, *PATH)]
 
@@ -154,9 +164,8 @@ class PromptlyFindFiles(ToolClass):
 class ShowFileContents(ToolClass):
     """Show a text file, or lineCount lines of it after the first startLine lines."""
 
-    naming = ToolMetadata(
-        "ShowFileContents", example={"file": "src/main.c", "startLine": 40, "lineCount": 20}, max_lines=MAX_PAGE_BYTES
-    )
+    naming = ToolMetadata("ShowFileContents", max_lines=MAX_PAGE_BYTES)
+    example = {"file": "src/main.c", "startLine": 40, "lineCount": 20}
     file: Annotated[str, Parameter("File to show", *PATH)]
     startLine: Annotated[int, Parameter("Lines to skip", "offset", "skip"), Field(ge=0)] = 0
     lineCount: Annotated[int | None, Parameter("Lines to show", "limit"), Field(ge=1)] = None
@@ -178,7 +187,8 @@ class ShowFileContents(ToolClass):
 class LineCount(ToolClass):
     """Count the lines of a file."""
 
-    naming = ToolMetadata("LineCount", example={"file": "src/main.c"})
+    naming = ToolMetadata("LineCount")
+    example = {"file": "src/main.c"}
     file: Annotated[str, Parameter("File to count", *PATH)]
 
     def to_operation(self) -> ops.Operation:

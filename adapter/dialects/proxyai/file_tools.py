@@ -49,12 +49,9 @@ class ProxyAIReadFile(ToolClass):
     """Read a file. Gives its lines with their numbers."""
 
     naming = ToolMetadata(
-        "Read",
-        aliases=("ReadFile", "view", "cat", "open_file"),
-        example={"file_path": "/project/src/main.py", "offset": 10, "limit": 50},
-        max_lines=READ_LINES + 1,
-        failure=render_file_error,
+        "Read", aliases=("ReadFile", "view", "cat", "open_file"), max_lines=READ_LINES + 1, failure=render_file_error
     )
+    example = {"file_path": "/project/src/main.py", "offset": 10, "limit": 50}
     file_path: FilePath
     offset: Annotated[int | None, Parameter("First line to read (1-indexed)", "line")] = None
     limit: Annotated[int | None, Parameter("Number of lines to read", "maxLinesCount")] = None
@@ -104,11 +101,8 @@ class IntelliJSearch(ToolClass):
     Use it when the path is not known; it does not look into the text.
     """
 
-    naming = ToolMetadata(
-        "IntelliJSearch",
-        aliases=("search", "search_files", "find_symbol"),
-        example={"pattern": "UserService", "scope": "project"},
-    )
+    naming = ToolMetadata("IntelliJSearch", aliases=("search", "search_files", "find_symbol"))
+    example = {"pattern": "UserService", "scope": "project"}
     pattern: Annotated[str, Parameter("Name, or parts of it, to look for", "searchText", "query", "nameKeyword")]
     scope: Annotated[ops.SymbolScope, Parameter("Where to look")] = "project"
     path: Annotated[
@@ -205,15 +199,15 @@ class ProxyAIEdit(ToolClass):
         "Edit",
         aliases=("Replace", "ReplaceText", "str_replace", "search_replace", "edit_file"),
         effect="write",
-        example={
-            "file_path": "/project/src/main.py",
-            "old_string": "retries = 3",
-            "new_string": "retries = 5",
-            "short_description": "Raise the number of retries",
-        },
         label="short_description",
         failure=render_file_error,
     )
+    example = {
+        "file_path": "/project/src/main.py",
+        "old_string": "retries = 3",
+        "new_string": "retries = 5",
+        "short_description": "Raise the number of retries",
+    }
     file_path: FilePath
     old_string: Annotated[str, Parameter("Text to replace, exactly as in the file", *OLD_TEXT)]
     new_string: Annotated[str, Parameter("Text to put there; may be empty", *NEW_TEXT)]
@@ -252,12 +246,9 @@ class ProxyAIWrite(ToolClass):
     """Create a file, or overwrite one with new contents. The user is asked first."""
 
     naming = ToolMetadata(
-        "Write",
-        aliases=("WriteFile", "create_file", "save_file"),
-        effect="write",
-        example={"file_path": "/project/notes.txt", "content": "first line\n"},
-        failure=render_file_error,
+        "Write", aliases=("WriteFile", "create_file", "save_file"), effect="write", failure=render_file_error
     )
+    example = {"file_path": "/project/notes.txt", "content": "first line\n"}
     file_path: FilePath
     content: Annotated[str, Parameter("The whole contents of the file", *CONTENT)]
 

@@ -43,10 +43,10 @@ class ProxyAIBash(ToolClass):
         "Bash",
         aliases=("Execute", "Terminal", "RunShellCommand", "shell"),
         effect="execute",
-        example={"command": "python -m pytest -q", "timeout": 60000, "description": "Run the tests"},
         label="description",
         failure=_render_run_error,
     )
+    example = {"command": "python -m pytest -q", "timeout": 60000, "description": "Run the tests"}
     command: Annotated[str, Parameter("Shell command to execute", *COMMAND)]
     timeout: Annotated[float, Parameter("Timeout in milliseconds", "timeout_ms")] = DEFAULT_TIMEOUT_MS
     description: Annotated[str | None, Parameter("What the command does, shown to the user")] = None
@@ -97,12 +97,9 @@ class BashOutput(ToolClass):
     """Read what a command in the background printed since the last look; filter is a regex for its lines."""
 
     naming = ToolMetadata(
-        "BashOutput",
-        aliases=("get_output", "shell_output"),
-        example={"bash_id": "shell_1"},
-        is_polling=True,
-        failure=_render_read_error,
+        "BashOutput", aliases=("get_output", "shell_output"), is_polling=True, failure=_render_read_error
     )
+    example = {"bash_id": "shell_1"}
     bash_id: BashId
     filter: Annotated[str | None, Parameter("Regular expression; only lines in which it is found", "regex")] = None
 
@@ -130,9 +127,8 @@ def _build_output_fields(bash_id: Json, stdout: str, stderr: str, status: str, e
 class KillShell(ToolClass):
     """Stop a command that runs in the background."""
 
-    naming = ToolMetadata(
-        "KillShell", aliases=("kill_bash", "stop_command"), example={"bash_id": "shell_1"}, failure=_render_kill_error
-    )
+    naming = ToolMetadata("KillShell", aliases=("kill_bash", "stop_command"), failure=_render_kill_error)
+    example = {"bash_id": "shell_1"}
     bash_id: BashId
 
     def to_operation(self) -> ops.Operation:
@@ -154,12 +150,8 @@ def _render_error(_arguments: JsonObject, error: ToolError) -> Json:
 class ProxyAIWebSearch(ToolClass):
     """Search the web in general. For libraries use ResolveLibraryId and GetLibraryDocs."""
 
-    naming = ToolMetadata(
-        "WebSearch",
-        aliases=("GoogleWebSearch", "search_web"),
-        example={"query": "python 3.14 release date"},
-        needs="search",
-    )
+    naming = ToolMetadata("WebSearch", aliases=("GoogleWebSearch", "search_web"), needs="search")
+    example = {"query": "python 3.14 release date"}
     query: Annotated[str, Parameter("Search query", *PATTERN)]
     allowed_domains: Annotated[list[str] | None, Parameter("Only results from these domains")] = None
     blocked_domains: Annotated[list[str] | None, Parameter("No results from these domains")] = None
@@ -187,13 +179,8 @@ class ProxyAIWebSearch(ToolClass):
 class ResolveLibraryId(ToolClass):
     """Find the id of a library by its name, for GetLibraryDocs."""
 
-    naming = ToolMetadata(
-        "ResolveLibraryId",
-        aliases=("resolve-library-id",),
-        example={"library_name": "mongodb"},
-        needs="docs",
-        failure=_render_error,
-    )
+    naming = ToolMetadata("ResolveLibraryId", aliases=("resolve-library-id",), needs="docs", failure=_render_error)
+    example = {"library_name": "mongodb"}
     library_name: Annotated[str, Parameter("Name of the library", "libraryName", "name", "query")]
 
     def to_operation(self) -> ops.Operation:
@@ -216,13 +203,8 @@ class ResolveLibraryId(ToolClass):
 class GetLibraryDocs(ToolClass):
     """Read a page (1 to 10) of a library's documentation, by the id that ResolveLibraryId gave."""
 
-    naming = ToolMetadata(
-        "GetLibraryDocs",
-        aliases=("get-library-docs",),
-        example={"context7CompatibleLibraryID": "/mongodb/docs", "topic": "indexes"},
-        needs="docs",
-        failure=_render_error,
-    )
+    naming = ToolMetadata("GetLibraryDocs", aliases=("get-library-docs",), needs="docs", failure=_render_error)
+    example = {"context7CompatibleLibraryID": "/mongodb/docs", "topic": "indexes"}
     context7CompatibleLibraryID: Annotated[
         str, Parameter("Library id: /org/project or /org/project/version", "library_id", "libraryId")
     ]

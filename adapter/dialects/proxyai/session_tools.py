@@ -40,19 +40,19 @@ class AskUserQuestion(ToolClass):
         "AskUserQuestion",
         aliases=("ask_user", "question", "ask"),
         effect="state",
-        example={
-            "questions": [
-                {
-                    "header": "Database",
-                    "question": "Which database?",
-                    "options": [{"label": "SQLite"}, {"label": "Postgres"}],
-                    "multiSelect": False,
-                }
-            ]
-        },
         needs="questions",
         failure=render_message,
     )
+    example = {
+        "questions": [
+            {
+                "header": "Database",
+                "question": "Which database?",
+                "options": [{"label": "SQLite"}, {"label": "Postgres"}],
+                "multiSelect": False,
+            }
+        ]
+    }
     questions: Annotated[list[QuestionArguments], Parameter("One to four questions")]
     answers: Annotated[dict[str, str | list[str]] | None, Parameter("Answers known already, by header")] = None
 
@@ -99,18 +99,14 @@ _MARKS = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]", "cancelled
 class ProxyAITodoWrite(ToolClass):
     """Put a new todo list in place of the old one; its title has at most 4 words."""
 
-    naming = ToolMetadata(
-        "TodoWrite",
-        aliases=("TodoWriteTool", "todo_write", "update_todos"),
-        effect="state",
-        example={
-            "title": "Fix the parser",
-            "todos": [
-                {"content": "Write a test", "status": "completed", "activeForm": "Writing a test"},
-                {"content": "Fix it", "status": "in_progress", "activeForm": "Fixing it"},
-            ],
-        },
-    )
+    naming = ToolMetadata("TodoWrite", aliases=("TodoWriteTool", "todo_write", "update_todos"), effect="state")
+    example = {
+        "title": "Fix the parser",
+        "todos": [
+            {"content": "Write a test", "status": "completed", "activeForm": "Writing a test"},
+            {"content": "Fix it", "status": "in_progress", "activeForm": "Fixing it"},
+        ],
+    }
     title: Annotated[str, Parameter("Title, at most 4 words", "name", is_required=True)] = "Todo"
     todos: Annotated[list[TodoArguments], Parameter("The whole list", "items", "tasks")]
 
@@ -140,13 +136,9 @@ class LoadSkillTool(ToolClass):
     """Load a skill. Its instructions follow as a new message of the user. The user is asked first."""
 
     naming = ToolMetadata(
-        "LoadSkill",
-        aliases=("skill", "use_skill"),
-        effect="skill",
-        example={"skill_name": "Release"},
-        needs="skills",
-        failure=render_message,
+        "LoadSkill", aliases=("skill", "use_skill"), effect="skill", needs="skills", failure=render_message
     )
+    example = {"skill_name": "Release"}
     skill_name: Annotated[str, Parameter("Title of the skill, from the list", "name", "title")]
 
     def to_operation(self) -> ops.Operation:
@@ -161,17 +153,12 @@ class LoadSkillTool(ToolClass):
 class ProxyAITask(ToolClass):
     """Let a sub-agent do a task. It knows nothing but the prompt, and only its report comes back."""
 
-    naming = ToolMetadata(
-        "Task",
-        aliases=("Agent", "delegate", "run_agent"),
-        effect="state",
-        example={
-            "description": "Find the parser",
-            "prompt": "Find where dates are parsed and name the file and function.",
-            "subagent_type": "research",
-        },
-        needs="agents",
-    )
+    naming = ToolMetadata("Task", aliases=("Agent", "delegate", "run_agent"), effect="state", needs="agents")
+    example = {
+        "description": "Find the parser",
+        "prompt": "Find where dates are parsed and name the file and function.",
+        "subagent_type": "research",
+    }
     description: Annotated[str, Parameter("Short label, shown to the user", is_required=True)] = ""
     prompt: Annotated[str, Parameter("All that the sub-agent must know", "task", "instructions")]
     subagent_type: Annotated[str, Parameter("Kind of sub-agent", "agent_type", "agentType")]
