@@ -47,7 +47,7 @@ MARKER_CHARACTERS = frozenset("<>{}[]\"'`|\\")
 MAX_CUTS = 24 * EFFORT
 """Maximum number of positions at which one text is cut; a text this short is cut everywhere."""
 
-CUTS_AT_ONCE = 3 if EFFORT == 1 else 1
+CUTS_AT_ONCE = 6 if EFFORT == 1 else 1
 """Number of cuts in one parse, far apart, so that the pieces between them are still long."""
 
 DAMAGE = frozenset({"unescaped-quote", "curly-quotes", "missing-bracket", "missing-comma", "key-without-value"})
