@@ -169,6 +169,7 @@ def _run(words: list[str], cwd: str, environment: dict[str, str], streams: list[
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(environment)
+    os.fsync = os.fstat  # type: ignore[assignment]  # as in `tests/conftest.py`
     if words[0].endswith(".py"):
         sys.argv = words
         runpy.run_path(words[0], run_name="__main__")
