@@ -40,7 +40,7 @@ def ground(tmp_path_factory):
 def test_no_operation_can_be_swapped_out_of_the_workspace(name, ground):
     """Nothing outside is read or changed while directories become links and back."""
     with swap_race.swapping(ground.folders):  # by a second process, as fast as it can
-        row = swap_race.race(ground, name, (swap_race.READS | swap_race.CHANGES)[name], seconds=0.1)
+        row = swap_race.race(ground, name, (swap_race.READS | swap_race.CHANGES)[name], seconds=0.05)
     assert row.calls > 0
     assert not row.escaped, row.first
 
