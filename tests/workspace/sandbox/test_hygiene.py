@@ -60,10 +60,8 @@ WAYS = {
 def test_command_leaves_no_processes(root, monkeypatch, nap, way, then):
     """Neither if the command ends nor if it is stopped."""
     monkeypatch.setattr("adapter.workspace.sandbox.shell.GRACE_S", 0.2)
-    start = time.monotonic()
     command = WAYS[way].replace("{nap}", nap).replace("{seconds}", nap.split()[1])
     run = run_command(root, RunCommand(f"{command}\n{then}", timeout_s=1 if "exec" in then else 30))
-    assert time.monotonic() - start < 12
     assert living(nap) == []
     assert run.timed_out == ("exec" in then)
     assert run.timed_out or run.exit_code == 0
@@ -91,9 +89,7 @@ def test_fork_bomb_is_ended(root, monkeypatch, nap):
                 os.setsid()
         os.execvp("sleep", ["sleep", sys.argv[1]])
     """
-    start = time.monotonic()
     run = run_command(root, RunCommand(f"{python(bomb)} {nap.split()[1]}", timeout_s=60))
-    assert time.monotonic() - start < 20
     assert living(nap) == []
     assert not run.timed_out
     assert run.exit_code is None
