@@ -97,7 +97,7 @@ def error_of(workspace):
 
 def until(look, wanted):
     """Call ``look`` until it returns ``wanted``."""
-    for _ in range(500):
+    for _ in range(5_000):
         found = look()
         if wanted(found):
             return found

@@ -368,7 +368,7 @@ def sending(url: str, body: Any) -> Iterator[socket.socket]:
     """Return a connection with a sent request and a small receive buffer."""
     content, parts = json.dumps(body).encode(), urlsplit(url)
     with socket.socket() as connection:
-        connection.settimeout(20)
+        connection.settimeout(100)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
         connection.connect((parts.hostname, parts.port))
         connection.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % len(content) + content)

@@ -108,18 +108,18 @@ def test_wrong_request_is_answered_with_an_error(body, piece):
 def test_server_answers_only_its_own_page():
     with PageServer(render_playground_page(), read_for_page) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        with urllib.request.urlopen(server.address, timeout=10) as page:
+        with urllib.request.urlopen(server.address, timeout=100) as page:
             assert b"Playground" in page.read()
         request = json.dumps({"text": CALL}).encode()
-        with urllib.request.urlopen(f"{server.address}read", request, timeout=10) as answer:
+        with urllib.request.urlopen(f"{server.address}read", request, timeout=100) as answer:
             assert json.loads(answer.read())["format"] == "hermes"
         root = f"http://127.0.0.1:{server.server_port}/"
         for address in (f"{root}read", f"{root}x/read", server.address):
             with pytest.raises(urllib.error.HTTPError, match="404"):
-                urllib.request.urlopen(address, request, timeout=10)
+                urllib.request.urlopen(address, request, timeout=100)
         too_long = urllib.request.Request(f"{server.address}read", b"", {"Content-Length": str(MAX_REQUEST + 1)})
         with pytest.raises(urllib.error.HTTPError, match="413"):
-            urllib.request.urlopen(too_long, timeout=10)
+            urllib.request.urlopen(too_long, timeout=100)
         server.shutdown()
 
 
@@ -127,5 +127,5 @@ def test_page_without_a_reader_takes_no_requests():
     with PageServer("page") as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         with pytest.raises(urllib.error.HTTPError, match="404"):
-            urllib.request.urlopen(f"{server.address}read", b"{}", timeout=10)
+            urllib.request.urlopen(f"{server.address}read", b"{}", timeout=100)
         server.shutdown()

@@ -15,6 +15,7 @@ from adapter.tools.operations import RunCommand
 from adapter.workspace.sandbox import supervisor
 from adapter.workspace.sandbox.child_process import ChildProcess, ProcessSpec
 from adapter.workspace.sandbox.shell import run_command
+from tests.waiting import retry_longer
 from tests.workspace.sandbox.running import living, wait_for
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only on Linux are orphans given to the supervisor")
@@ -210,9 +211,14 @@ def test_failed_program_start_is_reported(root):
 
 def test_idle_timeout_stops_only_idle_commands(root):
     """Every output restarts the idle time."""
-    busy = run_command(root, RunCommand("for i in 1 2 3 4 5 6; do echo $i; sleep 0.2; done", idle_timeout_s=1))
+
+    def run(command, limit):
+        return run_command(root, RunCommand(command, idle_timeout_s=limit))
+
+    counting = "for i in 1 2 3 4 5 6; do echo $i; sleep 0.2; done"
+    busy = retry_longer(lambda limit: run(counting, limit), lambda it: not it.timed_out, 1)
     assert (busy.exit_code, busy.output) == (0, "1\n2\n3\n4\n5\n6\n")
-    idle = run_command(root, RunCommand("echo one; sleep 60; echo two", idle_timeout_s=0.5))
+    idle = retry_longer(lambda limit: run("echo one; sleep 600; echo two", limit), lambda it: it.output, 0.5)
     assert (idle.timed_out, idle.exit_code, idle.output) == (True, None, "one\n")
 
 

@@ -28,6 +28,7 @@ from adapter.workspace.sandbox.seccomp import build_socket_filter
 from adapter.workspace.sandbox.shell import run_command
 from adapter.workspace.sandbox.toolchains import find_git_folder_elsewhere, list_tool_folders, read_git_identity
 from adapter.workspace.sandbox.user_tool_runner import prepare, run_program
+from tests.waiting import retry_longer
 from tests.workspace.sandbox.running import living, wait_for
 
 SECRET = "hunter2-canary"
@@ -621,10 +622,8 @@ def test_exit_codes_are_the_same_as_without_sandbox(root, shell, monkeypatch):
         0,
         ("2 processes that it had left in the background ended with the command",),
     )
-    for timeout_s in (0.5, 5, 50):  # the more, the busier the machine is
-        heard = shell("trap 'echo bye; exit 3' TERM; sleep 600 & wait", timeout_s=timeout_s)
-        if heard.output:
-            break
+    waiting = "trap 'echo bye; exit 3' TERM; sleep 600 & wait"
+    heard = retry_longer(lambda limit: shell(waiting, timeout_s=limit), lambda it: it.output, 0.5)
     assert heard.timed_out
     assert heard.output == "bye\n"
     assert heard.notes == ()
