@@ -130,14 +130,6 @@ def test_garbage_output_does_no_harm(server, root):
     assert text_of(root) == "one\n"
 
 
-def test_repeating_model_is_stopped(server, root):
-    """The same call over and over ends the conversation before the limit of turns."""
-    look = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.txt"}}\n</tool_call>'
-    server.on(CHAT, in_pieces(look))
-    assert run(server, root, limits=SessionLimits(turns=20)).reason == "repetition"
-    assert len(server.bodies()) < 8
-
-
 def test_failing_server_raises_after_the_observer_is_informed(server, root):
     """The error names the server."""
     server.on(CHAT, as_error(400, "this model does not support chat"))

@@ -15,7 +15,6 @@ from adapter.conversation.guardrails.call_history import CallHistory, PastCall
 from adapter.conversation.guardrails.file_requests import find_unused_values
 from adapter.conversation.session_steps import AskModel, Finished, RunTools
 from adapter.core.errors import UsageError
-from adapter.core.events import ToolResult
 from adapter.dialects import get_dialect
 from adapter.tools.function_tools import tool
 from adapter.tools.tool import ToolSet
@@ -99,11 +98,6 @@ def test_steps_with_unknown_tools_raise_at_construction(tmp_path):
         run(tmp_path, Script(), guardrails="nonsense")
 
 
-def test_negative_retries_raise_at_construction(tmp_path):
-    with pytest.raises(UsageError, match="retries must be at least 0, got -1"):
-        run(tmp_path, Script(), retries=-1)
-
-
 def test_flood_of_calls_is_not_run(tmp_path):
     """The observer learns which calls were dropped; the model does not see them."""
     seen: list[Any] = []
@@ -121,22 +115,6 @@ def test_repeating_model_ends_with_the_result(tmp_path):
     assert run(tmp_path, Script(again, again, "It means something.")) == Finished("answered", "It means something.")
 
 
-def test_copied_message_is_not_an_answer(tmp_path):
-    """Neither as the answer nor as an argument; the result is used instead."""
-    again = call("look_up", word="foo")
-    script = Script(again, again, "OK")
-    run(tmp_path, script)
-    message = str(script.seen[2][-1]["content"]).partition("tool_error: ")[2].partition("\n")[0]
-    ran: list[Any] = []
-    script = Script(again, again, call("look_up", word="bar"), call("look_up", word=message), "It means something.")
-    assert run(tmp_path, script, observe=ran.append).content == "It means something."
-    assert [each.content for each in ran if isinstance(each, ToolResult)] == [
-        "foo means something",
-        "bar means something",
-    ]
-    assert run(tmp_path, Script(again, again, message, message)) == Finished("stuck", "foo means something")
-
-
 def test_error_of_our_own_tool_is_not_an_argument(tmp_path):
     """The lines of the file that it shows are."""
     (tmp_path / "a.md").write_text("one two three four five\n")
@@ -152,15 +130,6 @@ def test_error_of_our_own_tool_is_not_an_argument(tmp_path):
         agent.run("Fix a.md")
     assert "Do not copy" in str(script.seen[2][-1]["content"])
     assert (tmp_path / "a.md").read_text() == "one two three four 5\n"
-
-
-def test_call_shaped_answer_is_not_an_answer(tmp_path):
-    """It is retried once; the arguments identify the tool if no tool can have such a name."""
-    shaped = '{"name": "The Lookup", "arguments": {"of": "foo"}}'
-    assert run(tmp_path, Script(shaped, shaped)) == Finished("stuck", "")
-    assert run(tmp_path, Script(shaped, "It means something.")).content == "It means something."
-    script = Script('{"name": "look up/foo", "arguments": {"word": "foo", "n": 1}}', "Hm.")
-    assert run(tmp_path, script).content == "Hm."
 
 
 def test_first_whole_call_of_a_truncated_answer_is_run(tmp_path):

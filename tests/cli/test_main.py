@@ -62,33 +62,11 @@ def test_commands_escape_control_characters(tmp_path):
     assert HIDING in json.loads(runs[4].stdout)["diff"]
 
 
-def test_parse_returns_two_calls_in_one_tag():
-    one, two = (json.dumps({"name": "read_file", "arguments": {"path": path}}) for path in "ab")
-    turn = parsed(f"<tool_call>\n{one}\n{two}\n</tool_call>")
-    assert [call["arguments"]["path"] for call in turn["calls"]] == ["a", "b"]
-
-
 def test_parse_rejects_a_truncated_call():
     """`--finish-reason length` in the middle of a call: no call, with the reason."""
     turn = parsed(CALL[:50], "--finish-reason", "length")
     assert turn["calls"] == []
     assert "cut off" in turn["invalid"][0]["error"]
-
-
-def test_parse_ignores_calls_in_reasoning():
-    turn = parsed(f"<think>\nMaybe {CALL}\n</think>\n\nNo.")
-    assert turn["calls"] == []
-    assert turn["content"] == "No."
-
-
-def test_parse_keeps_a_marker_inside_a_string():
-    """`</tool_call>` in a JSON string: one call, intact."""
-    turn = parsed(
-        '<tool_call>\n{"name": "write_file", "arguments": {"path": "a", "content": "x </tool_call> y"}}\n</tool_call>'
-    )
-    (call,) = turn["calls"]
-    assert call["arguments"]["content"] == "x </tool_call> y"
-    assert call["fixes"] == []
 
 
 def test_parse_accepts_tools_from_a_file(tmp_path):

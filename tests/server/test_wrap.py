@@ -117,19 +117,6 @@ def test_invalid_request_is_rejected_before_it_is_sent(client, scripted):
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
-def test_a_call_cut_by_the_servers_limit_is_continued(client, scripted, stream):
-    """As by `adapter serve`."""
-    for text, reason in ((CALL[:40], "length"), (CALL[40:], "stop")):
-        whole = as_json(200, completion(text, reason))
-        scripted.on(CHAT, as_stream(delta(text), delta(finish_reason=reason)) if stream else whole)
-    answer = wrap(client).chat.completions.create(model="qwen3", messages=ASK, tools=TOOLS, stream=stream)
-    parts = [chunk.choices[0].delta for chunk in answer] if stream else [answer.choices[0].message]
-    (call,) = [call.function for part in parts for call in part.tool_calls or ()]
-    assert (call.name, call.arguments) == ("read_file", '{"path": "a.py"}')
-    assert [body["messages"][-1]["role"] for body in scripted.bodies()[-2:]] == ["user", "assistant"]
-
-
-@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 def test_a_server_that_dies_in_a_call_raises(client, scripted, stream):
     """No half call is ever handed on as one."""
     scripted.on(CHAT, as_stream(delta("I look.\n"), delta(CALL[:40]), done=False, cut=True))

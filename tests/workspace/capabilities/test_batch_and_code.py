@@ -47,22 +47,6 @@ def test_calls_run_in_parallel(tmp_path):
         assert batch(workspace, *(("meet", {"n": n}) for n in (3, 1, 2))).content == "3\n1\n2"
 
 
-def test_failure_does_not_stop_other_calls(workspace, directory):
-    """Unknown tools, wrong arguments and failed edits have their own results, in order."""
-    (directory / "a").write_text("one\n")
-    result = batch(
-        workspace,
-        ("read_file", {"path": "none"}),
-        ("nope", {}),
-        ("read_file", {}),
-        ("edit_file", {"path": "a", "old_content": "two", "new_content": "x"}),
-        ("read_file", {"path": "a"}),
-    )
-    assert result.ok
-    assert result.data == [False, False, False, False, True]
-    assert result.content.endswith("\none\n")
-
-
 def test_writes_to_one_file_run_in_order(workspace, directory):
     """Twenty edits of one file, each of the line that the previous one wrote."""
     (directory / "a").write_text("0\n")

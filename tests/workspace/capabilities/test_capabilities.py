@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 from dataclasses import replace
@@ -208,18 +207,6 @@ def test_todo_status_spellings_are_normalized(written, status):
 
 
 # -------------------------------------------------------------------------- memory
-
-
-def test_memory_outlives_the_session(session, host):
-    """Written in one session, then read, listed and deleted in the next."""
-    assert json.loads(session().run("memory", {"command": "view"}).content)["entries"] == []
-    assert session().run("memory", {"command": "write", "path": "build/how.md", "content": "make\n"}).ok
-    workspace = session()
-    assert workspace.run("memory", {"command": "view"}).data["entries"] == (("build/how.md", 5),)
-    assert workspace.run("memory", {"command": "view", "path": "build/how.md"}).data["text"] == "make\n"
-    assert workspace.run("memory", {"command": "delete", "path": "build/how.md"}).ok
-    assert "memory is empty" in workspace.run("memory", {"command": "view", "path": "build/how.md"}).content
-    assert not workspace.run("memory", {"command": "delete", "path": "build/how.md"}).ok
 
 
 def test_memory_is_in_the_state_folder_and_not_in_the_workspace(session, directory, tmp_path):
@@ -461,15 +448,6 @@ def test_front_matter_is_parsed(text, expected):
     """The title, else the heading, else the name. Values may be folded. A skill needs a name and a text."""
     skill = parse_skill(text, "f")
     assert (None if skill is None else (skill.name, skill.title, skill.description)) == expected
-
-
-# ---------------------------------------------------------------------------- exit
-
-
-def test_exit_ends_the_run(session):
-    """X30: the result informs the loop."""
-    assert session().run("exit", {}).ends
-    assert not session().run("todos", {"todos": []}).ends
 
 
 @pytest.mark.parametrize(
