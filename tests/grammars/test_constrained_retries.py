@@ -23,6 +23,7 @@ from adapter.protocols.translation_options import ConstraintSettings, Translatio
 from adapter.tools.tool import Tool, ToolSet
 from tests.engines import BYTES, ONLY_ASCII, write_random_gguf
 from tests.scripted_server import CHAT, ScriptedServer, as_json, as_stream, delta
+from tests.server.clients import connected
 from tests.serving import serving
 
 READ = {"name": "read_file", "parameters": {"type": "object", "properties": {"path": {"type": "string"}}}}
@@ -189,10 +190,7 @@ def replies(stream: bool) -> list[Any]:
 def test_a_served_client_sees_one_answer(llama_cpp, stream):
     """Two requests to the model server, one to ours."""
     llama_cpp.on(CHAT, *replies(stream))
-    with (
-        serving(llama_cpp.url, "--constraint", "arguments") as url,
-        openai.OpenAI(base_url=url, api_key="k", max_retries=0) as client,
-    ):
+    with serving(llama_cpp.url, "--constraint", "arguments") as url, connected(url) as client:
         check(client.chat.completions.create(model="m", messages=ASK, tools=TOOLS, stream=stream), stream)
     first, second = llama_cpp.bodies()
     assert "grammar" not in first
@@ -213,7 +211,7 @@ def test_a_wrapped_client_sees_one_answer(llama_cpp, stream, is_async):
 
         check(asyncio.run(ask()), stream)
     else:
-        with openai.OpenAI(base_url=f"{llama_cpp.url}/v1", api_key="k", max_retries=0) as client:
+        with connected(f"{llama_cpp.url}/v1") as client:
             check(wrap(client, constraint="arguments").chat.completions.create(**options), stream)
     assert len(llama_cpp.bodies()) == 2
 
@@ -233,10 +231,7 @@ def test_llama_cpp_gets_a_lazy_grammar(llama_cpp):
     """On /completion with the template prompt; the response is a chat completion anyway."""
     said = {"content": f"I look.\n{GOOD}", "stop": True, "stop_type": "eos", "tokens_predicted": 9}
     llama_cpp.on("/apply-template", as_json(200, {"prompt": "<PROMPT>"})).on("/completion", as_json(200, said))
-    with (
-        serving(llama_cpp.url, "--constraint", "arguments") as url,
-        openai.OpenAI(base_url=url, api_key="k", max_retries=0) as client,
-    ):
+    with serving(llama_cpp.url, "--constraint", "arguments") as url, connected(url) as client:
         answer = client.chat.completions.create(model="m", messages=ASK, tools=TOOLS, max_tokens=50)
     check(answer, stream=False)
     assert answer.usage
@@ -250,10 +245,7 @@ def test_llama_cpp_gets_a_lazy_grammar(llama_cpp):
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 def test_real_llama_cpp_accepts_a_lazy_grammar(random_engine, stream):
     """Its random model never begins a call, so its output is text."""
-    with (
-        serving(random_engine.endpoint.base_url, "--constraint", "arguments") as url,
-        openai.OpenAI(base_url=url, api_key="k", max_retries=0) as client,
-    ):
+    with serving(random_engine.endpoint.base_url, "--constraint", "arguments") as url, connected(url) as client:
         answer = client.chat.completions.create(
             model="m", messages=ASK, tools=TOOLS, max_tokens=30, stream=stream, seed=1, extra_body=ONLY_ASCII
         )
@@ -291,7 +283,7 @@ def test_lazy_grammar_applies_to_every_start_of_a_call(name, stream, tmp_path):
     with (
         EmbeddedServer(weights) as engine,
         serving(engine.endpoint.base_url, "--constraint", "arguments", "--format", "hermes") as url,
-        openai.OpenAI(base_url=url, api_key="k", max_retries=0) as client,
+        connected(url) as client,
     ):
         begin = {"logit_bias": [*ONLY_ASCII["logit_bias"], [BYTES, 50]]}
         answer = client.chat.completions.create(

@@ -15,7 +15,6 @@ from tests import answer_shapes
 from tests.serving import serving
 from tests.template_server import CHATML, TemplateServer
 
-pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
 pytestmark = pytest.mark.usefixtures("anthropic")
 
 PARAMETERS = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}

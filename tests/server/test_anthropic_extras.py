@@ -11,11 +11,10 @@ import pytest
 from adapter.server.token_counting import estimate_prompt_tokens
 from tests.model_text import call
 from tests.scripted_server import CHAT, Reply, ScriptedServer, as_json, as_stream, delta
-from tests.server.test_serve_anthropic import ASK, OFFERED, ask, says, streamed_and_whole
+from tests.server.clients import streamed_and_whole
+from tests.server.test_serve_anthropic import ASK, OFFERED, ask, says
 from tests.server.test_wrap import completion
 from tests.serving import serving
-
-pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
 
 
 @pytest.fixture

@@ -13,11 +13,11 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.server.clients import streamed_and_whole
 from tests.serving import serving
 from tests.template_server import CHATML, TemplateServer
 
 ollama = pytest.importorskip("ollama", reason="Ollama's client is a development dependency")
-pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
 
 ARGUMENTS = {"name": "kitchen", "brightness": 40}
 TURN_ON = f"<tool_call>\n{json.dumps({'name': 'HassLightSet', 'arguments': ARGUMENTS})}\n</tool_call>"
@@ -82,7 +82,7 @@ def test_home_assistant_sets_a_light():
     assert "success" in engine.prompts[-1]
 
 
-@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+@streamed_and_whole
 def test_n8n_agent_uses_a_tool(stream):
     """With the fields that LangChain sets whether they are used or not, and a schema made by zod."""
     schema = {

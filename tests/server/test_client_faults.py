@@ -13,9 +13,6 @@ import pytest
 from tests.clients.faults import ENGINES, FaultyServer, cases_of, find_failures, options_of, script_of
 from tests.serving import serving
 
-pytest.importorskip("starlette", reason="needs the server: pip install 'toolcall-adapter[server]'")
-pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
-
 SDKS = [
     ("openai_sdk", "chat", "openai"),
     ("openai_sdk", "responses", "openai"),

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import httpx
-import pytest
 
 from adapter.server import dropped_fields
 from adapter.server.dropped_fields import DroppedFields
 from tests.scripted_server import CHAT, ScriptedServer, as_json
 from tests.server.test_wrap import completion
 from tests.serving import serving_here
-
-pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
 
 
 def test_dropped_field_is_logged_once_and_counted(capfd):

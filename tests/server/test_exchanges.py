@@ -19,10 +19,10 @@ from adapter.backends.endpoint_discovery import Endpoint
 from adapter.core.errors import TransportError
 from adapter.workspace import Workspace
 from tests.scripted_server import CHAT, Reply, ScriptedServer, as_json
+from tests.server.clients import connected
 from tests.serving import serving
 
 ollama = pytest.importorskip("ollama", reason="Ollama's client is a development dependency")
-pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
 
 NATIVE = "/api/chat"
 FOLDER = Path(__file__).parents[2] / "fixtures" / "exchanges"
@@ -123,7 +123,7 @@ def client(request: pytest.FixtureRequest, before: tuple[ScriptedServer, str]) -
     upstream, url = before
     is_served = request.param == "served"
     base_url = url if is_served else f"{upstream.url}/v1"
-    with openai.OpenAI(base_url=base_url, api_key="k", max_retries=0) as client:
+    with connected(base_url) as client:
         yield client if is_served else wrap(client)
 
 
@@ -230,10 +230,7 @@ def test_agent_makes_recorded_call(before, exchange, tmp_path):
 def test_agent_transport_raises_server_error(before, exchange):
     """With advice and without retries, which would not help."""
     upstream, _ = before
-    with (
-        ChatClient(Endpoint(f"{upstream.url}/v1"), "m") as chat,
-        pytest.raises(TransportError) as caught,
-    ):
+    with ChatClient(Endpoint(f"{upstream.url}/v1"), "m") as chat, pytest.raises(TransportError) as caught:
         list(chat.stream(ASK))
     assert exchange.words.rstrip(".") in str(caught.value)
     assert len(upstream.bodies()) == 1
@@ -263,11 +260,11 @@ def test_model_without_tool_support_gets_tools():
         upstream.on("/api/version", as_json(200, {"version": "0.0.0"}))
         fields: Any = {"model": "smollm2:135m", "messages": ASK, "tools": TOOLS, "tool_choice": "required"}
         with (
-            openai.OpenAI(base_url=f"{upstream.url}/v1", api_key="k", max_retries=0) as plain,
+            connected(f"{upstream.url}/v1") as plain,
             pytest.raises(openai.BadRequestError, match="does not support tools"),
         ):
             plain.chat.completions.create(**fields)
-        with serving(upstream.url) as url, openai.OpenAI(base_url=url, api_key="k", max_retries=0) as client:
+        with serving(upstream.url) as url, connected(url) as client:
             (choice,) = client.chat.completions.create(**fields).choices
     assert [call.function.name for call in choice.message.tool_calls or ()] == ["read_file"]
     assert choice.finish_reason == "tool_calls"

@@ -22,11 +22,9 @@ from adapter.protocols.translate import translate_chat_request
 from adapter.protocols.translation_options import ConstraintSettings, TranslationOptions
 from adapter.workspace import Workspace
 from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_json, as_stream, delta
+from tests.server.clients import connected
 from tests.serving import serving
 from tests.template_server import CHATML, TemplateServer
-
-pytest.importorskip("starlette", reason="needs the server: pip install 'toolcall-adapter[server]'")
-pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
 
 READ = {
     "name": "open_file",
@@ -57,7 +55,7 @@ def llama_cpp(server: ScriptedServer, parameters: int | None, *texts: str) -> Sc
 
 def asked(url: str, text: str, **fields: Any) -> Any:
     """Return the calls and the text of an answer."""
-    with openai.OpenAI(base_url=url, api_key="k", max_retries=0) as client:
+    with connected(url) as client:
         return answered(client, text, **fields)
 
 
@@ -85,10 +83,7 @@ def test_small_model_gets_one_forced_tool(scripted):
 def test_answer_has_all_calls_of_the_request(scripted):
     """Each further call is limited to values that no call has. The client gets one answer with distinct ids."""
     second = CALL.replace("a.py", "b.py")
-    with (
-        serving(llama_cpp(scripted, 135_000_000, CALL, second).url) as url,
-        openai.OpenAI(base_url=url, api_key="k", max_retries=0) as client,
-    ):
+    with serving(llama_cpp(scripted, 135_000_000, CALL, second).url) as url, connected(url) as client:
         assert answered(client, "Show a.py and b.py") == ([{"path": "a.py"}, {"path": "b.py"}], "")
         messages: Any = [{"role": "user", "content": "Show a.py and b.py"}]
         scripted.replies[CHAT].clear()
@@ -130,7 +125,7 @@ def test_request_without_matching_tool_is_answered_in_words(scripted):
             {"role": "assistant", "content": None, "tool_calls": [called]},
             {"role": "tool", "tool_call_id": "c1", "content": "none"},
         ]
-        with openai.OpenAI(base_url=url, api_key="k", max_retries=0) as client:
+        with connected(url) as client:
             stream = client.chat.completions.create(model="m", messages=talk, tools=TOOLS, stream=True)
             assert not any(chunk.choices[0].delta.tool_calls for chunk in stream if chunk.choices)
     first, second = scripted.bodies()
@@ -207,7 +202,7 @@ def test_wrap_and_agent_send_same_request(scripted, tmp_path):
     llama_cpp(scripted, 135_000_000, CALL)
     with serving(scripted.url) as url:
         asked(url, "Show a.py")
-    with openai.OpenAI(base_url=f"{scripted.url}/v1", api_key="k", max_retries=0) as client:
+    with connected(f"{scripted.url}/v1") as client:
         assert answered(wrap(client), "Show a.py") == ([{"path": "a.py"}], "")
         answered(wrap(client, guide="off"), "Show a.py")
     served, wrapped, alone = scripted.bodies()

@@ -21,12 +21,10 @@ from adapter.protocols.translate import MAX_ANSWERS, translate_chat_request
 from adapter.protocols.translation_options import TranslationOptions
 from tests.live_upstream import LiveUpstream
 from tests.scripted_server import delta
-from tests.server.test_serve_faults import connected, post
+from tests.server.clients import connected, streamed_and_whole
+from tests.server.test_serve_faults import post
 from tests.server.test_wrap import ASK, TOOLS, completion
 from tests.serving import serving
-
-pytest.importorskip("starlette", reason="needs the server: pip install 'toolcall-adapter[server]'")
-pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
 
 ASKING: dict[str, Any] = {"model": "m", "messages": ASK, "tools": TOOLS}
 
@@ -82,7 +80,7 @@ def test_unrequested_choices_end_stream():
     assert streamed.is_done
 
 
-@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+@streamed_and_whole
 def test_choices_are_limited_to_n(stream):
     """The unmodified client gets both choices, or an error if there is one too many."""
 

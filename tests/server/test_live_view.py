@@ -36,9 +36,6 @@ from tests.server.test_serve_pages import ask
 from tests.server.test_serve_queue import Client, Slow
 from tests.server.test_wrap import ASK, CALL, TOOLS
 
-pytest.importorskip("starlette", reason="needs the server: pip install 'toolcall-adapter[server]'")
-pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
-
 API_KEY = "clients-show-this-key"
 
 

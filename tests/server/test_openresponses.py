@@ -20,7 +20,6 @@ from tests.serving import serving
 from tests.template_server import CHATML, TemplateServer
 from tests.workspace.files.test_read_file import make_pdf
 
-pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
 pytest.importorskip("pypdf", reason="needs the reader of PDFs: pip install 'toolcall-adapter[pdf]'")
 
 PARAMETERS = {"type": "object", "properties": {"place": {"type": "string"}}, "required": ["place"]}

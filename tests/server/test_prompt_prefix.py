@@ -17,8 +17,6 @@ import pytest
 from tests.server.test_answer_shapes import send, serving_template
 from tests.template_server import CHATML, TemplateServer
 
-pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
-
 PARAMETERS = {
     "type": "object",
     "properties": {"path": {"type": "string"}, "lines": {"type": "integer"}},

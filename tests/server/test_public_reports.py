@@ -14,9 +14,6 @@ from tests.http_requests import send
 from tests.scripted_server import CHAT, Reply, ScriptedServer, as_stream, delta
 from tests.serving import serving
 
-pytest.importorskip("starlette", reason="needs the server: pip install 'toolcall-adapter[server]'")
-pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
-
 CASES = tomllib.loads((Path(__file__).parents[2] / "fixtures/proxy_reports.toml").read_text("utf-8"))["case"]
 CALL = '<tool_call>{"name": "read_file", "arguments": {"path": "a.py"}}</tool_call>'
 

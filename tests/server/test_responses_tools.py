@@ -16,13 +16,12 @@ from adapter.protocols.request_limits import MAX_TEXT
 from adapter.protocols.translate import translate_chat_request
 from adapter.protocols.translation_options import TranslationOptions
 from tests.model_text import call
-from tests.scripted_server import CHAT, ScriptedServer
-from tests.server.test_routes_responses import ask, streamed_and_whole
+from tests.scripted_server import CHAT
+from tests.server.clients import connected, streamed_and_whole
+from tests.server.test_routes_responses import ask
 from tests.server.test_serve import scripted_answer
 from tests.serving import serving_here
 from tests.workspace.files.test_read_file import make_pdf
-
-pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
 
 READ = {
     "type": "function",
@@ -38,12 +37,6 @@ TOOLS: list[Any] = [
     {"type": "tool_search", "execution": "client", "description": "Find tools."},
     {"type": "web_search"},
 ]
-
-
-@pytest.fixture
-def client(shared: tuple[ScriptedServer, str]) -> Any:
-    with openai.OpenAI(base_url=shared[1], api_key="k", max_retries=0) as client:
-        yield client
 
 
 CALLS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -175,7 +168,7 @@ def test_servers_of_one_process_read_pdfs_independently(upstream):
     def send(url: str, number: int) -> None:
         data = base64.b64encode(make_pdf(f"page {number}")).decode()
         part = {"type": "input_file", "filename": "a.pdf", "file_data": f"data:application/pdf;base64,{data}"}
-        with openai.OpenAI(base_url=f"{url}/v1", api_key="k", max_retries=0) as client:
+        with connected(f"{url}/v1") as client:
             ask(client, False, input=[{"role": "user", "content": [part]}])
 
     with serving_here(upstream.url) as one, serving_here(upstream.url) as two, ThreadPoolExecutor() as pool:

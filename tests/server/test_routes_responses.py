@@ -24,10 +24,9 @@ from adapter.protocols.translation_options import TranslationOptions
 from tests.effort import examples
 from tests.protocols.test_wire import PIECES, VALUES
 from tests.scripted_server import CHAT, ScriptedServer, as_error, as_json, as_stream, delta
+from tests.server.clients import connected, streamed_and_whole
 from tests.server.test_serve import scripted_answer
 from tests.server.test_wrap import CALL
-
-pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
 
 SECOND = CALL.replace("a.py", "b.py")
 TOOLS: list[Any] = [
@@ -45,7 +44,7 @@ TOOLS: list[Any] = [
 def client(request: pytest.FixtureRequest, shared: tuple[ScriptedServer, str]) -> Iterator[openai.OpenAI]:
     upstream, url = shared
     base_url = url if request.param == "served" else f"{upstream.url}/v1"
-    with openai.OpenAI(base_url=base_url, api_key="k", max_retries=0) as client:
+    with connected(base_url) as client:
         yield client if request.param == "served" else wrap(client)
 
 
@@ -58,9 +57,6 @@ def ask(client: openai.OpenAI, stream: bool, **fields: Any) -> Any:
         for _ in events:
             pass
         return events.get_final_response()
-
-
-streamed_and_whole = pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 
 
 @streamed_and_whole

@@ -22,11 +22,9 @@ import pytest
 from tests.http_requests import send
 from tests.live_upstream import LiveUpstream
 from tests.scripted_server import CHAT, MODELS, Reply, ScriptedServer, as_error, as_json, as_stream, delta
+from tests.server.clients import connected, streamed_and_whole
 from tests.server.test_wrap import ASK, CALL, TOOLS, completion
 from tests.serving import serving
-
-pytest.importorskip("starlette", reason="needs the server: pip install 'toolcall-adapter[server]'")
-pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
 
 SECOND = CALL.replace("a.py", "b.py")
 CUT = CALL[:40]
@@ -37,12 +35,6 @@ def shared() -> Iterator[tuple[ScriptedServer, str]]:
     """Yield a model server and ours in front of it, shared by this module."""
     with ScriptedServer() as upstream, serving(upstream.url, "--keep-alive", "0.2") as url:
         yield upstream, url
-
-
-@pytest.fixture
-def client(url: str) -> Iterator[openai.OpenAI]:
-    with openai.OpenAI(base_url=url, api_key="client-key", max_retries=0) as client:
-        yield client
 
 
 def scripted_answer(text: str, finish_reason: str, stream: bool, reasoning: str = "") -> Reply:
@@ -90,9 +82,6 @@ class _Joined:
 
 def calls_of(message: Any) -> list[tuple[str, Any]]:
     return [(call.function.name, json.loads(call.function.arguments)) for call in message.tool_calls or ()]
-
-
-streamed_and_whole = pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 
 
 @streamed_and_whole
@@ -308,7 +297,7 @@ def test_missing_upstream_returns_502(upstream):
         dead = gone.url
     with (
         serving(dead) as url,
-        openai.OpenAI(base_url=url, api_key="k", max_retries=0) as client,
+        connected(url) as client,
         pytest.raises(openai.InternalServerError, match="No server answers at") as caught,
     ):
         ask(client, True)
@@ -430,11 +419,7 @@ def test_arguments_stream_on_request():
         yield delta(end)
         yield delta(finish_reason="stop")
 
-    with (
-        LiveUpstream(answer) as upstream,
-        serving(upstream.url, "--stream-arguments") as url,
-        openai.OpenAI(base_url=url, api_key="k", max_retries=0) as client,
-    ):
+    with LiveUpstream(answer) as upstream, serving(upstream.url, "--stream-arguments") as url, connected(url) as client:
         stream = client.chat.completions.create(model="qwen3", messages=ASK, tools=TOOLS, stream=True)
         chunks = []
         for chunk in stream:
@@ -514,11 +499,7 @@ def test_real_model_makes_valid_call(real_weights):
     """SmolLM2 in a real llama.cpp, which never calls a tool unless required: the grammar enforces the call."""
     from adapter.backends.embedded_server import EmbeddedServer
 
-    with (
-        EmbeddedServer(real_weights) as engine,
-        serving(engine.endpoint.base_url) as url,
-        openai.OpenAI(base_url=url, api_key="k", max_retries=0) as client,
-    ):
+    with EmbeddedServer(real_weights) as engine, serving(engine.endpoint.base_url) as url, connected(url) as client:
         for stream in (True, False):
             message, finish_reason = ask(
                 client, stream, model="any", tool_choice="required", temperature=0, max_tokens=200

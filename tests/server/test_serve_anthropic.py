@@ -9,10 +9,9 @@ import pytest
 
 from adapter.protocols.anthropic_request import convert_to_openai
 from tests.scripted_server import CHAT, Reply, ScriptedServer, as_error, as_json, as_stream, delta
+from tests.server.clients import streamed_and_whole
 from tests.server.test_wrap import CALL, TOOLS, completion
 from tests.serving import serving
-
-pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
 
 FUNCTION = TOOLS[0]["function"]
 OFFERED: list[Any] = [
@@ -21,8 +20,6 @@ OFFERED: list[Any] = [
 ]
 ASK: list[Any] = [{"role": "user", "content": [{"type": "text", "text": "Read a.py"}]}]
 SECOND = CALL.replace("a.py", "b.py")
-
-streamed_and_whole = pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 
 
 @pytest.fixture(scope="module")

@@ -22,9 +22,6 @@ from tests.server.test_serve_faults import post
 from tests.server.test_wrap import TOOLS, completion
 from tests.serving import serving
 
-pytest.importorskip("starlette", reason="needs the server: pip install 'toolcall-adapter[server]'")
-pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
-
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:

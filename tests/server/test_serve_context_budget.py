@@ -17,11 +17,9 @@ from adapter.core.errors import UsageError
 from tests.conversation.test_context_budget import LINES, SYSTEM, TASK, agent_requests
 from tests.http_requests import send
 from tests.scripted_server import CHAT, ScriptedServer, as_json, as_stream, delta
+from tests.server.clients import connected
 from tests.server.test_wrap import CALL, TOOLS, completion
 from tests.serving import serving
-
-pytest.importorskip("starlette", reason="needs the server: pip install 'toolcall-adapter[server]'")
-pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
 
 BUDGET = 8_000
 TURNS = 40
@@ -189,7 +187,7 @@ def test_a_model_has_a_budget_of_its_own(tmp_path: Path):
 def test_wrap_shortens_in_the_client(scripted, tools):
     scripted.on(CHAT, as_json(200, completion("Yes.")))
     messages: Any = agent_requests(TURNS)[-1]
-    with openai.OpenAI(base_url=f"{scripted.url}/v1", api_key="k", max_retries=0) as client:
+    with connected(f"{scripted.url}/v1") as client:
         wrapped = adapter.wrap(client, context_budget=BUDGET)
         fields = {"tools": tools} if tools else {}
         answer = wrapped.chat.completions.with_raw_response.create(model="qwen3", messages=messages, **fields)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import openai
 import pytest
 
 import adapter
@@ -12,18 +11,16 @@ from adapter.backends.endpoint_discovery import Endpoint
 from adapter.parsing.formats import guess_format
 from adapter.workspace import Workspace
 from tests.prompting.deriving.families import KNOWN_FORMS, YAML, family
+from tests.server.clients import connected, streamed_and_whole
 from tests.server.test_serve_own_prompt import ask, asked
 from tests.serving import serving
 from tests.template_server import TemplateServer
-
-pytest.importorskip("starlette", reason="needs the server: pip install 'toolcall-adapter[server]'")
-pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
 
 SOURCE = KNOWN_FORMS["keys and values"]
 CALL = "<do>read_file\n<k>path</k>\n<v>a.py</v>\n</do>"
 
 
-@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+@streamed_and_whole
 @pytest.mark.parametrize("options", [(), ("--prompt", "words")], ids=["own", "words"])
 def test_serve_infers_format_from_template(stream, options):
     """With either kind of prompt; the call's markers are not sent to the client."""
@@ -50,10 +47,7 @@ def test_serve_infers_format_from_named_template(tmp_path):
 
 
 def test_wrap_infers_format_from_template():
-    with (
-        TemplateServer("llama.cpp", SOURCE, CALL) as server,
-        openai.OpenAI(base_url=server.url + "/v1", api_key="x") as client,
-    ):
+    with TemplateServer("llama.cpp", SOURCE, CALL) as server, connected(server.url + "/v1") as client:
         assert asked(adapter.wrap(client), False) == ([{"path": "a.py"}], "")
         assert asked(adapter.wrap(client, format="from-template"), True) == ([{"path": "a.py"}], "")
 

@@ -26,13 +26,9 @@ import pytest
 from tests.http_requests import send
 from tests.live_upstream import LiveUpstream
 from tests.scripted_server import CHAT, MODELS, Reply, ScriptedServer, as_json, as_stream, delta
+from tests.server.clients import connected, streamed_and_whole
 from tests.server.test_wrap import ASK, CALL, TOOLS, completion
 from tests.serving import serving, serving_here
-
-pytest.importorskip("starlette", reason="needs the server: pip install 'toolcall-adapter[server]'")
-pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
-
-streamed_and_whole = pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 
 
 @pytest.fixture(scope="module")
@@ -45,18 +41,6 @@ def shared() -> Iterator[tuple[ScriptedServer, str]]:
 def impatient(shared: tuple[ScriptedServer, str]) -> Iterator[openai.OpenAI]:
     """A client whose server waits one second for the model."""
     with serving(shared[0].url, "--patience", "1", "--keep-alive", "0.3") as url, connected(url) as client:
-        yield client
-
-
-@contextmanager
-def connected(url: str) -> Iterator[openai.OpenAI]:
-    with openai.OpenAI(base_url=url, api_key="k", max_retries=0) as client:
-        yield client
-
-
-@pytest.fixture
-def client(url: str) -> Iterator[openai.OpenAI]:
-    with connected(url) as client:
         yield client
 
 

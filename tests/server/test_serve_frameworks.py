@@ -11,9 +11,8 @@ import pytest
 from pydantic import BaseModel
 
 from tests.scripted_server import CHAT, Reply, as_json, as_stream, delta
+from tests.server.clients import streamed_and_whole
 from tests.server.test_wrap import completion
-
-pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
 
 # They keep connections and event loops until they are collected, which here is at the end of each test.
 pytestmark = [
@@ -79,7 +78,7 @@ WEATHER = {"name": "get_weather", "args": {"city": "Bern", "days": 2}}
 
 
 @pytest.mark.parametrize("client", ["chat_openai", "chat_ollama"])
-@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+@streamed_and_whole
 def test_langchain_binds_tools(request, upstream, client, stream):
     """Both of its clients, for OpenAI's and Ollama's APIs."""
     model = request.getfixturevalue(client).bind_tools([get_weather])

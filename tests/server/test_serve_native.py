@@ -10,35 +10,29 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+import uvicorn
 from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.backends.endpoint_discovery import Endpoint
-from adapter.protocols.upstream_failures import refuses_tools
-from tests.http_requests import send
-from tests.live_upstream import LiveUpstream
-from tests.scripted_server import CHAT, MODELS, Reply, ScriptedServer, as_error, as_json, as_stream, delta
-from tests.server.test_exchanges import ERRORS
-from tests.server.test_wrap import ASK, CALL, TOOLS, completion
-from tests.serving import serving
-
-pytest.importorskip("starlette", reason="needs the server: pip install 'toolcall-adapter[server]'")
-pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
-
-import uvicorn
-
 from adapter.protocols.translation_options import TranslationOptions
+from adapter.protocols.upstream_failures import refuses_tools
 from adapter.server.app import ServerSettings, build_uvicorn_config
 from adapter.server.model_server import ModelServer
 from adapter.server.upstream_connection import KeyRedactor
+from tests.http_requests import send
+from tests.live_upstream import LiveUpstream
+from tests.scripted_server import CHAT, MODELS, Reply, ScriptedServer, as_error, as_json, as_stream, delta
+from tests.server.clients import streamed_and_whole
+from tests.server.test_exchanges import ERRORS
+from tests.server.test_wrap import ASK, CALL, TOOLS, completion
+from tests.serving import serving
 
 NATIVE = "/api/chat"
 REFUSALS = {each.path: each.reply for each in ERRORS if "does not support tools" in each.words}
 """Errors as Ollama generates them."""
 FUNCTION = TOOLS[0]["function"]
 ANTHROPICS = [{"name": "read_file", "description": "", "input_schema": FUNCTION["parameters"]}]
-
-streamed_and_whole = pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 
 
 @pytest.fixture(scope="module")

@@ -14,12 +14,12 @@ import pytest
 
 from adapter.protocols.model_descriptions import ModelDescription
 from tests.scripted_server import CHAT, MODELS, Reply, ScriptedServer, as_error, as_json, as_stream, delta
+from tests.server.clients import streamed_and_whole
 from tests.server.test_wrap import ASK, CALL, TOOLS, completion
 from tests.serving import serving
 from tests.template_server import CHATML, TemplateServer
 
 ollama = pytest.importorskip("ollama", reason="Ollama's client is a development dependency")
-pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
 
 NATIVE = "/api/chat"
 HEAD = {"model": "smollm2:135m", "created_at": "2026-11-21T09:56:46.228779192Z"}
@@ -86,7 +86,7 @@ def answers(before: Before, stream: bool, **fields: Any) -> list[Any]:
     return list(given) if stream else [given]
 
 
-@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+@streamed_and_whole
 def test_call_is_returned(before, stream):
     """In Ollama's shape: arguments are an object, counts are at the end, and options are forwarded."""
     before.says(f"<think>Hm.</think>I look.\n{CALL}", stream)
@@ -127,7 +127,7 @@ def test_conversation_with_results_continues(before):
     ]
 
 
-@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+@streamed_and_whole
 def test_errors_have_ollama_shape(before, stream):
     """Its client shows the message and the status."""
     words = "model 'smollm2:135m' not found"
@@ -158,7 +158,7 @@ def test_models_list_tools_capability(before):
     assert "tools" in (before.client.show("smollm2:135m").capabilities or [])
 
 
-@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+@streamed_and_whole
 def test_durations_are_reported(before, stream):
     """Clients divide by them; Ollama's own are forwarded."""
     before.says("Hi.", stream)
@@ -197,7 +197,7 @@ def generation(text: str, stream: bool) -> Reply:
     return Reply(200, b"".join(json.dumps(line).encode() + b"\n" for line in [*lines, end]), "application/x-ndjson")
 
 
-@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+@streamed_and_whole
 def test_generate_completes_prompt(before, stream):
     """Other servers answer as a chat, with separate reasoning."""
     if before.is_ollama:

@@ -18,11 +18,9 @@ from adapter.backends.template_files import TemplateWorker
 from adapter.prompting.chat_template import ChatTemplate, render_chat_template
 from adapter.workspace import Workspace
 from tests.http_requests import send
+from tests.server.clients import connected, streamed_and_whole
 from tests.serving import serving
 from tests.template_server import CHATML, TOOLLESS, TemplateServer
-
-pytest.importorskip("starlette", reason="needs the server: pip install 'toolcall-adapter[server]'")
-pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
 
 TOOL = {
     "type": "function",
@@ -69,7 +67,7 @@ def options_for(kind: str, template: Path) -> list[str]:
 
 def ask(url: str, stream: bool, **fields):
     """Return the calls and the text of an answer."""
-    with openai.OpenAI(base_url=url, api_key="none", max_retries=0) as client:
+    with connected(url) as client:
         return asked(client, stream, **fields)
 
 
@@ -85,7 +83,7 @@ def asked(client, stream: bool, **fields):
     return [json.loads(call.function.arguments) for call in calls], "".join(delta.content or "" for delta in deltas)
 
 
-@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+@streamed_and_whole
 @pytest.mark.parametrize("kind", KINDS)
 def test_template_prompt_is_used_and_answer_parsed(kind, stream, template):
     """Byte for byte, with each transport."""
@@ -99,7 +97,7 @@ def test_template_prompt_is_used_and_answer_parsed(kind, stream, template):
         assert server.prompts[-1] == reference()
 
 
-@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+@streamed_and_whole
 @pytest.mark.parametrize("kind", ["ollama", "llama.cpp"])
 def test_ollama_clients_use_template_prompt(kind, stream):
     """With Ollama, other fields are forwarded."""
@@ -134,7 +132,7 @@ def test_wrapped_client_uses_template_prompt(kind, is_async, template):
             (call,) = asyncio.run(run())
             assert json.loads(call.function.arguments) == {"path": "a.py"}
         else:
-            with openai.OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0) as client:
+            with connected(f"{server.url}/v1") as client:
                 for stream in (False, True):
                     assert asked(adapter.wrap(client, template=file), stream) == ([{"path": "a.py"}], "")
         assert server.prompts[-1] == reference()
@@ -196,7 +194,7 @@ def test_text_prompt_option_is_honored():
 REFUSES = CHATML.replace("{{ message.content }}", "{{ raise_exception('too cold') if 'cold' in message.content }}x")
 
 
-@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+@streamed_and_whole
 def test_rejected_conversation_falls_back_to_text(stream):
     """If the messages cannot be adapted; with ``--prompt own`` the client gets the template's message."""
     talk = [*TALK[:3], {**TALK[3], "content": "cold"}]

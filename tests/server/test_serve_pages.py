@@ -14,9 +14,6 @@ from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_json
 from tests.server.test_wrap import ASK, TOOLS, completion
 from tests.serving import serving
 
-pytest.importorskip("starlette", reason="needs the server: pip install 'toolcall-adapter[server]'")
-pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
-
 PAGE = "http://localhost:3000"
 
 

@@ -14,11 +14,9 @@ import pytest
 
 from tests.http_requests import send
 from tests.scripted_server import CHAT, ScriptedServer, as_error, as_json, as_stream, delta
+from tests.server.clients import streamed_and_whole
 from tests.server.test_wrap import ASK, TOOLS, completion
 from tests.serving import serving
-
-pytest.importorskip("starlette", reason="needs the server: pip install 'toolcall-adapter[server]'")
-pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
 
 LOADING = as_error(503, "Loading model", "unavailable_error")
 BUSY = replace(as_error(429, "Too many requests"), headers=(("Retry-After", "0.1"),))
@@ -60,7 +58,7 @@ def test_busy_upstream_is_retried(upstream, url, busy, body):
     assert len(upstream.bodies()) == 3
 
 
-@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+@streamed_and_whole
 def test_late_retry_after_is_passed_on(upstream, url, stream):
     """With the server's message: the client's SDK knows how to retry."""
     upstream.on(CHAT, replace(as_error(429, "Quota used up"), headers=(("Retry-After", "3600"),)))

@@ -18,11 +18,9 @@ import pytest
 from tests.http_requests import send
 from tests.live_upstream import LiveUpstream
 from tests.scripted_server import CHAT, delta
+from tests.server.clients import streamed_and_whole
 from tests.server.test_wrap import TOOLS, completion
 from tests.serving import serving
-
-pytest.importorskip("starlette", reason="needs the server: pip install 'toolcall-adapter[server]'")
-pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
 
 ROUTES = [CHAT, "/v1/messages", "/v1/responses", "/api/chat"]
 
@@ -137,7 +135,7 @@ def test_queued_stream_gets_keepalives(shared, path, fields, sign):
         first.result(100)
 
 
-@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+@streamed_and_whole
 @pytest.mark.parametrize("path", ROUTES)
 def test_full_queue_returns_503(full, path, stream):
     """In the API's error format with Retry-After, with and without tools."""

@@ -15,9 +15,6 @@ from tests.server.test_serve_context_budget import PROTOCOLS, as_chat, post
 from tests.server.test_wrap import ASK, CALL, completion
 from tests.serving import serving
 
-pytest.importorskip("starlette", reason="needs the server: pip install 'toolcall-adapter[server]'")
-pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
-
 WORDS = "I could read it, or I could not. "
 REASONING_TEMPLATE = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"

@@ -11,6 +11,7 @@ import pytest
 
 from adapter import wrap
 from tests.scripted_server import CHAT, ScriptedServer, as_error, as_json, as_stream, delta
+from tests.server.clients import connected
 from tests.server.test_wrap import ASK, CALL, TOOLS, completion
 from tests.serving import serving_here
 
@@ -21,10 +22,10 @@ STEPS = {"adapter": {"steps": {"required": ["read_file"]}}}
 @pytest.fixture(params=["serve", "wrap"])
 def client(request: pytest.FixtureRequest, scripted: ScriptedServer) -> Iterator[openai.OpenAI]:
     if request.param == "wrap":
-        with openai.OpenAI(base_url=f"{scripted.url}/v1", api_key="k", max_retries=0) as plain:
+        with connected(f"{scripted.url}/v1") as plain:
             yield wrap(plain)
         return
-    with serving_here(scripted.url) as url, openai.OpenAI(base_url=f"{url}/v1", api_key="k", max_retries=0) as served:
+    with serving_here(scripted.url) as url, connected(f"{url}/v1") as served:
         yield served
 
 
@@ -97,7 +98,7 @@ def test_wrap_accepts_guardrails(scripted, tmp_path):
     """Retries are in the recording."""
     scripted.on(CHAT, as_json(200, completion(PROMISE)), as_json(200, completion("")), as_json(200, completion(CALL)))
     record = tmp_path / "said.jsonl"
-    with openai.OpenAI(base_url=f"{scripted.url}/v1", api_key="k", max_retries=0) as plain:
+    with connected(f"{scripted.url}/v1") as plain:
         client = wrap(plain, guardrails="on,-announced_call", record=record)
         for _ in range(2):
             client.chat.completions.create(model="qwen3", messages=ASK, tools=TOOLS)

@@ -10,11 +10,9 @@ import openai
 import pytest
 
 from tests.scripted_server import CHAT, ScriptedServer, as_json, as_stream, delta
+from tests.server.clients import connected
 from tests.server.test_wrap import ASK, CALL, TOOLS, completion
 from tests.serving import serving
-
-pytest.importorskip("starlette", reason="needs the server: pip install 'toolcall-adapter[server]'")
-pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
 
 FUNCTION = TOOLS[0]["function"]
 GRAMMAR = {"type": "grammar", "grammar": {"syntax": "lark", "definition": 'start: "SELECT" /.+/'}}
@@ -25,11 +23,7 @@ SQL_CALL = f"<tool_call>\n{json.dumps({'name': 'sql', 'arguments': {'input': QUE
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[tuple[ScriptedServer, openai.OpenAI]]:
-    with (
-        ScriptedServer() as upstream,
-        serving(upstream.url, "--stream-arguments") as url,
-        openai.OpenAI(base_url=url, api_key="k", max_retries=0) as client,
-    ):
+    with ScriptedServer() as upstream, serving(upstream.url, "--stream-arguments") as url, connected(url) as client:
         yield upstream, client
 
 

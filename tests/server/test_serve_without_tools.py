@@ -13,11 +13,10 @@ from pydantic import BaseModel
 
 from adapter import wrap
 from tests.scripted_server import CHAT, ScriptedServer, as_json, as_stream, delta
+from tests.server.clients import connected, streamed_and_whole
 from tests.server.test_serve import scripted_answer
 from tests.server.test_wrap import ASK, CALL, TOOLS, completion
 from tests.serving import serving
-
-pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
 
 HARMONY = "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>{}<|return|>"
 
@@ -26,11 +25,8 @@ HARMONY = "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>
 def client(request: pytest.FixtureRequest, shared: tuple[ScriptedServer, str]) -> Iterator[openai.OpenAI]:
     upstream, url = shared
     base_url = url if request.param == "served" else f"{upstream.url}/v1"
-    with openai.OpenAI(base_url=base_url, api_key="k", max_retries=0) as client:
+    with connected(base_url) as client:
         yield client if request.param == "served" else wrap(client)
-
-
-streamed_and_whole = pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 
 
 def ask(client: openai.OpenAI, stream: bool, **fields: Any) -> tuple[str, str, list[Any]]:
@@ -90,7 +86,7 @@ def test_llama_cpp_reasoning_is_not_parsed_again():
     server = ScriptedServer().on("/props", as_json(200, {"model_path": "/m/a.gguf"}, server="llama.cpp"))
     server.on("/v1/models", as_json(200, {"data": [{"id": "m", "owned_by": "llamacpp"}]}, server="llama.cpp"))
     server.on(CHAT, as_json(200, completion("<think>Hm.</think>Blue."), server="llama.cpp"))
-    with server, serving(server.url) as url, openai.OpenAI(base_url=url, api_key="k", max_retries=0) as client:
+    with server, serving(server.url) as url, connected(url) as client:
         assert ask(client, False, model="qwen3")[0] == "<think>Hm.</think>Blue."
         assert ask(client, False, model="gpt-oss-20b")[:2] == ("Blue.", "Hm.")
 

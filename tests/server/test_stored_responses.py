@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -13,18 +12,11 @@ import pytest
 
 from adapter import wrap
 from tests.scripted_server import CHAT, ScriptedServer, as_json
-from tests.server.test_routes_responses import TOOLS, ask, streamed_and_whole
+from tests.server.clients import streamed_and_whole
+from tests.server.test_routes_responses import TOOLS, ask
 from tests.server.test_serve import scripted_answer
 from tests.server.test_wrap import CALL, completion
 from tests.serving import serving
-
-pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
-
-
-@pytest.fixture
-def client(shared: tuple[ScriptedServer, str]) -> Iterator[openai.OpenAI]:
-    with openai.OpenAI(base_url=shared[1], api_key="k", max_retries=0) as client:
-        yield client
 
 
 def said(upstream: ScriptedServer) -> list[tuple[str, str]]:

@@ -18,8 +18,6 @@ from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_error, as_jso
 from tests.server.test_wrap import TOOLS, completion
 from tests.serving import serving
 
-pytest.importorskip("starlette", reason="needs the server: pip install 'toolcall-adapter[server]'")
-pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
 pytest.importorskip("prometheus_client", reason="needs the extra metrics: pip install 'toolcall-adapter[metrics]'")
 
 CALL = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.py",}}\n</tool_call>'

@@ -15,6 +15,7 @@ from adapter import wrap
 from adapter.core.errors import UsageError
 from adapter.integrations.pytest import assert_calls
 from tests.scripted_server import CHAT, ScriptedServer, as_error, as_json, as_stream, delta
+from tests.server.clients import connected, streamed_and_whole
 
 TOOLS: list[Any] = [
     {
@@ -32,7 +33,7 @@ CALL = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.py"}}\n</too
 
 @pytest.fixture
 def client(scripted: ScriptedServer) -> Iterator[openai.OpenAI]:
-    with openai.OpenAI(base_url=f"{scripted.url}/v1", api_key="k", max_retries=0) as client:
+    with connected(f"{scripted.url}/v1") as client:
         yield client
 
 
@@ -116,7 +117,7 @@ def test_invalid_request_is_rejected_before_it_is_sent(client, scripted):
     assert scripted.bodies() == []
 
 
-@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+@streamed_and_whole
 def test_a_server_that_dies_in_a_call_raises(client, scripted, stream):
     """No half call is ever handed on as one."""
     scripted.on(CHAT, as_stream(delta("I look.\n"), delta(CALL[:40]), done=False, cut=True))
