@@ -372,12 +372,15 @@ def test_server_leaves_no_processes(tmp_path, arguments):
 
 @on_linux
 def test_failed_server_leaves_no_processes(tmp_path, monkeypatch):
-    monkeypatch.setattr("adapter.integrations.mcp.client.START_S", 3.0)
-    told = tmp_path / "pids"
     silent = FORKING[: FORKING.index("from tests")] + "time.sleep(600)"
-    server = McpServer("silent", (sys.executable, "-c", silent, str(told), "stubborn"))
-    with pytest.raises(UsageError, match="did not answer within 3 s"), McpTools([server]):
-        pass
+    for limit in (3.0, 30.0):  # the more, the busier the machine is
+        monkeypatch.setattr("adapter.integrations.mcp.client.START_S", limit)
+        told = tmp_path / f"pids-{limit}"
+        server = McpServer("silent", (sys.executable, "-c", silent, str(told), "stubborn"))
+        with pytest.raises(UsageError, match=f"did not answer within {limit:.0f} s"), McpTools([server]):
+            pass
+        if len(pids(told)) == 3:
+            break
     assert len(pids(told)) == 3
     assert not any(map(is_running, pids(told)))
 
@@ -392,11 +395,11 @@ def test_server_does_not_outlive_the_adapter(scripted, tmp_path, number):
     told = tmp_path / "pids"
     command = ["run", "Sleep.", "--workspace", str(tmp_path), "--base-url", scripted.url]
     with started(*command, "--mcp", shlex.join(forking(told)), cwd=ROOT) as run:
-        eventually(lambda: bool(scripted.bodies()), 60)
+        eventually(lambda: bool(scripted.bodies()), 100)
         time.sleep(0.5)  # until the call has been made
         assert all(map(is_running, pids(told)))
         os.kill(run.process.pid or 0, number)
-        run.process.join(60)
+        run.process.join(100)
     eventually(lambda: not any(map(is_running, pids(told))))
 
 

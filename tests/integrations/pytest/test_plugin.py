@@ -73,6 +73,12 @@ def _libraries_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("_pytest.pytester.SysModulesSnapshot.restore", restore)
 
 
+@pytest.fixture(autouse=True)
+def _own_root(pytester: pytest.Pytester) -> None:
+    """Configure the inner run in its own folder, or a configuration in a folder above would move its root there."""
+    pytester.makeini("[pytest]")
+
+
 @pytest.fixture
 def run(pytester: pytest.Pytester):
     """Runs the tests in a text, in this process."""
