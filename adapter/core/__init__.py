@@ -2,20 +2,7 @@
 rejections."""
 
 __all__ = [
-    "arguments",
-    "bounded_parsing",
-    "callbacks",
-    "errors",
-    "events",
-    "file_lock",
-    "install_advice",
-    "package_data",
-    "private_files",
-    "program_lookup",
-    "rejection_codes",
-    "repair_codes",
-    "turn",
-    "validation",
-    "version",
+    "arguments", "bounded_parsing", "callbacks", "errors", "events", "file_lock", "install_advice", "package_data",
+    "private_files", "program_lookup", "rejection_codes", "repair_codes", "turn", "validation", "version",
     "yaml_subset",
-]
+]  # fmt: skip

@@ -11,16 +11,9 @@ from adapter.dialects.toolset import Dialect
 from adapter.tools.tool import ToolSet
 
 __all__ = [
-    "NO_TOOLS",
-    "Dialect",
-    "cross_toolset",
-    "get_dialect",
-    "list_dialect_names",
-    "load_tools_for_parsing",
-    "result_formatting",
-    "tool_class",
-    "toolset",
-]
+    "NO_TOOLS", "Dialect", "cross_toolset", "get_dialect", "list_dialect_names", "load_tools_for_parsing",
+    "result_formatting", "tool_class", "toolset",
+]  # fmt: skip
 
 _MODULES = {
     "blade": "adapter.dialects.blade",

@@ -1,13 +1,6 @@
 """Text utilities: lines, diffs, truncation, redaction, display escaping, caches and bounded regular expressions."""
 
 __all__ = [
-    "diffs",
-    "display_escaping",
-    "lines",
-    "plurals",
-    "redaction",
-    "safe_regex",
-    "string_builder",
-    "text_cache",
+    "diffs", "display_escaping", "lines", "plurals", "redaction", "safe_regex", "string_builder", "text_cache",
     "truncate",
-]
+]  # fmt: skip

@@ -51,16 +51,9 @@ from adapter.dialects.toolset import Dialect
 from adapter.tools.tool import Tool
 
 __all__ = [
-    "BUILT_IN",
-    "DIALECT",
-    "OPT_IN",
-    "DefaultTool",
-    "load_default_entries",
-    "load_default_text",
-    "make_dialect",
-    "shell_tool",
-    "tool_files",
-]
+    "BUILT_IN", "DIALECT", "OPT_IN", "DefaultTool", "load_default_entries", "load_default_text", "make_dialect",
+    "shell_tool", "tool_files",
+]  # fmt: skip
 
 BUILT_IN = (
     *(WriteToFile, SearchAndReplace, MakeDirectories, RemoveFiles, MoveFiles, CopyFiles),
