@@ -93,8 +93,6 @@ class Console(Terminal):
                     self.write_flow(ANSWER, content)  # the last result, because the model wrote no answer
                 self._shown.clear()
                 self.end_line()
-            case _:
-                pass
 
     def ask(self, approval: ApprovalRequest) -> ApprovalDecision:
         """Ask the user for approval. Without a terminal, the request is refused."""

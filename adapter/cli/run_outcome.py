@@ -90,8 +90,6 @@ class CallTally:
                 self._arguments[event.id] = event.arguments
             case ToolResult():
                 self._count(event)
-            case _:
-                pass
 
     def _count(self, result: ToolResult) -> None:
         self.calls += 1

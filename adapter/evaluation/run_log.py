@@ -8,7 +8,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
-from types import TracebackType
 from typing import Self, TypeAlias
 
 from adapter.core.bounded_parsing import parse_json
@@ -78,9 +77,7 @@ class RunLog:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _read(self, lines: list[bytes], head: Mapping[str, Json]) -> None:

@@ -269,8 +269,6 @@ class SessionRecorder:
                 self._recorder.write_result(event, changed if is_kept else ({}, ""))
             case Finished():
                 self._recorder.write_end(event, self._hash())
-            case _:
-                pass
 
     def _hash(self) -> str:
         return "" if self._is_chat else hash_workspace(self._root, self._clean, self._file)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, TypeAlias
@@ -205,15 +205,6 @@ class ToolSet(Mapping[str, Tool]):
 
     def __len__(self) -> int:
         return len(self._tools)
-
-    def keys(self) -> KeysView[str]:
-        return self._tools.keys()
-
-    def values(self) -> ValuesView[Tool]:
-        return self._tools.values()
-
-    def items(self) -> ItemsView[str, Tool]:
-        return self._tools.items()
 
     def __eq__(self, other: object) -> bool:
         return self._tools == other._tools if isinstance(other, ToolSet) else NotImplemented

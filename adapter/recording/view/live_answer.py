@@ -90,8 +90,6 @@ class LiveAnswer:
                 return
             case ToolCallDelta():
                 return
-            case _:
-                pass
         self.tail.append(event)
 
     @property
