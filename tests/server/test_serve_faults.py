@@ -539,14 +539,15 @@ def test_trickling_head_is_closed(hasty):
     ("headers", "status"),
     [
         ({"Authorization": "Bearer sesame"}, 200),
-        ({"X-Api-Key": "sesame"}, 200),
+        *(({name: "sesame"}, 200) for name in ("X-Api-Key", "Api-Key", "X-Goog-Api-Key")),
+        *(({name: "wrong"}, 401) for name in ("X-Api-Key", "Api-Key", "X-Goog-Api-Key")),
         ({}, 401),
         ({"Authorization": "Bearer wrong"}, 401),
         ({"Authorization": "Bearer s\xe9same"}, 401),
     ],
 )
 def test_api_key_is_required_if_set(upstream, guarded, headers, status):
-    """In OpenAI's or Anthropic's header; it is not forwarded."""
+    """In any client's header; it is not forwarded."""
     upstream.on(CHAT, as_json(200, completion("Hi.")))
     body = json.dumps({"model": "m", "messages": ASK, "tools": TOOLS}).encode()
     assert post(guarded, body, headers)[0] == status

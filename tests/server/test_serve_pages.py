@@ -56,15 +56,19 @@ def seen(upstream: ScriptedServer, mark: str) -> list[tuple[str, dict[str, str],
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
+        ({}, 200),
         ({"Host": "127.0.0.1:1"}, 200),
         ({"Host": "LOCALHOST"}, 200),
         ({"Host": "[::1]:8090"}, 200),
+        ({"Host": "[::1"}, 421),
+        ({"Host": "evil.example"}, 421),
         ({"Host": "evil.localhost"}, 421),
         ({"Host": "evil.com@127.0.0.1"}, 421),
         ({"Host": "127.0.0.1.evil.com"}, 421),
         ({"Host": "127.0.0.1:1/x"}, 421),
         ({"Host": "localhost:1", "Origin": "http://localhost:1"}, 200),
         ({"Origin": PAGE}, 403),
+        ({"Origin": "null"}, 403),
         ({"Origin": "http://evil.localhost"}, 403),
         ({"Origin": "https://allowed.example"}, 200),
         ({"Origin": "https://allowed.example.evil"}, 403),
@@ -76,6 +80,7 @@ def seen(upstream: ScriptedServer, mark: str) -> list[tuple[str, dict[str, str],
     ],
 )
 def test_pages_are_rejected_unless_allowed(url, headers, status):
+    """A page can neither send requests nor rebind its name to this machine."""
     for method, path, body in (("GET", MODELS, None), ("POST", CHAT, {"model": "m", "messages": ASK, "tools": TOOLS})):
         assert ask(url, path, headers, method, body)[0] == status
 
@@ -120,12 +125,6 @@ def test_client_keys_are_not_forwarded(upstream, url, header):
     for headers in (listed, asked):
         assert "sk-secret" not in str(headers)
         assert headers["openai-organization"] == "o"
-
-
-@pytest.mark.parametrize("header", ["Api-Key", "X-Goog-Api-Key", "X-Api-Key"])
-def test_api_key_is_accepted_in_several_headers(upstream, header):
-    with serving(upstream.url, "--api-key", "k") as url:
-        assert [ask(url, MODELS, {header: key})[0] for key in ("k", "wrong")] == [200, 401]
 
 
 @pytest.mark.parametrize(
