@@ -25,28 +25,32 @@ class Agent(BaseAgent[ChatModel, Approver, Callable[[AgentEvent], None]]):
             print(agent.send("Rename greeting() to hello()").content)
             print(agent.send("Also rename it in the tests").content)
 
-    ``workspace``: a `Workspace`; or a folder, for which a `Workspace` with ``dialect``, ``approve``, ``tools`` and
-    ``host`` is created; or None for an agent that has only ``tools``, and no folder. ``chat``: the model. If it is
-    None, the agent uses the model named ``model`` on the server at ``base_url``. The default is the first model on a
-    server that answers on a default local port. The agent closes the resources that it opened: use it in a ``with``
-    block, or call `close`.
+    The agent closes the resources that it opened: use it in a ``with`` block, or call `close`.
 
-    ``format``: format of the prompt and the history; None detects it. Answers are parsed in any format. ``system``: the
-    system prompt; None generates it from dialect, format and ``style``. ``prompt``: ``own`` to describe the tools with
-    the model's chat template, ``words`` for a text prompt, or ``auto`` (see `adapter.protocols.template_prompt`).
-    ``auto`` selects ``own`` if a `ChatClient` supports it and neither ``style`` nor ``system`` is set. ``observe``:
-    called with every event. If it raises an exception, the run ends, and `run` raises the exception. ``constraint``:
-    constrained decoding of calls (see `adapter.grammars.constraint_mode`), which requires a `ChatClient`. ``guide``:
-    assistance for very small models (see `adapter.prompting.intent.assist`): ``auto`` (if the server reports a small
-    model), ``on`` or ``off``. An assisted model calls at most one tool for each message, several times if the message
-    lists several values. With ``constraint="required"`` and ``guide="on"`` it always calls one.
+    Args:
+        workspace: A `Workspace`; or a folder, for which a `Workspace` with ``dialect``, ``approve``, ``tools`` and
+            ``host`` is created; or None for an agent that has only ``tools``, and no folder.
+        chat: The model. None selects the model named ``model`` on the server at ``base_url``, by default the first
+            model on a server that answers on a default local port.
+        format: Format of the prompt and the history; None detects it. Answers are parsed in any format.
+        system: The system prompt; None generates it from dialect, format and ``style``.
+        prompt: ``own`` to describe the tools with the model's chat template, ``words`` for a text prompt, or ``auto``
+            for ``own`` if a `ChatClient` supports it and neither ``style`` nor ``system`` is set (see
+            `adapter.protocols.template_prompt`).
+        observe: Called with every event. If it raises an exception, the run ends, and `run` raises the exception.
+        constraint: Constrained decoding of calls (see `adapter.grammars.constraint_mode`), which requires a
+            `ChatClient`.
+        guide: Assistance for very small models (see `adapter.prompting.intent.assist`): ``auto`` (if the server reports
+            a small model), ``on`` or ``off``. An assisted model calls at most one tool for each message, several times
+            if the message lists several values. With ``constraint="required"`` and ``guide="on"`` it always calls one.
+        guardrails: The faults that trigger a retry: ``on``, ``off`` or names (docs/reliability.md).
+        retries: Maximum number of consecutive retries.
+        steps: The steps of the task, as `Steps` or a mapping.
+        max_tools: Maximum number of tools in the prompt. If there are more, the prompt has the tools most relevant to
+            the first message, and a tool that searches the rest.
 
-    ``guardrails``: the faults that trigger a retry: ``on``, ``off`` or names (docs/reliability.md).
-    ``retries``: maximum number of consecutive retries. ``steps``: the steps of the task, as `Steps` or a mapping.
-    ``max_tools``: maximum number of tools in the prompt. The prompt then has the tools most relevant to the first
-    message, and a tool that searches the rest. Raises UsageError for unknown names, conflicting settings, a constraint
-    with a chat that is not a `ChatClient`, and async functions, which require `AsyncAgent`. Raises TransportError if no
-    model is found.
+    Raises UsageError for unknown names, conflicting settings, a constraint with a chat that is not a `ChatClient`, and
+    async functions, which require `AsyncAgent`. Raises TransportError if no model is found.
     """
 
     _connects_at_once = True

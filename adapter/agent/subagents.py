@@ -80,11 +80,15 @@ _SUMMARIES = {
 class SubagentRunner:
     """Run sub-agents on ``chat``. Pass the runner to a session as ``Host(agents=...)``.
 
-    ``kinds``: kinds in addition to the built-in ones. ``models``: chats by the dialect's name for a model or tier; for
-    an unknown name, ``chat`` is used and a note is added. ``style``, ``prompt``: as in `Agent`. ``formats``: formats of
-    these models, if they differ from ``format``. ``max_depth``: maximum nesting of sub-agents; 1 allows no sub-agent
-    inside another. ``record``: called with a sub-agent's number (from 1) and folder; returns its recorder. ``observe``:
-    called with a sub-agent's task and each of its events.
+    Args:
+        kinds: Kinds in addition to the built-in ones.
+        models: Chats by the dialect's name for a model or tier; for an unknown name, ``chat`` is used and a note is
+            added.
+        style, prompt: As in `Agent`.
+        formats: Formats of these models, if they differ from ``format``.
+        max_depth: Maximum nesting of sub-agents; 1 allows no sub-agent inside another.
+        record: Called with a sub-agent's number (from 1) and folder; returns its recorder.
+        observe: Called with a sub-agent's task and each of its events.
     """
 
     def __init__(

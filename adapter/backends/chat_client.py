@@ -68,10 +68,12 @@ none."""
 class ChatClient:
     """A connection to one model on one server.
 
-    ``model``: name of the model; None selects the server's first model that is not an embedding model. ``api_key``:
-    None selects ``OPENAI_API_KEY``, which is never sent to a local server. ``timeout_s``: maximum time without output.
-    A slow machine needs minutes to process a long prompt. ``patience_s``: time to keep retrying a loading or busy
-    server. ``template``: renders the user's chat template, if the server cannot render one.
+    Args:
+        model: Name of the model; None selects the server's first model that is not an embedding model.
+        api_key: None selects ``OPENAI_API_KEY``, which is never sent to a local server.
+        timeout_s: Maximum time without output. A slow machine needs minutes to process a long prompt.
+        patience_s: Time to keep retrying a loading or busy server.
+        template: Renders the user's chat template, if the server cannot render one.
     """
 
     def __init__(

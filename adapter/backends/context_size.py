@@ -26,12 +26,14 @@ LOADING_S = 300.0
 
 @dataclass(frozen=True, slots=True)
 class ContextSize:
-    """The maximum length of a conversation. ``tokens``: the server's limit, or None if unknown. ``trained``: the
-    model's limit, or None. ``advice``: a hint for the user, or ""."""
+    """The maximum length of a conversation."""
 
     tokens: int | None = None
+    """The server's limit, or None if unknown."""
     trained: int | None = None
+    """The model's limit, or None."""
     advice: str = ""
+    """A hint for the user, or ""."""
 
 
 def query_context_size(endpoint: Endpoint, model: str | None = None, *, load: bool = False) -> ContextSize:

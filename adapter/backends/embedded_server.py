@@ -45,10 +45,13 @@ def is_gguf(name: str) -> bool:
 class EmbeddedServer:
     """A llama.cpp server for one GGUF file, running inside the ``with`` block.
 
-    ``context_size``: in tokens. ``max_tokens``: maximum length of an answer; None for no limit. ``threads``: one is
-    fastest on a busy machine, where several threads wait for each other. ``chat_template``: a Jinja template that
-    replaces the model's own. Entering raises UsageError if the file is not GGUF, and TransportError if llama.cpp is
-    missing or cannot load it.
+    Args:
+        context_size: Context size in tokens.
+        max_tokens: Maximum length of an answer; None for no limit.
+        threads: Number of threads. One is fastest on a busy machine, where several threads wait for each other.
+        chat_template: A Jinja template that replaces the model's own.
+
+    Entering raises UsageError if the file is not GGUF, and TransportError if llama.cpp is missing or cannot load it.
     """
 
     def __init__(

@@ -47,8 +47,11 @@ class ServerInfo:
 class ModelOptions:
     """The options for each model of the server at ``base_url``.
 
-    ``options``: the user's options. ``profile``: see `build_setup_lookup`. ``template``: the user's chat template.
-    ``log``: gets notes for the user.
+    Args:
+        options: The user's options.
+        profile: See `build_setup_lookup`.
+        template: The user's chat template.
+        log: Called with notes for the user.
     """
 
     def __init__(

@@ -70,16 +70,18 @@ class ProfileSetup(_ProfileTable):
 
 
 class Profile(_ProfileTable):
-    """The best setup found for a model. ``before``: score of the server's own tool calling. ``after``: score of the
-    setup in ``use``. ``is_whole``: whether all tasks were tried."""
+    """The best setup found for a model."""
 
     version: str = __version__
     made: str = ""
     is_whole: bool = True
+    """True if all tasks were tried."""
     model: Model
     use: ProfileSetup
     before: ProfileScore = ProfileScore()
+    """Score of the server's own tool calling."""
     after: ProfileScore = ProfileScore()
+    """Score of the setup in ``use``."""
 
     @property
     def setup(self) -> CallingSetup:

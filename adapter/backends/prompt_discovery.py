@@ -43,16 +43,18 @@ NO_TOOLS = "in words: the model's chat template does not support tools"
 
 @dataclass(frozen=True, slots=True)
 class PromptDiscovery:
-    """The kind of prompt that suits a model. ``own``: how to use the chat template; None for a text prompt.
-    ``explanation``: the choice and its reason, for the user. ``template``: text of the template; None if unknown.
-    ``is_final``: whether another query would return the same result. ``recognized``: the format that fits the template,
-    or None."""
+    """The kind of prompt that suits a model."""
 
     own: TemplatePrompt | None
+    """The template prompt; None for a text prompt."""
     explanation: str
+    """The choice and its reason, for the user."""
     template: str | None = None
+    """Text of the template; None if unknown."""
     is_final: bool = True
+    """True if another query would return the same result."""
     recognized: DetectedFormat | None = None
+    """The format that fits the template, or None."""
 
     def format_of(self, model: str) -> str | None:
         """Return the name of the model's format: the format that fits the chat template, or a guess from the name

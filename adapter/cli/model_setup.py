@@ -20,18 +20,17 @@ from adapter.prompting.calling_setup import CallingSetup
 
 @dataclass(frozen=True, slots=True)
 class ModelSetup:
-    """The setup for a model's tool calls.
-
-    ``is_native``: whether the server's own tool calling is used. ``is_guided``: whether the wording of each request
-    determines the tool. ``is_own``: whether the model's chat template describes the tools.
-    """
+    """The setup for a model's tool calls."""
 
     format: str
     style: str
     constraint: Constraint | None
     is_native: bool = False
+    """True if the server's own tool calling is used."""
     is_guided: bool = False
+    """True if the wording of each request determines the tool."""
     is_own: bool = False
+    """True if the model's chat template describes the tools."""
     sees_images: bool = False
 
 

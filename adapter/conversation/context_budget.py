@@ -92,12 +92,14 @@ def count_json_tokens(value: Json) -> int:
 
 @dataclass(slots=True)
 class _Note:
-    """A note in place of the text that was cut. ``lines``: the last summarized calls. ``calls``: the number of all
-    summarized calls. ``messages``: the number of omitted messages."""
+    """A note in place of the text that was cut."""
 
     lines: deque[str]
+    """The last summarized calls."""
     calls: int = 0
+    """The number of all summarized calls."""
     messages: int = 0
+    """The number of omitted messages."""
 
     def render_text(self) -> str:
         omitted = [f"{pluralize(self.messages, 'earlier message')} omitted"] if self.messages else []

@@ -40,18 +40,20 @@ _COMMANDS = re.compile(r"(?i)run|exec|bash|shell|command|terminal|test|build|out
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """One message. ``results``: the tool results encoded in ``content``, which may be shortened. ``about``: summaries
-    of the calls that returned these results. ``parts``: the fields of an answer with calls, for a chat template."""
+    """One message."""
 
     role: str
     content: Content
     results: tuple[Result, ...] = ()
+    """The tool results encoded in ``content``, which may be shortened."""
     about: tuple[str, ...] = ()
+    """Summaries of the calls that returned these results."""
     is_protected: bool = False
     """True if the entry must not be dropped, because it is the user's last message."""
     is_temporary: bool = False
     """True if the entry is a rejected answer or a retry message. Both are dropped once an answer is accepted."""
     parts: JsonObject | None = None
+    """The fields of an answer with calls, for a chat template."""
     tokens: int = field(init=False)
     """Estimated number of tokens."""
 

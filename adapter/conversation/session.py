@@ -50,16 +50,18 @@ STOPPED_ANSWER = "[The user stopped your last answer before its end.]"
 
 @dataclass(slots=True)
 class Session:
-    """A conversation. ``system``: the system prompt. ``format``: format of the history. ``shows_calls``: keep calls and
-    results structured in the messages, for the model's own template. ``guardrails``: None for the default
-    guardrails."""
+    """A conversation."""
 
     system: str
+    """The system prompt."""
     format: Format
+    """Format of the history."""
     tools: ToolSet
     limits: SessionLimits = field(default_factory=SessionLimits)
     shows_calls: bool = False
+    """True to keep calls and results structured in the messages, for the model's own template."""
     guardrails: Guardrails | None = None
+    """The guardrails; None for the default ones."""
     _entries: list[HistoryEntry] = field(default_factory=list)
     _dropped: int = 0  # turns
     _tokens: int = 0  # estimated size of the last query

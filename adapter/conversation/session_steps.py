@@ -66,16 +66,19 @@ class SessionLimits:
 
 @dataclass(frozen=True, slots=True)
 class AskModel:
-    """Query the model. ``number``: number of the query, from 1. ``note``: informs the user of cuts to fit the context.
-    ``again``: the guardrail that triggered a retry. ``held_to``: as in `Retry`. ``in_words``: whether to withdraw the
-    tools for this query, because the model only repeated a call that already has a result."""
+    """Query the model."""
 
     messages: tuple[Message, ...]
     number: int
+    """Number of the query, from 1."""
     note: str = ""
+    """Note for the user about messages that were shortened to fit the context."""
     again: str = ""
+    """The guardrail that triggered a retry."""
     held_to: tuple[str, ...] = ()
+    """Tools to which to constrain the answer, as in `Retry`."""
     in_words: bool = False
+    """True to withdraw the tools for this query, because the model only repeated a call that already has a result."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,15 +81,16 @@ class ReasoningReclassified(_WithoutText):
 
 @dataclass(frozen=True, slots=True)
 class ToolCallProgress(_WithoutText):
-    """Progress of a call that the model is still writing. It is meant for displays; it is never executable.
-
-    ``text``: the characters that this chunk added to the call. ``size``: length of the call so far, in characters.
-    ``name``: name of the tool; None until it is known. ``raw`` is empty.
+    """Progress of a call that the model is still writing. It is meant for displays; it is never executable. ``raw`` is
+    empty.
     """
 
     text: str
+    """The characters that this chunk added to the call."""
     name: str | None = None
+    """Name of the tool; None until it is known."""
     size: int = 0
+    """Length of the call so far, in characters."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,19 +28,18 @@ Kind: TypeAlias = Literal["content", "reasoning", "markup", "call", "invalid"]
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A span of the model's text, from ``start`` to ``end``, and its classification.
-
-    ``call``: the call, if the span is one. ``error``: the error of an invalid call. ``rejected``: the rejected calls
-    that begin in the span.
-    """
+    """A span of the model's text, from ``start`` to ``end``, and its classification."""
 
     kind: Kind
     start: int
     end: int
     text: str
     call: ToolCall | None = None
+    """The call, if the span is one."""
     error: str | None = None
+    """The error of an invalid call."""
     rejected: tuple[RejectedCall, ...] = ()
+    """The rejected calls that begin in the span."""
 
 
 @dataclass(frozen=True, slots=True)

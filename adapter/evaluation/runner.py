@@ -45,26 +45,26 @@ class Sampling:
 
 @dataclass(slots=True)
 class EvalRun:
-    """The result of a run.
-
-    ``fault``: why the run failed; "" if it did not. ``turns``: number of responses. ``first_s``: time to the first
-    token of the slowest streamed response. ``messages``: the conversation.
-    """
+    """The result of a run."""
 
     scenario: str
     kind: str
     way: str
     number: int
     fault: str = ""
+    """The reason why the run failed; "" if it succeeded."""
     answer: str = ""
     turns: int = 0
+    """Number of responses."""
     calls: int = 0
     refused: int = 0
     prompt_tokens: int = 0
     written_tokens: int = 0
     seconds: float = 0.0
     first_s: float | None = None
+    """Time to the first token of the slowest streamed response."""
     messages: list[JsonObject] = field(default_factory=list)
+    """The conversation."""
 
     @property
     def done(self) -> bool:

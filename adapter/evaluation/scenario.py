@@ -64,23 +64,24 @@ answer."""
 
 @dataclass(frozen=True)
 class Scenario:
-    """A task with its tools, world, oracle and check.
-
-    ``tools``: definitions in OpenAI's format. ``world``: creates the object that answers calls. ``easy``: whether the
-    task suits very small models. ``required``: tools that every correct solution calls, for harnesses that enforce
-    steps; by default, the tools that the oracle calls.
-    """
+    """A task with its tools, world, oracle and check."""
 
     name: str
     kind: str
     user: str
     tools: Sequence[JsonObject]
+    """Definitions in OpenAI's format."""
     world: Callable[[], object]
+    """Creates the object that answers calls."""
     oracle: Callable[[], Oracle]
     check: Check
     system: str = "Work on the task with the tools. When it is done, answer in one sentence with the requested facts."
     easy: bool = False
+    """True if the task suits very small models."""
     required: tuple[str, ...] | None = None
+    """Tools that every correct solution calls, for harnesses that enforce steps; by default, the tools that the oracle
+    calls.
+    """
 
     @property
     def messages(self) -> list[JsonObject]:

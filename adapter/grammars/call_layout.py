@@ -35,10 +35,6 @@ class JsonCallLayout:
 class KeyValueCallLayout:
     """The layout of a call with two arguments: ``head`` NAME ``first`` KEY opening VALUE ``following`` KEY opening
     VALUE ``last``.
-
-    ``openings``: the text between key and value, by the value's JSON type. Strings are written verbatim, all other
-    values as JSON with ``colon`` and ``comma``. ``none``: the text after the name of a call without arguments.
-    ``markers``: literals that no value may contain; each begins with ``<``. ``between``: as in `JsonCallLayout`.
     """
 
     head: str
@@ -46,9 +42,15 @@ class KeyValueCallLayout:
     following: str
     last: str
     none: str
+    """The text after the name of a call without arguments."""
     openings: Mapping[str, str]
+    """The text between key and value, by the value's JSON type. Strings are written verbatim, all other values as JSON
+    with ``colon`` and ``comma``.
+    """
     markers: tuple[str, ...]
+    """Literals that no value may contain; each begins with ``<``."""
     between: str | None
+    """The text between two calls; None if the format does not allow several calls."""
     colon: str
     comma: str
 

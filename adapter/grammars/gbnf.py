@@ -61,13 +61,16 @@ def build_gbnf(
 ) -> str:
     """Build a grammar that admits one call to one of the tools, with arguments valid for its schema.
 
-    ``format``: the call's format; Hermes replaces a format whose arguments are neither JSON nor key-value pairs.
-    ``max_string``: maximum characters per string; unbounded if None or more than `LONGEST_REPETITION`. ``max_text``:
-    the same limit for the parameters in `schema_lowering.TEXTS`, whose text is useless if truncated. ``reply``: a tool
-    to which the grammar also admits a single call; all calls are then written as JSON. ``several``: whether to admit up
-    to `MAX_CALLS` calls; with ``reply``, the start of a reply can end them, because models continue with text after
-    their calls. ``allow_bare``: whether to also admit bare or fenced JSON in a format with markers. Raises UsageError
-    if no tool can be called, or if the grammar is longer than `MAX_GRAMMAR`.
+    Args:
+        format: The call's format; Hermes replaces a format whose arguments are neither JSON nor key-value pairs.
+        max_string: Maximum characters per string; unbounded if None or more than `LONGEST_REPETITION`.
+        max_text: The same limit for the parameters in `schema_lowering.TEXTS`, whose text is useless if truncated.
+        reply: A tool to which the grammar also admits a single call; all calls are then written as JSON.
+        several: Whether to admit up to `MAX_CALLS` calls; with ``reply``, the start of a reply can end them, because
+            models continue with text after their calls.
+        allow_bare: Whether to also admit bare or fenced JSON in a format with markers.
+
+    Raises UsageError if no tool can be called, or if the grammar is longer than `MAX_GRAMMAR`.
     """
     options = LoweringOptions(choices or {}, max_string, max_text)
     # A reply is streamed while it is generated, which `ReplyParser` supports only for JSON.

@@ -42,17 +42,16 @@ TEXTS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class LoweringOptions:
-    """Options for lowering a schema.
-
-    ``choices``: allowed values of string parameters. ``max_string``: maximum length of strings, in characters; None
-    keeps the limit of the schema. ``max_text``: the same limit for parameters in `TEXTS`. ``max_depth``: maximum
-    nesting.
-    """
+    """Options for lowering a schema."""
 
     choices: ir.Choices = field(default_factory=dict)
+    """Allowed values of string parameters."""
     max_string: int | None = None
+    """Maximum length of strings, in characters; None keeps the limit of the schema."""
     max_text: int | None = None
+    """The same limit for parameters in `TEXTS`."""
     max_depth: int = MAX_DEPTH
+    """Maximum nesting."""
 
 
 @dataclass(frozen=True, slots=True)

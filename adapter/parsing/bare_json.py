@@ -44,9 +44,12 @@ FENCE_END = "\n```"
 class UntaggedJson:
     """Parse JSON calls from their first bracket. An instance is a `BodyReader`.
 
-    ``after_marker``: an opening marker precedes the JSON, so text that cannot be parsed is an error and not content.
-    ``name``: the tool, if the preceding text names it; the JSON is then only the arguments. ``ends``: markers that
-    cannot occur in a value outside strings; brackets that are still open at such a marker are missing.
+    Args:
+        after_marker: Whether an opening marker precedes the JSON. Text that cannot be parsed is then an error instead
+            of content.
+        name: The tool, if the preceding text names it; the JSON is then only the arguments.
+        ends: Markers that cannot occur in a value outside strings. Brackets that are still open at such a marker are
+            treated as missing.
     """
 
     def __init__(

@@ -38,13 +38,16 @@ class JsonCall(NamedTuple):
 class BodySource(StreamBuffer):
     """The text of a body, with the information that its reader needs in addition.
 
-    ``openers``: opening markers of calls in all formats that are parsed. ``expected``: the only format that is parsed;
-    None to accept every format. A reader sets ``json_call`` as soon as it has recognized the body's first JSON call,
-    and ``may_be_text`` if it may still return the whole body as text: none of it is final before the body ends.
+    A reader sets ``json_call`` as soon as it has recognized the body's first JSON call, and ``may_be_text`` if it may
+    still return the whole body as text: none of it is final before the body ends.
 
-    ``close_at_first_marker``: a stray quote hid an earlier closing marker. From then on, the first closing marker
-    closes a body. ``reread_characters``: number of characters that were parsed as another family's call, rejected, and
-    parsed again.
+    ``close_at_first_marker`` is set if a stray quote hid an earlier closing marker. From then on, the first closing
+    marker closes a body. ``reread_characters`` counts the characters that were parsed as another family's call,
+    rejected, and parsed again.
+
+    Args:
+        openers: Opening markers of calls in all formats that are parsed.
+        expected: The only format that is parsed; None to accept every format.
     """
 
     __slots__ = (
@@ -186,22 +189,9 @@ class CallOpener(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """Describe how one model family writes calls.
+    """The notation of one model family for calls, results and reasoning.
 
     ``encode_calls`` and ``encode_result`` write previous calls and results as the model was trained to see them.
-    ``stray_closers``: closing markers that are never content on their own. ``special_tokens``: tokens that the server
-    must not strip. ``control_tokens``: additional tokens of one model, as its server or files list them
-    (`adapter.prompting.escaping.with_control_tokens`).
-
-    ``reasoning``: maps the markers that open reasoning to those that close it. ``starts_in_reasoning``: the chat
-    template always opens reasoning in the prompt. ``answer_tags``: tags around an answer that follows reasoning; in any
-    other position they are content. ``channel_markers``: markers of a part other than reasoning, which therefore end
-    unclosed reasoning. ``end_tokens``: tokens at the end of a turn or a part, which the server should have stripped.
-
-    ``other_role_markers`` begin the turn of another role. After a call, ``result_markers`` begin an invented result.
-    The text after either of them is not part of the model's turn. ``stop_sequences``: strings at which generation
-    stops. ``model_patterns`` (regular expressions) and ``template_fingerprints`` (literals) identify the format by a
-    model's name or chat template.
     """
 
     name: str
@@ -227,18 +217,33 @@ class Format:
     read_without_markers: BodyReader | None = None
     """Reader of a call or header at the very beginning whose opening markers the server stripped."""
     reasoning: Mapping[str, str] = field(default_factory=lambda: {"<think>": "</think>"})
+    """Maps the markers that open reasoning to those that close it."""
     starts_in_reasoning: bool = False
+    """True if the chat template always opens reasoning in the prompt."""
     answer_tags: Mapping[str, str] = field(default_factory=dict)
+    """Tags around an answer that follows reasoning; in any other position they are content."""
     stray_closers: tuple[str, ...] = ()
+    """Closing markers that are never content on their own."""
     end_tokens: tuple[str, ...] = ()
+    """Tokens at the end of a turn or a part, which the server should have stripped."""
     channel_markers: tuple[str, ...] = ()
+    """Markers of a part other than reasoning, which therefore end unclosed reasoning."""
     other_role_markers: tuple[str, ...] = ()
+    """Markers that begin the turn of another role. The text after them is not part of the model's turn."""
     result_markers: tuple[str, ...] = ()
+    """Markers that begin an invented result after a call. The text after them is not part of the model's turn."""
     stop_sequences: tuple[str, ...] = ()
+    """Strings at which generation stops."""
     special_tokens: tuple[str, ...] = ()
+    """Tokens that the server must not strip."""
     control_tokens: tuple[str, ...] = ()
+    """Additional tokens of one model, as its server or files list them
+    (`adapter.prompting.escaping.with_control_tokens`).
+    """
     model_patterns: tuple[str, ...] = ()
+    """Regular expressions for names of models that use the format."""
     template_fingerprints: tuple[str, ...] = ()
+    """Literals that identify chat templates that use the format."""
 
     __eq__ = object.__eq__
     __hash__ = object.__hash__

@@ -14,18 +14,19 @@ from adapter.core.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class ParsePolicy:
-    """``repairs``: accept calls that needed repairs; otherwise they are errors that list the faults.
-
-    ``unmarked``: the tools that may be called in bare or fenced JSON without the format's markers: none, tools that
-    only read (``reads``), or all. ``allow_midtext``: accept a call in such JSON even if text follows it.
-    ``allow_other_formats``: accept the markers of formats other than the expected one.
-    """
+    """The rules that decide which text may become a call."""
 
     name: str
     repairs: bool = True
+    """True to accept calls that needed repairs; otherwise they are errors that list the faults."""
     unmarked: Literal["none", "reads", "all"] = "reads"
+    """The tools that may be called in bare or fenced JSON without the format's markers: none, tools that only read
+    (``reads``), or all.
+    """
     allow_midtext: bool = False
+    """True to accept a call in such JSON even if text follows it."""
     allow_other_formats: bool = True
+    """True to accept the markers of formats other than the expected one."""
 
 
 STRICT = ParsePolicy("strict", repairs=False, unmarked="none", allow_other_formats=False)

@@ -60,11 +60,14 @@ prefix of these), or the words of Harmony's headers."""
 class Segmenter:
     """Turn text into events. Never raises on any text; the cost is linear in the text.
 
-    ``normalize`` matches a decoded call to the session's tools. ``id_seed``: distinguishes the call ids of this turn
-    from those of other turns. ``assumes_reasoning``: the text begins in reasoning by the format's default, and not
-    because the prompt opened it. ``accepts_drafts``: accept calls at the end of unclosed reasoning.
-    ``stream_arguments``: emit a call's arguments while the model writes them. ``fallback``: formats whose calls are
-    also parsed, at their own markers.
+    Args:
+        normalize: Matches a decoded call to the session's tools.
+        id_seed: String that distinguishes the call ids of this turn from those of other turns.
+        assumes_reasoning: Whether the text begins in reasoning by the format's default, rather than because the prompt
+            opened it.
+        accepts_drafts: Whether to accept calls at the end of unclosed reasoning.
+        stream_arguments: Whether to emit a call's arguments while the model writes them.
+        fallback: Formats whose calls are also parsed, at their own markers.
     """
 
     def __init__(

@@ -59,9 +59,11 @@ def _compile_rubbish(closing: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
 class TaggedJson:
     """Parse ``JSON<closing>`` after its opening marker. An instance is a `BodyReader`.
 
-    ``arguments_key``: this format's key for the arguments. ``name``: the tool, if the marker names it; the JSON is then
-    only the arguments. ``may_list``: the format writes several calls between one pair of markers. ``reshape``: function
-    that converts a value from the format's own shape to the common one.
+    Args:
+        arguments_key: This format's key for the arguments.
+        name: The tool, if the marker names it; the JSON is then only the arguments.
+        may_list: Whether the format writes several calls between one pair of markers.
+        reshape: Function that converts a value from the format's own shape to the common one.
     """
 
     def __init__(

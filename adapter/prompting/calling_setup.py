@@ -10,17 +10,20 @@ from adapter.prompting.system_prompt import Style
 
 @dataclass(frozen=True, slots=True)
 class CallingSetup:
-    """A setup for tool calling. ``native``: use the server's own tool calling, which ignores all other fields.
-    ``uses_template``: use the model's chat template, which ignores ``style``. The other fields are the same as in
-    `adapter.protocols.translation_options.TranslationOptions`. ``reasoning_budget``: maximum number of tokens of
-    reasoning in an answer."""
+    """A setup for tool calling.
+
+    Fields that have no description are those of `adapter.protocols.translation_options.TranslationOptions`.
+    """
 
     format: str = "hermes"
     style: Style = "trained"
     constraint: Constraint = "off"
     native: bool = False
+    """True to use the server's own tool calling, which ignores all other fields."""
     uses_template: bool = False
+    """True to use the model's chat template, which ignores ``style``."""
     reasoning_budget: int | None = None
+    """Maximum number of tokens of reasoning in an answer."""
 
     @property
     def name(self) -> str:

@@ -46,14 +46,15 @@ class ChatTemplateError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ChatTemplate:
-    """A chat template. ``tokens``: values of its variables ``bos_token``, ``eos_token`` and similar.
-    ``control_tokens``: control tokens of its tokenizer. ``response_template``: the description of the model's answers
-    that was shipped with it."""
+    """A chat template."""
 
     source: str
     tokens: Mapping[str, str] = field(default_factory=dict)
+    """Values of its variables ``bos_token``, ``eos_token`` and similar."""
     control_tokens: tuple[str, ...] = ()
+    """Control tokens of its tokenizer."""
     response_template: Mapping[str, Json] | None = None
+    """The description of the model's answers that was shipped with it."""
 
 
 def render_chat_template(

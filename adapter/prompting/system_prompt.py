@@ -46,9 +46,12 @@ def system_prompt(
 ) -> str:
     """Return a system prompt that teaches a text-only model to call tools.
 
-    ``tools``: tools to describe instead of the dialect's default tools. ``prompts``: a folder with templates that
-    replace packaged ones of the same name. ``session``: letters added to the example's values, so that they neither
-    exist nor are known to the model. Raises UsageError for an unknown name or an unusable template.
+    Args:
+        tools: Tools to describe instead of the dialect's default tools.
+        prompts: A folder with templates that replace packaged ones of the same name.
+        session: Letters added to the example's values, so that they neither exist nor are known to the model.
+
+    Raises UsageError for an unknown name or an unusable template.
     """
     check_types("system_prompt", prompts=(prompts, *PATH, NONE), session=(session, str))
     if style not in get_args(Style):

@@ -24,12 +24,14 @@ LOOKUPS = 3
 
 @dataclass(frozen=True, slots=True)
 class ToolShortlist:
-    """A shortlist of the tools. ``shown``: the tools in the prompt, including the finder. ``all``: all tools that can
-    be called, including the finder. ``finder``: name of the tool that searches the tools that are not shown."""
+    """A shortlist of the tools."""
 
     shown: ToolSet
+    """The tools in the prompt, including the finder."""
     all: ToolSet
+    """All tools that can be called, including the finder."""
     finder: str
+    """Name of the tool that searches the tools that are not shown."""
 
     def search(self, query: Json) -> str:
         """Return the result of a call to the finder: the matching definitions, best first, one per line."""

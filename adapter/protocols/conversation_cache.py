@@ -61,17 +61,16 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class ConvertedMessages:
-    """The ``messages`` for the model, made from the first ``count`` messages of the client.
-
-    ``names``: the names of the calls, by id. ``sha``: the hash of the JSON of all messages but the last, which the next
-    message may change. ``beginning``: `hash_beginning` of the client's messages.
-    """
+    """The ``messages`` for the model, made from the first ``count`` messages of the client."""
 
     count: int
     messages: list[JsonObject]
     names: dict[str, str]
+    """The names of the calls, by id."""
     sha: hashlib._Hash
+    """The hash of the JSON of all messages but the last, which the next message may change."""
     beginning: Blake2b
+    """`hash_beginning` of the client's messages."""
 
     def extend(
         self, count: int, added: Sequence[JsonObject], names: dict[str, str], beginning: Blake2b
@@ -91,17 +90,17 @@ class ConvertedMessages:
 
 @dataclass(frozen=True, slots=True)
 class ReadTemplateMessages:
-    """Messages for a chat template, one for each message of the client.
-
-    ``calls``: the template's id and the name of each call, by the client's id. ``order``: the position of each call, by
-    the template's id. ``written``: see `TemplateMessages`. ``beginning``: `hash_beginning` of the client's messages.
-    """
+    """Messages for a chat template, one for each message of the client."""
 
     messages: list[JsonObject] = field(default_factory=list)
     calls: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """The template's id and the name of each call, by the client's id."""
     order: dict[str, int] = field(default_factory=dict)
+    """The position of each call, by the template's id."""
     written: dict[str, str] = field(default_factory=dict)
+    """Text that the model wrote, as in `TemplateMessages`."""
     beginning: Blake2b = field(default_factory=lambda: hash_beginning(b""))
+    """`hash_beginning` of the client's messages."""
 
     def copy(self) -> ReadTemplateMessages:
         return ReadTemplateMessages(

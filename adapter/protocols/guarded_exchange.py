@@ -40,16 +40,15 @@ CUT_CALL = "x-adapter-cut-call"
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Limits on retrying answers.
-
-    ``retries``: maximum number of retries per request. ``seconds``: time after the start of a request during which it
-    is retried, measured by ``clock``. ``tokens``: maximum total length of the discarded answers.
-    """
+    """Limits on retrying answers."""
 
     on: frozenset[str] = DEFAULT
     retries: int = RETRIES
+    """Maximum number of retries per request."""
     tokens: int = 4_096
+    """Maximum total length of the discarded answers."""
     seconds: float = 120.0
+    """Time after the start of a request during which it is retried, measured by ``clock``."""
     clock: Callable[[], float] = float
     """Returns the time in seconds. The default always returns 0."""
     max_calls: int = MAX_CALLS
@@ -59,10 +58,15 @@ class RetryPolicy:
         self, body: JsonObject, tools: ToolSet, described: ToolSet, encode: Encode, *, is_enforced: bool = False,
         may_enforce: bool = False, requires_valid_calls: bool = False, past: CallHistory | None = None,
     ) -> ResponseGuard | None:  # fmt: skip
-        """Return the guard for a client's request, or None if no guardrail applies. ``is_enforced``: this answer is
-        constrained to calls. ``may_enforce``: the answer to a retry may be constrained to calls.
-        ``requires_valid_calls``: check for broken calls even if that guardrail is off. Raises RequestError for invalid
-        steps."""
+        """Return the guard for a client's request, or None if no guardrail applies.
+
+        Args:
+            is_enforced: Whether this answer is constrained to calls.
+            may_enforce: Whether the answer to a retry may be constrained to calls.
+            requires_valid_calls: Whether to check for broken calls even if that guardrail is off.
+
+        Raises RequestError for invalid steps.
+        """
         steps = parse_request_steps(body, described)
         on = self.on | BROKEN_CALLS if requires_valid_calls else self.on
         if is_enforced:

@@ -35,9 +35,11 @@ def has_lazy_grammar(body: JsonObject) -> bool:
 def build_lazy_grammar_fields(grammar: str, word: str, tokens: Iterable[str], bare: Iterable[str] = ()) -> JsonObject:
     """Return the request fields for a lazy grammar, which applies as soon as the model writes ``word``.
 
-    ``word``: beginning of every string that the grammar accepts. ``tokens``: strings that may be single tokens.
-    llama.cpp rejects a trigger word that is a token unless it is listed here, and removes listed tokens from the text.
-    ``bare``: names of tools whose calls may also be bare JSON on a line or in a fence.
+    Args:
+        word: Beginning of every string that the grammar accepts.
+        tokens: Strings that may be single tokens. llama.cpp rejects a trigger word that is a token unless it is listed
+            here, and removes listed tokens from the text.
+        bare: Names of tools whose calls may also be bare JSON on a line or in a fence.
     """
     triggers: list[Json] = [{"type": WORD, "value": word}]
     if names := "|".join(re.escape(name) for name in bare):

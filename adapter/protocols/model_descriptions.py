@@ -21,18 +21,21 @@ _QUANTIZATION = re.compile(r"(?<![a-z\d])((?:i?q\d|bf16|f16|f32|fp8|mxfp4|awq|gp
 
 @dataclass(frozen=True, slots=True)
 class ModelDescription:
-    """A model as described by its server. ``size``: in bytes, ``context``: in tokens; both 0 if unknown.
+    """A model as described by its server.
 
-    ``has_images`` and ``has_reasoning``: the model accepts images, and its template supports reasoning. The family, the
-    number of parameters and the quantization are taken from the name.
+    The family, the number of parameters and the quantization are taken from the name.
     """
 
     name: str
     created: int = 0
     size: int = 0
+    """Size in bytes; 0 if unknown."""
     context: int = 0
+    """Context size in tokens; 0 if unknown."""
     has_images: bool = False
+    """True if the model accepts images."""
     has_reasoning: bool = False
+    """True if the model's template supports reasoning."""
     listed: JsonObject = field(default_factory=dict)
     """The entry of ``/v1/models``."""
 

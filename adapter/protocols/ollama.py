@@ -267,10 +267,12 @@ def to_chat(answer: JsonObject) -> JsonObject:
 
 
 class OllamaWriter:
-    """Encodes chunks as Ollama's JSON lines, and a buffered completion as an answer.
+    """Encode chunks as Ollama's JSON lines, and a buffered completion as an answer.
 
-    ``created_at``: RFC 3339. ``elapsed_ns``: returns the time since the request arrived. ``is_generating``: the request
-    was sent to ``/api/generate``, whose answers are text.
+    Args:
+        created_at: Time of the request, in RFC 3339.
+        elapsed_ns: Returns the time since the request arrived, in nanoseconds.
+        is_generating: Whether the request was sent to ``/api/generate``, whose answers are text.
     """
 
     content_type = "application/x-ndjson"

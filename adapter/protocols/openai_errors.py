@@ -13,8 +13,13 @@ from adapter.protocols.upstream_failures import classify_failure
 
 
 class RequestError(UsageError):
-    """An invalid request. ``param``: path of the invalid field. ``status``: the HTTP status. ``code``: OpenAI's error
-    code."""
+    """An invalid request.
+
+    Args:
+        param: Path of the invalid field.
+        status: The HTTP status.
+        code: OpenAI's error code.
+    """
 
     def __init__(self, message: str, param: str | None = None, *, status: int = 400, code: str | None = None) -> None:
         super().__init__(message)

@@ -77,9 +77,12 @@ def _convert_usage(usage: JsonObject) -> JsonObject:
 
 
 class ResponsesWriter:
-    """Encodes chunks as streaming events of a response, and a buffered completion as a whole response.
+    """Encode chunks as streaming events of a response, and a buffered completion as a whole response.
 
-    ``tools``: the request's tools. ``store``: called with the complete response. ``clock``: returns seconds since 1970.
+    Args:
+        tools: The request's tools.
+        store: Called with the complete response.
+        clock: Returns seconds since 1970.
     """
 
     content_type = "text/event-stream; charset=utf-8"

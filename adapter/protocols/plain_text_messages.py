@@ -47,8 +47,13 @@ def render_plain_messages(
 ) -> PlainMessages:
     """Return a conversation for a model that reads plain text.
 
-    ``tools``: the request's tools. ``system``: text appended to the conversation's system message. ``closing``: a last
-    user message. Calls in ``memory`` are shown exactly as the model wrote them; other calls are encoded in ``format``.
+    Calls in ``memory`` are shown exactly as the model wrote them; other calls are encoded in ``format``.
+
+    Args:
+        tools: The request's tools.
+        system: Text appended to the conversation's system message.
+        closing: A last user message.
+
     Raises RequestError.
     """
     converted = _convert(conversation, format, system, tools, memory)

@@ -19,17 +19,16 @@ from adapter.tools.tool import Tool
 
 @dataclass(frozen=True, slots=True)
 class Enforcement:
-    """The constraint on the answer to a request.
-
-    ``fields``: request fields that enforce a call. ``reply``: the tool for replying in words. ``may_reply``: the reply
-    tool may be called in this answer.
-    """
+    """The constraint on the answer to a request."""
 
     constraint: Constraint
     choices: Choices
     fields: JsonObject
+    """Request fields that enforce a call."""
     reply: Tool | None
+    """The tool for replying in words."""
     may_reply: bool
+    """True if the reply tool may be called in this answer."""
 
 
 def build_enforcement(request: ToolRequest, options: TranslationOptions) -> Enforcement:

@@ -27,14 +27,16 @@ text."""
 
 @dataclass(frozen=True, slots=True)
 class PromptedRequest:
-    """The request body with its prompt. ``messages``: also in ``body``. ``turn``, ``beginning``, ``shortened``: see
-    `TranslatedRequest`. ``own``: the template prompt; None for a text prompt."""
+    """The request body with its prompt."""
 
     body: JsonObject
     messages: list[JsonObject]
+    """The messages in ``body``."""
     turn: str
+    """Part of the call ids, as in `TranslatedRequest`."""
     beginning: str
     own: TemplatePrompt | None
+    """The template prompt; None for a text prompt."""
     shortened: str = ""
 
 

@@ -19,10 +19,12 @@ class _NativeCall:
 
 
 class ToolCallDeltas:
-    """Builds the deltas for the tool calls of one choice.
+    """Build the deltas for the tool calls of one choice.
 
-    ``kinds``: types of the client's tools. ``turn``: prefix of generated call ids. ``whole``: the complete calls that
-    were sent to the client.
+    Args:
+        kinds: Types of the client's tools.
+        turn: Prefix of generated call ids.
+        whole: The complete calls that were sent to the client.
     """
 
     def __init__(self, kinds: ToolTypes, turn: str) -> None:

@@ -25,17 +25,16 @@ MAX_MODEL = 200
 
 @dataclass(frozen=True, slots=True)
 class ToolRequest:
-    """A request with tools.
-
-    ``described``: all tools of the request. ``allowed``: the tools that may be called. ``must_call``: True if the model
-    must call a tool.
-    """
+    """A request with tools."""
 
     body: JsonObject
     kinds: ToolTypes
     described: ToolSet
+    """All tools of the request."""
     allowed: ToolSet
+    """The tools that may be called."""
     must_call: bool
+    """True if the model must call a tool."""
     format: Format
     shortlist: ToolShortlist | None = None
     """The tools that are described to the model; None if all are."""

@@ -108,15 +108,14 @@ class FollowUp:
 
 @dataclass(frozen=True, slots=True)
 class TranslatedRequest:
-    """A request for the model server, and settings for its answer.
-
-    ``body``: the request body. ``tools``: the tools that may be called, empty for ``tool_choice: "none"``. ``turn``:
-    part of the call ids, so that they differ from those of other turns. ``clock``: returns seconds.
-    """
+    """A request for the model server, and settings for its answer."""
 
     body: JsonObject
+    """The request body."""
     tools: ToolSet
+    """The tools that may be called, empty for ``tool_choice: "none"``."""
     turn: str = ""
+    """Part of the call ids, so that they differ from those of other turns."""
     beginning: str = ""
     """`hash_beginning` of the client's messages, by which ``memory`` knows the answer."""
     shortened: str = ""
@@ -139,6 +138,7 @@ class TranslatedRequest:
     as_text: Callable[[], TranslatedRequest] | None = None
     """Returns the same request with a text prompt, for a server that rejects the tools or the template prompt."""
     clock: Callable[[], float] = float
+    """Function that returns the time in seconds."""
 
     @property
     def headers(self) -> dict[str, str]:

@@ -34,10 +34,12 @@ CONSTRAINTS = frozenset({"grammar", "response_format", "json_schema"})
 
 
 class ConstraintBuilder(Protocol):
-    """Builds the request fields that make a server enforce a call of ``tools`` or ``reply``; empty if it cannot.
+    """Build the request fields that make a server enforce a call of ``tools`` or ``reply``; empty if it cannot.
 
-    ``format``: format of the call. ``several``: allow several calls. ``waits``: constrain the model only after it
-    begins a call.
+    Args:
+        format: Format of the call.
+        several: Whether to allow several calls.
+        waits: Whether to constrain the model only after it begins a call.
     """
 
     def __call__(
@@ -56,13 +58,14 @@ class ConstraintBuilder(Protocol):
 class PromptSettings:
     """Settings for describing tools to the model, and the format of its calls.
 
-    ``mode``: one of `PROMPT_MODES`. ``style`` and ``prompts`` (see `system_prompt`) require a text prompt. The default
-    style is ``bare`` if calls are enforced, otherwise ``trained``. ``own``: the model's chat template; None if it
-    cannot be used. ``format``: format of the model's calls. If it is None, the format is detected from ``template``
-    (the chat template), then from the model name; `validate_options` resolves `FROM_TEMPLATE`.
+    ``style`` and ``prompts`` (see `system_prompt`) require a text prompt. The default style is ``bare`` if calls are
+    enforced, otherwise ``trained``.
     """
 
     format: str | None = None
+    """Format of the model's calls. If it is None, the format is detected from ``template`` (the chat template), then
+    from the model name; `validate_options` resolves `FROM_TEMPLATE`.
+    """
     template: str | None = None
     recognized: str | None = None
     """The format detected by probing the template. It takes precedence over a guess from the template's text."""
@@ -75,7 +78,9 @@ class PromptSettings:
     style: str | None = None
     prompts: str | None = None
     mode: str = "auto"
+    """One of `PROMPT_MODES`."""
     own: TemplatePrompt | None = None
+    """The model's chat template; None if it cannot be used."""
     generation_prompt: str | None = None
     """The end of the chat template's prompt, which may begin the reasoning. None: unknown."""
     max_tools: int | None = None
@@ -89,44 +94,45 @@ class PromptSettings:
 
 @dataclass(frozen=True, slots=True)
 class ConstraintSettings:
-    """Settings for constraining the model to valid calls.
-
-    ``mode``: see `adapter.grammars.constraint_mode`; None enforces a call only if the request requires it. ``enforce``:
-    builds the request fields for the server. ``grounded``: limit the arguments of an enforced call to values from the
-    conversation, if the parameter's name identifies them. ``ground``: returns the values of other arguments (see
-    `adapter.protocols.grounding`).
-    """
+    """Settings for constraining the model to valid calls."""
 
     mode: Constraint | None = None
+    """Constraint mode (see `adapter.grammars.constraint_mode`); None enforces a call only if the request requires it.
+    """
     enforce: ConstraintBuilder | None = None
+    """Function that builds the request fields for the server."""
     waits_for_calls: bool = False
     """The server is llama.cpp, whose grammars can apply only after a call begins."""
     grounded: bool = False
+    """True to limit the arguments of an enforced call to values from the conversation, if the parameter's name
+    identifies them.
+    """
     ground: Ground | None = None
+    """Function that returns the allowed values of other arguments (see `adapter.protocols.grounding`)."""
     choices: Choices | None = None
     """The allowed values of parameters, if they are already determined."""
 
 
 @dataclass(frozen=True, slots=True)
 class TranslationOptions:
-    """Settings for translating requests.
-
-    ``policy``: see `Parser`. ``stream_arguments``: forward arguments while the model writes them. ``native``: the
-    server gets the tools and parses calls; calls that it leaves in the text are parsed here. ``setup_of``: returns the
-    best known setup for a model name. ``memory``: the text that the model wrote for calls that clients send back.
-    """
+    """Settings for translating requests."""
 
     prompt: PromptSettings = field(default_factory=PromptSettings)
     constraints: ConstraintSettings = field(default_factory=ConstraintSettings)
     retry_policy: RetryPolicy = field(default_factory=RetryPolicy)
     observation: Observation = field(default_factory=Observation)
     policy: str = "safe"
+    """Parse policy (see `Parser`)."""
     stream_arguments: bool = False
+    """True to forward arguments while the model writes them."""
     native: bool = False
+    """True to send the tools to the server, which parses calls. Calls that it leaves in the text are parsed here."""
     fields: Mapping[str, Json] = field(default_factory=dict)
     """Fields added to each request that does not contain them."""
     memory: VerbatimCallCache = field(default_factory=VerbatimCallCache)
+    """The text that the model wrote for calls that clients send back."""
     setup_of: Callable[[str], CallingSetup | None] | None = None
+    """Function that returns the best known setup for a model name."""
     unsupported_media: frozenset[str] = frozenset()
     """Media that the model cannot take, as the server reports: ``image``, ``audio``."""
     setups: Mapping[str, CallingSetup] = field(default_factory=dict)

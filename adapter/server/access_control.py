@@ -34,10 +34,12 @@ _KEYS = ("x-api-key", "api-key", "x-goog-api-key")
 class AccessControl:
     """ASGI middleware that checks hosts, origins and API keys.
 
-    ``is_loopback``: the server listens only on this machine, so every ``Host`` header must name it. ``api_key``: key
-    that clients must send in OpenAI's or Anthropic's headers. ``origins``: origins of allowed web pages. ``form``: a
-    path that is not checked for the key because it authenticates its users. ``trusted_hosts``: names that a proxy on
-    this machine passes on in ``Host``.
+    Args:
+        is_loopback: Whether the server listens only on this machine, so that every ``Host`` header must name it.
+        api_key: Key that clients must send in OpenAI's or Anthropic's headers.
+        origins: Origins of allowed web pages.
+        form: A path that is not checked for the key because it authenticates its users.
+        trusted_hosts: Names that a proxy on this machine passes on in ``Host``.
     """
 
     def __init__(

@@ -64,20 +64,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """The options of `adapter serve`.
-
-    ``upstream``: base URL of the model server. ``port``: 0 selects a free port. ``api_key``: key that clients must
-    send; if it is None and other machines can reach the address, a key is generated.
-    """
+    """The options of `adapter serve`."""
 
     upstream: str
+    """Base URL of the model server."""
     host: str = "127.0.0.1"
     port: int = 8090
+    """The port; 0 selects a free one."""
     keep_alive_s: float = 5.0
     """Seconds without output after which a client gets a keepalive."""
     patience_s: float = SILENCE_S
     """Maximum time without data from the model server, in seconds."""
     api_key: str | None = None
+    """Key that clients must send; if it is None and other machines can reach the address, a key is generated."""
     options: TranslationOptions = field(default_factory=TranslationOptions)
     profile: str = "none"
     max_streams: int = MAX_STREAMS

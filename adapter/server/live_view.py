@@ -52,8 +52,11 @@ _FORM = _SAFE | {"referrer-policy": "same-origin"}
 class LiveView:
     """The routes of the live view.
 
-    ``live``: the exchanges to show. ``name``: heading of the page. ``key``: key that grants access. ``is_stopping``:
-    returns True during shutdown, which ends event streams.
+    Args:
+        live: The exchanges to show.
+        name: Heading of the page.
+        key: Key that grants access.
+        is_stopping: Returns True during shutdown, which ends event streams.
     """
 
     path = "/view"

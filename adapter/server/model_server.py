@@ -50,8 +50,13 @@ _SHAPES_PROMPT = ("chat_template_kwargs", "reasoning_effort")
 class ModelServer(UpstreamConnection):
     """A model server and the settings for its models.
 
-    ``options``: the user's options. ``profile``: see `build_setup_lookup`. ``limit``: limits requests that use a model.
-    ``store``: stores responses, by default in memory. Other parameters: see `UpstreamConnection`.
+    Args:
+        options: The user's options.
+        profile: See `build_setup_lookup`.
+        limit: Limits requests that use a model.
+        store: Stores responses, by default in memory.
+
+    `UpstreamConnection` describes the other parameters.
     """
 
     def __init__(

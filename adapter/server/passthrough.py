@@ -35,11 +35,13 @@ END_BYTES = 4_096
 
 
 class PassthroughResponse(StreamingProxy):
-    """Sends the model server's answer unchanged, except that its API key is redacted.
+    """Send the model server's answer unchanged, except that its API key is redacted.
 
-    ``writer``: encodes keepalives that are sent before the answer begins. ``instead``: called with the status and body
-    of an error; it returns a response to send instead, or None to pass the error through. ``shortened``: value of the
-    header about cuts in the conversation, or "".
+    Args:
+        writer: Encodes keepalives that are sent before the answer begins.
+        instead: Called with the status and body of an error; it returns a response to send instead, or None to pass the
+            error through.
+        shortened: Value of the header about cuts in the conversation, or "".
     """
 
     def __init__(

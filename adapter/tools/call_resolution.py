@@ -46,15 +46,16 @@ _PARTIAL_ARGUMENTS = ("startline", "endline", "insertline", "line", "position", 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedCall:
-    """A call to one of the session's tools, with valid arguments. ``validated``: the validated call; None for a
-    client's tool, which has no validation. ``notes``: the corrections made to the call. ``left_out``: the ignored
-    arguments. Both are lists of sentences for the model."""
+    """A call to one of the session's tools, with valid arguments."""
 
     tool: Tool
     arguments: JsonObject
     validated: ValidatedCall | None
+    """The validated call; None for a client's tool, which has no validation."""
     notes: tuple[str, ...] = ()
+    """Corrections made to the call, one sentence each, for the model."""
     left_out: tuple[str, ...] = ()
+    """Arguments that were ignored, one sentence each, for the model."""
 
 
 def resolve_call(name: str, arguments: Mapping[str, Json] | str, tools: ToolSet) -> ResolvedCall:

@@ -46,14 +46,15 @@ def find_missing_arguments(tool: Tool, arguments: JsonObject) -> tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class AllowedArguments:
-    """The arguments without those that ``additionalProperties: false`` forbids. ``forbidden``: the names of the removed
-    arguments. ``is_safe``: the removed arguments are not misspelled parameters, and the rest is valid.
-    ``changes_meaning``: the call would do something else without the removed arguments."""
+    """The arguments without those that ``additionalProperties: false`` forbids."""
 
     arguments: JsonObject
     forbidden: tuple[str, ...]
+    """The names of the removed arguments."""
     is_safe: bool = True
+    """True if no removed argument is a misspelled parameter, and the rest is valid."""
     changes_meaning: bool = False
+    """True if the call would do something else without the removed arguments."""
 
 
 def select_allowed_arguments(tool: Tool, arguments: JsonObject) -> AllowedArguments:

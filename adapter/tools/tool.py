@@ -47,24 +47,23 @@ error."""
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool: its name, description and JSON Schema, and the functions that validate and run a call.
-
-    ``parameters``: a JSON Schema of type object. ``argument_aliases``: additional names for each parameter.
-    ``validate``: validates arguments, or raises pydantic's ValidationError; None for tools that only a client can run.
-    ``needs``: the host capability without which the tool is not offered.
-    """
+    """A tool: its name, description and JSON Schema, and the functions that validate and run a call."""
 
     name: str
     description: str = ""
     parameters: JsonObject = field(default_factory=lambda: {"type": "object", "properties": {}})
+    """A JSON Schema of type object."""
     aliases: tuple[str, ...] = ()
     argument_aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Additional names for each parameter."""
     effect: Effect = "read"
     example: JsonObject | None = None
     unlisted: tuple[str, ...] = ()
     """Arguments that the tool accepts although ``parameters`` does not list them."""
     validate: Callable[[JsonObject], ValidatedCall] | None = None
+    """Validates arguments, or raises pydantic's ValidationError; None for tools that only a client can run."""
     needs: Capability | None = None
+    """The host capability without which the tool is not offered."""
     program: str = ""
     """Name of the program that the tool runs. The tool is offered only if the program is installed."""
     max_lines: int = MAX_LINES

@@ -79,20 +79,18 @@ def make_policy(
 
 @dataclass(slots=True)
 class ApprovalFlow:
-    """Approves the operations of a session or subsession.
-
-    ``parent_path``: path from the session's workspace to ``root``, added to the paths that rules and approvers see.
-    ``trusted_skills``: skills that were approved before, in any session.
-    ``approval_lock``: locked while the user is asked, so that there is one question at a time.
-    """
+    """Approves the operations of a session or subsession."""
 
     policy: PermissionPolicy
     ask: Approver | None
     root: WorkspaceRoot
     confinement: ActiveSandbox
     approval_lock: AbstractContextManager[object]
+    """Locked while the user is asked, so that there is one question at a time."""
     trusted_skills: TrustedContent
+    """Skills that were approved before, in any session."""
     parent_path: tuple[str, ...] = ()
+    """Path from the session's workspace to ``root``, added to the paths that rules and approvers see."""
 
     def refuse_denied(self, tool: Tool, operation: ops.Operation, tools: ToolSet) -> None:
         """Raise DeniedError if a rule forbids the operation. Call it before planning: planning errors quote files."""

@@ -51,19 +51,24 @@ READ_ONLY: frozenset[Effect] = frozenset({"read", "state", "network"})
 class Workspace:
     """Run tool calls inside the directory ``root``, and return a ToolResult for each.
 
-    - ``approve``: a mode or an approver. ``ask``: the approver for calls that the mode does not allow; without one
-      they are refused. Only True or an `ApprovalDecision` with ``allowed=True`` allows a call. An approver that
-      raises, or returns another type, raises UsageError before anything is done.
-    - ``rules`` allow or deny single tools, paths and commands before the mode applies.
-    - ``only``: names of the tools to offer, by default all of the dialect. ``tools``: additional functions or tools.
-    - ``host`` supplies capabilities that some tools need; a tool is not offered if its capability is missing.
-    - ``state``: directory for undo data and crash recovery, by default in the user's state directory.
-    - ``echo`` receives the output of tools that show it to the user, as it arrives. ``sandbox`` confines programs.
-    - ``edits``: "exact" requires an edit's old text to match exactly, "tolerant" also accepts small mistakes,
-      None uses each tool's default. ``encoding``: encoding of files that are not UTF-8, by default detected.
+    Args:
+        approve: A mode or an approver.
+        ask: The approver for calls that the mode does not allow; without one they are refused. Only True or an
+            `ApprovalDecision` with ``allowed=True`` allows a call. An approver that raises, or returns another type,
+            raises UsageError before anything is done.
+        only: Names of the tools to offer, by default all of the dialect.
+        state: Directory for undo data and crash recovery, by default in the user's state directory.
+        echo: Called with the output of tools that show it to the user, as it arrives.
+        rules: Allow or deny single tools, paths and commands before the mode applies.
+        tools: Additional functions or tools.
+        host: Capabilities that some tools need; a tool is not offered if its capability is missing.
+        sandbox: The sandbox for programs.
+        edits: "exact" requires an edit's old text to match exactly, "tolerant" also accepts small mistakes, None uses
+            each tool's default.
+        encoding: Encoding of files that are not UTF-8, by default detected.
 
-    Raises UsageError for a directory, dialect, mode, tool or encoding that does not exist, and for an async
-    approver, ``echo`` or part of ``host``, which need `AsyncAgent`. Functions of ``tools`` may be async.
+    Raises UsageError for a directory, dialect, mode, tool or encoding that does not exist, and for an async approver,
+    ``echo`` or part of ``host``, which need `AsyncAgent`. Functions of ``tools`` may be async.
     """
 
     def __init__(

@@ -46,14 +46,16 @@ class PastCall:
 
 @dataclass(frozen=True, slots=True)
 class CallHistory:
-    """The conversation before an answer. ``request``: the user's last message. ``calls``: all calls of the
-    conversation. ``turn_start``: index of the first call after ``request``. ``messages``: role and text of the messages
-    before the answer, without results."""
+    """The conversation before an answer."""
 
     request: str = ""
+    """The user's last message."""
     calls: tuple[PastCall, ...] = ()
+    """All calls of the conversation."""
     turn_start: int = 0
+    """Index of the first call after ``request``."""
     messages: tuple[tuple[str, str], ...] = ()
+    """Role and text of the messages before the answer, without results."""
 
     @property
     def recent(self) -> tuple[PastCall, ...]:

@@ -85,11 +85,17 @@ MAX_DROPPED = 3
 
 
 class Guardrails:
-    """Checks each answer of a model, and decides to accept it, retry or stop. Each agent loop needs its own instance.
+    """Check each answer of a model, and decide whether to accept it, retry or stop. Each agent loop needs its own
+    instance.
 
-    ``on``: names of `GUARDRAILS`. ``encode``: writes example calls. ``retries``: maximum number of consecutive retries.
-    ``max_calls``: maximum number of calls of one answer that are used. Raises UsageError for an unknown guardrail,
-    invalid steps, negative limits, and an ``encode`` that is async or does not return a string.
+    Args:
+        on: Names of `GUARDRAILS`.
+        encode: Encodes the example calls in messages to the model.
+        retries: Maximum number of consecutive retries.
+        max_calls: Maximum number of calls of one answer that are used.
+
+    Raises UsageError for an unknown guardrail, invalid steps, negative limits, and an ``encode`` that is async or does
+    not return a string.
     """
 
     def __init__(
@@ -117,9 +123,12 @@ class Guardrails:
         return tuple(self._tries.elements())
 
     def check(self, messages: Json, turn: Turn, finish_reason: str | None = "stop") -> Verdict:
-        """Check an answer. ``messages``: the conversation before it, in OpenAI's format. ``turn``: the answer.
+        """Check an answer.
 
-        ``finish_reason``: the server's finish reason; an answer that was truncated by ``length`` is accepted.
+        Args:
+            messages: The conversation before it, in OpenAI's format.
+            turn: The answer.
+            finish_reason: The server's finish reason; an answer that was truncated by ``length`` is accepted.
         """
         check_types("Guardrails.check", turn=(turn, Turn))
         verdict = self.check_response(

@@ -11,13 +11,15 @@ from adapter.core.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Guardrail:
-    """A guardrail. ``recognizes``: description of the answers that it detects. ``stops``: end the loop when all retries
-    fail, instead of accepting the answer. ``drops``: a call or answer is dropped if no retry helps or is possible."""
+    """A guardrail."""
 
     name: str
     recognizes: str
+    """Description of the answers that it detects."""
     stops: bool = False
+    """True to end the loop when all retries fail, instead of accepting the answer."""
     drops: bool = False
+    """True to drop the call or answer if no retry helps or is possible."""
 
 
 GUARDRAILS = {

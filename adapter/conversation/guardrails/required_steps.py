@@ -19,17 +19,16 @@ StepsInput: TypeAlias = "Steps | Mapping[str, Json]"
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """The required and ordered tool calls of a task, by tool name. A step is done once its call has succeeded.
-
-    ``required``: tools that must be called after each user message before an answer without a call ends the task.
-    ``before``: the prerequisites of each tool. ``{"delete": ["read"]}`` requires a call to ``read`` earlier in the
-    conversation; ``"read(path)"`` also requires the same value of ``path`` in both calls. ``ends_with``: one of these
-    tools must succeed, after the required tools, to end the task.
-    """
+    """The required and ordered tool calls of a task, by tool name. A step is done once its call has succeeded."""
 
     required: Sequence[str] = ()
+    """Tools that must be called after each user message before an answer without a call ends the task."""
     before: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The prerequisites of each tool. ``{"delete": ["read"]}`` requires a call to ``read`` earlier in the conversation;
+    ``"read(path)"`` also requires the same value of ``path`` in both calls.
+    """
     ends_with: Sequence[str] = ()
+    """Tools of which one must succeed, after the required tools, to end the task."""
 
     def __post_init__(self) -> None:
         """Raise UsageError for values that are not lists of tools."""

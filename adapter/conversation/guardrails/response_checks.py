@@ -62,15 +62,17 @@ _ABOUT_TALK = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class CandidateAnswer:
-    """An answer to check. ``rejected``: rejected calls within its text. ``has_reasoned``: whether it contains
-    reasoning. ``has_invented``: whether it contains a result that the model invented."""
+    """An answer to check."""
 
     content: str
     calls: tuple[ToolCall, ...] = ()
     invalid: tuple[InvalidToolCall, ...] = ()
     rejected: tuple[str, ...] = ()
+    """Rejected calls within its text."""
     has_reasoned: bool = False
+    """True if it contains reasoning."""
     has_invented: bool = False
+    """True if it contains a result that the model invented."""
 
     @classmethod
     def from_turn(cls, turn: Turn) -> CandidateAnswer:

@@ -32,15 +32,17 @@ MAX_COMPARED = 20
 
 
 class Piece(NamedTuple):
-    """Consecutive lines of the new text, without blank lines at the ends. ``depth``: the indentation of the omission
-    above them; None for the first piece. ``is_last``: no omission follows them. ``blank_above``, ``blank_below``: the
-    number of blank lines before the first piece and after the last one."""
+    """Consecutive lines of the new text, without blank lines at the ends."""
 
     lines: list[str]
     depth: int | None
+    """The indentation of the omission above these lines; None for the first piece."""
     is_last: bool
+    """True if no omission follows these lines."""
     blank_above: int = 0
+    """Number of blank lines before the first piece."""
     blank_below: int = 0
+    """Number of blank lines after the last piece."""
 
 
 class Placement(NamedTuple):

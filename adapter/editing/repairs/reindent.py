@@ -29,9 +29,12 @@ class _Pair(NamedTuple):
 
 
 class IndentMapper:
-    """Map indentation based on ``matched``: the index of an old line, the line as written, and the line of the file.
+    """Map the indentation of the model's lines to that of the file.
 
-    ``written``: the model's old and new lines. ``lines``: the lines of the file around the match. They show the units.
+    Args:
+        matched: For each matched old line, its index, the line as the model wrote it, and the line of the file.
+        written: The model's old and new lines.
+        lines: The lines of the file around the match, which show its unit of indentation.
     """
 
     def __init__(

@@ -21,8 +21,10 @@ VALUE_BYTES = 64
 def run(_: bytes, path: str, packages: str, batch_rows: int, block_rows: int, block_bytes: int) -> Iterator[bytes]:
     """Yield the number of rows, an Arrow stream without rows, and an Arrow stream for each block.
 
-    ``packages``: the folder in which pyarrow is installed. ``batch_rows``: rows that are decoded at a time; 0 for no
-    blocks. ``block_rows`` and ``block_bytes``: size at which a block ends.
+    Args:
+        packages: The folder in which pyarrow is installed.
+        batch_rows: Rows that are decoded at a time; 0 for no blocks.
+        block_rows, block_bytes: Size at which a block ends.
     """
     sys.path.append(packages)
     import pyarrow as pa

@@ -35,22 +35,23 @@ COLUMNS = ("content", "reasoning", "tool_calls", "fixes", "invalid", "format", "
 
 @dataclass(frozen=True, slots=True)
 class RowSettings:
-    """Settings for parsing rows. All of them are strings, so that they can be pickled and compared.
-
-    ``column``: the model output, as a column name or a path (``response.choices.0.text``). ``format``: format name, or
-    None for auto-detection. ``template``: text of the chat template, for ``from-template``. ``tools``: definitions as a
-    JSON list. ``tools_column``: column with the tools of each row. ``finish_reason``, ``prompt``: optional columns; the
-    prompt includes the template's generation prompt.
-    """
+    """Settings for parsing rows. All of them are strings, so that they can be pickled and compared."""
 
     column: str = "text"
+    """The model output, as a column name or a path (``response.choices.0.text``)."""
     format: str | None = None
+    """Format name, or None for auto-detection."""
     template: str = ""
+    """Text of the chat template, for ``from-template``."""
     policy: str = "safe"
     tools: str = "[]"
+    """Tool definitions as a JSON list."""
     tools_column: str | None = None
+    """Column with the tools of each row."""
     finish_reason: str = "finish_reason"
+    """Column with the finish reasons, if there is one."""
     prompt: str | None = None
+    """Column with the prompts, including the template's generation prompt, if there is one."""
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -42,15 +42,18 @@ Block: TypeAlias = tuple[bytes, BatchStats]
 
 @dataclass(slots=True)
 class Progress:
-    """Progress of a run. ``run``: hash of its input and settings. ``target``: the current file. ``blocks`` and
-    ``size``: number of finished blocks in this file, and their size in bytes. ``counts``: the totals of all files.
-    """
+    """Progress of a run."""
 
     run: str
+    """Hash of its input and settings."""
     target: str = ""
+    """The current file."""
     blocks: int = 0
+    """Number of finished blocks in this file."""
     size: int = 0
+    """Size of the finished blocks, in bytes."""
     counts: BatchStats = field(default_factory=BatchStats)
+    """Totals of all files."""
 
 
 def process_files(

@@ -53,10 +53,12 @@ class EngineDelta:
 class StreamAdapter:
     """Parse one response, complete or streamed.
 
-    ``generation_prompt``: as in `Parser`; None to assume that it opens reasoning if the format always starts inside a
-    reasoning block. ``splits_reasoning``: whether to separate reasoning from content; if false, it stays in the content
-    verbatim. ``turn``: makes call ids unique. ``follows_reasoning``: whether another parser has already parsed the
-    reasoning and its closing marker.
+    Args:
+        generation_prompt: As in `Parser`; None to assume that it opens reasoning if the format always starts inside a
+            reasoning block.
+        splits_reasoning: Whether to separate reasoning from content; if false, it stays in the content verbatim.
+        turn: Makes call ids unique.
+        follows_reasoning: Whether another parser has already parsed the reasoning and its closing marker.
     """
 
     def __init__(

@@ -78,29 +78,40 @@ def wrap(
     """Return a copy of an ``OpenAI`` or ``AsyncOpenAI`` client whose chat completions and responses support tools,
     regardless of the server's capabilities.
 
-    ``format``: the format of calls. None: detected from the chat template if the server provides it, and from the model
-    name in each request. ``"from-template"``: always inferred from the template. ``style``: style of the tool
-    descriptions in the prompt (see `system_prompt`); None: depends on the constraint. ``policy``: rules for text that
-    may become a call (see `Parser`). ``prompt``: what describes the tools: the chat template (``"own"``), a generated
-    prompt (``"words"``, implied by ``style``), or the template if the server allows it (``"auto"``). ``template``: a
-    template file for servers that do not apply a template (see `adapter.backends.template_files`).
-    ``stream_arguments``: whether to stream a call's arguments as they are generated, instead of sending each call when
-    it is complete. ``constraint``: constrained decoding of calls (see `adapter.grammars.constraint_mode`).
-    ``grounded``: whether to limit the arguments of a constrained call to values from the conversation, if their names
-    indicate the kind of value; ``ground``: additional candidate values (see `adapter.protocols.grounding`).
-    ``guide``: guided tool choice for very small models: ``"auto"`` (if the server reports that the model is small),
-    ``"on"`` or ``"off"`` (see `adapter.prompting.intent.assist`). ``max_tools``: maximum number of tools that the
-    prompt describes. If a request has more, the prompt describes only those that best match it, and a tool that finds
-    the others. ``guardrails``: faults that trigger a retry before you see the answer: ``"on"``, ``"off"`` or
-    names (see docs/reliability.md). ``retries``: maximum number of retries per request. ``max_calls``: maximum number
-    of calls in one answer. ``context_budget``: number of tokens beyond which a conversation is shortened, or ``"auto"``
-    for the context size of the server (see `adapter.conversation.context_budget`). ``reasoning_budget``: maximum number
-    of tokens of reasoning in an answer (see `adapter.protocols.reasoning_budget`). ``profile``: settings found by
-    `adapter probe`, which apply to arguments that are not set: ``"auto"`` for the profile of the requested model, or
-    the name or file of a profile. ``record``: a file to which each exchange is appended, without credentials (see
-    `adapter.protocols.recorded_exchange`).
-    The copy shares the connections of ``client``, which stays unchanged. Raises UsageError for an unknown format,
-    style, policy or profile, for a ``record`` file that cannot be written, and for any other kind of client.
+    The copy shares the connections of ``client``, which stays unchanged.
+
+    Args:
+        format: The format of calls. None: detected from the chat template if the server provides it, and from the model
+            name in each request. ``"from-template"``: always inferred from the template.
+        style: Style of the tool descriptions in the prompt (see `system_prompt`); None: depends on the constraint.
+        policy: Rules for text that may become a call (see `Parser`).
+        prompt: Description of the tools: the chat template (``"own"``), a generated prompt (``"words"``, implied by
+            ``style``), or the template if the server allows it (``"auto"``).
+        template: A template file for servers that do not apply a template (see `adapter.backends.template_files`).
+        stream_arguments: Whether to stream a call's arguments as they are generated, instead of sending each call when
+            it is complete.
+        constraint: Constrained decoding of calls (see `adapter.grammars.constraint_mode`).
+        grounded: Whether to limit the arguments of a constrained call to values from the conversation, if their names
+            indicate the kind of value.
+        ground: Additional candidate values (see `adapter.protocols.grounding`).
+        guide: Guided tool choice for very small models: ``"auto"`` (if the server reports that the model is small),
+            ``"on"`` or ``"off"`` (see `adapter.prompting.intent.assist`).
+        max_tools: Maximum number of tools that the prompt describes. If a request has more, the prompt describes only
+            those that best match it, and a tool that finds the others.
+        guardrails: Faults that trigger a retry before you see the answer: ``"on"``, ``"off"`` or names (see
+            docs/reliability.md).
+        retries: Maximum number of retries per request.
+        max_calls: Maximum number of calls in one answer.
+        context_budget: Number of tokens beyond which a conversation is shortened, or ``"auto"`` for the context size of
+            the server (see `adapter.conversation.context_budget`).
+        reasoning_budget: Maximum number of tokens of reasoning in an answer (see `adapter.protocols.reasoning_budget`).
+        profile: Settings found by `adapter probe`, which apply to arguments that are not set: ``"auto"`` for the
+            profile of the requested model, or the name or file of a profile.
+        record: A file to which each exchange is appended, without credentials (see
+            `adapter.protocols.recorded_exchange`).
+
+    Raises UsageError for an unknown format, style, policy or profile, for a ``record`` file that cannot be written, and
+    for any other kind of client.
     """
     from openai import AsyncOpenAI, OpenAI
 

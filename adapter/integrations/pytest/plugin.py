@@ -91,8 +91,13 @@ class _Replays:
         """Maps each new recording to its temporary file, until the test ends."""
 
     def create_client(self, kind: type[Client], file: str | Path, *, in_order: bool = False, **options: Any) -> Client:
-        """Create a client. ``file``: path relative to pytest's root folder. ``in_order``: whether each request gets the
-        next answer, regardless of its content. ``options``: options for `adapter.wrap`, used while recording."""
+        """Create a client.
+
+        Args:
+            file: Path relative to pytest's root folder.
+            in_order: Whether each request gets the next answer, regardless of its content.
+            options: Options for `adapter.wrap`, used while recording.
+        """
         from adapter.core.errors import UsageError
 
         try:

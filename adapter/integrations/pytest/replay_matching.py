@@ -44,10 +44,15 @@ class RequestFingerprint:
 
 class ReplayModel:
     """Replay the answers in ``exchanges``, each once: to an equal request, or, if ``in_order``, to the next request.
+    Thread-safe.
 
-    ``name``: name of the file, for messages. ``secrets``: redacts requests as in a recording. ``run``: for a test that
-    runs on several answers, the index of the answer to the first request, or of the conversation if ``in_order``.
-    Thread-safe. Raises NotRecordedError if there are too few conversations.
+    Args:
+        name: Name of the file, for messages.
+        secrets: Redacts requests as in a recording.
+        run: For a test that runs on several answers, the index of the answer to the first request, or of the
+            conversation if ``in_order``.
+
+    Raises NotRecordedError if there are too few conversations.
     """
 
     def __init__(

@@ -42,22 +42,21 @@ _NAME = re.compile(r"[^\s<>{}\[\]()\"'`|,;]{1,200}")
 
 @dataclass(frozen=True, slots=True)
 class KeyValueTags:
-    """One family's tags around a call and its pairs.
-
-    ``separator``: an optional marker between the name and the pairs. ``key_close``: "" if the value's opening tag ends
-    the key. ``type``: the tags around the value's type, which may precede the value. ``section_close``: a tag that may
-    follow the last call.
-    """
+    """One family's tags around a call and its pairs."""
 
     open: str = "<tool_call>"
     close: str = "</tool_call>"
     key_open: str = "<arg_key>"
     key_close: str = "</arg_key>"
+    """"" if the value's opening tag ends the key."""
     value_open: str = "<arg_value>"
     value_close: str = "</arg_value>"
     separator: str = ""
+    """An optional marker between the name and the pairs."""
     section_close: str = ""
+    """A tag that may follow the last call."""
     type: tuple[str, str] | None = None
+    """The tags around the value's type, which may precede the value."""
 
     @classmethod
     def with_affixes(

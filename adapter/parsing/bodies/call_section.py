@@ -29,10 +29,12 @@ ERROR_LIMIT = 2_000
 class CallSection:
     """The markers of a section and of the calls in it.
 
-    ``read_call``: reader of a call after any marker of ``call_opens``. ``misspelt``: spellings of the opening markers
-    that the format does not define. ``calls_anywhere``: a call without a section also counts in the middle of a line.
-    ``may_be_json``: the section may contain JSON in place of such calls; each marker of ``closes`` then belongs to the
-    opening marker at the same index.
+    Args:
+        read_call: Reader of a call after any marker of ``call_opens``.
+        misspelt: Spellings of the opening markers that the format does not define.
+        calls_anywhere: Whether a call without a section also counts in the middle of a line.
+        may_be_json: Whether the section may contain JSON in place of such calls. Each marker of ``closes`` then belongs
+            to the opening marker at the same index.
     """
 
     def __init__(

@@ -170,10 +170,13 @@ def build_dsml_format(
     result: str,
     language: str = "DSML",
 ) -> Format:
-    """Build the format of one release. ``section``: name of the section. ``gap``: text before each of the other words.
+    """Build the format of one release.
 
-    ``result``: template for a tool's result, in which ``{}`` is the result and ``{name}`` the tool. ``language``: the
-    word between the bars.
+    Args:
+        section: Name of the section.
+        gap: Text before each of the other words.
+        result: Template for a tool's result, in which ``{}`` is the result and ``{name}`` the tool.
+        language: The word between the bars.
     """
     all_tags = _build_all_tags(language)
     tags = XmlInvokeTags(

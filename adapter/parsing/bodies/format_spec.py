@@ -45,19 +45,21 @@ NUMBER, ID = "{number}", "{id}"
 class KeyValueLayout:
     """The text around the keys and values of a call with two arguments: ``first`` KEY opening VALUE ``following`` KEY
     opening VALUE ``last``.
-
-    ``openings``: the text before a value, by the value's JSON type. "string" is required; "other" is the default for
-    the remaining types. Strings are written unescaped, other values as JSON. ``none``: the text after the name of a
-    call without arguments. ``in_place``: the text around one JSON object that contains all arguments. It is written
-    instead of the pairs if a value contains one of the tags, because values cannot be escaped. Both forms are parsed.
     """
 
     first: str
     following: str
     last: str
     none: str
+    """The text after the name of a call without arguments."""
     openings: Mapping[str, str]
+    """The text before a value, by the value's JSON type. "string" is required; "other" is the default for the remaining
+    types. Strings are written unescaped, other values as JSON.
+    """
     in_place: tuple[str, str] | None = None
+    """The text around one JSON object that contains all arguments. It is written instead of the pairs if a value
+    contains one of the tags, because values cannot be escaped. Both forms are parsed.
+    """
 
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 
@@ -74,14 +76,10 @@ class KeyValueLayout:
 
 @dataclass(frozen=True, slots=True)
 class FormatSpec:
-    """The text around the parts of a call: ``head`` NAME ``middle`` ARGUMENTS ``tail``. ``section``: the text before
-    and after all calls. ``between``: the text between two calls.
+    """The text around the parts of a call: ``head`` NAME ``middle`` ARGUMENTS ``tail``.
 
-    ``arguments_key``: the key of the arguments in an object that contains the name; "" if the name is the key.
-    ``colon``, ``comma`` and ``indent``: layout of the JSON. ``is_text``: the arguments are JSON in a JSON string.
-    ``pairs``: layout of a body with pairs; ``head`` then ends before the name, and ``middle`` and ``tail`` are empty.
-    ``quote``: quote around Gemma's strings. ``keeps_space``: the space before a call belongs to the answer. ``result``:
-    template for a tool result, in which ``{}`` is the result. The remaining fields are those of `Format`.
+    Fields that have no description are those of `Format`. ``colon``, ``comma`` and ``indent`` are the layout of the
+    JSON.
     """
 
     name: str
@@ -90,16 +88,25 @@ class FormatSpec:
     middle: str = ""
     tail: str = ""
     section: tuple[str, str] = ("", "")
+    """The text before and after all calls."""
     between: str = ""
+    """The text between two calls."""
     arguments_key: str = "arguments"
+    """The key of the arguments in an object that contains the name; "" if the name is the key."""
     colon: str = ": "
+    """-"""
     comma: str = ", "
     indent: int | None = None
     is_text: bool = False
+    """True if the arguments are JSON in a JSON string."""
     pairs: KeyValueLayout | None = None
+    """Layout of a body with pairs; ``head`` then ends before the name, and ``middle`` and ``tail`` are empty."""
     quote: str = ""
+    """Quote around Gemma's strings."""
     keeps_space: bool = False
+    """True if the space before a call belongs to the answer."""
     result: str = "{}"
+    """Template for a tool result, in which ``{}`` is the result."""
     reasoning: Mapping[str, str] = field(default_factory=dict)
     answer_tags: Mapping[str, str] = field(default_factory=dict)
     starts_in_reasoning: bool = False

@@ -28,10 +28,13 @@ _NAME = re.compile(r"[^\s<>{}\[\]()\"'`|,;]{1,200}")
 class NameThenJsonReader:
     """Parse the body after ``opening``. An instance is a `BodyReader`.
 
-    ``prefix``: text before each name (``functions.``). ``separators``: the markers between the name and the arguments,
-    in order. An id may come between two separators; models omit it together with the first separator. Without
-    separators, the name ends at the end of its line or at the brace. ``is_numbered``: a colon and a number follow the
-    name. ``closing``: "" if the call ends with its braces; none of ``ends`` can then occur in the call.
+    Args:
+        prefix: Text before each name (``functions.``).
+        separators: The markers between the name and the arguments, in order. An id may come between two separators;
+            models omit it together with the first separator. Without separators, the name ends at the end of its line
+            or at the brace.
+        is_numbered: Whether a colon and a number follow the name.
+        closing: Closing marker; "" if the call ends with its braces. None of ``ends`` can then occur in the call.
     """
 
     def __init__(

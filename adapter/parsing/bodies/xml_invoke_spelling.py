@@ -23,27 +23,30 @@ Describe = Callable[[Json], str]
 
 
 class XmlInvokeTags(NamedTuple):
-    """The tags of one family. If a field lists several spellings, the parser accepts all, and encoders write the first.
-
-    ``call`` and ``parameter``: the beginnings of opening tags, which attributes and ``end`` follow. ``call_close`` and
-    ``parameter_close``: the complete closing tags, in the order of the opening tags. ``section``: tags that may enclose
-    calls. ``json``: the opening and closing tag of an element that contains all arguments as JSON. ``has_cdata``:
-    strings are written in ``<![CDATA[...]]>``, unless they are plain words.
+    """The tags of one family. If a field lists several spellings, the parser accepts all of them, and encoders write
+    the first.
     """
 
     call: Sequence[str]
+    """Beginnings of a call's opening tag, which attributes and ``end`` follow."""
     call_close: Sequence[str]
+    """Closing tags of a call, in the order of ``call``."""
     parameter: Sequence[str]
+    """Beginnings of a parameter's opening tag."""
     parameter_close: Sequence[str]
+    """Closing tags of a parameter, in the order of ``parameter``."""
     section: Sequence[str] = ()
+    """Tags that may enclose calls."""
     section_close: Sequence[str] = ()
     end: str = ">"
     name: str = "name"
     key: str = "name"
     json: tuple[str, str] | None = None
+    """The opening and closing tag of an element that contains all arguments as JSON."""
     unescape: Callable[[str], str] = str
     escape: Callable[[str], str] | None = None
     has_cdata: bool = False
+    """True to write strings in ``<![CDATA[...]]>``, unless they are plain words."""
     stray_call_close: Sequence[str] = ()
     """Closing tags of another family that models write in place of the call's closing tag."""
     broken_close: Sequence[str] = ()

@@ -66,16 +66,18 @@ TWO_CALLS: list[Call] = [(NAME, {KEY: VALUE}), (OTHER_NAME, {OTHER_KEY: OTHER_VA
 
 @dataclass(frozen=True, slots=True)
 class TemplateConventions:
-    """The form in which a template expects calls. ``arguments``: an object, or its JSON as text. ``empty_content``:
-    the content of an answer that has only calls. ``named_ids``: whether call ids contain the tool's name.
-    ``with_results``: whether results must follow a call. ``with_tools``: whether the template needs the list of tools.
-    """
+    """The form in which a template expects calls."""
 
     arguments: Literal["object", "text"]
+    """The form of a call's arguments: an object, or its JSON as text."""
     empty_content: Literal[""] | None
+    """The content of an answer that has only calls."""
     named_ids: bool
+    """True if call ids contain the tool's name."""
     with_results: bool
+    """True if results must follow a call."""
     with_tools: bool
+    """True if the template needs the list of tools."""
 
     def build_call_id(self, call: str, number: int) -> str:
         """Return a call id: nine letters and digits, which most templates accept, or an id with the tool's name."""

@@ -39,18 +39,21 @@ class CannotDeriveError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TurnLayout:
-    """The text and markers around turns. ``ends``: tokens that end or surround an answer.
-    ``next_turns``: tokens that begin another role's turn. ``head``: number of markers between the end of an answer and
-    the user's message. ``plain``: the text before and after an answer without calls. ``reasoning``: the closing marker
-    of reasoning by its opening marker. ``starts_in_reasoning``: whether the generation prompt opens reasoning."""
+    """The text and markers around turns."""
 
     generation_prompt: str = ""
     ends: tuple[str, ...] = ()
+    """Tokens that end or surround an answer."""
     next_turns: tuple[str, ...] = ()
+    """Tokens that begin another role's turn."""
     head: int = 0
+    """Number of markers between the end of an answer and the user's message."""
     plain: tuple[str, str] | None = None
+    """The text before and after an answer without calls."""
     reasoning: dict[str, str] = field(default_factory=dict)
+    """The closing marker of reasoning by its opening marker."""
     starts_in_reasoning: bool = False
+    """True if the generation prompt opens reasoning."""
 
 
 def find_turns(conversations: RenderedConversations) -> TurnLayout:

@@ -28,14 +28,16 @@ _UNUSED_VALUE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class AssistSettings:
-    """Settings for `plan_assist`. ``threshold``: whether to call a tool only if the request is similar enough to one;
-    if false, a tool is always called. ``max_tools``: maximum number of tools offered; None for all. ``values``: whether
-    to restrict parameters to values from the request. ``known_paths``: files in the workspace."""
+    """Settings for `plan_assist`."""
 
     threshold: bool = True
+    """True to call a tool only if the request is similar enough to one; if false, a tool is always called."""
     max_tools: int | None = 1
+    """Maximum number of tools offered; None for all."""
     values: bool = True
+    """True to restrict parameters to values from the request."""
     known_paths: Sequence[str] = ()
+    """Files in the workspace."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,8 +75,10 @@ def build_exchange_row(
 ) -> JsonObject:  # fmt: skip
     """Build the row of an exchange.
 
-    ``question``: the user's last message. ``calls``: number of calls for each tool. ``conversation``: number of the
-    first exchange in the conversation.
+    Args:
+        question: The user's last message.
+        calls: Number of calls for each tool.
+        conversation: Number of the first exchange in the conversation.
     """
     return {
         "title": _shorten(title), "question": _shorten(question), "conversation": conversation,

@@ -116,8 +116,8 @@ class _ExchangeListener:
 class LiveExchanges:
     """The live exchanges of a server.
 
-    ``secrets_to_hide``: redacts credentials. ``version``: version of the latest change; versions are comparable only
-    within one ``epoch``. ``size``: total size of the stored exchanges, in bytes.
+    ``version`` is the number of the latest change; versions are comparable only within one ``epoch``. ``size`` is the
+    total size of the stored exchanges, in bytes. ``secrets_to_hide`` redacts credentials.
     """
 
     def __init__(

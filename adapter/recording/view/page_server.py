@@ -21,10 +21,11 @@ MAX_REQUEST = 8_000_000
 
 
 class PageServer(ThreadingHTTPServer):
-    """Serves the page ``text`` on 127.0.0.1 and a port. ``address``: the URL of the page.
+    """Serve the page ``text`` on 127.0.0.1. ``address`` is its URL.
 
-    ``read``: returns the answer to a request of the page, in JSON; without it, the page sends no requests. ``port``: 0
-    for a free one.
+    Args:
+        read: Returns the answer to a request of the page, in JSON; without it, the page sends no requests.
+        port: The port; 0 for a free one.
     """
 
     daemon_threads = True

@@ -172,19 +172,17 @@ class Stat:
 
 @dataclass(frozen=True, slots=True)
 class FileText:
-    """Lines ``start_line`` to ``end_line`` of a file with ``total_lines`` lines.
-
-    ``text``: the lines with the file's line endings. An empty file has 0 lines. ``total_lines``: None for a large file
-    that was not read to its end. ``truncated``: whether a limit cut off requested lines, the first of them at
-    ``end_line`` + 1.
-    """
+    """Lines ``start_line`` to ``end_line`` of a file."""
 
     path: str
     text: str
+    """The lines with the file's line endings. An empty file has 0 lines."""
     start_line: int
     end_line: int
     total_lines: int | None
+    """Number of lines of the file; None for a large file that was not read to its end."""
     truncated: bool = False
+    """True if a limit cut off requested lines, the first of them at ``end_line`` + 1."""
     notes: tuple[str, ...] = ()
 
 

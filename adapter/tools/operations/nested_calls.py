@@ -58,17 +58,16 @@ class CodeOutput:
 
 @dataclass(frozen=True, slots=True)
 class RunSubagent:
-    """Run a sub-agent on ``prompt``.
-
-    ``kind``: ``research`` (reads only), ``general`` or a custom kind. ``model``: a model or tier, named as in the
-    dialect. ``cwd``: the sub-agent's folder in the workspace.
-    """
+    """Run a sub-agent on ``prompt``."""
 
     prompt: str
     kind: str = "research"
+    """``research`` (reads only), ``general`` or a custom kind."""
     description: str = ""
     model: str | None = None
+    """A model or tier, named as in the dialect."""
     cwd: str | None = None
+    """The sub-agent's folder in the workspace."""
 
 
 @dataclass(frozen=True, slots=True)

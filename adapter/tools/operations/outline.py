@@ -26,24 +26,24 @@ class Outline:
 
 @dataclass(frozen=True, slots=True)
 class FindSymbols:
-    """Find files, types, functions and other symbols whose name matches ``pattern``.
-
-    ``pattern``: words that must all occur in the name, or its capitals (``FiCh`` for ``FileChange``). ``regex``:
-    whether ``pattern`` is a regular expression instead, which is searched in the name. ``whole_words``: whether to
-    reject a match that a letter, digit or ``_`` follows. ``scope``: the project; the module around ``path`` (the
-    nearest directory with a file such as ``pyproject.toml`` or ``package.json``); the directory or file ``path``; or,
-    for ``custom``, the files that match one of the comma-separated globs in ``path``. ``file_type``: a language's name
-    or a file name extension.
-    """
+    """Find files, types, functions and other symbols whose name matches ``pattern``."""
 
     pattern: str
+    """Words that must all occur in the name, or its capitals (``FiCh`` for ``FileChange``)."""
     scope: SymbolScope = "project"
+    """The project; the module around ``path`` (the nearest directory with a file such as ``pyproject.toml`` or
+    ``package.json``); the directory or file ``path``; or, for ``custom``, the files that match one of the
+    comma-separated globs in ``path``.
+    """
     path: str = "."
     file_type: str | None = None
+    """A language's name or a file name extension."""
     context: SymbolContext = "any"
     case_sensitive: bool = False
     regex: bool = False
+    """True if ``pattern`` is a regular expression instead, which is searched in the name."""
     whole_words: bool = False
+    """True to reject a match that a letter, digit or ``_`` follows."""
     limit: int = 10
 
 
@@ -101,10 +101,12 @@ class SymbolMatch:
 
 @dataclass(frozen=True, slots=True)
 class SymbolMatches:
-    """The result of a symbol search. ``matches``: the best matches first, up to the limit. ``total``: number of all
-    matches. ``files``: path and number of matches for each file with a match."""
+    """The result of a symbol search."""
 
     matches: tuple[SymbolMatch, ...]
+    """The best matches first, up to the limit."""
     total: int
+    """Number of all matches."""
     files: tuple[tuple[str, int], ...] = ()
+    """Path and number of matches for each file with a match."""
     notes: tuple[str, ...] = ()

@@ -122,17 +122,17 @@ class ApprovalRequest:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalDecision:
-    """An approver's decision on one request.
-
-    ``remember``: whether to apply the decision to the same tool and object until the session ends. ``reason``: text for
-    the model. ``content``: new content for the file, which replaces ``ApprovalRequest.draft.after``. The model is
-    informed of the replacement.
-    """
+    """An approver's decision on one request."""
 
     allowed: bool
     remember: bool = False
+    """True to apply the decision to the same tool and object until the session ends."""
     reason: str = ""
+    """Text for the model."""
     content: str | None = None
+    """New content for the file, which replaces ``ApprovalRequest.draft.after``. The model is informed of the
+    replacement.
+    """
 
 
 Approver: TypeAlias = Callable[[ApprovalRequest], "bool | ApprovalDecision"]

@@ -56,22 +56,21 @@ class Glob:
 
 @dataclass(frozen=True, slots=True)
 class Grep:
-    """Find lines that match a regular expression in files that ``.gitignore`` does not exclude.
-
-    ``ignored``: whether to also search excluded files. ``file_patterns``: if not empty, only search files whose name or
-    relative path matches one of these globs. ``leave_out``: skip files that match one of these globs.
-    """
+    """Find lines that match a regular expression in files that ``.gitignore`` does not exclude."""
 
     pattern: str
     path: str = "."
     file_patterns: tuple[str, ...] = ()
+    """Globs for the names or relative paths of the files to search; empty for all files."""
     context_lines: int = 0
     max_results: int | None = None
     case_sensitive: bool = True
     order: FileOrder = "path"
     """Order of the files. A file's lines stay together."""
     leave_out: tuple[str, ...] = ()
+    """Globs for files to skip."""
     ignored: bool = False
+    """True to also search excluded files."""
 
 
 @dataclass(frozen=True, slots=True)

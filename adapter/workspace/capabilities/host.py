@@ -137,28 +137,28 @@ METHODS: Mapping[str, tuple[str, ...]] = {
 class Host:
     """The capabilities that a program gives a session: questions, editor, search, sub-agents and others.
 
-    The defaults work without a user and without configuration.
-
-    - ``state``: folder for data that outlives a session (notes), by default ``toolcall-adapter`` in ``$XDG_STATE_HOME``
-      or ``~/.local/state``. ``skill_folders``: the user's skill folders, in addition to those in the workspace.
-    - ``search``: the web search service; ``"embedded"`` searches only the workspace, as its tool's description says.
-    - ``media``: media types that the model accepts; such files are passed in the results' ``data``.
-
-    For an `AsyncAgent`, the methods of a capability may be async. If a method returns a value of the wrong type, or if
-    ``events`` raises an exception, the tool call that caused it raises UsageError.
+    The defaults work without a user and without configuration. For an `AsyncAgent`, the methods of a capability may be
+    async. If a method returns a value of the wrong type, or if ``events`` raises an exception, the tool call that
+    caused it raises UsageError.
     """
 
     questions: QuestionAsker | AsyncQuestions | None = None
     editor: Editor | Embedded | None = "embedded"
     agents: AgentRunner[Any] | None = None
     search: SearchProvider | Embedded | None = None
+    """The web search service; ``"embedded"`` searches only the workspace, as its tool's description says."""
     docs: DocsProvider | Embedded | None = "embedded"
     web: WebAccess | None = WebAccess()
     events: Callable[[HostEvent], Awaitable[None] | None] | None = None
     memory: bool = True
     state: str | None = None
+    """Folder for data that outlives a session (notes), by default ``toolcall-adapter`` in ``$XDG_STATE_HOME`` or
+    ``~/.local/state``.
+    """
     skill_folders: tuple[str, ...] = ()
+    """The user's skill folders, in addition to those in the workspace."""
     media: frozenset[ops.MediaKind] = frozenset()
+    """Media types that the model accepts; such files are passed in the results' ``data``."""
 
     def __post_init__(self) -> None:
         """Raise UsageError if a capability is a string, unless it is "embedded" and has a built-in implementation."""

@@ -11,20 +11,22 @@ from adapter.tools.operations.permissions import FileDraft
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A planned operation. ``commit`` performs it and may raise ToolError.
-
-    ``paths``: affected files that the operation does not name. ``subject``: name of the skill or host that rules apply
-    to. ``diffs``: one diff per edit if there are several files. ``draft``: the new content of a single text file.
-    ``edited(text)`` returns the plan with ``text`` instead of the draft. ``state``: the identity of each file that the
-    operation uses without showing its content: entries of a folder, programs, skills.
-    """
+    """A planned operation. ``commit`` performs it and may raise ToolError."""
 
     summary: str
     commit: Callable[[], Outcome]
     diff: str = ""
     paths: tuple[str, ...] = ()
+    """Affected files that the operation does not name."""
     subject: str = ""
+    """Name of the skill or host that rules apply to."""
     diffs: tuple[str, ...] = ()
+    """One diff per edit if there are several files."""
     draft: FileDraft | None = None
+    """The new content of a single text file."""
     edited: Callable[[str], Plan] | None = None
+    """Function that returns the plan with its argument in place of the draft."""
     state: Mapping[str, str] = field(default_factory=dict)
+    """The identity of each file that the operation uses without showing its content: entries of a folder, programs,
+    skills.
+    """

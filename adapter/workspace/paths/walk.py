@@ -67,12 +67,16 @@ class _Level:
 
 
 class Walk:
-    """Iterates over the nodes below ``start``: parents before children, names sorted.
+    """Iterate over the nodes below ``start``: parents before children, names sorted. ``notes`` lists the limits that
+    ended the walk early.
 
-    ``directories_first``: sort directories before files, and names without case. ``depth``: maximum number of levels.
-    ``skip``: names of directories to leave out. ``gitignore``: apply the ignore files from the root down. ``ignore``:
-    patterns of names and paths to leave out. ``accept_name``: filter for the names of entries that are not directories.
-    ``notes`` lists the limits that ended the walk early.
+    Args:
+        depth: Maximum number of levels.
+        skip: Names of directories to leave out.
+        gitignore: Whether to apply the ignore files from the root down.
+        ignore: Patterns of names and paths to leave out.
+        accept_name: Filter for the names of entries that are not directories.
+        directories_first: Whether to sort directories before files, and names without case.
     """
 
     def __init__(

@@ -40,8 +40,13 @@ def run_bounded(
     wall_seconds: float | None = None,
     max_bytes: int = MAX_MEMORY_BYTES,
 ) -> JobResult:
-    """Run the file ``job`` on ``data``. ``seconds``: limit of processor time. ``wall_seconds``: limit of wall-clock
-    time, by default twice ``seconds`` plus a few seconds to start. ``max_bytes``: memory limit."""
+    """Run the file ``job`` on ``data``.
+
+    Args:
+        seconds: Limit of processor time.
+        wall_seconds: Limit of wall-clock time, by default twice ``seconds`` plus a few seconds to start.
+        max_bytes: Memory limit.
+    """
     import math
     import os
     import subprocess

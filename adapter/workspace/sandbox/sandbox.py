@@ -61,16 +61,16 @@ _NAMES = {"bwrap": "bubblewrap", "landlock": "Landlock"}
 
 @dataclass(frozen=True, slots=True)
 class SandboxSettings:
-    """Settings for the confinement of programs that are run for a model.
-
-    ``level``: ``auto`` uses the best available, possibly none, and reports it; ``require`` and a named level raise an
-    error if unavailable. ``network``: allow network access. ``read`` and ``write``: additional folders, or parts of the
-    workspace that are protected by default.
-    """
+    """Settings for the confinement of programs that are run for a model."""
 
     level: Choice = "auto"
+    """The sandbox. ``auto`` uses the best available one, possibly none, and reports it; ``require`` and a named level
+    raise an error if unavailable.
+    """
     network: bool = False
+    """True to allow network access."""
     read: tuple[str, ...] = ()
+    """Additional folders, or parts of the workspace that are protected by default."""
     write: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -183,11 +183,15 @@ class ActiveSandbox:
         session: str | None = None,
         bwrap: str | None = None,
     ) -> None:
-        """``hidden``: paths that commands must not see. ``frozen``: paths that commands must not change. Both apply as
-        far as the level can enforce them. ``own``: folder in the workspace for this package's data. ``session``: the
-        parent workspace of a subsession. ``bwrap``: the bwrap program to use instead of the installed one.
+        """Choose the sandbox and resolve its paths. Raises UsageError if the level that ``settings`` requires is not
+        available.
 
-        Raises UsageError if the level required by ``settings`` is not available.
+        Args:
+            hidden: Paths that commands must not see, as far as the level can enforce this.
+            frozen: Paths that commands must not change, as far as the level can enforce this.
+            own: Folder in the workspace for this package's data.
+            session: The parent workspace of a subsession.
+            bwrap: The bwrap program to use instead of the installed one.
         """
         self.settings = settings
         self._workspace = workspace
