@@ -115,8 +115,8 @@ def build_constraint_fields(
 def build_assisted_request(
     query: AskModel, client: ChatClient, assist: AssistSettings, format: str, workspace: Workspace, *, is_first: bool
 ) -> TranslatedRequest:
-    """Build the request for a model too small to choose tools, as `adapter serve` does. ``is_first``: it is the first
-    request after a user message.
+    """Build the request for a model too small to choose tools, as `adapter serve` does. ``is_first``: whether it is the
+    first request after a user message.
     """
     from adapter.backends.constraint_fields import build_constraint_fields
     from adapter.protocols.translate import translate_chat_request

@@ -95,8 +95,8 @@ def find_named_values(past: CallHistory, tools: ToolSet, *, is_small: bool = Fal
     """Return the values that the request names for paths, for a retry that enforces a call. All other parameters take
     any value.
 
-    ``is_small``: also limit the texts of an edit to those that are in the file and in the request, because small models
-    invent them: the two quoted texts of a request; or the lines of a file that was read and is not changed yet, and
+    ``is_small``: whether to also limit the texts of an edit, which small models invent. The allowed texts are the two
+    quoted texts of a request. If there are none, they are the lines of a file that was read and is not changed yet, and
     the same lines with one name or number of the request in place of another one, or with an item added.
     """
     paths, texts = find_paths(past.request), find_quoted(past.request)
@@ -136,8 +136,9 @@ def require_texts(tools: ToolSet) -> ToolSet:
 
 
 def _add_items(lines: Sequence[str], past: CallHistory) -> list[str]:
-    """Return the last item of a list, followed by a new one with words of a request that adds something; empty if
-    ``lines`` are not only this item."""
+    """Return the last item of a list, followed by a new item with words of a request that adds something. Return
+    nothing unless ``lines`` are only this item.
+    """
     lead = _lead(lines[0]) if len(lines) == 1 else ""
     if not lead.strip() or find_file_action(past.request) != "add":
         return []

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
 
 
 def find_chat_client(chat: object) -> ChatClient | None:
-    """Return ``chat`` if it is a `ChatClient`, else None. A `ChatClient` can exist only if its module has been
-    imported."""
+    """Return ``chat`` if it is a `ChatClient`, else None. If the module of that class has not been imported, no object
+    of it exists.
+    """
     module = sys.modules.get("adapter.backends.chat_client")
     return chat if module is not None and isinstance(chat, module.ChatClient) else None

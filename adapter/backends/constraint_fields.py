@@ -37,8 +37,8 @@ def build_constraint_fields(
 
     The result is empty for servers that cannot constrain output. The options are those of `build_gbnf` and
     `build_json_schema`. With GBNF the call is written in ``format``. With a JSON Schema it is a single bare call, with
-    its arguments under ``parameters``. ``waits``: build a lazy grammar, which applies only once the model begins a
-    call. This requires llama.cpp, and a format whose calls have an opening marker.
+    its arguments under ``parameters``. ``waits``: whether to build a lazy grammar, which applies only once the model
+    begins a call. This requires llama.cpp, and a format whose calls have an opening marker.
     """
     if waits:
         return _build_waiting_fields(kind, tools, choices, format, max_string, max_text)

@@ -35,7 +35,8 @@ MAX_LOGGED = 1_000
 class ServerInfo:
     """The detected properties of the model server.
 
-    ``has_images``: llama.cpp reports that its model accepts images. ``context_tokens``: context size; None if unknown.
+    ``has_images``: whether llama.cpp reports that its model accepts images. ``context_tokens``: context size; None if
+    unknown.
     """
 
     kind: Kind | None

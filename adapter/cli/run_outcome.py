@@ -155,8 +155,9 @@ def _cancel_out(past: Sequence[PastCall]) -> bool:
 
 
 def _find_standing(task: str, tally: CallTally, read_file: Callable[[str], str]) -> Iterator[str]:
-    """Yield the names that still stand in a file that the task names, such as "greet in b.py": template variables of
-    the task, and names that a change has replaced."""
+    """Yield the old names that remain in a file of the task, such as "greet in b.py": template variables of the task,
+    and names that a change has replaced.
+    """
     replaced = find_replaced_names(CallHistory(task, tuple(tally.past)))
     if find_file_action(task) in ("edit", "update"):
         replaced |= {name for name in find_names(task) if name.startswith("{{")}
@@ -165,8 +166,9 @@ def _find_standing(task: str, tally: CallTally, read_file: Callable[[str], str])
 
 
 def _find_rest(task: str, tally: CallTally) -> list[str]:
-    """Return the values of the task that no change has used. A number counts only if no other value has been used,
-    either; it may be no part of the change."""
+    """Return the values of the task that no change has used. Numbers count only if no other value was used, because
+    they may not be part of the change.
+    """
     paths, unused = find_paths(task), find_unused_values(CallHistory(task, tuple(tally.past)))
     values = [value for value in find_unused_values(CallHistory(task)) if value not in paths]
     is_none_used = bool(values) and set(values) <= set(unused)

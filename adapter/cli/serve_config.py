@@ -77,13 +77,15 @@ def use_config_file(context: typer.Context, path: Path) -> None:
 
 
 def read_model_setups(path: Path | None) -> dict[str, CallingSetup]:
-    """Return the setups of the models for which the file at ``path`` names a format. Raises UsageError."""
+    """Return the setups of the models for which the file at ``path`` names a format. Raises UsageError if the file is
+    invalid.
+    """
     setups = {name: each.to_setup() for name, each in _read_models(path).items()}
     return {name: setup for name, setup in setups.items() if setup is not None}
 
 
 def read_model_budgets(path: Path | None) -> dict[str, Budgets]:
-    """Return the budgets of the models in the file at ``path``. Raises UsageError."""
+    """Return the budgets of the models in the file at ``path``. Raises UsageError if the file is invalid."""
     return {name: Budgets(each.context_budget, each.reasoning_budget) for name, each in _read_models(path).items()}
 
 

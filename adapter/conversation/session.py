@@ -171,12 +171,14 @@ class Session:
         return replace(step, held_to=self._held_to, in_words=self._is_repeating and not self._held_to)
 
     def _has_nothing_to_add(self, verdict: Retry) -> bool:
-        """Return whether the model has made a change, repeated it, and then only copied our message about this."""
+        """Return whether the model has made a change, repeated it, and then only copied our message about the
+        repetition.
+        """
         has_changed = any(call.ok and call.changes for call in self._past.recent)
         return verdict.guardrail == "own_words" and self._is_repeating and has_changed
 
     def _with_result(self, content: str) -> str:
-        """Add the result of a repeated call to an answer that uses no word of it."""
+        """Append the result of a repeated call to an answer that has no word in common with it."""
         words = set(stem_words(self._repeated_result))
         is_used = not words or not words.isdisjoint(stem_words(content))
         return content if is_used else f"{content}\n\n{self._repeated_result}"

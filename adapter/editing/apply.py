@@ -124,7 +124,7 @@ def _patch(
 
 
 def _keep_comma(_: str, patch: Patch) -> Patch:
-    """Return ``patch`` with the comma that ends its old text also at the end of its new text."""
+    """Return ``patch`` with a comma at the end of its new text if its old text ends with one."""
     new = patch.new_text.rstrip()
     if patch.exact or not new or new.endswith(",") or not patch.old_text.rstrip().endswith(","):
         return patch
@@ -132,7 +132,7 @@ def _keep_comma(_: str, patch: Patch) -> Patch:
 
 
 def _drop_repeated_line(text: str, patch: Patch) -> Patch:
-    """Return ``patch`` without the last line of its new text if ``text`` has that line below the old text."""
+    """Return ``patch`` without the last line of its new text if the same line follows the old text in ``text``."""
     old, (rest, _, last) = to_lf(patch.old_text).rstrip("\n"), to_lf(patch.new_text).rstrip("\n").rpartition("\n")
     _, found, below = to_lf(text).partition(f"{old}\n")
     is_unique = found and rest and f"{old}\n" not in below
@@ -150,7 +150,7 @@ def _patch_notebook(
     empty_old_text: EmptyOldText,
     names: ParameterNames,
 ) -> PatchResult:
-    """Apply patches to the ``sources`` of a notebook's cells, else to its JSON if that stays valid."""
+    """Apply patches to the ``sources`` of a notebook's cells, or else to its JSON if the result is valid JSON."""
     olds = [normalize_newlines(patch.old_text).strip("\n") for patch in patches]
     if all(f"\n{old}\n" in text for old in olds):
         return _patch(text, patches, path, basis, empty_old_text, names)
@@ -257,7 +257,7 @@ def _apply_in_sequence(
 def _resolve_jointly(
     search: DocumentIndex, patches: Sequence[Patch], names: ParameterNames, empty_old_text: EmptyOldText
 ) -> Sequence[Resolution]:
-    """Resolve each patch alone, then again each patch that the matches of the others move to another line."""
+    """Resolve each patch alone, and then those again that the matches of the other patches place on another line."""
     resolutions = [_resolve(search, patch, names, empty_old_text) for patch in patches]
     for index, line in place_jointly(patches, resolutions).items():
         placed = replace(patches[index], start_line=None if line is None else line + 1, end_line=None)
@@ -296,8 +296,7 @@ def _describe_dependence(index: int, patches: Sequence[Patch], names: ParameterN
 
 
 def _differ_in_line(before: LineEdit, after: LineEdit, patches: Sequence[Patch]) -> bool:
-    """Return whether two changes come from patches that differ only in their line number, so that two places are
-    meant."""
+    """Return whether two changes come from patches that differ only in their line number, and so refer to two places."""
     first, second = patches[before.patch], patches[after.patch]
     return first.old_text == second.old_text and first.start_line != second.start_line
 

@@ -321,7 +321,9 @@ def merge_text(written: str, actual: str, new: str) -> str:
 
 
 def _is_extended(text: str, longer: str) -> bool:
-    """Return whether one part without quotes or dashes was added to ``text``, if that has no word, behind it."""
+    """Return whether ``longer`` is ``text`` with one part added, which contains no quotes or dashes. If ``text`` has no
+    word, the part must be at its end, after a space.
+    """
     if not re.search(r"\w", text):
         return longer.startswith(text) and longer[len(text) :][:1].isspace()
     head = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(text, longer, strict=False)))

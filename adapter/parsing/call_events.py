@@ -53,8 +53,8 @@ class CallEventFactory:
     def find_rejection(self, result: BodyResult, *, is_marked: bool, is_first: bool) -> str:
         """Return the reason why apparent calls are text: a key of `REJECTION_REASONS`, or "" if they may be calls.
 
-        ``is_first``: no text precedes the call. A call of an unknown tool is then reported as an error to the model,
-        and not treated as text, if its name could be a tool's.
+        ``is_first``: whether no text precedes the call. A call of an unknown tool is then reported as an error to the
+        model, and not treated as text, if its name could be a tool's.
         """
         if not is_marked and self._policy.unmarked == "none":
             return "no-markers"

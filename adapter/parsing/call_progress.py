@@ -22,9 +22,9 @@ REPAIRED_LATE = "its arguments needed a repair after the first of them were stre
 class CallProgress:
     """Report the progress of one call. Its body begins at offset ``start`` of the model's text, after ``marker``.
 
-    ``is_own``: the call has markers, or is written without markers in an expected format that allows that. Other calls
-    may turn out to be text, so their progress is not reported. ``streams_arguments``: emit the call's arguments while
-    the model writes them.
+    ``is_own``: whether the call has markers, or is written without markers in an expected format that allows that.
+    Other calls may turn out to be text, so their progress is not reported. ``streams_arguments``: whether to emit the
+    call's arguments while the model writes them.
     """
 
     has_begun = False

@@ -115,7 +115,8 @@ class EventBuffer:
 
     def end_unclosed_reasoning(self, *, is_assumed: bool) -> None:
         """End reasoning that was still open at the end of the text. Its trailing whitespace belongs to the model's
-        text. ``is_assumed``: no marker in the text opened the reasoning."""
+        text. ``is_assumed``: whether no marker in the text opened the reasoning.
+        """
         space = "".join(self.state.space)
         if space and self.state.last is not CALL:
             self.state.space.clear()
@@ -124,7 +125,7 @@ class EventBuffer:
             self.events.append(ReasoningReclassified())
 
     def end_section(self, *, as_text: bool = False) -> None:
-        """End reasoning or a section. ``as_text``: the whitespace before the end is content."""
+        """End reasoning or a section. ``as_text``: whether the whitespace before the end is content."""
         self.flush_whitespace(as_text=as_text)
         self.state.leave_reasoning()
 
@@ -140,7 +141,9 @@ class EventBuffer:
     # ------------------------------------------------------------------- calls
 
     def add_calls(self, events: list[Event], *, keeps_space: bool = True) -> None:
-        """Add valid or invalid calls. ``keeps_space``: the whitespace between preceding text and calls is content."""
+        """Add valid or invalid calls. ``keeps_space``: whether the whitespace between preceding text and calls is
+        content.
+        """
         self.flush_whitespace(as_text=keeps_space and self.state.last is CONTENT)
         self.events += events
         self.state.enter_after_call()

@@ -50,7 +50,7 @@ def read_call_or_text(
     `TEXT`.
 
     Use it for calls whose opening marker is missing or broken, because the text may also be prose about calls.
-    ``keeps_error``: return the error of a call that cannot be read.
+    ``keeps_error``: whether to return the error of a call that cannot be read.
     """
     if source.reread_characters > MAX_GIVEN_BACK:
         return TEXT

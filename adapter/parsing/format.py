@@ -180,7 +180,9 @@ def list_distinct_readers(readers: Iterable[BodyReader | None]) -> tuple[BodyRea
 
 
 class CallOpener(NamedTuple):
-    """A marker that opens a call. ``keeps_space``: the whitespace before the marker is content, not the template's."""
+    """A marker that opens a call. ``keeps_space``: whether the whitespace before the marker is content, not the
+    template's.
+    """
 
     marker: str
     read: BodyReader

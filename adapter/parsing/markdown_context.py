@@ -45,7 +45,7 @@ def _compile_next_border(fence: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
 class MarkdownContext:
     """The current line and the code fence around it. Previous lines are forgotten.
 
-    ``has_fences``: code fences quote their content. In reasoning, this is False: a fence counts only as backticks.
+    ``has_fences``: whether text in code fences counts as quoted. It does not in reasoning, where only inline code does.
     """
 
     __slots__ = (

@@ -106,7 +106,7 @@ class MarkerSet:
 
     @cached_property
     def starts(self) -> tuple[str, ...]:
-        """The first characters of all markers that have more than one character."""
+        """The first character of each marker that has more than one character, in lower and upper case."""
         firsts = {literal[0] for literal in self.literals if len(literal) > 1}
         return tuple(sorted({spelling for first in firsts for spelling in (first, first.upper())}))
 
@@ -239,7 +239,9 @@ class WeakMarkerSet(MarkerSet):
         self.overlap = self.nests = True  # likely with so many markers, and a check costs more than it saves
 
     def with_idle(self, literal: str, idle: str) -> WeakMarkerSet:
-        """Return a set of the same markers that ignores the marker ``literal`` of ``weak`` before ``idle`` text."""
+        """Return the same set, with ``idle`` as the pattern of text after which the marker ``literal`` of ``weak`` is
+        ignored.
+        """
         changed = copy(self)  # most of the search is the same
         changed.__dict__.pop("_exact_pattern", None)
         changed.weak = {**self.weak, literal: idle}

@@ -180,7 +180,9 @@ def _find_opener_in(formats: tuple[Format, ...], fallback: tuple[Format, ...]) -
 
 
 def _build_weak_patterns(openers: Iterable[str], names: Iterable[str]) -> dict[str, str]:
-    """Return patterns of text that cannot begin a call after a code fence, or a bracket that begins a line."""
+    """Return patterns for the text after some markers, which are ignored if it matches: code fences, brackets at the
+    beginning of a line, and tags, if no call can follow.
+    """
     keys = "|".join(map(re.escape, sorted({*CALL_KEYS, *names})))
     idle_object = rf"[{SPACE}]*(?:[^{SPACE}{{\[\"'“]|\"(?!(?:{keys})\")[^\"]{{0,63}}\")"
     idle_list = rf"[{SPACE}]*[^{SPACE}{{\[\"'“\w]"

@@ -26,7 +26,7 @@ _WORD = re.compile(r"[\w.-]+")
 def is_mere_mention(raw: str, marker: str, result: BodyResult, tools: ToolSet, *, is_glued: bool) -> bool:
     """Return whether ``raw`` is the rest of a sentence that mentions ``marker`` in the middle of a line.
 
-    ``is_glued``: no whitespace precedes the marker.
+    ``is_glued``: whether no whitespace precedes the marker.
     """
     if len(raw) - len(marker) > LIMIT:
         return False

@@ -58,7 +58,7 @@ class ParseState:
     open_tags: set[str] = field(default_factory=set)
     """Names of the open wrapper tags around calls, in lower case."""
     is_quoting: bool = False
-    """An opening marker since the last call was only quoted, so closing markers are also content."""
+    """True if an opening marker after the last call was only quoted, so that closing markers are also content."""
     held: list[HeldCalls] = field(default_factory=list)
     """Calls that are accepted only if nothing but calls follows until the end."""
     has_calls: bool = False

@@ -47,8 +47,9 @@ from adapter.tools.call_shapes import Normalizer
 from adapter.tools.tool import ToolSet
 
 MAX_PIECE = 1 << 17
-"""Maximum number of characters processed at once. Some steps scan all buffered text (json's errors count lines), so
-longer text is split to keep the total cost linear."""
+"""Maximum number of characters processed at once. Some steps scan all buffered text (for example, `json` counts the
+lines before an error), so longer text is split to keep the total cost linear.
+"""
 
 _BEGINS_MARKERLESS = re.compile(
     r"\s*+(?:\Z|[\w.-]*+[:\[=(>\"']|[\w.-]++\s*+(?:[<{]|\Z)|analysis[^a-z\s]|assistant[cf])"

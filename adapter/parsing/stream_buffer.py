@@ -146,13 +146,13 @@ class StreamBuffer:
         return marker
 
     def may_continue(self, marker: MarkerSpan, markers: MarkerSet) -> bool:
-        """Return whether ``found`` may be the beginning of a longer marker that is still arriving."""
+        """Return whether ``marker`` may be the beginning of a longer marker that is still arriving."""
         if self.final or len(self.text) - marker[0] >= markers.longest or not markers.overlap:
             return False
         return markers.may_start_with(self.text[marker[0] :])
 
     def is_within(self, marker: MarkerSpan, markers: MarkerSet) -> bool:
-        """Return whether ``found`` may be inside a longer marker that began earlier and is still arriving."""
+        """Return whether ``marker`` may be inside a longer marker that began earlier and is still arriving."""
         return markers.nests and markers.find_partial_start(self.text, self.position) < marker[0]
 
     @property

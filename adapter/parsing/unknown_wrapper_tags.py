@@ -28,7 +28,7 @@ _NAMESPACED = r"([A-Za-z_][\w.-]{0,30}+:)invoke(?=[ \t\n])"
 _NAMESPACE = re.compile(f"<{_NAMESPACED}")
 _NAMESPACE_BEGINNING = re.compile(r"<(?:[A-Za-z_][\w.-]{0,30}+(?::i?n?v?o?k?e?)?)?\Z")
 _QUOTES = re.compile(r"code|pre|.*(?:example|sample|quote|result|response|output|document)s?", re.IGNORECASE)
-"""Tags whose content is quoted, and not called."""
+"""Tags around quoted text. A call in them is not a call of the model."""
 _CALLS = re.compile(r"[\w:.-]*?(?:call|tool|func|action|invo|command)", re.IGNORECASE)
 """Tags that announce calls, even without markers."""
 MAX_DEPTH = 3
@@ -52,7 +52,7 @@ def take_wrapper(source: StreamBuffer, openers: MarkerSet, has_namespaces: bool)
     """Consume the tags at the current position if a call follows them, and the whitespace between. Return the text
     consumed, or "".
 
-    ``openers``: the markers of calls. ``has_namespaces``: ``<NAMESPACE:invoke`` also begins a call.
+    ``openers``: the markers of calls. ``has_namespaces``: whether ``<NAMESPACE:invoke`` also begins a call.
     """
     taken: list[str] = []
     for _ in range(MAX_DEPTH):

@@ -33,7 +33,9 @@ class AnthropicWriter:
     content_type = "text/event-stream; charset=utf-8"
 
     def __init__(self, model: str, message_id: str, prompt_tokens: int = 0) -> None:
-        """``prompt_tokens``: an estimate, used if the server reports the number only after the answer."""
+        """Create a writer. ``prompt_tokens``: an estimate, used if the server reports the number only after the
+        answer.
+        """
         self._model, self._id, self._prompt_tokens = model, message_id, prompt_tokens
         self._answer = AnswerParts()
         self._has_begun = False

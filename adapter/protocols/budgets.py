@@ -23,11 +23,14 @@ ContextBudget: TypeAlias = int | Literal["auto"] | None
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
-    """``context``: maximum number of tokens of a prompt and its answer; None is unlimited. Longer conversations are
-    shortened; see `fit_messages`. ``reasoning``: maximum number of tokens of reasoning in an answer."""
+    """Token budgets for a conversation."""
 
     context: ContextBudget = None
+    """Maximum number of tokens of a prompt and its answer; None is unlimited. Longer conversations are shortened; see
+    `fit_messages`.
+    """
     reasoning: int | None = None
+    """Maximum number of tokens of reasoning in an answer; None is unlimited."""
 
     def override(self, other: Budgets | None) -> Budgets:
         """Return these budgets, overridden by those that ``other`` sets."""

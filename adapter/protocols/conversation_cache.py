@@ -116,7 +116,9 @@ Built = TypeVar("Built")
 
 @dataclass(frozen=True, slots=True)
 class CachedConversation(Generic[Built]):
-    """``encoded``: the client's messages. ``key``: everything else that ``built`` depends on."""
+    """The data ``built`` for a conversation. ``encoded``: the client's messages. ``key``: everything else that
+    ``built`` depends on.
+    """
 
     encoded: bytes
     key: Hashable
@@ -140,7 +142,7 @@ class ConversationCache(Generic[Built]):
         return max(found, key=lambda each: len(each.encoded), default=None)
 
     def store(self, conversation: CachedConversation[Built], instead_of: CachedConversation[Built] | None) -> None:
-        """Store a conversation. ``instead_of``: a stored beginning of it, which it replaces."""
+        """Store a conversation. ``instead_of``: a cached beginning of the conversation, which is removed."""
         before, size = self._conversations
         kept = [each for each in before if each is not instead_of]
         if instead_of is not None and len(kept) < len(before):

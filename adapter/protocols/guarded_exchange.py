@@ -83,7 +83,7 @@ class RetryPolicy:
 
 @dataclass(slots=True)
 class ResponseGuard:
-    """Decides whether to retry an answer. ``may_enforce``: the server can constrain an answer to a call."""
+    """Decides whether to retry an answer. ``may_enforce``: whether the server can constrain an answer to a call."""
 
     _guardrails: Guardrails
     _messages: Json
@@ -92,7 +92,7 @@ class ResponseGuard:
     _clock: Callable[[], float]
     may_enforce: bool
     may_continue: bool = False
-    """The model may continue, once, a call that was cut off by a limit other than the client's."""
+    """True if the model may continue, once, a call that was cut off by a limit other than the client's."""
     _past: CallHistory | None = None
     asked_again: list[str] = field(default_factory=list)
     """The guardrails that caused retries, in order."""

@@ -137,7 +137,9 @@ def build_embedding_request(body: JsonObject) -> JsonObject:
 
 
 def build_embedding_answer(answer: Mapping[str, Any], model: str, *, is_old: bool, elapsed_ns: int) -> JsonObject:
-    """Convert OpenAI's embeddings to an Ollama answer. ``is_old``: the request was sent to ``/api/embeddings``."""
+    """Convert OpenAI's embeddings to an Ollama answer. ``is_old``: whether the request was sent to
+    ``/api/embeddings``.
+    """
     embeddings = [each.get("embedding") or [] for each in answer.get("data") or () if isinstance(each, dict)]
     if is_old:
         return {"embedding": next(iter(embeddings), [])}

@@ -187,7 +187,7 @@ class StreamedCompletion(_Completion):
     def close(self, *, has_ended: bool = False) -> list[JsonObject]:
         """Return the last chunks. If the server stopped early, they include an error, as the answer is incomplete.
 
-        ``has_ended``: the server sent the end of the stream, even without a finish reason.
+        ``has_ended``: whether the server sent the end of the stream, even without a finish reason.
         """
         chunks = [] if self.is_done else self._take_rest(has_ended)
         self._close()

@@ -69,10 +69,10 @@ class RecordedExchange(BaseModel):
     tools: tuple[JsonObject, ...]
     """The tools that may be called."""
     is_restricted: bool = False
-    """Only some of the described tools may be called."""
+    """True if only some of the described tools may be called."""
     is_parallel: bool = True
     has_reply: bool = False
-    """The model was constrained to calls, and one of the tools was a reply in words."""
+    """True if the model was constrained to calls, and one of the tools was a reply in words."""
     text: str
     """The model's text."""
     reasoning: str = ""
@@ -139,7 +139,7 @@ class Observation:
     listen: Listen | None = None
     """Called when an exchange begins. It returns the listener for the exchange's events."""
     counts_tokens: bool = False
-    """Request the token usage of each stream, even if the client does not."""
+    """True to request the token usage of each stream, even if the client does not."""
 
     @property
     def is_active(self) -> bool:

@@ -64,7 +64,7 @@ def prepare_template_messages(
     again. ``closing``: an additional user message at the end.
 
     Calls in ``memory``, or in a message whose index is in ``written``, are replaced by the text that the model wrote if
-    the template inserts text unchanged. ``is_escaped``: the messages are already escaped. Raises RequestError.
+    the template inserts text unchanged. ``is_escaped``: whether the messages are already escaped. Raises RequestError.
     """
     memory, key, encoded = memory or VerbatimCallCache(), (traits, format, tools), conversation.encoded
     found = memory.template_messages.find(encoded, key) if encoded else None

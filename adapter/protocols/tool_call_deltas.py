@@ -65,7 +65,8 @@ class ToolCallDeltas:
         """Accept calls, or fragments of calls, that the server parsed, and return the deltas for those that are
         complete.
 
-        A call is complete when the next one begins; see `release_native`. ``streams``: return the fragments at once.
+        A call is complete when the next one begins; see `release_native`. ``streams``: whether to return the fragments
+        at once.
         """
         deltas: list[JsonObject] = []
         for position, call in enumerate(calls if isinstance(calls, list) else ()):

@@ -22,7 +22,8 @@ INPUT = "input"
 class ToolTypes:
     """The types of a request's tools.
 
-    ``custom``: names of custom tools. ``is_legacy``: the client expects ``function_call`` instead of ``tool_calls``.
+    ``custom``: names of custom tools. ``is_legacy``: whether the client expects ``function_call`` instead of
+    ``tool_calls``.
     """
 
     custom: frozenset[str] = frozenset()

@@ -57,8 +57,8 @@ def needs_translation(body: Json) -> bool:
 def needs_reading(body: JsonObject, options: TranslationOptions, *, splits: bool) -> bool:
     """Return whether the answer to an untranslated request must be parsed.
 
-    ``splits``: the server separates reasoning from the text. If it does not, answers of known model families are
-    parsed. Answers of gpt-oss are always parsed, because some servers leave its channel tokens in the text.
+    ``splits``: whether the server separates reasoning from the text. If it does not, answers of known model families
+    are parsed. Answers of gpt-oss are always parsed, because some servers leave its channel tokens in the text.
     """
     format = choose_request_format(body, options)
     return format == "harmony" or (format is not None and not splits)

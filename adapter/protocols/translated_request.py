@@ -72,7 +72,7 @@ class ParserSettings:
     stream_arguments: bool = False
     control_tokens: tuple[str, ...] = ()
     is_restricted: bool = False
-    """Only some of the described tools may be called. Calls of other tools are treated as text."""
+    """True if only some of the described tools may be called. Calls of other tools are treated as text."""
     reply: Tool | None = None
     """The tool that a constrained model calls to reply in words."""
 
@@ -124,7 +124,7 @@ class TranslatedRequest:
     """Maximum number of tokens of reasoning."""
     prefill: Prefill = "message"
     is_continuation: bool = False
-    """The model continues its own text, and the client already has the beginning."""
+    """True if the model continues its own text, and the client already has the beginning."""
     begun_call: str = ""
     """Text of the model that ends in the beginning of a call, which the model continues."""
     client: ClientSettings = field(default_factory=ClientSettings)
@@ -134,7 +134,7 @@ class TranslatedRequest:
     memory: VerbatimCallCache = field(default_factory=VerbatimCallCache)
     stats: RequestStats = field(default_factory=RequestStats)
     is_native: bool = False
-    """The server also parses calls, and its calls are forwarded."""
+    """True if the server also parses calls, which are then forwarded."""
     as_text: Callable[[], TranslatedRequest] | None = None
     """Returns the same request with a text prompt, for a server that rejects the tools or the template prompt."""
     clock: Callable[[], float] = float

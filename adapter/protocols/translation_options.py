@@ -70,7 +70,7 @@ class PromptSettings:
     recognized: str | None = None
     """The format detected by probing the template. It takes precedence over a guess from the template's text."""
     from_template: bool = False
-    """Derive the format from the template, even if the model name is known."""
+    """True to derive the format from the template, even if the model name is known."""
     model: str | None = None
     """The model's actual name, for servers that accept any name in requests."""
     control_tokens: tuple[str, ...] = ()
@@ -102,7 +102,7 @@ class ConstraintSettings:
     enforce: ConstraintBuilder | None = None
     """Function that builds the request fields for the server."""
     waits_for_calls: bool = False
-    """The server is llama.cpp, whose grammars can apply only after a call begins."""
+    """True if the server is llama.cpp, whose grammars can apply only after a call begins."""
     grounded: bool = False
     """True to limit the arguments of an enforced call to values from the conversation, if the parameter's name
     identifies them.

@@ -16,8 +16,8 @@ Retry: TypeAlias = Literal["never", "briefly", "patiently"]
 class UpstreamFailure:
     """The meaning of an error.
 
-    ``advice``: the next step for the user, in one or two sentences. ``missing_model``: the error message must also list
-    the server's models.
+    ``advice``: the next step for the user, in one or two sentences. ``missing_model``: whether the error message must
+    also list the server's models.
     """
 
     retry: Retry

@@ -96,19 +96,19 @@ class ServerSettings:
     store: Path | None = None
     """File for stored responses; None stores them in memory."""
     pass_admin: bool = False
-    """Pass all requests through to the model server, including administrative ones."""
+    """True to pass all requests through to the model server, including administrative ones."""
     workers: int = 1
     """Number of processes that share the address. ``max_streams`` and ``max_waiting`` apply to each process."""
     drain_s: float = DRAIN_S
     """Maximum time, in seconds, that open requests may continue after SIGTERM."""
     metrics: bool = False
-    """Serve ``/metrics``."""
+    """True to serve ``/metrics``."""
     traces: bool = False
-    """Send a span for each request to the endpoint in the ``OTEL_*`` variables."""
+    """True to send a span for each request to the endpoint in the ``OTEL_*`` variables."""
     log_json: bool = False
-    """Log JSON lines, with one line per request."""
+    """True to log JSON lines, with one line per request."""
     view: bool = False
-    """Serve the live view at ``/view/``."""
+    """True to serve the live view at ``/view/``."""
     view_key: str | None = None
     """Key for the live view if clients do not need an API key. None generates one."""
 

@@ -33,7 +33,7 @@ _KEY = re.compile(
 def check_passing(method: str, path: str, *, admin: bool) -> None:
     """Check a request for which this server has no route. Raises RequestError if it must not be passed through.
 
-    ``path``: the decoded path without the query. ``admin``: allow all requests with a well-formed path.
+    ``path``: the decoded path without the query. ``admin``: whether to allow all requests with a well-formed path.
     """
     if "\\" in path or any(part in (".", "..") for part in path.split("/")):
         raise RequestError(f"invalid path {path[:80]!r}: remove '..' segments and backslashes")

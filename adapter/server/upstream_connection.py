@@ -184,8 +184,8 @@ class UpstreamConnection:
     ) -> aiohttp.ClientResponse:
         """Send a request. Raises UpstreamError if the server cannot be reached.
 
-        ``has_own_timeout``: the caller limits the time without data. ``retries``: the request uses the model. It is
-        retried while the server is starting, loading or busy, and redirects are errors.
+        ``has_own_timeout``: whether the caller limits the time without data. ``retries``: whether the request uses the
+        model. It is retried while the server is starting, loading or busy, and redirects are errors.
         """
 
         async def send_once() -> aiohttp.ClientResponse:
@@ -207,8 +207,9 @@ class UpstreamConnection:
             raise self.build_connection_error(error, has_begun=False) from error
 
     def build_connection_error(self, error: Exception, *, has_begun: bool) -> UpstreamError:
-        """Return the error for the client after the connection failed. ``has_begun``: part of the answer had
-        arrived."""
+        """Return the error for the client after the connection failed. ``has_begun``: whether part of the answer had
+        arrived.
+        """
         if isinstance(error, aiohttp.SocketTimeoutError):
             return self.build_silence_error()
         if has_begun:

@@ -127,8 +127,11 @@ def resolve_references(schema: Mapping[str, Json]) -> JsonObject:
 
 @dataclass(slots=True)
 class _Resolution:
-    """``expanded``: the numbers of subschemas that recursive references have added. ``level``: how many of these
-    references lead here."""
+    """A pass over one schema.
+
+    ``expanded``: for each recursive reference, the number of subschemas that it has added. ``level``: number of
+    recursive references that lead here.
+    """
 
     root: Mapping[str, Json]
     merges: bool = True

@@ -199,7 +199,7 @@ class Workspace:
         self.close()
 
     def tool_names(self, aliases: bool = False) -> list[str]:
-        """Return the names of the offered tools. ``aliases``: also return their documented aliases."""
+        """Return the names of the offered tools. ``aliases``: whether to also return their documented aliases."""
         own = [name for name in self.tools if name not in self.dialect.tools]
         return [name for name in self.dialect.list_tool_names(aliases) if self.tools.match(name)] + own
 
@@ -224,8 +224,8 @@ class Workspace:
     def run_calls(self, turn: HasCalls, atomic: bool = False) -> list[ToolResult]:
         """Run the calls of ``turn`` and return one result per call, in order, with the call's id.
 
-        ``atomic``: if a call fails or is refused, or the program dies, the changes of all calls are reverted.
-        Commands cannot be reverted, so an atomic turn does not run them.
+        ``atomic``: whether to revert the changes of all calls if one of them fails or is refused, or if the program
+        dies. Commands cannot be reverted, so an atomic turn does not run them.
         """
         if not hasattr(turn, "calls"):
             raise UsageError(

@@ -104,7 +104,7 @@ _is_change = lru_cache(1_024)(sounds_like_change)
 class ReadMessages:
     """The ``history`` of the first ``count`` messages of a conversation, which `read_history` can continue.
 
-    ``calls``: id, name and arguments of each call. ``results``: by the ids of their calls.
+    ``calls``: id, name and arguments of each call. ``results``: the result of each call, by its id.
     """
 
     history: CallHistory
@@ -119,7 +119,7 @@ UNREAD = ReadMessages(CallHistory(), 0, (), {})
 def read_call_history(messages: Json, tools: ToolSet | None = None) -> CallHistory:
     """Read the history from ``messages`` in the format of OpenAI's chat API. Invalid messages are skipped.
 
-    ``tools``: determine which calls may have changed something; None means that any call may have.
+    ``tools``: their effects show which calls may have changed something; None means that any call may have.
     """
     return read_history(messages, tools).history
 

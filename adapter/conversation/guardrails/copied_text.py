@@ -97,7 +97,7 @@ class SentMessages:
 
     _runs: set[tuple[str, ...]] = field(default_factory=set)
     _error_runs: set[tuple[str, ...]] = field(default_factory=set)
-    """From errors of our own tools. An answer may report them."""
+    """Runs of words from errors of our own tools, which an answer may report."""
 
     def add(self, message: str, past: CallHistory, answer: str, tools: ToolSet) -> None:
         """Add a message. Text that it quotes from the conversation, from ``answer`` or from the tools may be copied."""

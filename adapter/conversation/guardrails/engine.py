@@ -169,8 +169,9 @@ class Guardrails:
             self._sent.add(message, past, answer.text, self.tools)
 
     def remember_error(self, name: str, error: str, past: CallHistory) -> None:
-        """Remember an error of the tool ``name``, if it is one of our own. Errors of programs and custom tools may be
-        arguments."""
+        """Remember an error of the tool ``name``, if it is one of our own. Text from errors of programs and custom
+        tools may be used as an argument.
+        """
         tool = self.tools.match(name)
         is_own = tool is not None and tool.validate is not None and tool.function is None and not tool.runner
         if "own_words" in self.on and tool is not None and is_own and tool.effect != "execute":
@@ -179,7 +180,8 @@ class Guardrails:
     def remove_forbidden(self, call: ToolCall, *, is_final: bool = False) -> ToolCall:
         """Return the call without arguments that its schema forbids.
 
-        ``is_final``: no retry is possible. Otherwise the call is returned unchanged if the model should correct it.
+        ``is_final``: whether no retry is possible. If one is, a call that the model should correct is returned
+        unchanged.
         """
         tool = self.tools.match(call.name) if "wrong_arguments" in self.on else None
         allowed = tool and select_allowed_arguments(tool, call.arguments)

@@ -56,7 +56,8 @@ def repeats_text(text: str, times: int) -> bool:
 
 def repeats_in_call(raw: str, tools: ToolSet) -> bool:
     """Return whether an unfinished call repeats itself outside of a string, after an error in its JSON, or in an
-    argument that its tool does not have. A string or another argument may be regular data."""
+    argument that its tool does not have. In strings and other arguments, repetition may be intended.
+    """
     body = raw[raw.find("{") :]
     head = _HEAD.match(body)
     tool = tools.match(head["name"]) if head else None
@@ -120,7 +121,9 @@ def is_recent_repeat(past: CallHistory, call: PastCall, earlier: Sequence[PastCa
 
 
 def repeats_failure(past: CallHistory, call: PastCall, earlier: Sequence[PastCall], tools: ToolSet) -> PastCall | None:
-    """Return the last equal call, if it failed and nothing has changed since, unless the error may pass."""
+    """Return the last equal call, if it failed and nothing has changed since. Errors that may be temporary do not
+    count.
+    """
     if earlier or is_polling_tool(call.name, tools):
         return None
     for other in reversed(past.recent):
@@ -132,8 +135,9 @@ def repeats_failure(past: CallHistory, call: PastCall, earlier: Sequence[PastCal
 
 
 def _are_same(one: PastCall, two: PastCall, tools: ToolSet) -> bool:
-    """Return whether two calls do the same, because arguments that the tool ignores do not count, nor which of several
-    tools makes an edit."""
+    """Return whether two calls do the same. Neither arguments that the tool ignores count as a difference, nor the
+    choice of one of several editing tools.
+    """
     if one.name == two.name:
         return one.equals(two) or _select_known_arguments(one, tools) == _select_known_arguments(two, tools)
     if not (sounds_like(one.name, "edit") and sounds_like(two.name, "edit")):

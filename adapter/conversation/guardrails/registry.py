@@ -68,7 +68,7 @@ GUARDRAILS = {
 
 DEFAULT = frozenset(GUARDRAILS)
 RETIRED = frozenset({"cycle", "ignored_result", "other_speaker"})
-"""Earlier guardrails, which settings may still name, without effect."""
+"""Names of removed guardrails. Settings may still contain them; they have no effect."""
 
 WITHIN_ANSWER = frozenset(
     {"too_many_calls", "repeated_in_answer", "guessed_result", "undone_in_answer", "unasked_action"}

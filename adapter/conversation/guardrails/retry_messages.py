@@ -30,8 +30,9 @@ MAX_CHOICES = 3
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """Writes example calls in the model's format, with values from the user's ``request`` where it has only one, or
-    paths."""
+    """Encode example calls in the model's format. Their values come from the user's ``request`` if it has only one such
+    value, or paths.
+    """
 
     encode: Encode
     request: str = ""
@@ -61,7 +62,9 @@ def build_unreadable_call_message(error: str, example: str) -> Wordings:
 
 
 def build_unknown_tool_message(name: str, tools: ToolSet, examples: Examples, likely: Sequence[str]) -> Wordings:
-    """``likely``: the tools that the model may mean; empty if unknown."""
+    """Build the message for a call of an unknown tool. ``likely``: the tools that the model may mean; empty if
+    unknown.
+    """
     if likely and tools.find_nearest(name)[:1] == [*likely]:
         instead = f"The nearest is {likely[0]!r}. Call it like this:\n{examples.render(tools[likely[0]])}"
     elif likely:
@@ -75,7 +78,7 @@ def build_unknown_tool_message(name: str, tools: ToolSet, examples: Examples, li
 
 
 def build_misnamed_tool_message(name: str, tool: Tool, arguments: Mapping[str, Json], examples: Examples) -> Wordings:
-    """``tool``: the only tool that takes ``arguments``."""
+    """Build the message for an unknown name with the arguments of ``tool``, the only tool that takes them."""
     example = examples.render(tool, arguments)
     return (
         f"There is no tool {name!r}. For {tool.name}, write:\n{example}",
@@ -121,8 +124,9 @@ def build_after_the_end_message(name: str) -> Wordings:
 
 
 def build_repeated_call_message(name: str, times: int, next_tools: Sequence[str] = (), question: str = "") -> Wordings:
-    """Request the answer to the user's ``question``, or the change that one of ``next_tools`` still has to make. The
-    message does not quote the result, because the model would copy the quotation; the result is in the conversation."""
+    """Build a message that requests the answer to the user's ``question``, or the change that one of ``next_tools``
+    still has to make. It does not quote the result of the call, because the model would copy the quotation.
+    """
     made = "already made this call of" if times == 1 else "called"
     after = f"Now call {_join_with_or(next_tools)}" if next_tools else "Answer from its result, or call the next tool"
     after = f"Answer from its result: {question}" if question and not next_tools else f"{after}."
@@ -133,7 +137,10 @@ def build_repeated_call_message(name: str, times: int, next_tools: Sequence[str]
 
 
 def build_failed_call_message(name: str, wrong: Sequence[str], example: str, others: Sequence[str]) -> Wordings:
-    """``example``: the call without the ``wrong`` arguments; "" for none. ``others``: the tools that may help."""
+    """Build the message for a repeated call that failed.
+
+    ``example``: the call without the ``wrong`` arguments; "" for none. ``others``: the tools that may help.
+    """
     instead = (
         f"Call it without {_join(wrong)}:\n{example}" if example else f"Call {_join_with_or(others)}." if others else ""
     )
@@ -141,21 +148,26 @@ def build_failed_call_message(name: str, wrong: Sequence[str], example: str, oth
 
 
 def build_unfinished_change_message(name: str, unused: Sequence[str], next_tools: Sequence[str]) -> Wordings:
-    """``unused``: the values of the request that belong to the rest of the change."""
+    """Build the message for a change of which only a part was made. ``unused``: the requested values that are not in
+    the files yet.
+    """
     rest = ", ".join(unused[:MAX_NAMES])
     return (f"You already made this call of {name}. Not done yet: {rest}. Now call {_join_with_or(next_tools)}.",)
 
 
 def build_unmade_change_message(next_tools: Sequence[str]) -> Wordings:
-    """Return only one wording: a repeated message would urge the model to change something even if there is nothing to
-    change."""
+    """Build the message for an answer without the requested change. It has only one wording: if there is nothing to
+    change, insisting would make the model change something.
+    """
     return (
         f"The change is not made yet. Call {_join_with_or(next_tools)}, or explain why there is nothing to change.",
     )
 
 
 def build_unread_file_message(reader: str) -> Wordings:
-    """Return only one wording: the model may already know the file, so it is not urged again."""
+    """Build the message for an answer about a file that was not read. It has only one wording, because the model may
+    know the file.
+    """
     return (f"You have not read the file. Call {reader} first.",)
 
 
@@ -230,7 +242,9 @@ def build_disclaimer_message(tools: ToolSet, has_results: bool) -> Wordings:
 
 
 def build_unfounded_success_message(tools: ToolSet, has_results: bool) -> Wordings:
-    """Return only one wording: the claim is true if there was nothing to do, so the model is not urged again."""
+    """Build the message for a claim of success without a successful call. It has only one wording, because the claim is
+    true if there was nothing to do.
+    """
     if has_results:
         return (
             "Your answer does not contain the requested information. If a step is not done yet, call its tool first; "

@@ -39,8 +39,9 @@ ACCEPT = Accept()
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A guardrail's finding. ``held_to``: as in `Retry`; applies only from the second retry on if ``is_free_first`` is
-    set."""
+    """A guardrail's finding. ``held_to``: as in `Retry`. If ``is_free_first`` is set, it applies only from the second
+    retry on.
+    """
 
     guardrail: str
     wordings: Wordings

@@ -38,7 +38,7 @@ MIN_DISTINCTIVE_SIMILARITY = 0.85
 MAX_DISTINCTIVE_PLACES = 2
 """Maximum number of occurrences of a line that identifies a location."""
 MIN_UNIQUE = 2
-"""Minimum number of exact, unique lines for which one kept line may differ."""
+"""Minimum number of exact, unique lines that allow one kept line to differ."""
 NEAR = 2
 """Maximum distance, in lines, between a match and its lines that occur out of order."""
 MAX_DRIFTED = 0.5
@@ -52,8 +52,9 @@ HINT_REACH = 200
 MAX_OFF = 5
 """Maximum distance, in lines, between a line hint and the match that it selects over others."""
 COPIED_LEAD, COUNTED_LEAD = 4, 20
-"""Minimum distance of all other matches, as a multiple. Models copy line numbers from a listing, but count those of a
-diff, often wrong by more than the distance of two similar blocks."""
+"""Factor by which all other matches must be farther from the line hint than the nearest match: for line numbers copied
+from a listing, and for those of a diff. Models count the latter, often wrong by more than the distance of two similar
+blocks."""
 
 
 class RejectedMatch(NamedTuple):
@@ -264,7 +265,7 @@ def _keep_marks(key: str) -> str:
 
 
 def _is_moved_alone(match: _Features, row: int) -> bool:
-    """Return whether only lines like a closing bracket, and no distinctive line, are indented differently."""
+    """Return whether only lines like a closing bracket are indented differently, and no distinctive line is."""
     if row not in match.lines or is_distinctive(match.keys[row]) or not match.is_moved(row):
         return False
     distinctive = [row for row in match.lines if is_distinctive(match.keys[row])]
@@ -272,7 +273,9 @@ def _is_moved_alone(match: _Features, row: int) -> bool:
 
 
 def _check_elided_twin(match: _Features) -> str:
-    """Require that the lines to change beside a ``...`` are unique among the lines that the ``...`` may stand for."""
+    """Reject the match if the lines to change next to a ``...`` occur several times among the lines that the ``...``
+    may replace.
+    """
     for hunk in match.hunks:
         above = next((row for row in range(hunk.start - 1, -1, -1) if is_elision(match.old[row])), None)
         below = next((row for row in range(hunk.end, len(match.old)) if is_elision(match.old[row])), None)

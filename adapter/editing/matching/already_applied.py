@@ -32,7 +32,7 @@ MAX_OFFSETS = 20
 def find_enclosing_new_text(search: DocumentIndex, match: TextMatch, old: str, new: str, is_part: bool) -> int | None:
     """Return the first line of the new text if it contains the old text and already surrounds the match.
 
-    ``is_part``: the new text may also start or end inside a word.
+    ``is_part``: whether the new text may also start or end inside a word.
     """
     view = search.document.view
     start = _find_enclosing_start(view, match, old, new, is_part)

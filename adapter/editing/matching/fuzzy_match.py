@@ -106,7 +106,7 @@ class TooCostlyError(Exception):
 
 
 class OldLine(NamedTuple):
-    """A non-blank old line. ``is_free``: the model elided lines before it."""
+    """A non-blank old line. ``is_free``: whether the model elided lines before it."""
 
     old_line: int
     key: str
@@ -225,9 +225,10 @@ class _Matcher:
         return [line for _, likeness, line in lines if likeness >= MIN_SEED_LIKENESS]
 
     def _find_similar_with_shared_word(self, key: str) -> list[tuple[str, float, int]] | None:
-        """Return the same as ``search.similar``, but only for lines that share a number or a known word with ``key``;
-        all other lines would conflict with it. Return None if the document is not ASCII, because words are not folded,
-        or if every such word is too frequent."""
+        """Return the similar lines of ``key`` (`DocumentIndex.find_similar`) that share a number or a known word with
+        it. All others would conflict with it. Return None if every such word is too frequent, or if the document is not
+        ASCII, because words are not folded.
+        """
         if not self.search.document.view.isascii():
             return None
         found = (
@@ -308,8 +309,8 @@ _PAIR, _MISS_ROW, _SKIP_LINE = -1, -2, -3
 class _Gap:
     """Align the rows and lines between two anchors of a window.
 
-    ``is_head``: skipped lines before the first row cost nothing. ``is_tail``: skipped lines after the last row cost
-    nothing.
+    ``is_head``: whether skipped lines before the first row cost nothing. ``is_tail``: whether skipped lines after the
+    last row cost nothing.
     """
 
     def __init__(
@@ -386,7 +387,9 @@ class _Gap:
 
     @cached_property
     def _wraps(self) -> dict[tuple[int, int], list[tuple[int, int, float]]]:
-        """Return the rows joined into one line and the lines joined into one row, by their end positions."""
+        """Return the matches of several rows that are one line of the document, or one row that is several lines, by
+        their end positions.
+        """
         present = set(self.keys)
         squeezed = [_remove_spaces(key) for key in self.keys]
         rows = [self.all_rows[row] for row in self.rows]

@@ -56,7 +56,7 @@ def _find_chosen_line(resolution: Resolution) -> int | None:
 
 
 def _list_possible_places(patch: Patch, resolution: Resolution) -> Sequence[int]:
-    """Return the lines at which a patch matches. A match that no line number selected is certain."""
+    """Return the lines at which a patch may apply: only one if it matched there without the help of a line number."""
     if isinstance(resolution, Rejection) or (resolution[0].places and patch.start_line is not None):
         return sorted(set(_list_rivals(resolution)))
     return [resolution[0].match.first_line] if patch.old_text and len(resolution) == 1 else []
@@ -101,7 +101,7 @@ def _choose_first_ascending(places: Sequence[Sequence[int]]) -> list[int]:
 
 
 def _apply_offsets(places: _Places, numbers: Mapping[int, int]) -> set[int]:
-    """Keep the places to which a line number points. Returns the patches with numbers that point to several places."""
+    """Keep only the places to which line numbers point. Return the patches whose numbers point to several places."""
     offsets = _find_shared_offsets(places, numbers)
     contradicted = set[int]()
     for index, number in numbers.items():
@@ -114,7 +114,9 @@ def _apply_offsets(places: _Places, numbers: Mapping[int, int]) -> set[int]:
 
 
 def _find_shared_offsets(places: _Places, numbers: Mapping[int, int]) -> set[int]:
-    """Return the distances between line numbers and places to assume: none, and the one that fits all patches."""
+    """Return the offsets to assume between line numbers and actual lines: 0, and the only other one that fits all
+    patches.
+    """
     possible = [{line - number for line in places[index]} for index, number in numbers.items()]
     shared = set[int].intersection(*possible) if possible else set[int]()
     if 0 in shared or len(shared) != 1 or len(possible) < 2:

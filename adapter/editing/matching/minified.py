@@ -18,7 +18,7 @@ MAX_OLD = 20_000
 """Maximum length of the old text."""
 _TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|`[^`]*`|\w+|[^\w\s]')
 _NO_TOKENS = re.compile(r"//|/\*|[=(,:;!&|?{}\[]\s*/[^/\n]*[ \t]")
-"""Comments, and regular expressions with blanks."""
+"""Matches text that cannot be split into tokens: comments, and regular expressions with blanks."""
 _SCRIPT = re.compile(r"\s*[{\[]|(?!\s*<).*(?:\bfunction\b|=>|\breturn\b)")
 _JOINS = re.compile(r"\w\w|\+\+|--|//|/\*|<!")
 """Tokens that mean something else without a blank between them."""

@@ -24,10 +24,10 @@ from adapter.editing.matching.piece_candidates import SIMILAR, Piece, PieceCandi
 from adapter.editing.repairs.reindent import get_indent, measure_indent
 
 MIN_DROPPED, MAX_DROPPED = 3, 0.5
-"""Lines, and share of the names of a span, that a piece without sure ends may have forgotten rather than
-deleted. Nobody leaves out one or two lines to write less."""
+"""Minimum number of missing lines, and maximum share of missing names of a span, that count as forgotten rather than
+deleted if the ends of the piece are not certain. Models do not shorten a text to save one or two lines."""
 SHORTENED = 4
-"""Factor by which removed lines outnumber those in their place if the piece may have forgotten them."""
+"""Factor by which missing lines must outnumber the lines in their place to count as forgotten."""
 MARGIN = 3.0
 """Minimum difference between the best choice of spans and one with another span for a piece, in bits."""
 BLOCK = 15
@@ -35,10 +35,9 @@ BLOCK = 15
 NEXT_TO = 60
 """Number of kept lines on each side of a piece in which a line of the piece must not be repeated."""
 UNLIKELY = 5
-"""Factor by which the lines that a larger span deletes outnumber the added lines that it explains if it was not meant.
-"""
+"""Maximum ratio of the lines that a larger span would delete to the added lines that it explains."""
 MAX_HIDDEN = 8
-"""Number of lines that a piece may delete without any sign of it."""
+"""Maximum number of lines that a larger span may delete in any case."""
 KEY_WORDS = 4
 """Number of words at the beginning of a line that must be equal for it to declare the same name."""
 
@@ -50,16 +49,20 @@ _DECLARED = re.compile(
 
 
 class _Fit(NamedTuple):
-    """The distinctive lines that a piece adds and deletes at a span, not those that it only indents differently, the
-    places elsewhere of unique lines that it adds, the number of ``lost`` lines, and the letters that it keeps at both
-    ends."""
+    """A comparison of a piece with a span. Lines that differ only in indentation are neither added nor deleted."""
 
     added: Counter[str]
+    """Distinctive lines that the piece adds, with their numbers."""
     deleted: Counter[str]
+    """Distinctive lines that it deletes, with their numbers."""
     copied: list[int]
+    """Positions of the added lines that occur once elsewhere in the file."""
     lost: int
+    """Number of lines of the span that the piece lacks."""
     kept_above: int
+    """Number of letters in the equal lines at the start."""
     kept_below: int
+    """Number of letters in the equal lines at the end."""
 
 
 class PiecePlacer(PieceCandidates):
@@ -108,9 +111,12 @@ class PiecePlacer(PieceCandidates):
         return [each for each in spans if self._is_rival(piece, span, each, here, loses_name)]
 
     def _is_rival(self, piece: Piece, span: Placement, other: Placement, here: _Fit, loses_name: bool) -> bool:
-        """Return whether ``other`` has a unique line that ``piece`` adds at ``span``, or is a larger span in which more
-        lines of ``piece`` are kept, or a smaller or other span in which fewer lines are deleted, if both ends of
-        ``piece`` also fit there."""
+        """Return whether the model may have meant the span ``other`` instead of ``span``.
+
+        It may if ``other`` contains a unique line that the piece would add at ``span``. It may also if both ends of the
+        piece fit at ``other`` as well, and ``other`` is a larger span that keeps more lines of the piece, or another
+        span from which fewer lines are deleted.
+        """
         if any(other.start <= place < other.end for place in here.copied):
             return True
         is_larger, is_smaller = _contains(other, span), _contains(span, other)
@@ -130,7 +136,7 @@ class PiecePlacer(PieceCandidates):
         return not there.lost and min(there.kept_above, there.kept_below) >= DISTINCTIVE_LETTERS
 
     def _loses_name(self, piece: Piece, span: Placement) -> bool:
-        """Return whether the shallowest lines with names of ``span`` have names that ``piece`` has less often."""
+        """Return whether ``piece`` lacks a name that the least indented lines with names in ``span`` have."""
         named = filter(_NAME.search, self._old[span.start : span.end])
         depth = min(map(measure_indent, named), default=0)
         before, after = (

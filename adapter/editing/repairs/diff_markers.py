@@ -128,7 +128,9 @@ _PLUS_LINE = re.compile(r"^\+.*", re.MULTILINE)
 
 
 def _find_plus_forms(lines: Sequence[str]) -> set[int]:
-    """Return the number of blanks after the ``+`` of each line, at most two: none, those of a list, or indentation."""
+    """Return the numbers of blanks that occur after the ``+`` of lines, counted up to two: 0 for plain markers, 1 for
+    list items, 2 for indentation.
+    """
     return {len(line[1:3]) - len(line[1:3].lstrip()) for line in lines}
 
 

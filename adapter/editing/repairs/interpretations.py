@@ -19,8 +19,8 @@ from adapter.editing.repairs.unescape import undo_double_escaping
 class Interpretation:
     """Old and new text, both with line feeds. ``notes`` describe the repairs.
 
-    ``line`` is the 1-based line number found in the old text, if any. ``is_whole_lines``: both texts consist of whole
-    lines.
+    ``line`` is the 1-based line number found in the old text, if any. ``is_whole_lines``: whether both texts consist of
+    whole lines.
     """
 
     old: str
@@ -56,7 +56,7 @@ def list_interpretations(written: Interpretation) -> list[Interpretation]:
 
 
 class _PairRepair(NamedTuple):
-    """A repair of both texts. ``is_line_based``: the repaired texts are whole lines.
+    """A repair of both texts. ``is_line_based``: whether the repaired texts are whole lines.
 
     ``strip`` yields pairs of the repaired old and new text, the likeliest first, with the line number in the old text,
     if any. It yields nothing if the repair does not apply.

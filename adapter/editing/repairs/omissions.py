@@ -47,7 +47,7 @@ MIN_ALIKE = 90
 _REST = ("rest", "remaining", "remainder")
 _OMITTED = {"omitted", "elided", "snipped", "truncated"}
 _ACRONYM = re.compile(r"\bREST\b(?! OF\b)")
-"""The architecture, which stands for no lines."""
+"""REST, the architecture, unlike "the rest" in an omission."""
 
 
 def is_elision(line: str) -> bool:

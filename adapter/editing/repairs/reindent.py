@@ -49,8 +49,9 @@ class IndentMapper:
         self._uses_tabs = any("\t" in pair.actual for pair in self._pairs)
 
     def move(self, text: str, nearest_row: int) -> str:
-        """Return ``text``, a line of the model, with the indentation that it must have in the file. ``nearest_row``:
-        the index of the nearest old line, whose indentation decides in doubt."""
+        """Return ``text``, a line of the model, with its indentation in the file. ``nearest_row``: index of the nearest
+        old line, whose indentation decides in case of doubt.
+        """
         if not text.strip():
             if all(pair.written == pair.actual for pair in self._pairs):
                 return text
@@ -61,7 +62,8 @@ class IndentMapper:
     def is_doubtful(self, text: str) -> bool:
         """Return whether a tab of ``text`` may stand for one level of the file or for several.
 
-        Lines at one depth do not tell tabs of several levels from tabs of one level in a block that was moved left.
+        If all matched lines have the same depth, tabs of several levels look like tabs of one level in a block that was
+        moved left.
         """
         indent = get_indent(text)
         if not text.strip() or any(pair.written == indent for pair in self._pairs) or self._uses_tabs:
@@ -107,7 +109,7 @@ class IndentMapper:
         return " " in prefix and any(line.startswith(prefix + "\t") for text in self._written for line in text)
 
     def _find_units(self, base: _Pair) -> tuple[int, int]:
-        """Return the columns of one level in the file, and those in the model's text next to ``base``."""
+        """Return the ratio of columns in the file to columns in the model's text, near ``base``."""
         ratio = self._find_ratio(base)
         if _measure_width(base.written) == _measure_width(base.actual) > 0:
             # A differently scaled line next to a correct one is unrelated, unless the model's own levels agree with it.
@@ -117,7 +119,9 @@ class IndentMapper:
         return ratio or (self._unit, self._find_written_unit(base, self._unit))
 
     def _find_ratio(self, base: _Pair) -> tuple[int, int] | None:
-        """Return the columns in the file for those in the model's text, as the nearest line at another depth shows."""
+        """Return the ratio of columns in the file to columns in the model's text, measured between ``base`` and the
+        nearest line at another depth.
+        """
         others = [pair for pair in self._pairs if _measure_width(pair.written) != _measure_width(base.written)]
         if not others:
             return None
@@ -141,7 +145,7 @@ class IndentMapper:
 
     @cached_property
     def _opened(self) -> list[int]:
-        """The columns by which the model indented the first lines of blocks."""
+        """The numbers of columns by which the model indented the first lines of blocks."""
         steps = (step for text in self._written for step in _list_steps(text))
         return [step for step, is_opened in steps if is_opened and step in WRITTEN_UNITS]
 

@@ -91,8 +91,8 @@ TELECHAT = KeyValueTags(
 class KeyValueReader:
     """Parse a call after its opening tag.
 
-    ``own``: names of the formats that write these tags. The tags of the shared ``<tool_call>`` envelope also belong to
-    a format whose ``tool_call_body`` is pairs.
+    ``own``: names of the formats that write these tags. In the ``<tool_call>`` envelope, which several formats share,
+    the tags also belong to each format whose ``tool_call_body`` is pairs.
     """
 
     def __init__(self, tags: KeyValueTags, own: tuple[str, ...] = ()) -> None:

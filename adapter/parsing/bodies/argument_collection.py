@@ -88,7 +88,8 @@ class PendingCall:
     def check_name(self, key: str, expected: str) -> None:
         """Reject the call if ``key`` is not declared and contains characters that separate a name from a value.
 
-        ``expected``: how the name is written. A tool that declares other arguments may be given any name.
+        ``expected``: description of a valid name, for the error. If the tool accepts undeclared arguments, any name is
+        valid.
         """
         is_free = self.has_parameter(key) or (self.tool is not None and self.tool.schema.get("additionalProperties"))
         if not is_free and not (_ODD_KEY if self.tool else _SEPARATORS).isdisjoint(key):

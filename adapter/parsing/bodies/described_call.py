@@ -40,8 +40,8 @@ DecodeBody: TypeAlias = Callable[[str, PendingCall], None]
 class DescribedCall:
     """Parse ``NAME<after_name>...<closing>`` after the opening marker. An instance is a `BodyReader`.
 
-    ``after_name``: the texts that may follow a name. ``needs_closing``: only the closing marker ends a body, so a body
-    without it was cut off.
+    ``after_name``: the texts that may follow a name. ``needs_closing``: whether a body without its closing marker was
+    cut off, because nothing else ends it.
     """
 
     def __init__(

@@ -94,7 +94,6 @@ class FormatSpec:
     arguments_key: str = "arguments"
     """The key of the arguments in an object that contains the name; "" if the name is the key."""
     colon: str = ": "
-    """-"""
     comma: str = ", "
     indent: int | None = None
     is_text: bool = False

@@ -159,7 +159,7 @@ def build_python_or_json_reader(
 ) -> BodyReader:
     """Return a parser of Python calls up to ``closing``, or of the JSON list that some models write instead.
 
-    ``has_fence``: the format writes the calls in a code fence.
+    ``has_fence``: whether the format writes the calls in a code fence.
     """
     read_python = PythonBlock(closing, opening=opening)
     read_json = TaggedJson(opening, closing, arguments_key, may_list=True)

@@ -18,7 +18,7 @@ _NAME = re.compile(r"[ \t]*([\w.:/-]*)")
 def take_name(source: BodySource, span: list[str], endings: MarkerSet, *, any_name: bool) -> Reader[str]:
     """Consume a name and one of ``endings`` after it. Return the name. Otherwise consume nothing and return "".
 
-    ``any_name``: also accept names that are not tools of this session.
+    ``any_name``: whether to also accept names that are not tools of this session.
     """
     while True:
         match = _NAME.match(source.text, source.position)

@@ -304,7 +304,7 @@ def _closes(
 ) -> Reader[bool]:
     """Return whether the tag just taken ends the value. It does only if the grammar allows the text after the tag.
 
-    ``holds_parameter``: the tag may also close a parameter in the value.
+    ``holds_parameter``: whether the tag may also close a parameter in the value.
     """
     ahead: list[str] = []
     kind = marker.lower()

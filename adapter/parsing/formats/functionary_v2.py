@@ -27,7 +27,9 @@ _content = get_marker_set("\n" + CONTENT, CONTENT)
 
 
 def read_recipient(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse the recipient after its token, and its arguments. The recipient ``all`` is the header of an answer."""
+    """Parse the recipient after its token, and its arguments. If the recipient is ``all``, the answer follows
+    instead.
+    """
     name = yield from take_name(source, span, _content, any_name=True)
     if not name:
         return take_cut_name(source, span) or TEXT

@@ -194,7 +194,9 @@ def locate_yaml(text: str, start: int, name: str, arguments: JsonObject) -> Call
 
 
 def locate_pairs(text: str, start: int, name: str, arguments: JsonObject) -> CallSpan:
-    """Locate a name, and then each key with its value. ``texts``: the text before each key and value, alternately."""
+    """Locate a name, and then each key with its value. In the result, ``texts`` alternates between the text before a
+    key and the text before its value.
+    """
     best: CallSpan | None = None
     for at in _find_occurrences(text, start, name):
         span = _match_pairs(text, at, name, arguments)

@@ -164,7 +164,9 @@ class _FurtherValues:
         self._further |= self._assign_in_order(pool) or self._assign_lists(pool) or self._assign_by_context(pool)
 
     def _assign_in_order(self, pool: _ValuePool) -> dict[str, list[ValueMention]]:
-        """Assign the values in turn, if they follow the first call's values and something shows that they repeat."""
+        """Assign the values to the parameters in turn, if they follow the first call's values and are written like
+        them.
+        """
         names, fresh = pool.names, pool.fresh
         anchors = [self._anchors[name] for name in names]
         if fresh[0].start < anchors[-1].start or len(fresh) % len(names):
@@ -180,7 +182,9 @@ class _FurtherValues:
         return size > 1 and inner == inner[: size - 1] * (len(mentions) // size)
 
     def _assign_lists(self, pool: _ValuePool) -> dict[str, list[ValueMention]]:
-        """Assign the values that are listed with the first call's values: "3, 4 and 5 apples for $6, $7 and $8"."""
+        """Assign values from the same list as a value of the first call. In "3, 4 and 5 apples for $6, $7 and $8", 4
+        and 5 belong to the parameter with the value 3.
+        """
         lists = {name: self._find_list(self._anchors[name], pool.fresh) for name in pool.names}
         return {name: found for name, found in lists.items() if found}
 

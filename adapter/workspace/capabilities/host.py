@@ -100,12 +100,13 @@ class DocsProvider(Protocol):
 class WebAccess:
     """Limits for fetching pages.
 
-    ``allow_loopback``: permit this machine's addresses and any port, for tests and for servers that the user runs.
+    ``allow_loopback``: whether to permit this machine's addresses and any port, for tests and for servers that the user
+    runs.
     """
 
     allow_loopback: bool = False
     upgrade: bool = True
-    """Replace ``http:`` with ``https:`` in addresses."""
+    """True to replace ``http:`` with ``https:`` in addresses."""
     max_bytes: int = 5_000_000
     max_redirects: int = 5
 

@@ -93,8 +93,10 @@ class _Service:
 class HttpSearch(_Service):
     """A search service; ``url`` or ``body`` must contain ``{query}``.
 
-    ``key_header``: header that carries the key; in ``Authorization``, the word ``Bearer`` precedes it. ``results``:
-    path of the result list in the response, such as ``web.results``. ``most``: maximum number of results per request.
+    Args:
+        key_header: Header that carries the key; in ``Authorization``, the word ``Bearer`` precedes it.
+        results: Path of the result list in the response, such as ``web.results``.
+        most: Maximum number of results per request.
     """
 
     def __init__(

@@ -29,7 +29,7 @@ _Identity: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class _OpenDirectory:
-    """``chain``: path and identity of each directory from the root down, the last one being the directory itself."""
+    """An open directory. ``chain``: the paths and identities of all directories from the root down to this one."""
 
     chain: tuple[tuple[str, _Identity], ...]
 
@@ -54,7 +54,7 @@ class _OpenDirectory:
 
 
 class CheckedPaths:
-    """The calls of `DescriptorCalls`, made with paths."""
+    """The same methods as `DescriptorCalls`, implemented with paths."""
 
     def __init__(self) -> None:
         self._numbers = count(_FIRST)

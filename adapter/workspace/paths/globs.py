@@ -124,7 +124,7 @@ def _join_patterns(parts: Iterable[_Part]) -> _Part:
 
 
 def _match_path(parts: Sequence[_Part], names: Sequence[str]) -> bool:
-    """Return whether the parts match all names. ``reached``: the numbers of names that the parts so far can match."""
+    """Return whether the parts match all names."""
     reached = {0}
     for part in parts:
         if not reached:

@@ -87,9 +87,9 @@ class WorkspaceRoot:
     ) -> Iterator[ResolvedPath]:
         """Resolve ``path``. The last name need not exist; if it does not, ``status`` is None.
 
-        ``follow``: follow a link in the last name. ``write``: also reject the root, ``.git``, read-only directories
-        and names that should not be created. Directories created by ``parents="make"`` are removed if the body
-        fails. Raises ToolError if the path is outside the root or its directory does not exist.
+        ``follow``: whether to follow a link in the last name. ``write``: whether to also reject the root, ``.git``,
+        read-only directories and names that should not be created. Directories created by ``parents="make"`` are
+        removed if the body fails. Raises ToolError if the path is outside the root or its directory does not exist.
         """
         self._check_still_there()
         walk = _Walk(self, path, parents)

@@ -20,7 +20,7 @@ MAX_HASHED_BYTES = 16 * 1024 * 1024
 NO_HARD_LINKS = {errno.EPERM, errno.EXDEV, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS}
 ACCESS_LIST = "system.posix_acl_access"
 _OF_CONTENT = {"security.capability", "security.ima", "security.evm"}
-"""Attributes that depend on a file's content. They are not copied; the system also drops them on a write."""
+"""Attributes that describe a file's content. They are not copied; the system also drops them on a write."""
 
 
 def find_status(name: str, dirfd: int) -> os.stat_result | None:

@@ -15,13 +15,14 @@ _SHORT_NAME = re.compile(r"[^.]{1,6}~[0-9]{1,6}(?:\.[^.]{0,3})?")
 
 
 class WindowsPath(NamedTuple):
-    """``anchor``: ``c:/`` for a drive, ``//server/share/`` for a share, ``/`` for the root of the current drive, ``c:``
-    for a path relative to the current directory of a drive, ``//./`` for a device, "" for a relative path. ``parts``:
-    the components after it, without empty ones and ``.``.
-    """
+    """A path in two parts: the anchor, and the components after it."""
 
     anchor: str
+    """``c:/`` for a drive, ``//server/share/`` for a share, ``/`` for the root of the current drive, ``c:`` for a path
+    relative to the current directory of a drive, ``//./`` for a device, "" for a relative path.
+    """
     parts: tuple[str, ...]
+    """The components, without empty ones and ``.``."""
 
 
 def split_windows_path(path: str) -> WindowsPath:

@@ -425,4 +425,4 @@ class ActiveSandbox:
 
 
 UNCONFINED = ActiveSandbox(SandboxSettings("none"), "")
-"""Used for programs that run without a sandbox."""
+"""The confinement of programs that run without a sandbox."""

@@ -328,7 +328,7 @@ def find_descendants(ancestor: int) -> Iterator[tuple[int, int]]:
 
 
 def _find_family(ancestor: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the `find_descendants`, each also with its parent's id."""
+    """Yield the same descendants as `find_descendants`, each with its parent's id in addition."""
     family, others = {ancestor}, list[tuple[int, int, bytes]]()
     for pid, status in _list_processes():
         parent = int(_find_field(status, b"PPid"))

@@ -48,7 +48,7 @@ class JobObject:
     """A job of at most ``max_processes`` processes, which together use at most the machine's memory."""
 
     def __init__(self, max_processes: int) -> None:
-        """Raises OSError."""
+        """Create the job. Raises OSError."""
         self._kernel: Any = _load_library("kernel32")
         self._handle: ctypes.c_void_p | None = ctypes.c_void_p(self._call("CreateJobObjectW", None, None))
         flags = _KILL_ON_JOB_CLOSE | _DIE_ON_UNHANDLED_EXCEPTION | _ACTIVE_PROCESS

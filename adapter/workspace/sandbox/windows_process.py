@@ -44,7 +44,7 @@ CMD = f"{_SYSTEM}\\cmd.exe"
 MAX_CMD = 8_000
 """Maximum length of a line for cmd.exe, whose own limit is 8,191 characters."""
 _CMD_OPTIONS = ["/d", "/v:off", "/s", "/c"]
-"""No commands from the registry, no expansion of ``!``, and only the outer quotes are removed."""
+"""Options of cmd.exe: run no commands from the registry, do not expand ``!``, and remove only the outer quotes."""
 _CREATE_SUSPENDED, _CREATE_NO_WINDOW = 0x4, 0x0800_0000
 _BATCH = re.compile(r".*\.(?:bat|cmd)[. ]*", re.IGNORECASE | re.DOTALL)
 _SAFE_IN_BATCH = re.compile(r"[\w ./\\:@+-]*")
@@ -143,13 +143,13 @@ class WindowsProcess:
         self.ending = ProcessExit(code, left, reason)
 
     def _count_until(self, deadline: float) -> int:
-        """Wait until no process runs, at most until ``deadline``, and return how many run."""
+        """Wait until all processes have ended, but at most until ``deadline``, and return the number that still run."""
         while (running := self._job.count()) and time.monotonic() < deadline:
             self._take(0.01)
         return running
 
     def _take(self, timeout_s: float) -> bool:
-        """Pass on output, or note the end of a stream, and return whether there was any."""
+        """Handle the next output or end of a stream, and return whether there was one within ``timeout_s``."""
         try:
             number, data = self._output.get(timeout=max(timeout_s, 0))
         except queue.Empty:
