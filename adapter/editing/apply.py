@@ -132,7 +132,7 @@ def _keep_comma(_: str, patch: Patch) -> Patch:
 
 
 def _drop_repeated_line(text: str, patch: Patch) -> Patch:
-    """Return ``patch`` without the last line of its new text if the same line follows the old text in ``text``."""
+    """Return ``patch`` without the last line of its new text if that line already follows the old text in ``text``."""
     old, (rest, _, last) = to_lf(patch.old_text).rstrip("\n"), to_lf(patch.new_text).rstrip("\n").rpartition("\n")
     _, found, below = to_lf(text).partition(f"{old}\n")
     is_unique = found and rest and f"{old}\n" not in below

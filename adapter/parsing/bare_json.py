@@ -236,7 +236,7 @@ def _names_tool(text: str, tools: ToolSet) -> bool:
 
 
 def _are_calls(values: list[Value], tools: ToolSet) -> bool:
-    """Return whether ``values`` are calls. Next to a call, the name of a tool that needs no arguments is also a call."""
+    """Return whether ``values`` are calls. Next to a call, the name of a tool without arguments also counts."""
     are_calls = [is_bare_call(each.value, tools) for each in values]
     return any(are_calls) and all(
         is_call or _names_tool_without_arguments(each.value, tools)
