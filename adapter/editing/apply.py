@@ -296,7 +296,7 @@ def _describe_dependence(index: int, patches: Sequence[Patch], names: ParameterN
 
 
 def _differ_in_line(before: LineEdit, after: LineEdit, patches: Sequence[Patch]) -> bool:
-    """Return whether two changes come from patches that differ only in their line number, and so refer to two places."""
+    """Return whether two changes come from patches that differ only in their line number, and so mean two places."""
     first, second = patches[before.patch], patches[after.patch]
     return first.old_text == second.old_text and first.start_line != second.start_line
 
