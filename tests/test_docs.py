@@ -33,6 +33,8 @@ CONSOLES = {
 """Pages whose consoles are run here, with the files that are there before."""
 ELSEWHERE = {"docs/formats.md": "tests/cli/test_derive.py"}
 DEMO = "adapter demo"
+MAX_WORDS = 29_000
+"""Maximum number of words of all pages in docs/ together, code and tables included."""
 _FENCED = re.compile(r"^(```|~~~).*?^\1$", re.DOTALL | re.MULTILINE)
 
 
@@ -52,6 +54,11 @@ def run(words: list[str], folder: Path) -> str:
     done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=100)
     assert done.returncode == 0, done.stdout
     return done.stdout
+
+
+def test_the_pages_are_short_enough_to_read():
+    """A new page or paragraph takes the place of one that repeats something. Count with `wc -w docs/*.md`."""
+    assert sum(len(page.read_text(encoding="utf-8").split()) for page in DOCS.glob("*.md")) <= MAX_WORDS
 
 
 @pytest.mark.parametrize("name", CONSOLES)
