@@ -64,7 +64,7 @@ class ProtoListDirectory(ToolClass):
 class ProtoReadFile(ToolClass):
     """Read a file: text, image, PDF, audio or video; offset counts lines from 0 and requires limit.
 
-    A large text comes in pages that say how to read on.
+    A large text is returned in pages, which explain how to read the next one.
     """
 
     naming = ToolMetadata("read_file", aliases=("read", "cat", "view", "view_file", "open", "get_file"))

@@ -159,7 +159,7 @@ BLADE_LINES = [
     '- write_file: Write content to a file. Args: {"path": "string", "content": "string"}',
     "- grep_search: Search file contents using regex patterns. Args: "
     '{"pattern": "string", "path": "string, default \\".\\""}',
-    "- delete_file: Delete a file, or with recursive a directory. Args: "
+    "- delete_file: Delete a file, or a directory if recursive is true. Args: "
     '{"path": "string", "recursive": "boolean, default false"}',
 ]
 

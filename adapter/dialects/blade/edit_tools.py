@@ -161,7 +161,7 @@ class ApplyEdit(ToolClass):
 
 
 class DeleteFile(ToolClass):
-    """Delete a file, or with recursive a directory."""
+    """Delete a file, or a directory if recursive is true."""
 
     naming = ToolMetadata(
         "delete_file", aliases=("delete", "remove", "remove_file", "rm", "delete_directory"), effect="delete"
@@ -187,7 +187,7 @@ class MoveFile(ToolClass):
 
 
 class CopyFile(ToolClass):
-    """Copy a file or directory with all in it."""
+    """Copy a file, or a directory with its contents."""
 
     naming = ToolMetadata("copy_file", aliases=("copy", "cp", "copy_directory"), effect="write")
     example = {"source": "templates/base.html", "destination": "src/templates/base.html"}

@@ -77,7 +77,7 @@ class Read(ToolClass):
 
 
 class Index(ToolClass):
-    """Give the skeleton of a source file: imports, types and signatures, with line numbers. Cheaper than read."""
+    """Show the skeleton of a source file: imports, types and signatures, with line numbers. Cheaper than read."""
 
     naming = ToolMetadata("index", aliases=("outline", "skeleton", "file_outline"))
     example = {"path": "src/lib.rs"}

@@ -173,7 +173,7 @@ class WebFetch(ToolClass):
 
 
 class MakiWebSearch(ToolClass):
-    """Search the web, for what is not in the codebase."""
+    """Search the web for information that is not in the codebase."""
 
     naming = ToolMetadata("websearch", aliases=("google_web_search", "search_web", "internet_search"), needs="search")
     example = {"query": "tokio select cancellation", "num_results": 5}

@@ -50,7 +50,7 @@ class QuestionItem(NestedModel):
 
 
 class QuestionTool(ToolClass):
-    """Ask the user questions, with options to choose one or several from."""
+    """Ask the user questions, with one or several options to choose from."""
 
     naming = ToolMetadata(
         "question",
@@ -101,7 +101,7 @@ class TodoItem(NestedModel):
 
 
 class MakiTodoWrite(ToolClass):
-    """Create or update the todo list for work of several steps: give the whole list."""
+    """Create or update the todo list for work of several steps; pass the whole list."""
 
     naming = ToolMetadata("todowrite", aliases=("todo", "todos", "update_todos", "write_todos"), effect="state")
     example = {"todos": [{"content": "Run the tests", "status": "in_progress", "priority": "high"}]}

@@ -24,19 +24,19 @@ class WriteToFile(ToolClass):
     naming = ToolMetadata("WriteToFile", effect="write")
     example = {"file": "notes/plan.txt", "content": "first step\n"}
     file: Annotated[str, Parameter("File to write", *PATH)]
-    content: Annotated[str, Parameter("The whole new content", *CONTENT)]
+    content: Annotated[str, Parameter("Complete new content", *CONTENT)]
 
     def to_operation(self) -> ops.Operation:
         return ops.WriteText(self.file, self.content)
 
 
 class SearchAndReplace(ToolClass):
-    """Replace a text in a file wherever it occurs."""
+    """Replace all occurrences of a text in a file."""
 
     naming = ToolMetadata("SearchAndReplace", effect="write")
     example = {"search": "old_name", "replace": "new_name", "file": "src/main.c"}
     search: Annotated[str, Parameter("Text to find", *OLD_TEXT)]
-    replace: Annotated[str, Parameter("Text to put in its place", *NEW_TEXT)]
+    replace: Annotated[str, Parameter("Replacement text", *NEW_TEXT)]
     file: Annotated[str, Parameter("File to change", *PATH)]
 
     def to_operation(self) -> ops.Operation:
@@ -56,7 +56,7 @@ class MakeDirectories(ToolClass):
 
 
 class RemoveFiles(ToolClass):
-    """Remove a file, or a directory with all that is in it."""
+    """Remove a file, or a directory with its contents."""
 
     naming = ToolMetadata("RemoveFiles", effect="delete")
     example = {"target": "build"}
@@ -79,7 +79,7 @@ class MoveFiles(ToolClass):
 
 
 class CopyFiles(ToolClass):
-    """Copy a file, or a directory with all that is in it."""
+    """Copy a file, or a directory with its contents."""
 
     naming = ToolMetadata("CopyFiles", effect="write")
     example = {"source": "a.txt", "destination": "b.txt"}
@@ -139,7 +139,7 @@ class ListFiles(ToolClass):
 
     naming = ToolMetadata("ListFiles")
     example = {"path": "src"}
-    path: Annotated[str, Parameter("Directory to list; the project folder when left out", *DIRECTORY, *PATH)] = "."
+    path: Annotated[str, Parameter("Directory to list (default: the project folder)", *DIRECTORY, *PATH)] = "."
 
     def to_operation(self) -> ops.Operation:
         return ops.Tree(self.path, limit=MAX_ENTRIES, details=True)

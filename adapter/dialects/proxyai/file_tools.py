@@ -46,7 +46,7 @@ _FILE_TYPES = {
 
 
 class ProxyAIReadFile(ToolClass):
-    """Read a file. Gives its lines with their numbers."""
+    """Read a file. Returns its lines with line numbers."""
 
     naming = ToolMetadata(
         "Read", aliases=("ReadFile", "view", "cat", "open_file"), max_lines=READ_LINES + 1, failure=render_file_error
@@ -96,29 +96,30 @@ _CONTEXTS: dict[str, ops.SymbolContext] = {
 
 
 class IntelliJSearch(ToolClass):
-    """Find files, classes and symbols by name, in the path of a directory or file scope, or globs of a custom one.
+    """Find files, classes and symbols by name; the scopes directory and file need a path, custom needs globs.
 
-    Use it when the path is not known; it does not look into the text.
+    Use it when you do not know the path. It does not search file contents.
     """
 
     naming = ToolMetadata("IntelliJSearch", aliases=("search", "search_files", "find_symbol"))
     example = {"pattern": "UserService", "scope": "project"}
-    pattern: Annotated[str, Parameter("Name, or parts of it, to look for", "searchText", "query", "nameKeyword")]
-    scope: Annotated[ops.SymbolScope, Parameter("Where to look")] = "project"
+    pattern: Annotated[str, Parameter("Name, or part of a name, to search for", "searchText", "query", "nameKeyword")]
+    scope: Annotated[ops.SymbolScope, Parameter("Where to search")] = "project"
     path: Annotated[
-        str | None, Parameter("The directory or file of that scope; globs for custom", "directoryToSearch", *DIRECTORY)
+        str | None,
+        Parameter("Directory or file to search, or globs for the scope custom", "directoryToSearch", *DIRECTORY),
     ] = None
-    fileType: Annotated[str | None, Parameter("Only this language or file extension", "file_type", "language")] = None
+    fileType: Annotated[str | None, Parameter("Language or file extension to search", "file_type", "language")] = None
     context: Annotated[
         str | None,
-        Parameter("Only these names: any, files, classes, functions or variables"),
+        Parameter("Kind of names: any, files, classes, functions or variables"),
         Field(json_schema_extra={"enum": ["any", "files", "classes", "functions", "variables"]}),
     ] = None
-    caseSensitive: Annotated[bool, Parameter("Heed upper and lower case")] = False
-    regex: Annotated[bool, Parameter("The pattern is a regular expression")] = False
-    wholeWords: Annotated[bool, Parameter("Match only whole words of the name")] = False
+    caseSensitive: Annotated[bool, Parameter("Case-sensitive matching")] = False
+    regex: Annotated[bool, Parameter("Treat the pattern as a regular expression")] = False
+    wholeWords: Annotated[bool, Parameter("Match whole words only")] = False
     outputMode: Annotated[Literal["content", "files_with_matches", "count"], Parameter("Output format")] = "content"
-    limit: Annotated[int, Parameter("Most matches to give", "maxUsageCount", "fileCountLimit", "max_results")] = 10
+    limit: Annotated[int, Parameter("Maximum number of matches", "maxUsageCount", "fileCountLimit", "max_results")] = 10
 
     @field_validator("context")
     @classmethod
@@ -193,7 +194,7 @@ PREVIEW_CHARACTERS = 200
 
 
 class ProxyAIEdit(ToolClass):
-    """Replace an exact text in a file, which must occur once unless replace_all is given. The user is asked first."""
+    """Replace an exact text in a file, which must occur once unless replace_all is true. The user is asked first."""
 
     naming = ToolMetadata(
         "Edit",
@@ -210,9 +211,9 @@ class ProxyAIEdit(ToolClass):
     }
     file_path: FilePath
     old_string: Annotated[str, Parameter("Text to replace, exactly as in the file", *OLD_TEXT)]
-    new_string: Annotated[str, Parameter("Text to put there; may be empty", *NEW_TEXT)]
+    new_string: Annotated[str, Parameter("Replacement text; may be empty", *NEW_TEXT)]
     short_description: Annotated[
-        str, Parameter("What the edit does, shown to the user", "description", is_required=True)
+        str, Parameter("Purpose of the edit, shown to the user", "description", is_required=True)
     ] = ""
     replace_all: Annotated[bool, Parameter("Replace every occurrence", "replaceAll", "all")] = False
 
@@ -243,7 +244,7 @@ def _shorten_preview(text: str) -> str | None:
 
 
 class ProxyAIWrite(ToolClass):
-    """Create a file, or overwrite one with new contents. The user is asked first."""
+    """Create a file, or overwrite it with new contents. The user is asked first."""
 
     naming = ToolMetadata(
         "Write", aliases=("WriteFile", "create_file", "save_file"), effect="write", failure=render_file_error

@@ -49,9 +49,9 @@ class ProxyAIBash(ToolClass):
     example = {"command": "python -m pytest -q", "timeout": 60000, "description": "Run the tests"}
     command: Annotated[str, Parameter("Shell command to execute", *COMMAND)]
     timeout: Annotated[float, Parameter("Timeout in milliseconds", "timeout_ms")] = DEFAULT_TIMEOUT_MS
-    description: Annotated[str | None, Parameter("What the command does, shown to the user")] = None
+    description: Annotated[str | None, Parameter("Purpose of the command, shown to the user")] = None
     run_in_background: Annotated[
-        bool | None, Parameter("Do not wait for its end; watch it with BashOutput", "background")
+        bool | None, Parameter("Run in the background; read the output with BashOutput", "background")
     ] = None
     workingDirectory: SkipJsonSchema[str] = "."
     """A parameter that the program has, but its document does not mention."""
@@ -90,18 +90,20 @@ class ProxyAIBash(ToolClass):
         return (f"the timeout was reduced to {MAX_TIMEOUT_MS} ms, the maximum",)
 
 
-BashId = Annotated[str, Parameter("The bash_id that Bash gave", "bashId", "shell_id", "id", "task_id", "process_id")]
+BashId = Annotated[
+    str, Parameter("The bash_id that Bash returned", "bashId", "shell_id", "id", "task_id", "process_id")
+]
 
 
 class BashOutput(ToolClass):
-    """Read what a command in the background printed since the last look; filter is a regex for its lines."""
+    """Read the new output of a background command; filter is a regex that selects lines."""
 
     naming = ToolMetadata(
         "BashOutput", aliases=("get_output", "shell_output"), is_polling=True, failure=_render_read_error
     )
     example = {"bash_id": "shell_1"}
     bash_id: BashId
-    filter: Annotated[str | None, Parameter("Regular expression; only lines in which it is found", "regex")] = None
+    filter: Annotated[str | None, Parameter("Regular expression that selects lines", "regex")] = None
 
     def to_operation(self) -> ops.Operation:
         return ops.ReadCommandOutput(self.bash_id, self.filter)
@@ -125,7 +127,7 @@ def _build_output_fields(bash_id: Json, stdout: str, stderr: str, status: str, e
 
 
 class KillShell(ToolClass):
-    """Stop a command that runs in the background."""
+    """Stop a background command."""
 
     naming = ToolMetadata("KillShell", aliases=("kill_bash", "stop_command"), failure=_render_kill_error)
     example = {"bash_id": "shell_1"}
@@ -148,7 +150,7 @@ def _render_error(_arguments: JsonObject, error: ToolError) -> Json:
 
 
 class ProxyAIWebSearch(ToolClass):
-    """Search the web in general. For libraries use ResolveLibraryId and GetLibraryDocs."""
+    """Search the web. For libraries use ResolveLibraryId and GetLibraryDocs."""
 
     naming = ToolMetadata("WebSearch", aliases=("GoogleWebSearch", "search_web"), needs="search")
     example = {"query": "python 3.14 release date"}
@@ -201,7 +203,7 @@ class ResolveLibraryId(ToolClass):
 
 
 class GetLibraryDocs(ToolClass):
-    """Read a page (1 to 10) of a library's documentation, by the id that ResolveLibraryId gave."""
+    """Read a page (1 to 10) of a library's documentation, by the id from ResolveLibraryId."""
 
     naming = ToolMetadata("GetLibraryDocs", aliases=("get-library-docs",), needs="docs", failure=_render_error)
     example = {"context7CompatibleLibraryID": "/mongodb/docs", "topic": "indexes"}
@@ -209,7 +211,7 @@ class GetLibraryDocs(ToolClass):
         str, Parameter("Library id: /org/project or /org/project/version", "library_id", "libraryId")
     ]
     mode: Annotated[Literal["code", "info"], Parameter("code: its interface; info: about it")] = "code"
-    topic: Annotated[str | None, Parameter("Only text about this")] = None
+    topic: Annotated[str | None, Parameter("Topic to read about")] = None
     page: Annotated[int, Parameter("Page, 1 to 10")] = 1
 
     def to_operation(self) -> ops.Operation:

@@ -54,7 +54,7 @@ class AskUserQuestion(ToolClass):
         ]
     }
     questions: Annotated[list[QuestionArguments], Parameter("One to four questions")]
-    answers: Annotated[dict[str, str | list[str]] | None, Parameter("Answers known already, by header")] = None
+    answers: Annotated[dict[str, str | list[str]] | None, Parameter("Known answers, by header")] = None
 
     def to_operation(self) -> ops.Operation:
         questions = tuple(
@@ -97,7 +97,7 @@ _MARKS = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]", "cancelled
 
 
 class ProxyAITodoWrite(ToolClass):
-    """Put a new todo list in place of the old one; its title has at most 4 words."""
+    """Replace the todo list; its title has at most 4 words."""
 
     naming = ToolMetadata("TodoWrite", aliases=("TodoWriteTool", "todo_write", "update_todos"), effect="state")
     example = {
@@ -133,7 +133,7 @@ class ProxyAITodoWrite(ToolClass):
 
 
 class LoadSkillTool(ToolClass):
-    """Load a skill. Its instructions follow as a new message of the user. The user is asked first."""
+    """Load a skill. Its instructions follow as a user message. The user is asked first."""
 
     naming = ToolMetadata(
         "LoadSkill", aliases=("skill", "use_skill"), effect="skill", needs="skills", failure=render_message
@@ -151,7 +151,7 @@ class LoadSkillTool(ToolClass):
 
 
 class ProxyAITask(ToolClass):
-    """Let a sub-agent do a task. It knows nothing but the prompt, and only its report comes back."""
+    """Let a sub-agent do a task; it sees only the prompt, and returns only its report."""
 
     naming = ToolMetadata("Task", aliases=("Agent", "delegate", "run_agent"), effect="state", needs="agents")
     example = {
@@ -160,9 +160,9 @@ class ProxyAITask(ToolClass):
         "subagent_type": "research",
     }
     description: Annotated[str, Parameter("Short label, shown to the user", is_required=True)] = ""
-    prompt: Annotated[str, Parameter("All that the sub-agent must know", "task", "instructions")]
+    prompt: Annotated[str, Parameter("Everything that the sub-agent needs to know", "task", "instructions")]
     subagent_type: Annotated[str, Parameter("Kind of sub-agent", "agent_type", "agentType")]
-    model: Annotated[str | None, Parameter("Another model than this one")] = None
+    model: Annotated[str | None, Parameter("A different model")] = None
     project_path: Annotated[str | None, Parameter("Folder to work in", "projectPath", *WORKING_DIRECTORY)] = None
 
     def to_operation(self) -> ops.Operation:
@@ -183,7 +183,7 @@ class ProxyAITask(ToolClass):
 
 
 class Exit(ToolClass):
-    """End the run. For when the task is done, or cannot be done."""
+    """End the run, when the task is done or cannot be done."""
 
     naming = ToolMetadata("Exit", aliases=("finish", "done", "end"), effect="state")
 
