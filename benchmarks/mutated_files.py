@@ -22,7 +22,7 @@ from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
-from adapter.backends.profiles import load as load_profile
+from adapter.backends.profiles import load_profile
 from adapter.backends.template_files import load_chat_template
 from adapter.cli.config import read_config
 from adapter.core.bounded_parsing import parse_json
@@ -38,7 +38,7 @@ from adapter.tools.operations import ReadText
 from adapter.tools.tool import Tool, ToolSet
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities.skills import parse_skill
-from adapter.workspace.capabilities.web_fetch import convert
+from adapter.workspace.capabilities.web_fetch import convert_html
 
 MAX_SECONDS = 5.0
 """Maximum processor time for one file, in seconds."""
@@ -177,7 +177,7 @@ KINDS: dict[str, tuple[str, Callable[[], bytes], Callable[[Path], object]]] = {
     "settings": ("tokenizer_config.json", lambda: SETTINGS, load_chat_template),
     "parquet": ("t.parquet", lambda: table("parquet"), read_table),
     "arrow": ("t.arrow", lambda: table("arrow"), read_table),
-    "html": ("p.html", lambda: HTML, lambda path: convert(text_of(path), "markdown", 5.0)),
+    "html": ("p.html", lambda: HTML, lambda path: convert_html(text_of(path), "markdown", 5.0)),
     "pdf": ("f.pdf", pdf, read_in_workspace),
     "png": ("f.png", lambda: PNG, read_in_workspace),
     "jpeg": ("f.jpg", lambda: JPEG, read_in_workspace),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from adapter.backends import template_reader
-from adapter.backends.profiles import load as load_profile
+from adapter.backends.profiles import load_profile
 from adapter.backends.template_files import load_chat_template
 from adapter.cli.config import read_config
 from adapter.core.bounded_parsing import parse_json, parse_toml
@@ -18,7 +18,7 @@ from adapter.core.errors import UsageError
 from adapter.evaluation.toml_scenarios import read_scenarios
 from adapter.integrations.mcp.server_config import parse_servers
 from adapter.workspace.capabilities import html_text
-from adapter.workspace.capabilities.web_fetch import convert
+from adapter.workspace.capabilities.web_fetch import convert_html
 from adapter.workspace.sandbox.bounded_worker import JobError, run_bounded, stream_bounded
 from benchmarks.mutated_files import KINDS, gguf, run
 
@@ -253,7 +253,7 @@ def test_hostile_pages_are_converted_within_their_time(name, format):
     ],
 )
 def test_pages_are_converted(page, markdown):
-    assert convert(page, "markdown")[0].replace("  \n", "\n") == markdown
+    assert convert_html(page, "markdown")[0].replace("  \n", "\n") == markdown
 
 
 # ---------------------------------------------------------------------- worker

@@ -22,8 +22,8 @@ from adapter.agent.prompt_setup import (
 from adapter.agent.response_reader import AgentEvent, ResponseReader
 from adapter.agent.retry_constraint import (
     build_edit_constraint,
+    build_no_call_constraint,
     build_retry_constraint,
-    build_words_constraint,
 )
 from adapter.backends.chat_client_check import find_chat_client
 from adapter.backends.control_token_discovery import format_with_control_tokens
@@ -365,7 +365,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         past, tools = self._session.past, ToolSet([self._tools[name] for name in step.held_to if name in self._tools])
         self._constraint_fields = build_retry_constraint(self._client, self.format.name, past, tools)
         if step.in_words and not turn.reasoning:
-            self._constraint_fields = build_words_constraint(self._client)
+            self._constraint_fields = build_no_call_constraint(self._client)
         return bool(self._constraint_fields)
 
     def _add_edit_constraint(self) -> None:

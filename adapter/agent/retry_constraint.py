@@ -51,11 +51,11 @@ def build_retry_constraint(client: ChatClient, format: str, past: CallHistory, t
     server cannot constrain answers. ``format``: the name of the format of calls.
     """
     from adapter.backends.constraint_fields import build_constraint_fields
-    from adapter.backends.small_model_check import is_inventive
+    from adapter.backends.small_model_check import invents_values
 
     if not tools:
         return {}
-    is_small = is_inventive(client.endpoint, client.model)
+    is_small = invents_values(client.endpoint, client.model)
     choices = find_named_values(past, tools, is_small=is_small)
     tools = require_texts(tools) if is_small else tools
     with suppress(UsageError):  # the grammar is too large or empty, so do not constrain
@@ -63,11 +63,11 @@ def build_retry_constraint(client: ChatClient, format: str, past: CallHistory, t
     return {}
 
 
-def build_words_constraint(client: ChatClient) -> JsonObject:
+def build_no_call_constraint(client: ChatClient) -> JsonObject:
     """Return the request fields that forbid calls, or no fields if the server cannot constrain answers."""
-    from adapter.backends.constraint_fields import build_words_fields
+    from adapter.backends.constraint_fields import build_no_call_fields
 
-    return build_words_fields(client.endpoint.kind)
+    return build_no_call_fields(client.endpoint.kind)
 
 
 def build_edit_constraint(client: ChatClient, format: str, past: CallHistory, tools: ToolSet) -> JsonObject:
@@ -76,17 +76,17 @@ def build_edit_constraint(client: ChatClient, format: str, past: CallHistory, to
     The answer is limited to words if the last call completed the requested change, and to an edit of known text if the
     last edit failed.
     """
-    from adapter.backends.small_model_check import is_inventive
+    from adapter.backends.small_model_check import invents_values
 
     last = past.recent[-1] if past.recent else None
     change_tools = find_change_tools(past, tools)
     is_change = last is not None and last.ok and last.changes
     is_made = is_change and not change_tools and find_file_action(past.request) != ""
     is_failed = last is not None and not last.ok and find_text(last, OLD_TEXT) != ""
-    if not (is_made or is_failed) or not is_inventive(client.endpoint, client.model):
+    if not (is_made or is_failed) or not invents_values(client.endpoint, client.model):
         return {}
     if is_made:
-        return build_words_constraint(client)
+        return build_no_call_constraint(client)
     is_known = any(_find_lines(path, past) for path in find_paths(past.request))
     return build_retry_constraint(client, format, past, ToolSet([tools[name] for name in change_tools if is_known]))
 

@@ -14,7 +14,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, TypeAlias
 
 from adapter.backends.chat_client import ChatClient, Chunk, Message
-from adapter.backends.classify_sdk_errors import is_dropped, list_sdk_errors
+from adapter.backends.classify_sdk_errors import is_connection_error, list_sdk_errors
 from adapter.backends.stream_chunks import INCOMPLETE, AnswerSize, parse_chunk
 from adapter.core.events import Json, JsonObject
 from adapter.protocols.template_prompt import streams_lines
@@ -91,7 +91,7 @@ class AsyncChatClient:
         try:
             return await anext(response, None)
         except list_sdk_errors() as error:
-            if is_dropped(error):
+            if is_connection_error(error):
                 return None
             raise await asyncio.to_thread(self._chat.to_transport_error, error) from error
 

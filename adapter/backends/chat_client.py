@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 from adapter.backends.classify_sdk_errors import (
     find_reason,
     find_status,
-    is_dropped,
-    is_silent,
-    is_unreached,
+    is_connect_error,
+    is_connection_error,
+    is_timeout,
     list_sdk_errors,
 )
 from adapter.backends.constraint_fields import build_constraint_fields
@@ -296,7 +296,7 @@ class ChatClient:
         try:
             return next(response, None)
         except list_sdk_errors() as error:
-            if is_dropped(error):
+            if is_connection_error(error):
                 return None
             raise self.to_transport_error(error) from error
 
@@ -324,9 +324,9 @@ class ChatClient:
 
     def _describe_failure(self, error: BaseException) -> UpstreamFailure:
         if isinstance(error, list_sdk_errors()):
-            if is_silent(error):
+            if is_timeout(error):
                 return UpstreamFailure("never", "Increase timeout_s, or shorten the prompt.")
-            if is_dropped(error):
+            if is_connection_error(error):
                 return UpstreamFailure("briefly", f"{START_ONE}, or give another URL.")
             if (status := find_status(error)) is not None:
                 return classify_failure(status, str(error))
@@ -339,12 +339,12 @@ class ChatClient:
 
     def _explain(self, error: BaseException) -> str:
         failure, url = self._describe_failure(error), self.endpoint.display_url
-        if is_silent(error):
+        if is_timeout(error):
             return f"{url} sent nothing for {self._timeout_s:g} s. {failure.advice}"
-        if is_dropped(error) and not is_unreached(error):
+        if is_connection_error(error) and not is_connect_error(error):
             reason = find_reason(error)
             return f"{url} accepted the request but did not answer ({reason}). Retry, or check the server's log."
-        if is_dropped(error):
+        if is_connection_error(error):
             return f"Nothing answers at {url} ({find_reason(error)}). {failure.advice}"
         advice = self._describe_models() if failure.missing_model else failure.advice
         return f"{url} answered {find_status(error) or 'unreadable data'}: {find_reason(error)}. {advice}"

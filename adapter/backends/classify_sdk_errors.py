@@ -22,17 +22,17 @@ def list_sdk_errors() -> tuple[type[Exception], ...]:
     return (openai.OpenAIError, json.JSONDecodeError, *(library.TransportError for library in http))
 
 
-def is_silent(error: BaseException) -> bool:
+def is_timeout(error: BaseException) -> bool:
     """Return whether the server kept the connection open but sent nothing within the timeout."""
     return "ReadTimeout" in _list_class_names(error) or "ReadTimeout" in _list_class_names(error.__cause__)
 
 
-def is_dropped(error: BaseException) -> bool:
+def is_connection_error(error: BaseException) -> bool:
     """Return whether the connection failed or was lost."""
-    return bool({"APIConnectionError", "TransportError"} & _list_class_names(error)) and not is_silent(error)
+    return bool({"APIConnectionError", "TransportError"} & _list_class_names(error)) and not is_timeout(error)
 
 
-def is_unreached(error: BaseException) -> bool:
+def is_connect_error(error: BaseException) -> bool:
     """Return whether a connection error occurred before the request was sent."""
     causes: list[BaseException | None] = [error, error.__cause__]
     return any({"ConnectError", "ConnectTimeout", "ProxyError"} & _list_class_names(cause) for cause in causes)

@@ -59,7 +59,7 @@ def build_constraint_fields(
     return {}
 
 
-def build_words_fields(kind: Kind) -> JsonObject:
+def build_no_call_fields(kind: Kind) -> JsonObject:
     """Return the request fields that forbid calls without changing the prompt, so that the model answers in words, or
     no fields if the server has none.
     """

@@ -16,7 +16,7 @@ from typing import Self
 from adapter.backends.builtin_model import download_builtin_model, find_builtin_model
 from adapter.backends.endpoint_discovery import Endpoint, get_json
 from adapter.core.errors import TransportError, UsageError
-from adapter.core.install_advice import install_command
+from adapter.core.install_advice import build_install_command
 
 __all__ = [
     "INSTALL",
@@ -27,7 +27,7 @@ __all__ = [
     "is_gguf",
 ]
 
-INSTALL = install_command("embedded")
+INSTALL = build_install_command("embedded")
 
 _HUGGING_FACE = re.compile(r"(?P<repo>[\w.-]+/[\w.-]+?)(?::(?P<quant>[\w.-]+))?")
 

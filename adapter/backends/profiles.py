@@ -21,7 +21,7 @@ from adapter.core.arguments import check_types
 from adapter.core.bounded_parsing import parse_toml
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
-from adapter.core.validation import explain
+from adapter.core.validation import explain_validation_error
 from adapter.core.version import __version__
 from adapter.grammars.constraint_mode import Constraint
 from adapter.parsing.formats import get_format, is_format_file
@@ -108,19 +108,19 @@ class Profile(_ProfileTable):
         return tuple(reasons)
 
 
-def find_folder(environ: Mapping[str, str] = os.environ) -> Path:
+def find_profile_folder(environ: Mapping[str, str] = os.environ) -> Path:
     """Return the folder that contains the profiles."""
     config = environ.get("XDG_CONFIG_HOME") or str(Path(environ.get("HOME", "~")).expanduser() / ".config")
     return Path(config) / "toolcall-adapter" / "profiles"
 
 
-def build_path(model: str) -> Path:
+def build_profile_path(model: str) -> Path:
     """Return the path of a model's profile."""
     name = re.sub(r"[^\w.-]+", "_", model).strip("._") or "model"
-    return find_folder() / f"{name}.toml"
+    return find_profile_folder() / f"{name}.toml"
 
 
-def save(profile: Profile, path: Path) -> None:
+def save_profile(profile: Profile, path: Path) -> None:
     """Write ``profile`` to ``path``, replacing an existing file atomically. Raises UsageError if the file cannot be
     written."""
     lines = [
@@ -148,14 +148,16 @@ def _format_tables(values: Mapping[str, Json]) -> Iterator[str]:
             yield from ("", f"[{key}]", *_format_tables(value))
 
 
-def load(path: Path) -> Profile:
+def load_profile(path: Path) -> Profile:
     """Read a profile. Raises UsageError if the file is invalid."""
     try:
         return Profile.model_validate(parse_toml(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise UsageError(f"cannot read the profile {path}: {error.strerror}") from error
     except ValidationError as error:
-        raise UsageError(f"{path} is not a profile ({explain(error)}); create one with `adapter probe`") from error
+        raise UsageError(
+            f"{path} is not a profile ({explain_validation_error(error)}); create one with `adapter probe`"
+        ) from error
     except ValueError as error:
         raise UsageError(f"{path} is not TOML: {error}") from error
 
@@ -164,11 +166,11 @@ def find_profile(name: str) -> Profile:
     """Read the profile at the path ``name``, or the profile of the model ``name``. If neither exists, raises
     UsageError, which lists the existing profiles."""
     check_types("profile", name=(name, str))
-    for path in (Path(name), build_path(name)):
+    for path in (Path(name), build_profile_path(name)):
         with suppress(OSError):  # the name is too long for a file
             if path.is_file():
-                return load(path)
-    present = ", ".join(sorted(path.stem for path in find_folder().glob("*.toml"))) or "none"
+                return load_profile(path)
+    present = ", ".join(sorted(path.stem for path in find_profile_folder().glob("*.toml"))) or "none"
     raise UsageError(f"unknown profile {name!r}; existing profiles: {present}. Create one with `adapter probe`.")
 
 
@@ -194,7 +196,7 @@ def query_template(endpoint: Endpoint) -> str | None:
     return template if isinstance(template, str) else None
 
 
-def takes_tools(endpoint: Endpoint) -> bool | None:
+def template_supports_tools(endpoint: Endpoint) -> bool | None:
     """Return whether the model's template supports tools, or None if the server does not report it.
 
     llama.cpp drops ``tools`` silently if the template does not support them.
@@ -230,9 +232,9 @@ def find_active_profile(choice: str, model: Model) -> tuple[Profile | None, list
         profile = find_profile(choice)
         return profile, [profile.describe(), *_list_staleness_notes(profile, model)]
     try:
-        profile = load(build_path(model.name))
+        profile = load_profile(build_profile_path(model.name))
     except UsageError as error:
-        return None, [f"{error}; the profile is not used"] if build_path(model.name).is_file() else []
+        return None, [f"{error}; the profile is not used"] if build_profile_path(model.name).is_file() else []
     if (profile.model.name, profile.model.server) != (model.name, model.server):
         return None, []
     reasons = profile.list_staleness_reasons(model)
@@ -263,7 +265,7 @@ def build_setup_lookup(
     setups: dict[str, CallingSetup] = {}
     all_notes: list[str] = []
     for name in names:
-        if build_path(name).is_file():
+        if build_profile_path(name).is_file():
             profile, notes = find_active_profile(choice, query_model(endpoint, name))
             all_notes += notes
             if profile is not None:

@@ -47,7 +47,7 @@ class SmallModelCheck:
         return f"guided: {why}, so the request's words select the call (--guide off leaves that to the model)"
 
 
-def is_inventive(endpoint: Endpoint, model: str) -> bool:
+def invents_values(endpoint: Endpoint, model: str) -> bool:
     """Return whether the server reports a model so small that it invents the values of an enforced call."""
     count = query_parameter_count(endpoint, model)
     return count is not None and count <= INVENTIVE

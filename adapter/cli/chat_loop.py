@@ -13,7 +13,7 @@ from adapter.cli.chat_input import make_line_reader
 from adapter.cli.chat_session import ChatSession, open_chat_store
 from adapter.cli.conversation_display import Console
 from adapter.cli.escaped_output import print_escaped
-from adapter.cli.run_outcome import HINTS, run_outcome
+from adapter.cli.run_outcome import HINTS, describe_run_outcome
 from adapter.cli.run_settings import RunSettings
 from adapter.cli.slash_commands import COMMANDS, is_slash_command, run_slash_command
 from adapter.cli.task_runner import print_changes, read_task
@@ -78,7 +78,7 @@ def list_chats(folder: Path) -> None:
 def _answer_once(conversation: ChatSession, message: str) -> int:
     """Answer a piped message, and return the exit code."""
     done = conversation.send(message)
-    code, last = run_outcome(done, conversation.tally)
+    code, last = describe_run_outcome(done, conversation.tally)
     if done.reason != "answered" or conversation.tally.calls:
         conversation.console.end(last, is_interrupted=done.reason == "interrupted")
     return code

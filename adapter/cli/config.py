@@ -56,7 +56,7 @@ from adapter.core.errors import UsageError
 from adapter.core.events import JsonObject
 from adapter.core.validation import simplify_message
 from adapter.workspace.capabilities.http_providers import HttpSearch
-from adapter.workspace.capabilities.search_services import SERVICES, search_service
+from adapter.workspace.capabilities.search_services import SERVICES, get_search_service
 
 FILE_NAME = "config.toml"
 MAX_PROBLEMS = 5
@@ -95,7 +95,7 @@ class SearchTable(_ConfigTable):
     def build_provider(self) -> HttpSearch:
         """Build the provider. Raises UsageError for an unknown service or an invalid URL."""
         if self.service is not None:
-            return search_service(self.service, self.url, self.key_variable)
+            return get_search_service(self.service, self.url, self.key_variable)
         return HttpSearch(
             self.url or "",
             key_variable=self.key_variable,

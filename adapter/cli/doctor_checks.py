@@ -14,7 +14,7 @@ from adapter.backends.embedded_server import INSTALL, is_available
 from adapter.backends.endpoint_discovery import LOCAL_PORTS, Endpoint, detect_server_kind, find_first_model
 from adapter.backends.prompt_discovery import PromptDiscoverer
 from adapter.core.events import JsonObject
-from adapter.core.install_advice import install_command
+from adapter.core.install_advice import build_install_command
 from adapter.core.version import __version__
 from adapter.workspace.changes.journal import find_state_home
 from adapter.workspace.paths import openat2
@@ -85,7 +85,7 @@ def _check_extra(name: str) -> CheckResult:
     needed = [match[1] for line in _list_requirements() if (match := _REQUIREMENT.match(line)) and match[2] == name]
     missing = [package for package in needed if not _is_installed(package)]
     text = "installed" if not missing else f"not installed: {', '.join(missing)}"
-    advice = f"for {EXTRAS[name].replace('`', '')}: {install_command(name)}"
+    advice = f"for {EXTRAS[name].replace('`', '')}: {build_install_command(name)}"
     return CheckResult(f"extra {name}", not missing, text, advice, {"missing": missing})
 
 

@@ -69,7 +69,7 @@ def run_probe(settings: ProbeSettings) -> int:
     faults = find_server_faults([each.written for trial in found.trials for each in trial.outcomes])
     for fault in faults:
         console.note(fault)
-    output = settings.output or profiles.build_path(model.name)
+    output = settings.output or profiles.build_profile_path(model.name)
     html = settings.page or output.with_suffix(".html")
     profile = _build_profile(model, found, settings.format)
     if profile is not None:
@@ -134,7 +134,7 @@ def _build_rows(found: Probe) -> JsonObject:
 
 def _list_notes(chat: ChatClient) -> list[str]:
     advice = chat.context().advice
-    ignores_tools = profiles.takes_tools(chat.endpoint) is False
+    ignores_tools = profiles.template_supports_tools(chat.endpoint) is False
     warning = "the model's chat template does not support tools: the server drops them silently"
     return [note for note in (advice, warning if ignores_tools else "") if note]
 

@@ -15,7 +15,7 @@ from adapter.cli import options
 from adapter.cli.options import option, parse_auto
 from adapter.core.arguments import explain_read_error
 from adapter.core.errors import AdapterError, UsageError
-from adapter.core.install_advice import install_command
+from adapter.core.install_advice import build_install_command
 from adapter.core.text.plurals import pluralize
 
 MAX_SHOWN = 10
@@ -107,7 +107,7 @@ def _require_pyarrow() -> None:
     try:
         import pyarrow  # noqa: F401
     except ImportError as error:
-        raise UsageError(f"Parquet and Arrow files need pyarrow: {install_command('batch')}") from error
+        raise UsageError(f"Parquet and Arrow files need pyarrow: {build_install_command('batch')}") from error
 
 
 def _count_cores() -> int:

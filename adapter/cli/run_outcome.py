@@ -110,7 +110,7 @@ class CallTally:
             self.last_failed = not result.ok and not any(f": {kind}: " in (result.error or "") for kind in NEEDLESS)
 
 
-def run_outcome(
+def describe_run_outcome(
     done: Finished, tally: CallTally, task: str = "", read_file: Callable[[str], str] = lambda _: ""
 ) -> tuple[int, str]:
     """Return the exit code and the last line of a run.

@@ -80,7 +80,7 @@ def run_task(task: str, settings: RunSettings) -> int:
         finally:
             if settings.state is None:
                 print_changes(bundle.workspace, settings.workspace, console)
-        code, last = run_outcome(done, observers.tally, task, partial(_read_file, Path(bundle.workspace.root)))
+        code, last = describe_run_outcome(done, observers.tally, task, partial(_read_file, Path(bundle.workspace.root)))
         console.end(last, is_interrupted=done.reason == "interrupted")
     return code
 

@@ -8,7 +8,7 @@ from pathlib import Path
 PACKAGE = "toolcall-adapter"
 
 
-def install_command(extra: str) -> str:
+def build_install_command(extra: str) -> str:
     """Return the command that installs ``extra`` where this program runs.
 
     Each tool leaves a file in the environments that it creates: `uv tool` ``uv-receipt.toml``, pipx

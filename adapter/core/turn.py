@@ -82,7 +82,7 @@ class Turn:
 
     def explain(self) -> tuple[Span, ...]:
         """Return the classified spans of the model's text, in order, with their rejected calls."""
-        return explain(self)
+        return list_spans(self)
 
     def _repr_html_(self) -> str:
         """Return a small table for notebooks. All text is escaped, because a model wrote it."""
@@ -151,7 +151,7 @@ def _join_run(run: Sequence[TextDelta] | Sequence[ReasoningDelta] | Sequence[Mar
     return [TextDelta(text, raw) if isinstance(run[0], TextDelta) else ReasoningDelta(text, raw)]
 
 
-def explain(turn: Turn) -> tuple[Span, ...]:
+def list_spans(turn: Turn) -> tuple[Span, ...]:
     """Return the spans of the turn's text, in order. Their joined texts are the model's output."""
     unopened = next((at for at, event in enumerate(turn.events) if isinstance(event, ContentReclassified)), -1)
     was_content = any(isinstance(event, ReasoningReclassified) for event in turn.events)

@@ -25,12 +25,12 @@ _REPLACEMENTS = (
 """Regular expressions that match pydantic's wording, with their replacements."""
 
 
-def explain(error: ValidationError) -> str:
+def explain_validation_error(error: ValidationError) -> str:
     """Describe the first problem of ``error``: ``'tools.0.name' is missing``."""
-    return explain_detail(error.errors(include_url=False)[0])
+    return explain_error_detail(error.errors(include_url=False)[0])
 
 
-def explain_detail(detail: ErrorDetails) -> str:
+def explain_error_detail(detail: ErrorDetails) -> str:
     """Describe one problem."""
     path = shorten(".".join(map(str, detail["loc"])), MAX_SHOWN)
     context = detail.get("ctx") or {}

@@ -41,7 +41,7 @@ from adapter.core.arguments import explain_read_error
 from adapter.core.bounded_parsing import parse_toml
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
-from adapter.core.validation import explain
+from adapter.core.validation import explain_validation_error
 from adapter.evaluation.scenario import ExecutedCall, ExpectedCall, Oracle, Scenario, ToolRefusal, missing_fact, tool
 
 _DECLINES = re.compile(
@@ -100,7 +100,7 @@ def parse_scenarios(text: str, source: str) -> list[Scenario]:
     try:
         suite = SuiteData.model_validate(parse_toml(text))
     except ValidationError as error:
-        raise UsageError(f"{source}: {explain(error)}; see docs/evaluate.md for an example") from error
+        raise UsageError(f"{source}: {explain_validation_error(error)}; see docs/evaluate.md for an example") from error
     except ValueError as error:
         raise UsageError(f"{source} is not TOML: {error}") from error
     tools = {each.name: tool(each.name, each.description, each.optional, **each.parameters) for each in suite.tool}

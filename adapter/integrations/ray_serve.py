@@ -37,7 +37,7 @@ from adapter.backends.template_files import load_chat_template
 from adapter.conversation.guardrails.registry import parse_guardrails
 from adapter.core.errors import UsageError
 from adapter.core.events import Json
-from adapter.core.validation import explain
+from adapter.core.validation import explain_validation_error
 from adapter.grammars.constraint_mode import parse_constraint_mode
 from adapter.integrations.asgi_host import Head, call_app, run_lifespan
 from adapter.protocols.budgets import Budgets
@@ -136,7 +136,7 @@ def app(args: Mapping[str, Json]) -> serve.Application:
         config = RayServeConfig.model_validate(dict(args))
     except ValidationError as error:
         raise UsageError(
-            f"{explain(error)}; adapter.integrations.ray_serve.RayServeConfig has {_ARGUMENT_NAMES}"
+            f"{explain_validation_error(error)}; adapter.integrations.ray_serve.RayServeConfig has {_ARGUMENT_NAMES}"
         ) from error
     settings = config.build_settings(config.upstream[0])
     if not is_loopback_host(config.host) and settings.api_key is None:

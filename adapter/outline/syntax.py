@@ -9,7 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from adapter.core.errors import ToolError
-from adapter.core.install_advice import install_command
+from adapter.core.install_advice import build_install_command
 from adapter.outline.language import Language
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def get_parser(language: Language) -> Parser:
     except ImportError as error:
         raise MissingGrammar(
             f"outlines of {language.name} need {error.name or language.grammar}, which is not installed "
-            f"({install_command('index')}); read the file instead"
+            f"({build_install_command('index')}); read the file instead"
         ) from None
 
 

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from adapter.core.errors import UsageError
 from adapter.core.events import Event, JsonObject
 from adapter.core.turn import Turn
-from adapter.core.validation import explain
+from adapter.core.validation import explain_validation_error
 from adapter.grammars.reply_tool import add_reply_tool
 from adapter.parsing.format import Format
 from adapter.parsing.formats import resolve_format
@@ -162,7 +162,7 @@ def read_exchanges(text: str, name: str) -> list[RecordedExchange]:
             exchanges.append(RecordedExchange.model_validate_json(line))
         except ValidationError as error:
             raise UsageError(
-                f"{name}, line {number}, is not a recorded exchange ({explain(error)}); "
+                f"{name}, line {number}, is not a recorded exchange ({explain_validation_error(error)}); "
                 "create one with `adapter serve --record`"
             ) from error
     return exchanges

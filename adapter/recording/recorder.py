@@ -56,7 +56,7 @@ def take_snapshot(
     return files
 
 
-def restore(files: dict[str, StoredFile], root: Path) -> None:
+def restore_snapshot(files: dict[str, StoredFile], root: Path) -> None:
     """Write the files of a snapshot to ``root``. Raises UsageError for an invalid name or invalid content."""
     for name, stored in files.items():
         path = resolve_in_root(root, name)

@@ -76,7 +76,7 @@ def rerun_session(transcript: Transcript, commands: CommandReplayPolicy | None =
     with tempfile.TemporaryDirectory(prefix="adapter-replay-") as folder:
         root, state = Path(folder, "workspace"), Path(folder, "state")
         root.mkdir()
-        restore(header.files, root)
+        restore_snapshot(header.files, root)
         record = RecordedResults(transcript, recorder, root)
         recording = SessionRecorder(recorder, root)
         workspace = ReplayWorkspace(

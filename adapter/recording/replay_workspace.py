@@ -20,7 +20,7 @@ from adapter.core.events import Json, JsonObject, ToolResult
 from adapter.core.turn import HasCalls
 from adapter.dialects import Dialect, get_dialect
 from adapter.protocols.usage import Usage
-from adapter.recording.recorder import SessionRecorder, is_external_tool, resolve_in_root, restore
+from adapter.recording.recorder import SessionRecorder, is_external_tool, resolve_in_root, restore_snapshot
 from adapter.recording.transcript import Transcript, TranscriptWriter
 from adapter.recording.transcript_lines import ApprovalLine, EndLine, Header, Line, NestedCallLine, ResultLine, UserTool
 from adapter.tools import operations as ops
@@ -156,7 +156,7 @@ class RecordedResults:
         position = self._positions[id(line)]
         changed = {name: file for name, file in line.changed.items() if self._last_change.get(name, 0) <= position}
         self._last_change |= dict.fromkeys(changed, position)
-        restore({name: file for name, file in changed.items() if file is not None}, self._root)
+        restore_snapshot({name: file for name, file in changed.items() if file is not None}, self._root)
         for path in (resolve_in_root(self._root, name) for name, file in changed.items() if file is None):
             path.unlink(missing_ok=True)
 

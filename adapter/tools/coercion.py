@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.decode import decode_json
-from adapter.core.json.strict import SpeltFloat, SpeltInt, decode_strict, to_spelling
+from adapter.core.json.strict import VerbatimFloat, VerbatimInt, decode_strict, to_spelling
 from adapter.tools.schema_refs import expand_schema
 
 _TYPE_NAMES: dict[type, str] = {
@@ -17,8 +17,8 @@ _TYPE_NAMES: dict[type, str] = {
     bool: "boolean",
     int: "integer",
     float: "number",
-    SpeltInt: "integer",
-    SpeltFloat: "number",
+    VerbatimInt: "integer",
+    VerbatimFloat: "number",
     list: "array",
     dict: "object",
     type(None): "null",

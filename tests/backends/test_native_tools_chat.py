@@ -14,7 +14,7 @@ from adapter.backends import stream_chunks
 from adapter.backends.chat_client import ChatClient
 from adapter.backends.endpoint_discovery import Endpoint
 from adapter.backends.native_tools_chat import NativeToolsChat
-from adapter.backends.profiles import Model, Profile, ProfileSetup, build_path, save
+from adapter.backends.profiles import Model, Profile, ProfileSetup, build_profile_path, save_profile
 from adapter.cli.run_settings import RunSettings
 from adapter.cli.serve_settings import ServeSettings
 from adapter.cli.task_runner import run_task
@@ -50,7 +50,7 @@ def root(tmp_path):
 def server(scripted: ScriptedServer, tmp_path, monkeypatch) -> ScriptedServer:
     """A server with one model ``m``, whose profile selects native tool calling."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    save(Profile(model=Model(name="m"), use=ProfileSetup(native=True)), build_path("m"))
+    save_profile(Profile(model=Model(name="m"), use=ProfileSetup(native=True)), build_profile_path("m"))
     return scripted.on(MODELS, as_json(200, {"object": "list", "data": [{"id": "m", "object": "model"}]}))
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from adapter.cli.run_outcome import NO_CALL_HINT, CallTally, run_outcome
+from adapter.cli.run_outcome import NO_CALL_HINT, CallTally, describe_run_outcome
 from adapter.conversation.session_steps import Finished
 from adapter.core.events import InvalidToolCall, ToolCall, ToolResult
 from adapter.dialects import get_dialect
@@ -18,7 +18,7 @@ def told(*results, reason="answered"):
     tally = CallTally(get_dialect("blade").tools)
     for name, became in results:
         tally(InvalidToolCall("", "") if name is None else ToolResult(name, content="", **became))
-    return run_outcome(Finished(reason, ""), tally)
+    return describe_run_outcome(Finished(reason, ""), tally)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_claimed_change_without_a_change_fails(answer, code):
     """After calls that only read. Without any call, the answer may be about something else."""
     tally = CallTally(get_dialect("blade").tools)
     tally(ToolResult("read_file", content="", ok=True))
-    found, line = run_outcome(Finished("answered", answer), tally)
+    found, line = describe_run_outcome(Finished("answered", answer), tally)
     assert found == code
     assert line.startswith("nothing was changed" if code else "the model is done")
 
@@ -75,7 +75,7 @@ def test_claimed_change_without_a_change_fails(answer, code):
 def test_single_reading_call_fails_for_a_requested_change(task, tool, code):
     tally = CallTally(get_dialect("blade").tools)
     tally(ToolResult(tool, content="", ok=True))
-    found, line = run_outcome(Finished("finished", ""), tally, task)
+    found, line = describe_run_outcome(Finished("finished", ""), tally, task)
     assert (found, line.startswith("nothing was changed")) == (code, bool(code))
 
 
@@ -133,7 +133,7 @@ def test_run_that_makes_a_part_of_the_change_fails(task, left):
     edit = {"path": "a.py", "old_text": "greet", "new_text": "hello"}
     tally(ToolCall("c1", "apply_edit", edit, ""))
     tally(ToolResult("apply_edit", content="", ok=True, call_id="c1"))
-    code, line = run_outcome(Finished("repetition", ""), tally, task)
+    code, line = describe_run_outcome(Finished("repetition", ""), tally, task)
     assert (code, line) == (
         (1, f"the change is made only in part, without {left}: 1 call") if left else (0, "the change is made: 1 call")
     )
@@ -153,7 +153,7 @@ def test_answer_without_the_requested_change_fails(task, code):
     """`Qwen2.5-Coder-0.5B` read the file and showed it."""
     tally = CallTally(get_dialect("blade").tools)
     tally(ToolResult("read_file", content="", ok=True))
-    found, line = run_outcome(Finished("answered", "- apple"), tally, task)
+    found, line = describe_run_outcome(Finished("answered", "- apple"), tally, task)
     assert (found, line.startswith("nothing was changed: 1 call: ")) == (code, bool(code))
 
 
@@ -177,7 +177,7 @@ def test_old_name_that_still_stands_is_left(task, edit, text, left):
     tally = CallTally(get_dialect("blade").tools)
     tally(ToolCall("c1", "apply_edit", edit, ""))
     tally(ToolResult("apply_edit", content="", ok=True, call_id="c1"))
-    code, line = run_outcome(Finished("answered", "Done."), tally, task, lambda _: text)
+    code, line = describe_run_outcome(Finished("answered", "Done."), tally, task, lambda _: text)
     assert (code, line) == (
         (1, f"the change is made only in part, without {left}: 1 call") if left else (0, "the model is done: 1 call")
     )
@@ -189,7 +189,7 @@ def test_file_that_no_longer_parses_fails():
     for number, content in enumerate(("Applied. (note: line 2 no longer parses: x)", "Applied 1 patch.")):
         tally(ToolCall(str(number), "apply_edit", EDIT, ""))
         tally(ToolResult("apply_edit", content=content, ok=True, call_id=str(number)))
-        code, line = run_outcome(Finished("answered", "Done."), tally, "Edit a.py")
+        code, line = describe_run_outcome(Finished("answered", "Done."), tally, "Edit a.py")
         assert (code, line.partition(":")[0]) == ((0, "the model is done") if number else (1, "a.py no longer parses"))
 
 
@@ -200,4 +200,4 @@ def test_changes_that_undo_each_other_are_no_change():
     for number, (edit, code) in enumerate(((EDIT, 0), (back, 1), (EDIT, 0))):
         tally(ToolCall(str(number), "apply_edit", edit, ""))
         tally(ToolResult("apply_edit", content="", ok=True, call_id=str(number)))
-        assert run_outcome(Finished("stuck", ""), tally, "Edit a.py")[0] == code
+        assert describe_run_outcome(Finished("stuck", ""), tally, "Edit a.py")[0] == code

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from adapter.core.install_advice import install_command
+from adapter.core.install_advice import build_install_command
 
 RECEIPT = """\
 [tool]
@@ -22,7 +22,7 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_pip_adds_the_extra(environment):
-    assert install_command("index") == "pip install 'toolcall-adapter[index]'"
+    assert build_install_command("index") == "pip install 'toolcall-adapter[index]'"
 
 
 @pytest.mark.parametrize(
@@ -37,14 +37,14 @@ def test_pip_adds_the_extra(environment):
 )
 def test_uv_gets_all_extras_because_it_replaces_them(environment, receipt, extras):
     (environment / "uv-receipt.toml").write_text(receipt, encoding="utf-8")
-    assert install_command("index") == f"uv tool install 'toolcall-adapter[{extras}]'"
+    assert build_install_command("index") == f"uv tool install 'toolcall-adapter[{extras}]'"
 
 
 def test_pipx_injects_the_extra(environment):
     (environment / "pipx_metadata.json").touch()
-    assert install_command("index") == "pipx inject toolcall-adapter 'toolcall-adapter[index]'"
+    assert build_install_command("index") == "pipx inject toolcall-adapter 'toolcall-adapter[index]'"
 
 
 def test_the_one_file_cannot_be_extended(environment, monkeypatch):
     monkeypatch.setattr(sys, "frozen", True, raising=False)
-    assert install_command("index") == "uv tool install 'toolcall-adapter[index]'"
+    assert build_install_command("index") == "uv tool install 'toolcall-adapter[index]'"

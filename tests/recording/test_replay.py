@@ -13,7 +13,7 @@ from adapter.core import package_data
 from adapter.core.errors import ToolError, UsageError
 from adapter.dialects.promptly import load_default_entries, make_dialect
 from adapter.dialects.promptly.shell_tool import parse_entry
-from adapter.recording.recorder import SessionRecorder, hash_workspace, restore, take_snapshot
+from adapter.recording.recorder import SessionRecorder, hash_workspace, restore_snapshot, take_snapshot
 from adapter.recording.replay import replay, rerun_session, update_file
 from adapter.recording.replay_files import find_transcripts, replay_file
 from adapter.recording.replay_workspace import CommandReplayPolicy, ReplayWorkspace
@@ -151,7 +151,7 @@ def test_a_snapshot_restores_bytes_and_modes(tmp_path):
     (source / "a.bin").write_bytes(b"\xff\x00\r\n")
     (source / "sub" / "run.sh").write_bytes(b"#!/bin/sh\n")
     (source / "sub" / "run.sh").chmod(0o755)
-    restore(take_snapshot(source), target)
+    restore_snapshot(take_snapshot(source), target)
     assert (target / "a.bin").read_bytes() == b"\xff\x00\r\n"
     assert (target / "sub" / "run.sh").stat().st_mode & 0o777 == 0o755
     assert hash_workspace(source) == hash_workspace(target)
@@ -161,7 +161,7 @@ def test_a_transcript_cannot_write_outside_its_workspace(tmp_path):
     """A hostile recording names `../evil`."""
     (tmp_path / "root").mkdir()
     with pytest.raises(UsageError, match="outside"):
-        restore({"../evil": StoredFile(text="x")}, tmp_path / "root")
+        restore_snapshot({"../evil": StoredFile(text="x")}, tmp_path / "root")
     assert not (tmp_path / "evil").exists()
 
 

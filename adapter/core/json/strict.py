@@ -20,13 +20,13 @@ LONG = 4096
 """Length of text, in characters, at which importing a faster decoder begins to pay off."""
 
 
-class SpeltInt(int):
+class VerbatimInt(int):
     """An integer that remembers how the model wrote it."""
 
     spelling = ""
 
 
-class SpeltFloat(float):
+class VerbatimFloat(float):
     """A float that remembers how the model wrote it (``1e3``, ``1.50``)."""
 
     spelling = ""
@@ -121,7 +121,7 @@ def spell(value: int | float, spelling: str) -> int | float:
     """
     if repr(value) == spelling:
         return value
-    spelt: SpeltInt | SpeltFloat = SpeltInt(value) if isinstance(value, int) else SpeltFloat(value)
+    spelt: VerbatimInt | VerbatimFloat = VerbatimInt(value) if isinstance(value, int) else VerbatimFloat(value)
     spelt.spelling = spelling
     return spelt
 
@@ -129,7 +129,7 @@ def spell(value: int | float, spelling: str) -> int | float:
 def to_spelling(value: Json) -> str:
     """Return ``value`` as JSON in one line, with each number as the model wrote it."""
     match value:
-        case SpeltInt() | SpeltFloat():
+        case VerbatimInt() | VerbatimFloat():
             return value.spelling
         case list():
             return f"[{', '.join(map(to_spelling, value))}]"
@@ -143,9 +143,9 @@ def to_spelling(value: Json) -> str:
 def remove_spelling(value: Json) -> Json:
     """Return ``value`` with plain numbers."""
     match value:
-        case SpeltInt():
+        case VerbatimInt():
             return int(value)
-        case SpeltFloat():
+        case VerbatimFloat():
             return float(value)
         case list():
             return [remove_spelling(item) for item in value]

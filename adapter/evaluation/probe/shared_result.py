@@ -19,7 +19,7 @@ from adapter.backends.endpoint_discovery import Kind
 from adapter.backends.engine_details import EngineDetails, find_public_family
 from adapter.core.errors import UsageError
 from adapter.core.text.redaction import Redactor
-from adapter.core.validation import explain
+from adapter.core.validation import explain_validation_error
 from adapter.core.version import __version__
 from adapter.evaluation.probe.successive_halving import Probe, SetupTrial
 from adapter.evaluation.probe.task_runner import MAX_TOKENS, SEED, TEMPERATURE
@@ -202,7 +202,9 @@ def build_shared_result(found: Probe, engine: EngineDetails, template_hash: str,
             best=None if best is None else _build_trial(best),
         )
     except ValidationError as error:
-        raise UsageError(f"--share: the result cannot be published ({explain(error)}); omit --share") from error
+        raise UsageError(
+            f"--share: the result cannot be published ({explain_validation_error(error)}); omit --share"
+        ) from error
 
 
 def _build_trial(trial: SetupTrial) -> SharedTrial:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from adapter.core.errors import ToolError, UsageError
 from adapter.core.events import Json, JsonObject
-from adapter.core.install_advice import install_command
+from adapter.core.install_advice import build_install_command
 from adapter.integrations.mcp import line_limiter
 from adapter.integrations.mcp.definition_pins import DefinitionPins
 from adapter.integrations.mcp.server_config import McpServer, sanitize_name
@@ -61,7 +61,7 @@ UNTRUSTED_NOTICE = (
     "a tool from a third-party server, which itself declares the tool's effects; once allowed, it runs without "
     "approval until the session ends"
 )
-INSTALL = install_command("mcp")
+INSTALL = build_install_command("mcp")
 
 _T = TypeVar("_T")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from adapter.core.errors import UsageError
-from adapter.core.install_advice import install_command
+from adapter.core.install_advice import build_install_command
 
 if TYPE_CHECKING:
     from adapter.server.telemetry.metrics import Metrics
@@ -47,7 +47,7 @@ def require_packages(metrics: bool, traces: bool) -> None:
         (_EXPORTER, traces, "otel"),
     ):
         if is_enabled and not _is_installed(package):
-            raise UsageError(f"{package} is not installed: {install_command(extra)}")
+            raise UsageError(f"{package} is not installed: {build_install_command(extra)}")
 
 
 def are_traces_enabled(requested: bool | None, environment: Mapping[str, str]) -> bool:

@@ -158,7 +158,7 @@ def _plan_web(capabilities: SessionCapabilities, operation: ops.WebOperation) ->
             url = web_fetch.parse_url(operation.url, access)
             return Plan(
                 f"fetch {escape_for_display(operation.url)}",
-                lambda: web_fetch.fetch(operation, access),
+                lambda: web_fetch.fetch_page(operation, access),
                 subject=url.host,
             )
         case ops.SearchWeb():
@@ -188,7 +188,7 @@ def _build_missing_error(name: Capability) -> ToolError:
 
 def _plan_editor(context: WorkspaceContext, capabilities: SessionCapabilities, operation: ops.EditorOperation) -> Plan:
     used = _require(capabilities.editor, "editor")
-    planned = editor.plan(context, used, operation)
+    planned = editor.plan_editor_operation(context, used, operation)
 
     def commit() -> ops.Outcome:
         outcome = planned.commit()
@@ -202,7 +202,7 @@ def _ask(capabilities: SessionCapabilities, operation: ops.AskUser, clock: Deadl
     with capabilities.approval_lock, clock.pause() if clock is not None else nullcontext():
         if (asker := capabilities.host.questions) is None:
             raise _build_missing_error("questions")
-        return questions.ask(asker, operation)
+        return questions.ask_questions(asker, operation)
 
 
 def _set_todos(capabilities: SessionCapabilities, operation: ops.SetTodos) -> ops.TodoList:

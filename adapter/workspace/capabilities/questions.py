@@ -13,7 +13,7 @@ from adapter.workspace.capabilities.host import AsyncQuestions, QuestionAsker
 ROLE, EXPECTED = "Host.questions", "a list of texts for each question"
 
 
-def check(operation: AskUser) -> None:
+def check_questions(operation: AskUser) -> None:
     """Raise ToolError for questions that the user could not answer."""
     count = len(operation.questions)
     if not 1 <= count <= operation.max_questions:
@@ -34,7 +34,7 @@ def check(operation: AskUser) -> None:
             )
 
 
-def ask(questions: QuestionAsker | AsyncQuestions, operation: AskUser) -> UserAnswers:
+def ask_questions(questions: QuestionAsker | AsyncQuestions, operation: AskUser) -> UserAnswers:
     """Return the answers to all questions, including the answers that the model supplied."""
     unanswered = [question for question in operation.questions if question.key not in operation.answers]
     answers: Any = questions.ask(unanswered) if unanswered else []

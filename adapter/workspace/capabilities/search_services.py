@@ -58,7 +58,7 @@ SERVICES = {
 """The services by their names in the configuration."""
 
 
-def search_service(name: str, server: str | None = None, key_variable: str | None = None) -> HttpSearch:
+def get_search_service(name: str, server: str | None = None, key_variable: str | None = None) -> HttpSearch:
     """Return the service called ``name``.
 
     ``server``: address of the service, such as the user's SearXNG; None means the public server. ``key_variable``:

@@ -162,7 +162,7 @@ def _resolve(host: str, port: int, timeout_s: float) -> list[str]:
     return results[0]
 
 
-def fetch(operation: FetchPage, access: WebAccess) -> Page:
+def fetch_page(operation: FetchPage, access: WebAccess) -> Page:
     """Fetch a page as text. Raises ToolError with the cause and an alternative if that fails."""
     seconds, timeout_notes = limit_timeout(operation.timeout_s, MAX_TIMEOUT_S)
     deadline = time.monotonic() + seconds
@@ -170,7 +170,7 @@ def fetch(operation: FetchPage, access: WebAccess) -> Page:
     answer = _fetch_response(operation, access, seconds)
     text = _decode(answer.body, answer.content_type)
     if _HTML.match(answer.content_type):
-        text, more = convert(text, operation.format, max(deadline - time.monotonic(), 0.1))
+        text, more = convert_html(text, operation.format, max(deadline - time.monotonic(), 0.1))
         notes += more
     if str(answer.url) != operation.url:
         notes.append(f"fetched from {answer.url}")
@@ -274,7 +274,7 @@ def _decode(body: bytes, content_type: str) -> str:
     return body.decode("utf-8", "replace")
 
 
-def convert(html: str, format: PageFormat, seconds: float = MAX_TIMEOUT_S) -> tuple[str, list[str]]:
+def convert_html(html: str, format: PageFormat, seconds: float = MAX_TIMEOUT_S) -> tuple[str, list[str]]:
     """Convert HTML to the requested format, and return notes. HTML that is nested too deeply becomes plain text.
 
     Raises ToolError if that takes more than ``seconds``, or too much memory.

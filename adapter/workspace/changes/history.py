@@ -99,7 +99,7 @@ class History:
                 time=time.time(),
                 steps=(*parent_steps, *steps),
             )
-            perform(self._root, self.store, record, shifted)
+            perform_change(self._root, self.store, record, shifted)
             return self.take_notes()
 
     def can_keep(self) -> bool:
@@ -294,7 +294,7 @@ class History:
             kept_as=kept_as,
         )
         stages = {index + len(parent_steps): stage for index, stage in inverse.stages.items()}
-        perform(self._root, self.store, undo, stages)
+        perform_change(self._root, self.store, undo, stages)
         return UndoResult(change, "".join(reversed(inverse.diffs)), tuple(reversed(inverse.notes)))
 
 

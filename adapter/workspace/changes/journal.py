@@ -37,7 +37,7 @@ from adapter.workspace.paths import tree_ops
 from adapter.workspace.paths.directory_calls import calls
 from adapter.workspace.paths.open_flags import NEW_FILE
 from adapter.workspace.paths.os_errors import FULL
-from adapter.workspace.paths.resolved_path import close_descriptor
+from adapter.workspace.paths.resolved_path import hold_descriptor
 
 LOCK_WAIT_S = 5.0
 """Maximum wait for another process that is changing the same workspace, in seconds."""
@@ -227,8 +227,8 @@ def remove_expired(home: str, current: str) -> None:
                 continue
             with (
                 suppress(OSError),
-                close_descriptor(calls.open_root(entry.path)) as directory,
-                close_descriptor(calls.open_lock_file(directory)) as lock_file,
+                hold_descriptor(calls.open_root(entry.path)) as directory,
+                hold_descriptor(calls.open_lock_file(directory)) as lock_file,
             ):
                 if try_lock(lock_file):
                     shutil.rmtree(entry.path, ignore_errors=True)
@@ -246,7 +246,7 @@ def lock(descriptor: int, shown: str) -> None:
 @contextmanager
 def lock_directory(dirfd: int, shown: str) -> Iterator[None]:
     """Lock an open directory against other processes during the ``with`` body. Raises ToolError as `lock` does."""
-    with close_descriptor(calls.open_lock_file(dirfd)) as lock_file:
+    with hold_descriptor(calls.open_lock_file(dirfd)) as lock_file:
         lock(lock_file, shown)
         yield
 
@@ -287,7 +287,7 @@ def read_record(store: int, name: str) -> ChangeRecord | None:
 
 def write_bytes(dirfd: int, name: str, data: bytes, durable: bool = False) -> None:
     tree_ops.remove(name, dirfd)
-    with close_descriptor(calls.open_file(name, dirfd, NEW_FILE, 0o600)) as descriptor:
+    with hold_descriptor(calls.open_file(name, dirfd, NEW_FILE, 0o600)) as descriptor:
         tree_ops.write_all(descriptor, data)
         if durable:
             os.fsync(descriptor)
@@ -303,7 +303,7 @@ def read_bytes(dirfd: int, name: str, max_bytes: int = MAX_RECORD_BYTES) -> byte
 
 @contextmanager
 def open_subdirectory(store: int, name: str) -> Iterator[int]:
-    with close_descriptor(calls.open_directory(name, store)) as descriptor:
+    with hold_descriptor(calls.open_directory(name, store)) as descriptor:
         yield descriptor
 
 

@@ -16,7 +16,7 @@ from adapter.workspace.changes.transactions import StagedContent
 from adapter.workspace.paths import tree_ops
 from adapter.workspace.paths.directory_calls import calls
 from adapter.workspace.paths.open_flags import NEW_FILE
-from adapter.workspace.paths.resolved_path import ResolvedPath, close_descriptor
+from adapter.workspace.paths.resolved_path import ResolvedPath, hold_descriptor
 
 _OWNER_WRITE = stat.S_IWUSR
 
@@ -27,7 +27,7 @@ def stage_new_file(
     """Stage a file with the content ``data``, and the mode, owner and extended attributes of the old file."""
 
     def make(dirfd: int, name: str) -> None:
-        with close_descriptor(calls.open_file(name, dirfd, NEW_FILE, 0o666)) as descriptor:
+        with hold_descriptor(calls.open_file(name, dirfd, NEW_FILE, 0o666)) as descriptor:
             tree_ops.write_all(descriptor, data)
             if old is not None:
                 tree_ops.adopt_owner(descriptor, old)

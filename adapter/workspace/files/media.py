@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from adapter.core.errors import ToolError
-from adapter.core.install_advice import install_command
+from adapter.core.install_advice import build_install_command
 from adapter.tools.operations import MediaKind
 from adapter.workspace.sandbox.bounded_worker import run_bounded
 
@@ -101,7 +101,8 @@ def read_pdf_text(data: bytes, shown: str) -> tuple[str, tuple[str, ...]]:
     """
     if find_spec("pypdf") is None:
         raise ToolError(
-            f"{shown} is a PDF; reading its text requires pypdf ({install_command('pdf')}). Until then {_NEXT['pdf']}"
+            f"{shown} is a PDF; reading its text requires pypdf ({build_install_command('pdf')}). "
+            f"Until then {_NEXT['pdf']}"
         )
     texts, total, end = _read_pages(data)
     pages = [f"--- page {number} of {total} ---\n{text.strip()}\n" for number, text in enumerate(texts, 1)]

@@ -22,7 +22,7 @@ from adapter.workspace.paths.open_flags import NEW_FILE
 from adapter.workspace.paths.os_errors import convert_os_errors
 from adapter.workspace.paths.resolved_path import (
     ResolvedPath,
-    close_descriptor,
+    hold_descriptor,
     open_child_directory,
     open_regular,
     require_existing,
@@ -207,8 +207,8 @@ class _TreeCopy:
     def _add_directory(self, source: ResolvedPath, name: str, dirfd: int) -> None:
         calls.mkdir(name, dirfd)
         with (
-            close_descriptor(open_child_directory(source.name, source.dirfd)) as original,
-            close_descriptor(open_child_directory(name, dirfd)) as copied,
+            hold_descriptor(open_child_directory(source.name, source.dirfd)) as original,
+            hold_descriptor(open_child_directory(name, dirfd)) as copied,
         ):
             for child in tree_ops.list_names(original):
                 status = calls.stat(child, original)
@@ -218,7 +218,7 @@ class _TreeCopy:
     def _add_file(self, source: ResolvedPath, name: str, dirfd: int) -> None:
         with open_regular(source) as original:
             self._check_size(os.fstat(original).st_size)
-            with close_descriptor(calls.open_file(name, dirfd, NEW_FILE, 0o600)) as copied:
+            with hold_descriptor(calls.open_file(name, dirfd, NEW_FILE, 0o600)) as copied:
                 while chunk := os.read(original, tree_ops.CHUNK_BYTES):
                     self._check_size(len(chunk))
                     self._bytes += len(chunk)

@@ -14,7 +14,7 @@ from functools import partial
 import regex
 
 from adapter.core.errors import ToolError
-from adapter.core.install_advice import install_command
+from adapter.core.install_advice import build_install_command
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.core.text.lines import split_line_texts
 from adapter.core.text.safe_regex import compile_pattern
@@ -302,7 +302,7 @@ class _SymbolSearch:
         if self._missing_grammars:
             self.notes.append(
                 f"{', '.join(sorted(self._missing_grammars))}: only lines that look like declarations were searched, "
-                f"because no grammar is installed ({install_command('index')})"
+                f"because no grammar is installed ({build_install_command('index')})"
             )
         best = sorted(self.matches, key=lambda each: (each[0], each[1].context != "file"))
         files = Counter(match.path for _, match in best)

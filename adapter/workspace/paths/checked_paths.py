@@ -41,7 +41,7 @@ class _OpenDirectory:
         """Raise OSError unless all directories are the ones that were opened."""
         for path, identity in self.chain:
             status = os.lstat(path)
-            if not stat.S_ISDIR(status.st_mode) or leads_elsewhere(status) or _build_identity(status) != identity:
+            if not stat.S_ISDIR(status.st_mode) or is_link_or_mount(status) or _build_identity(status) != identity:
                 raise _build_changed_error(path)
 
     def join(self, name: str) -> str:
@@ -76,12 +76,12 @@ class CheckedPaths:
         directory = self._get_directory(dirfd)
         directory.check()
         path = directory.join(name)
-        if not flags & os.O_CREAT and leads_elsewhere(os.lstat(path)):
+        if not flags & os.O_CREAT and is_link_or_mount(os.lstat(path)):
             raise _build_changed_error(path)
         descriptor = os.open(path, flags, mode)
         try:
             status = os.lstat(path)
-            if leads_elsewhere(status) or _build_identity(status) != _build_identity(os.fstat(descriptor)):
+            if is_link_or_mount(status) or _build_identity(status) != _build_identity(os.fstat(descriptor)):
                 raise _build_changed_error(path)
             directory.check()
         except OSError:
@@ -210,7 +210,7 @@ class CheckedPaths:
 
     def _add(self, above: tuple[tuple[str, _Identity], ...], path: str) -> int:
         status = os.lstat(path)
-        if leads_elsewhere(status):
+        if is_link_or_mount(status):
             raise _build_changed_error(path)
         if not stat.S_ISDIR(status.st_mode):
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
@@ -222,7 +222,7 @@ class CheckedPaths:
         return number
 
 
-def leads_elsewhere(status: os.stat_result) -> bool:
+def is_link_or_mount(status: os.stat_result) -> bool:
     """Return whether ``status`` belongs to a symbolic link, junction or mount point."""
     return stat.S_ISLNK(status.st_mode) or bool(getattr(status, "st_reparse_tag", 0) & _NAME_SURROGATE)
 

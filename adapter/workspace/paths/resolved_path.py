@@ -45,7 +45,7 @@ class ResolvedPath:
 
 
 @contextmanager
-def close_descriptor(descriptor: int) -> Iterator[int]:
+def hold_descriptor(descriptor: int) -> Iterator[int]:
     """Close the descriptor after the ``with`` body."""
     try:
         yield descriptor
@@ -63,7 +63,7 @@ def open_regular(resolved: ResolvedPath) -> Iterator[int]:
         raise ToolError(
             f"{resolved.display_path} is not a regular file (a device, pipe or socket), which tools do not open"
         )
-    with close_descriptor(calls.open_file(resolved.name, resolved.dirfd, OPEN_FILE)) as descriptor:
+    with hold_descriptor(calls.open_file(resolved.name, resolved.dirfd, OPEN_FILE)) as descriptor:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise ToolError(f"{resolved.display_path} changed while it was being opened; try again")
         yield descriptor

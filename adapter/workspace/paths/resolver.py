@@ -25,8 +25,8 @@ from adapter.workspace.paths.name_rules import OWN_PREFIX, check_creatable, chec
 from adapter.workspace.paths.resolved_path import (
     ResolvedPath,
     check_directory_writable,
-    close_descriptor,
     describe_missing,
+    hold_descriptor,
     open_child_directory,
     open_regular,
     require_existing,
@@ -119,7 +119,7 @@ class WorkspaceRoot:
                 raise ToolError(
                     f"{resolved.display_path} is a file, not a directory; give a directory, or read the file"
                 )
-            with close_descriptor(open_child_directory(resolved.name, resolved.dirfd)) as descriptor:
+            with hold_descriptor(open_child_directory(resolved.name, resolved.dirfd)) as descriptor:
                 yield descriptor, resolved
 
     def split_components(self, path: str) -> tuple[str, ...]:

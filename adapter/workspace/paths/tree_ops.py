@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from adapter.workspace.paths.directory_calls import calls
 from adapter.workspace.paths.open_flags import NEW_FILE, OPEN_FILE
-from adapter.workspace.paths.resolved_path import close_descriptor, open_child_directory
+from adapter.workspace.paths.resolved_path import hold_descriptor, open_child_directory
 
 CHUNK_BYTES = 1024 * 1024
 """Number of bytes copied at a time."""
@@ -39,7 +39,7 @@ def list_names(dirfd: int) -> list[str]:
 
 def read_file(name: str, dirfd: int) -> bytes:
     with (
-        close_descriptor(calls.open_file(name, dirfd, OPEN_FILE)) as descriptor,
+        hold_descriptor(calls.open_file(name, dirfd, OPEN_FILE)) as descriptor,
         open(descriptor, "rb", closefd=False) as file,
     ):
         return file.read()
@@ -76,7 +76,7 @@ def fingerprint_bytes(data: bytes) -> str:
 def _list_lines(name: str, dirfd: int, prefix: str) -> list[str]:
     """Return one line for each entry of a directory tree, in a fixed order."""
     lines: list[str] = []
-    with close_descriptor(open_child_directory(name, dirfd)) as descriptor:
+    with hold_descriptor(open_child_directory(name, dirfd)) as descriptor:
         for child in list_names(descriptor):
             status = calls.stat(child, descriptor)
             path = f"{prefix}/{child}"
@@ -98,7 +98,7 @@ def measure_size(name: str, dirfd: int) -> int:
     status = calls.stat(name, dirfd)
     if not stat.S_ISDIR(status.st_mode):
         return status.st_size if stat.S_ISREG(status.st_mode) else 0
-    with close_descriptor(open_child_directory(name, dirfd)) as descriptor:
+    with hold_descriptor(open_child_directory(name, dirfd)) as descriptor:
         return sum(measure_size(child, descriptor) for child in list_names(descriptor))
 
 
@@ -116,7 +116,7 @@ def remove(name: str, dirfd: int) -> int:
 
 def _remove_directory(name: str, dirfd: int) -> int:
     removed = 0
-    with close_descriptor(open_child_directory(name, dirfd)) as descriptor:
+    with hold_descriptor(open_child_directory(name, dirfd)) as descriptor:
         with calls.scandir(descriptor) as scan:
             entries = sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in scan)
         for child, is_directory in entries:
@@ -134,7 +134,7 @@ def count(name: str, dirfd: int) -> int:
     status = calls.stat(name, dirfd)
     if not stat.S_ISDIR(status.st_mode):
         return 0
-    with close_descriptor(open_child_directory(name, dirfd)) as descriptor:
+    with hold_descriptor(open_child_directory(name, dirfd)) as descriptor:
         return sum(1 + count(child, descriptor) for child in list_names(descriptor))
 
 
@@ -158,8 +158,8 @@ def clone(name: str, dirfd: int, copy: str, copy_dirfd: int) -> None:
 def _clone_directory(name: str, dirfd: int, copy: str, copy_dirfd: int, status: os.stat_result) -> None:
     calls.mkdir(copy, copy_dirfd, 0o700)
     with (
-        close_descriptor(open_child_directory(name, dirfd)) as source,
-        close_descriptor(open_child_directory(copy, copy_dirfd)) as target,
+        hold_descriptor(open_child_directory(name, dirfd)) as source,
+        hold_descriptor(open_child_directory(copy, copy_dirfd)) as target,
     ):
         for child in list_names(source):
             clone(child, source, child, target)
@@ -174,8 +174,8 @@ def _clone_file(name: str, dirfd: int, copy: str, copy_dirfd: int, status: os.st
         if error.errno not in NO_HARD_LINKS:
             raise
     with (
-        close_descriptor(calls.open_file(name, dirfd, OPEN_FILE)) as source,
-        close_descriptor(calls.open_file(copy, copy_dirfd, NEW_FILE, 0o600)) as target,
+        hold_descriptor(calls.open_file(name, dirfd, OPEN_FILE)) as source,
+        hold_descriptor(calls.open_file(copy, copy_dirfd, NEW_FILE, 0o600)) as target,
     ):
         while chunk := os.read(source, CHUNK_BYTES):
             write_all(target, chunk)
@@ -205,7 +205,7 @@ def read_open_attributes(descriptor: int) -> dict[str, bytes]:
 
 def read_attributes(name: str, dirfd: int) -> dict[str, bytes]:
     """Return the extended attributes of the regular file ``name``."""
-    with close_descriptor(calls.open_file(name, dirfd, OPEN_FILE)) as descriptor:
+    with hold_descriptor(calls.open_file(name, dirfd, OPEN_FILE)) as descriptor:
         return read_open_attributes(descriptor)
 
 

@@ -105,7 +105,7 @@ def list_tool_folders(environment: Mapping[str, str], home: str, workspace: str)
     return tuple(path for path in inside if not any(is_below(path, other) for other in inside if other != path))
 
 
-def search_path(environment: Mapping[str, str], workspace: str) -> tuple[str, tuple[str, ...]]:
+def build_search_path(environment: Mapping[str, str], workspace: str) -> tuple[str, tuple[str, ...]]:
     """Return PATH for programs that run in the workspace, and the folders removed from it.
 
     Folders in the workspace are removed, because a model may have written the programs in them, and so are relative

@@ -31,7 +31,9 @@ from adapter.workspace.sandbox.shell import list_ending_notes, wait_for_exit
 _PLAIN = re.compile(r"[\w.][\w./ ,+-]*")
 
 
-def prepare(root: WorkspaceRoot, operation: RunProgram, confinement: ActiveSandbox = UNCONFINED) -> list[str]:
+def build_program_argv(
+    root: WorkspaceRoot, operation: RunProgram, confinement: ActiveSandbox = UNCONFINED
+) -> list[str]:
     """Build the command line.
 
     Raises ToolError if the program is missing, if a path is outside the workspace or names a device, pipe or socket,
@@ -48,8 +50,8 @@ def run_program(
     echo: Callable[[str], object] | None,
     confinement: ActiveSandbox = UNCONFINED,
 ) -> ProgramOutput:
-    """Run ``argv``, the command line that `prepare` built for ``operation`` before approval."""
-    if prepare(root, operation, confinement) != argv:
+    """Run ``argv``, the command line that `build_program_argv` built for ``operation`` before approval."""
+    if build_program_argv(root, operation, confinement) != argv:
         raise ToolError("a path changed just before the program was started; nothing was run. Try again")
     log: HeadAndTail | LogSlice = LogSlice() if operation.slice_output else HeadAndTail()
     sink = _with_echo(log.add, echo) if operation.echo and echo is not None else log.add

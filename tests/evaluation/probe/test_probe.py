@@ -16,7 +16,7 @@ import pytest
 
 from adapter.backends.chat_client import ChatClient, Usage
 from adapter.backends.endpoint_discovery import Endpoint
-from adapter.backends.profiles import Model, load
+from adapter.backends.profiles import Model, load_profile
 from adapter.cli.eval_settings import ProbeSettings
 from adapter.cli.probe_runner import run_probe
 from adapter.evaluation.probe.report_page import render_probe_report
@@ -252,7 +252,7 @@ def test_probe_writes_a_profile_and_a_page(config, capsys):
     with LiveUpstream(clever) as upstream:
         assert run_probe(ProbeSettings(upstream.url, "m:1b", "hermes")) == 0
     message = capsys.readouterr()
-    profile = load(config / "m_1b.toml")
+    profile = load_profile(config / "m_1b.toml")
     assert profile.setup == COMPACT
     assert (profile.after.right, profile.before.right, profile.after.needless) == (24, 8, 0)
     assert "24 of 24 right, the server alone 8" in message.err
@@ -298,8 +298,8 @@ def test_ctrl_c_writes_partial_results(config):
             _, rest = process.communicate(timeout=60)
     assert process.returncode == 130, rest
     assert "stopped by the user" in rest
-    assert load(config / "m.toml").setup == COMPACT
-    assert not load(config / "m.toml").is_whole
+    assert load_profile(config / "m.toml").setup == COMPACT
+    assert not load_profile(config / "m.toml").is_whole
     assert (config / "m.html").exists()
 
 

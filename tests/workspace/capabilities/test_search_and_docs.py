@@ -13,7 +13,7 @@ from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host import Host
 from adapter.workspace.capabilities.http_providers import HttpDocs, HttpSearch
 from adapter.workspace.capabilities.library_docs import InstalledDocs
-from adapter.workspace.capabilities.search_services import SERVICES, search_service
+from adapter.workspace.capabilities.search_services import SERVICES, get_search_service
 from adapter.workspace.capabilities.web_fetch import is_in_domains
 from tests.hosted_dialect import HOSTED
 from tests.workspace.capabilities.test_web_fetch import Server
@@ -174,7 +174,7 @@ def test_exa_request_follows_its_documentation(server, directory, monkeypatch):
     """C204: a POST request with JSON and the key in x-api-key. Domains are filtered by the service."""
     monkeypatch.setenv("EXA_API_KEY", "exa-s3cret")
     server.pages["/search"] = answer(EXA_ANSWER)
-    with Workspace(directory, HOSTED, host=Host(search=search_service("exa", server.url))) as workspace:
+    with Workspace(directory, HOSTED, host=Host(search=get_search_service("exa", server.url))) as workspace:
         assert workspace.run("search", {"query": 'a "b" {x}', "limit": 3, "allowed": ["a.com"]}).data["hits"] == FOUND
         workspace.run("search", {"query": "c"})
     first, second = map(json.loads, server.bodies)
@@ -193,7 +193,7 @@ def test_brave_request_follows_its_documentation(server, directory, monkeypatch)
     """
     monkeypatch.setenv("BRAVE_API_KEY", "brave-s3cret")
     server.pages["/res/v1/web/search"] = answer(BRAVE_ANSWER)
-    with Workspace(directory, HOSTED, host=Host(search=search_service("brave", server.url))) as workspace:
+    with Workspace(directory, HOSTED, host=Host(search=get_search_service("brave", server.url))) as workspace:
         result = workspace.run("search", {"query": "a b", "limit": 50, "allowed": ["a.com"], "blocked": ["c.com"]})
     assert result.data["hits"] == FOUND
     assert "50 results were requested; the service returns at most 20" in result.content
@@ -205,7 +205,7 @@ def test_brave_request_follows_its_documentation(server, directory, monkeypatch)
 def test_searxng_request_follows_its_documentation(server, directory):
     """On the user's own server, without a key."""
     server.pages["/search"] = answer(SEARXNG_ANSWER)
-    with Workspace(directory, HOSTED, host=Host(search=search_service("searxng", server.url + "/"))) as workspace:
+    with Workspace(directory, HOSTED, host=Host(search=get_search_service("searxng", server.url + "/"))) as workspace:
         assert workspace.run("search", {"query": "q"}).data["hits"] == FOUND
     ((path, headers),) = server.requests
     assert path == "/search?format=json&q=q"
@@ -215,9 +215,9 @@ def test_searxng_request_follows_its_documentation(server, directory):
 def test_unknown_service_or_missing_server_is_refused():
     """With the known names."""
     with pytest.raises(UsageError, match="expected one of: exa, brave, searxng"):
-        search_service("google")
+        get_search_service("google")
     with pytest.raises(UsageError, match="such as http://localhost:8888"):
-        search_service("searxng")
+        get_search_service("searxng")
 
 
 def test_key_in_response_is_redacted(server, monkeypatch):

@@ -74,7 +74,7 @@ def server():
 @pytest.fixture
 def fetch(server):
     def fetch(path, access=LOCAL, **more):
-        return web_fetch.fetch(FetchPage(path if "://" in path else server.url + path, **more), access)
+        return web_fetch.fetch_page(FetchPage(path if "://" in path else server.url + path, **more), access)
 
     return fetch
 
@@ -136,7 +136,7 @@ def test_complex_page_becomes_text(server, fetch, page):
     """No recursion error and no gigabytes for a hostile page; a note tells the model."""
     server.pages["/"] = html(page)
     assert "deep" in fetch("/").text
-    assert "too many elements" in str(web_fetch.convert(page, "markdown")[1])
+    assert "too many elements" in str(web_fetch.convert_html(page, "markdown")[1])
 
 
 def test_request_has_query_but_no_secrets(server, fetch, monkeypatch):
@@ -288,7 +288,7 @@ def test_host_is_resolved_and_checked_after_redirect(server, monkeypatch):
     server.pages |= {"/": redirect("/b"), "/b": html("x", "text/plain")}
     port = server.url.rpartition(":")[2]
     with pytest.raises(ToolError, match=r"is 10\.0\.0\.1, which is not a public address"):
-        web_fetch.fetch(FetchPage(f"http://name.example:{port}/"), LOCAL)
+        web_fetch.fetch_page(FetchPage(f"http://name.example:{port}/"), LOCAL)
     assert [path for path, _ in server.requests] == ["/"]
 
 
@@ -355,7 +355,7 @@ def test_connection_uses_the_checked_address(server, monkeypatch):
 
     monkeypatch.setattr(web_fetch, "_resolve", resolve)
     with pytest.raises(ToolError, match="not a public address"):
-        web_fetch.fetch(FetchPage("http://rebinding.example/"), WebAccess(upgrade=False))
+        web_fetch.fetch_page(FetchPage("http://rebinding.example/"), WebAccess(upgrade=False))
     assert asked == ["rebinding.example"]
     connected = []
     monkeypatch.setattr(web_fetch, "_resolve", lambda *_: ["127.0.0.1"])
@@ -368,7 +368,7 @@ def test_connection_uses_the_checked_address(server, monkeypatch):
     monkeypatch.setattr(socket, "create_connection", create_connection)
     server.pages["/"] = html("x", "text/plain")
     port = server.url.rpartition(":")[2]
-    assert web_fetch.fetch(FetchPage(f"http://name.example:{port}/"), LOCAL).text == "x"
+    assert web_fetch.fetch_page(FetchPage(f"http://name.example:{port}/"), LOCAL).text == "x"
     assert connected == ["127.0.0.1"]
     assert server.requests[0][1]["Host"] == f"name.example:{port}"
 
@@ -377,7 +377,7 @@ def test_host_with_any_private_address_is_refused(monkeypatch):
     """A server could use either."""
     monkeypatch.setattr(web_fetch, "_resolve", lambda *_: ["1.1.1.1", "10.0.0.1"])
     with pytest.raises(ToolError, match=r"is 10\.0\.0\.1, which is not a public address"):
-        web_fetch.fetch(FetchPage("http://mixed.example/"), WebAccess())
+        web_fetch.fetch_page(FetchPage("http://mixed.example/"), WebAccess())
 
 
 def test_http_becomes_https(server):
@@ -394,7 +394,7 @@ def test_http_becomes_https(server):
         thread.start()
         port = listener.getsockname()[1]
         with pytest.raises(ToolError, match="could not be fetched"):
-            web_fetch.fetch(FetchPage(f"http://127.0.0.1:{port}/"), WebAccess(allow_loopback=True))
+            web_fetch.fetch_page(FetchPage(f"http://127.0.0.1:{port}/"), WebAccess(allow_loopback=True))
         thread.join(60)
     assert first == [b"\x16"]  # a TLS handshake record
     assert str(web_fetch.parse_url("http://example.com/a", WebAccess())) == "https://example.com/a"

@@ -9,7 +9,7 @@ import pytest
 
 from adapter.core.errors import ToolError
 from adapter.core.file_lock import try_lock
-from adapter.workspace.paths.checked_paths import CheckedPaths, leads_elsewhere
+from adapter.workspace.paths.checked_paths import CheckedPaths, is_link_or_mount
 from adapter.workspace.paths.directory_calls import DescriptorCalls
 from adapter.workspace.paths.open_flags import NEW_FILE, OPEN_FILE
 from adapter.workspace.paths.os_errors import convert_os_errors
@@ -198,4 +198,4 @@ def test_directory_is_locked_through_a_file(tree, paths, inner, tmp_path, monkey
 def test_reparse_points_that_lead_elsewhere(tag, expected):
     """The tags are from winnt.h: only name surrogates refer to another file."""
     status = SimpleNamespace(st_mode=0o40755, st_reparse_tag=tag)
-    assert leads_elsewhere(cast(os.stat_result, status)) is expected
+    assert is_link_or_mount(cast(os.stat_result, status)) is expected

@@ -418,7 +418,7 @@ def test_link_in_readable_folder_can_be_run(root, home, level, tmp_path):
     (tmp_path / "tools" / "link").symlink_to("tool")
     confinement = ActiveSandbox(SandboxSettings(level, read=(str(tmp_path / "tools"),)), root.path)
     operation = RunProgram(str(tmp_path / "tools" / "link"), ())
-    assert run_program(root, operation, prepare(root, operation), None, confinement).output == "a tool\n"
+    assert run_program(root, operation, build_program_argv(root, operation), None, confinement).output == "a tool\n"
     confinement.close()
 
 
@@ -657,9 +657,9 @@ def test_background_commands_and_programs_are_confined(root, home, level, tmp_pa
     tool.write_text('#!/bin/sh\necho a tool; ls "${0%/*}"/../secret')
     tool.chmod(0o755)
     operation = RunProgram(str(tool), ())
-    assert "a tool" in run_program(root, operation, prepare(root, operation), None, confinement).output
+    assert "a tool" in run_program(root, operation, build_program_argv(root, operation), None, confinement).output
     operation = RunProgram("cat", ((f"{tmp_path}/secret/key",),))
-    ran = run_program(root, operation, prepare(root, operation), None, confinement)
+    ran = run_program(root, operation, build_program_argv(root, operation), None, confinement)
     assert ran.exit_code == 1
     assert "hunter2" not in ran.output
     confinement.close()

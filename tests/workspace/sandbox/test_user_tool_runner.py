@@ -27,7 +27,7 @@ def run(root):
 
     def run(program, *arguments, **options):
         operation = RunProgram(program, words(*arguments), **options)
-        return run_program(root, operation, prepare(root, operation), options.get("show"))
+        return run_program(root, operation, build_program_argv(root, operation), options.get("show"))
 
     return run
 
@@ -65,7 +65,7 @@ def test_plain_path_is_passed_as_written(root, directory, given, becomes):
     """C137: a value that could be taken for an option or a host gets the prefix `./`."""
     (directory / "sub").mkdir()
     (directory / "link").symlink_to("sub")
-    assert prepare(root, RunProgram("ls", words(PathValue(given))))[1:] == [becomes]
+    assert build_program_argv(root, RunProgram("ls", words(PathValue(given))))[1:] == [becomes]
 
 
 def test_path_is_passed_relative_and_resolved(root, directory):
@@ -80,7 +80,7 @@ def test_path_is_passed_relative_and_resolved(root, directory):
             ("--in=", PathValue("sub")),
         ),
     )
-    assert prepare(root, operation)[1:] == [".", "sub", "./sub", "./sub/new/file", "./-rf", "--in=sub"]
+    assert build_program_argv(root, operation)[1:] == [".", "sub", "./sub", "./sub/new/file", "./-rf", "--in=sub"]
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../secret/key", "out/key", "~/x", "", "a\0b", "sub/../../secret"])
@@ -90,7 +90,7 @@ def test_path_outside_workspace_is_refused(root, directory, path):
     (directory / "out").symlink_to("../secret")
     for given in (path, f"{directory}-evil/file"):
         with pytest.raises(ToolError):
-            prepare(root, RunProgram("cat", words(PathValue(given))))
+            build_program_argv(root, RunProgram("cat", words(PathValue(given))))
 
 
 def test_path_of_special_file_is_refused(root, directory):
@@ -101,7 +101,7 @@ def test_path_of_special_file_is_refused(root, directory):
         made.bind(os.path.relpath(directory / "socket"))
     for path in ("pipe", "link", "socket"):
         with pytest.raises(ToolError, match=r"neither a regular file nor a directory.*nothing was run"):
-            prepare(root, RunProgram("cat", words(PathValue(path))))
+            build_program_argv(root, RunProgram("cat", words(PathValue(path))))
 
 
 def test_path_swapped_after_approval_is_not_run(desk, directory):
@@ -138,7 +138,7 @@ def test_program_runs_in_root_without_stdin_and_secrets(run, directory, monkeypa
 def test_missing_program_is_named(root):
     """With the next step. Nothing is run."""
     with pytest.raises(ToolError, match=r"'no-such-program' of this tool is not installed.*ask the user"):
-        prepare(root, RunProgram("no-such-program", ()))
+        build_program_argv(root, RunProgram("no-such-program", ()))
 
 
 def test_program_path_in_workspace_is_resolved(root, directory, run):
@@ -147,7 +147,7 @@ def test_program_path_in_workspace_is_resolved(root, directory, run):
     (directory / "check.sh").chmod(0o755)
     assert run("./check.sh").output == "checked\n"
     with pytest.raises(ToolError, match="outside"):
-        prepare(root, RunProgram("../secret/key", ()))
+        build_program_argv(root, RunProgram("../secret/key", ()))
 
 
 @pytest.mark.parametrize("folder", [".", "", "bin", "{ws}/bin", "{ws}/../ws/bin", "{out}/link", "{out}/ws/bin"])
@@ -164,7 +164,7 @@ def test_directories_of_path_in_the_workspace_are_not_searched(root, directory, 
     monkeypatch.setenv("PATH", f"{folder.format(ws=directory, out=tmp_path / 'out')}:{os.environ['PATH']}")
     confinement = ActiveSandbox(SandboxSettings("none"), root.path)
     with pytest.raises(ToolError, match="not installed"):
-        prepare(root, RunProgram("evil", ()), confinement)
+        build_program_argv(root, RunProgram("evil", ()), confinement)
 
 
 def test_echo_shows_output_as_it_arrives(directory):
@@ -214,4 +214,4 @@ def test_non_utf8_names_are_passed(root, directory):
     Path(directory / name).write_text("raw")
     (directory / "link").symlink_to(name)
     operation = RunProgram("cat", words(PathValue("link")))
-    assert run_program(root, operation, prepare(root, operation), None).output == "raw"
+    assert run_program(root, operation, build_program_argv(root, operation), None).output == "raw"

@@ -18,7 +18,7 @@ from adapter.workspace.sandbox.background import BackgroundCommands
 from adapter.workspace.sandbox.child_process import ProcessSpec
 from adapter.workspace.sandbox.invoked_programs import identify_programs
 from adapter.workspace.sandbox.shell import run_command
-from adapter.workspace.sandbox.user_tool_runner import prepare, run_program
+from adapter.workspace.sandbox.user_tool_runner import build_program_argv, run_program
 from adapter.workspace.sandbox.windows_process import CMD, WindowsProcess, build_cmd_argv, build_command_line
 from tests.workspace.conditions import IS_WINE
 
@@ -237,7 +237,7 @@ def test_arguments_of_a_program_are_passed_unchanged(root):
     nasty = ["a b", "%PATH%", "^&|<>", 'say "hi"', "back\\", 'back\\"', "a\nb", "€😀", "", "/s"]
     code = "import sys, json; print(json.dumps(sys.argv[1:]))"
     operation = RunProgram(sys.executable, tuple((word,) for word in ("-c", code, *nasty)))
-    outcome = run_program(root, operation, prepare(root, operation), None)
+    outcome = run_program(root, operation, build_program_argv(root, operation), None)
     assert json.loads(outcome.output) == nasty
 
 
