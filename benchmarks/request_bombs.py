@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from adapter.protocols.request_limits import MAX_TEXT
+from adapter.protocols.request_body_parsing import MAX_TEXT
 from adapter.protocols.tool_definitions import MAX_TOOLS
 from adapter.protocols.translate import translate_chat_request
 from adapter.protocols.translation_options import TranslationOptions

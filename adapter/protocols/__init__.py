@@ -41,7 +41,7 @@ __all__ = [
     "openai_responses_tools",
     "reasoning_budget",
     "recorded_exchange",
-    "request_limits",
+    "request_body_parsing",
     "request_stats",
     "sse",
     "template_messages",

@@ -11,7 +11,7 @@ from adapter.core.events import JsonObject
 from adapter.protocols.answer_parts import AnswerParts, Part, Step
 from adapter.protocols.openai_errors import get_error_text, is_error
 from adapter.protocols.sse import encode_event
-from adapter.protocols.tool_types import read_object
+from adapter.protocols.tool_type_conversion import read_object
 from adapter.protocols.usage import count_cached_tokens
 
 STOP_REASONS = {"tool_calls": "tool_use", "length": "max_tokens", "content_filter": "refusal"}

@@ -17,7 +17,7 @@ from adapter.protocols.dropped_fields import FieldHandling, build_field_table, l
 from adapter.protocols.guarded_exchange import EXTENSION
 from adapter.protocols.openai_errors import RequestError, get_error_text, is_error, require_objects, require_type
 from adapter.protocols.sse import encode_json
-from adapter.protocols.tool_types import read_object
+from adapter.protocols.tool_type_conversion import read_object
 
 OPTIONS = {
     "temperature": "temperature",

@@ -27,7 +27,13 @@ from typing import Literal, TypeAlias
 
 from adapter.core.events import Json, JsonObject
 from adapter.protocols.openai_errors import require_objects, require_type
-from adapter.protocols.tool_types import INPUT, build_text_function, describe_text, get_text_argument, read_object
+from adapter.protocols.tool_type_conversion import (
+    INPUT,
+    build_text_function,
+    describe_text,
+    get_text_argument,
+    read_object,
+)
 
 Kind: TypeAlias = Literal["function", "custom", "shell", "local_shell", "apply_patch", "tool_search"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from adapter.core.events import Json, JsonObject, ToolCallDelta
 from adapter.prompting.escaping import StreamingUnescaper
-from adapter.protocols.tool_types import ToolTypes
+from adapter.protocols.tool_type_conversion import ToolTypes
 from adapter.protocols.verbatim_calls import Call
 
 

@@ -15,7 +15,7 @@ from adapter.protocols.conversation_cache import encode_messages
 from adapter.protocols.openai_errors import RequestError
 from adapter.protocols.plain_text_messages import parse_content, split_texts
 from adapter.protocols.tool_definitions import parse_tool_set
-from adapter.protocols.tool_types import ToolTypes
+from adapter.protocols.tool_type_conversion import ToolTypes
 from adapter.protocols.translation_options import TranslationOptions
 from adapter.tools.tool import ToolSet
 

@@ -27,7 +27,7 @@ from adapter.protocols.reasoning_budget import (
 from adapter.protocols.recorded_exchange import Observation, RecordedExchange
 from adapter.protocols.request_stats import RequestStats
 from adapter.protocols.template_prompt import find_transport
-from adapter.protocols.tool_types import FUNCTIONS, ToolTypes
+from adapter.protocols.tool_type_conversion import FUNCTIONS, ToolTypes
 from adapter.protocols.verbatim_calls import VerbatimCallCache
 from adapter.tools.tool import Tool, ToolSet
 

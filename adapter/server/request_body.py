@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from adapter.core.events import JsonObject
 from adapter.protocols.openai_errors import RequestError
-from adapter.protocols.request_limits import read_body
+from adapter.protocols.request_body_parsing import read_body
 from adapter.server.telemetry.request_info import get_current_request
 from adapter.server.translation_threads import USUAL_BYTES, Reserve, WorkQueue
 

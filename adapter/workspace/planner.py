@@ -15,8 +15,7 @@ from adapter.tools import operations as ops
 from adapter.tools.operations import FileWritten
 from adapter.tools.operations.permissions import FileDraft
 from adapter.tools.operations.shell_words import list_programs
-from adapter.workspace.capabilities.host_planner import SessionCapabilities
-from adapter.workspace.capabilities.host_planner import plan_host_operation
+from adapter.workspace.capabilities.host_planner import SessionCapabilities, plan_host_operation
 from adapter.workspace.changes.plan import Plan
 from adapter.workspace.changes.text_codec import decode, encode
 from adapter.workspace.context import WorkspaceContext

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from adapter.protocols.request_limits import MAX_TEXT
+from adapter.protocols.request_body_parsing import MAX_TEXT
 from adapter.protocols.tool_definitions import MAX_TOOLS
 from adapter.protocols.translate import translate_chat_request
 from adapter.protocols.translation_options import TranslationOptions

@@ -19,7 +19,7 @@ import re
 from dataclasses import dataclass
 
 from adapter.parsing.bodies.argument_collection import ATTRIBUTES, BodyError, PendingCall
-from adapter.parsing.bodies.named_value import read_named_value
+from adapter.parsing.bodies.name_value_elements import read_named_value
 from adapter.parsing.bodies.raw_value_end import remove_broken_close, split_broken_close
 from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, BodySource
 from adapter.parsing.marker_set import MarkerSet, get_marker_set

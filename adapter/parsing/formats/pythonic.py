@@ -2,10 +2,9 @@
 
 Format: Meta's prompt format for Llama 4 and the small Llama 3.2 models, which asks for ``[func(name=value, ...), ...]``
 without other text. Llama 4 sometimes writes the list between the two tokens, and Llama 3 after ``<|python_tag|>``.
-Other models write a call without a list (`python_answer`).
+Other models write a call without a list (`unmarked_python_calls`).
 """
 
-from adapter.parsing.bodies.python_answer import read_answer
 from adapter.parsing.bodies.python_encoder import encode_call
 from adapter.parsing.bodies.python_scanner import (
     BARE_LISTS,
@@ -13,6 +12,7 @@ from adapter.parsing.bodies.python_scanner import (
     read_after_python_tag,
     read_list,
 )
+from adapter.parsing.bodies.unmarked_python_calls import read_answer
 from adapter.parsing.call_encoders import build_calls_encoder
 from adapter.parsing.format import CallOpener, Format
 

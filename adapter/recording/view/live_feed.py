@@ -32,7 +32,7 @@ from adapter.recording.view.answer_page_data import (
     build_exchange_row,
     truncate_for_page,
 )
-from adapter.recording.view.conversations import Conversations, find_question
+from adapter.recording.view.conversation_grouping import Conversations, find_question
 from adapter.recording.view.live_answer import MAX_HEAD, WRITING, LiveAnswer, build_tail_spans, clip_safe_prefix
 from adapter.recording.view.page_data import (
     ReparseOptions,

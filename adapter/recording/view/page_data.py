@@ -60,7 +60,7 @@ from adapter.recording.view.answer_page_data import (
     list_turn_badges,
     truncate_for_page,
 )
-from adapter.recording.view.conversations import Conversations, find_question
+from adapter.recording.view.conversation_grouping import Conversations, find_question
 from adapter.recording.view.edit_diffs import EditDiffs
 from adapter.tools.tool import ToolSet
 

@@ -8,7 +8,7 @@ import pytest
 
 from adapter.core.json.load import MAX_DEPTH
 from adapter.protocols.openai_errors import RequestError
-from adapter.protocols.request_limits import read_body
+from adapter.protocols.request_body_parsing import read_body
 
 
 @pytest.mark.parametrize(
