@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def doctor(
-    workspace: options.Workspace = Path(),
+    workspace: Annotated[Path, option("DIR", "Folder in which commands would run.", "--workspace", "-w")] = Path(),
     sandbox: Annotated[
         str, option("NAME", "Sandbox to check, as in `adapter run`. With require, fail if no sandbox works.")
     ] = "auto",

@@ -154,7 +154,9 @@ def to_decision(answer: object, approver: Approver) -> ApprovalDecision:
         and isinstance(decision.content, str | None)
     )
     if not is_valid:
-        raise build_result_error(approver, "the approver", answer, "True, False or a Decision with a bool as allowed")
+        raise build_result_error(
+            approver, "the approver", answer, "True, False or an ApprovalDecision of bools and strings"
+        )
     return decision
 
 

@@ -68,8 +68,8 @@ def get_search_service(name: str, server: str | None = None, key_variable: str |
     service = SERVICES.get(name)
     if service is None:
         raise UsageError(
-            f"unknown search service {name!r}; expected one of: {', '.join(SERVICES)}; for any other, give its url, "
-            "which contains {query} as a placeholder"
+            f"unknown search service {name!r}; expected one of: {', '.join(SERVICES)}. For any other service, "
+            "give its url, with {query} as a placeholder"
         )
     address = server or service.server
     if not address:

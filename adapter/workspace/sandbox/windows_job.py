@@ -95,10 +95,10 @@ class JobObject:
 def _load_library(name: str) -> Any:
     if sys.platform == "win32":
         return ctypes.WinDLL(name, use_last_error=True)
-    raise OSError(f"there is no {name} here")
+    raise OSError(f"this system has no library {name}")
 
 
 def _build_last_error() -> OSError:
     if sys.platform == "win32":
         return ctypes.WinError(ctypes.get_last_error())
-    return OSError("no job objects here")
+    return OSError("this system has no job objects")
