@@ -257,7 +257,9 @@ def _apply_in_sequence(
 def _resolve_jointly(
     search: DocumentIndex, patches: Sequence[Patch], names: ParameterNames, empty_old_text: EmptyOldText
 ) -> Sequence[Resolution]:
-    """Resolve each patch alone, and then those again that the matches of the other patches place on another line."""
+    """Resolve each patch alone. Then resolve those patches again for which the matches of the others indicate another
+    line.
+    """
     resolutions = [_resolve(search, patch, names, empty_old_text) for patch in patches]
     for index, line in place_jointly(patches, resolutions).items():
         placed = replace(patches[index], start_line=None if line is None else line + 1, end_line=None)

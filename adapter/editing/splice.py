@@ -171,7 +171,7 @@ class _Merge:
             self.output[-1] = OutputLine(self.output[-1].text.rstrip() + ",", step.line_start)
 
     def _separates_addition(self, step: LineMapping) -> bool:
-        """Return whether a blank line that the document lacks stands between added lines and those beside them."""
+        """Return whether a blank line that the document lacks separates added lines from their neighbors."""
         if any(self.old[index].strip() for index in range(step.old_start, step.old_stop)):
             return False
         has_text_above = bool(self.output) and self.output[-1].text.strip() != ""

@@ -36,7 +36,9 @@ class Rule:
 
 
 def _build_rule(entry: str | Mapping[str, str]) -> Rule:
-    """Build a rule from ``SECTION [FLAGS]: NODE TYPES``, or from a table of it as ``rule``, with further fields."""
+    """Build a rule from a string ``SECTION [FLAGS]: NODE TYPES``, or from a table with this string under ``rule`` and
+    further fields.
+    """
     fields = {"rule": entry} if isinstance(entry, str) else entry
     head, _, node_types = fields["rule"].partition(": ")
     section, *flags = head.split()

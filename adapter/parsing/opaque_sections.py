@@ -11,7 +11,7 @@ from adapter.parsing.stream_buffer import Reader, StreamBuffer
 
 
 def read_opaque_section(section: OpaqueSection, source: StreamBuffer, output: EventBuffer) -> Reader[None]:
-    """Consume the text up to the section's end as the kind of text that its header declares."""
+    """Consume the text up to the section's end, and add it as the kind of text that the section's header declares."""
     state = output.state
     markers = get_marker_set(*section.ends, *section.starts, *section.glued_starts, *section.closes)
     add = output.add_reasoning if section.is_reasoning else output.add_text
@@ -43,7 +43,7 @@ def read_opaque_section(section: OpaqueSection, source: StreamBuffer, output: Ev
 
 
 def _ends(section: OpaqueSection, source: StreamBuffer) -> Reader[bool]:
-    """Return whether the text that follows may come after the section's end. Takes nothing."""
+    """Return whether the following text can come after the end of the section. Consumes nothing."""
     char, following = yield from source.peek_after_space(get_marker_set(*section.ends, *section.before))
     return bool(following) or not char
 

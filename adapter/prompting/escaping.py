@@ -250,7 +250,9 @@ def _compile_closing_pattern(format: Format) -> re.Pattern[str] | None:
 
 
 def _list_token_patterns(tokens: tuple[str, ...]) -> Iterator[str]:
-    """Yield patterns that match the first bracket of each token if the rest of the token surrounds it."""
+    """Yield a pattern for the first bracket of each token. It matches only if the rest of the token is around the
+    bracket.
+    """
     rests: dict[str, list[str]] = {}
     for token in tokens:
         match = _BRACKET.search(token)

@@ -126,7 +126,9 @@ class CachedConversation(Generic[Built]):
 
 
 class ConversationCache(Generic[Built]):
-    """The conversations of the last requests. Threads may share a cache: they lose at most a conversation."""
+    """The conversations of the last requests. Threads may share a cache; a race between them loses at most a
+    conversation.
+    """
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self._conversations: tuple[list[CachedConversation[Built]], int] = [], 0

@@ -120,7 +120,9 @@ def is_recent_repeat(past: CallHistory, call: PastCall, earlier: Sequence[PastCa
     return len(later) < RECENT and not any(other.changes for other in later)
 
 
-def repeats_failure(past: CallHistory, call: PastCall, earlier: Sequence[PastCall], tools: ToolSet) -> PastCall | None:
+def find_repeated_failure(
+    past: CallHistory, call: PastCall, earlier: Sequence[PastCall], tools: ToolSet
+) -> PastCall | None:
     """Return the last equal call, if it failed and nothing has changed since. Errors that may be temporary do not
     count.
     """

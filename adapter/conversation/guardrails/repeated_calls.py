@@ -12,7 +12,7 @@ from adapter.conversation.guardrails.file_requests import (
     has_changed,
 )
 from adapter.conversation.guardrails.hollow_answers import expects_information
-from adapter.conversation.guardrails.loop_detection import count_repeats, is_recent_repeat, repeats_failure
+from adapter.conversation.guardrails.loop_detection import count_repeats, find_repeated_failure, is_recent_repeat
 from adapter.conversation.guardrails.retry_messages import Encode, Wordings
 from adapter.prompting.intent.verbs import is_question
 from adapter.tools.tool import ToolSet
@@ -31,7 +31,7 @@ def describe_repetition(
     """
     times = count_repeats(past, call, earlier, tools)
     is_repeated = times <= repetitions and is_recent_repeat(past, call, earlier, tools)
-    failed = None if is_repeated else repeats_failure(past, call, earlier, tools)
+    failed = None if is_repeated else find_repeated_failure(past, call, earlier, tools)
     if times <= repetitions and not is_repeated and not failed:
         return None
     next_tools = find_next_tools(past, tools)

@@ -10,8 +10,8 @@ from contextlib import suppress
 class TextCache:
     """A cache of texts. The least recently used texts are evicted.
 
-    ``max_characters``: maximum total length of the texts and keys. Threads may share a cache: they lose at most an
-    entry.
+    ``max_characters``: maximum total length of the texts and keys. Threads may share a cache; a race between them loses
+    at most an entry.
     """
 
     def __init__(self, max_characters: int) -> None:

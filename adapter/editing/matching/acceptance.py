@@ -220,7 +220,9 @@ class _Features:
 
 
 def _find_removed_rows(old: Sequence[str], new: Sequence[str], hunk: LineChange) -> range:
-    """Return the rows that a hunk removes, and the equal rows next to them that it could remove instead."""
+    """Return the rows that a hunk removes. Equal rows next to them are included, because the hunk could also remove
+    those.
+    """
     moving = old[hunk.start : hunk.end] or new[hunk.new_start : hunk.new_end]
     if hunk.start < hunk.end and hunk.new_start < hunk.new_end:
         return range(hunk.start, hunk.end)

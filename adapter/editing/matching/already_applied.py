@@ -260,7 +260,9 @@ def _find_insertion(search: DocumentIndex, best: MatchCandidate, old: Sequence[s
 
 
 def _find_between(search: DocumentIndex, best: MatchCandidate, row: int, added: Sequence[str]) -> int | None:
-    """Return the line of ``added`` if it directly follows the lines above ``row`` or precedes the lines below it."""
+    """Return the document's line where ``added`` directly follows the lines above ``row``, or precedes the lines below
+    it.
+    """
     steps = [step for step in best.steps if not step.is_unmentioned]
     above = max((step.line_stop for step in steps if step.old_stop <= row), default=0)
     below = min((step.line_start for step in steps if step.old_start >= row), default=search.document.line_count)

@@ -105,7 +105,7 @@ class IndentMapper:
         return any(pair.actual for pair in self._pairs)
 
     def _has_tab_behind(self, prefix: str) -> bool:
-        """Return whether a tab follows the blanks of ``prefix``, which the model then added to the file's own tabs."""
+        """Return whether a tab follows ``prefix``: the model then put blanks before the file's own tabs."""
         return " " in prefix and any(line.startswith(prefix + "\t") for text in self._written for line in text)
 
     def _find_units(self, base: _Pair) -> tuple[int, int]:
@@ -135,7 +135,9 @@ class IndentMapper:
 
     @cached_property
     def _has_one_scale(self) -> bool:
-        """True if lines at three depths or more all show the same scale, at which one of them keeps its width."""
+        """True if matched lines at three or more depths have the same ratio of widths, and one of them has equal
+        widths.
+        """
         widths = sorted({(_measure_width(pair.written), _measure_width(pair.actual)) for pair in self._pairs})
         scales = {
             (after[1] - before[1]) / (after[0] - before[0]) if after[0] != before[0] else None
