@@ -28,7 +28,7 @@ from adapter.prompting.chat_template import ChatTemplateError
 from adapter.prompting.deriving.format_detection import DetectedFormat
 from adapter.prompting.template_capabilities import CAREFUL, TOOLS, TemplateCapabilities, probe_template
 from adapter.protocols.conversation_cache import Conversation
-from adapter.protocols.ollama import render_request
+from adapter.protocols.ollama import build_render_request
 from adapter.protocols.template_messages import prepare_template_messages, prepare_tool_definitions
 from adapter.protocols.template_prompt import TemplatePrompt
 from adapter.tools.tool import ToolSet
@@ -174,7 +174,7 @@ def _discover_by_ollama(endpoint: Endpoint, model: str) -> PromptDiscovery:
 
     def fill(messages: Sequence[JsonObject], tools: Sequence[Json]) -> str | None:
         nonlocal shows_prompts, is_final
-        request = render_request({"model": model, "messages": list(messages), "tools": list(tools)})
+        request = build_render_request({"model": model, "messages": list(messages), "tools": list(tools)})
         # An older Ollama would answer the request, so limit the answer to one token.
         answer = get_json(f"{endpoint.root}/api/chat", {**request, "options": {"num_predict": 1}}, timeout_s=LOADING_S)
         is_final = is_final and answer is not None and answer.status in (200, 400)

@@ -69,12 +69,12 @@ def export(
 
 
 def _read_samples(file: Path) -> Iterator[TrainingSample | str]:
-    from adapter.protocols.recorded_exchange import holds_exchanges, read_exchanges
+    from adapter.protocols.recorded_exchange import is_exchange_recording, read_exchanges
     from adapter.recording.training_samples import list_exchange_samples, list_transcript_samples
     from adapter.recording.transcript import Transcript
 
     text = read_text(str(file))
-    if holds_exchanges(text):
+    if is_exchange_recording(text):
         return list_exchange_samples(read_exchanges(text, str(file)))
     return list_transcript_samples(Transcript.from_text(text, str(file)))
 

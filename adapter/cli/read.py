@@ -115,7 +115,7 @@ def _count_cores() -> int:
 
 
 @contextmanager
-def _show_progress(sources: list[Source]) -> Iterator[ProgressCallback]:
+def _show_progress(sources: list[InputFile]) -> Iterator[ProgressCallback]:
     """Show the progress and the remaining time on stderr, if stderr is a terminal."""
     if not sys.stderr.isatty():
         yield lambda _: None

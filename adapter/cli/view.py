@@ -55,13 +55,13 @@ def _serve(text: str) -> None:
 
 def _load_page_data(file: str, format: str | None, policy: str | None) -> PageData:
     from adapter.evaluation.trace_view import is_run_log, view_runs
-    from adapter.protocols.recorded_exchange import holds_exchanges, read_exchanges
+    from adapter.protocols.recorded_exchange import is_exchange_recording, read_exchanges
     from adapter.recording.transcript import Transcript
     from adapter.recording.view.page_data import ReparseOptions, build_exchanges_view, build_transcript_view
 
     text, name = read_text(file), Path(file).name
     reparse = ReparseOptions.from_names(format, policy)
-    if holds_exchanges(text):
+    if is_exchange_recording(text):
         return build_exchanges_view(read_exchanges(text, file), name, reparse)
     if is_run_log(text):
         if reparse is not None:

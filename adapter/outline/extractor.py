@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from adapter.core.errors import ToolError
 from adapter.core.text.lines import split_line_texts
-from adapter.outline.import_paths import expand
-from adapter.outline.language import Language, Rule
+from adapter.outline.import_paths import expand_import
+from adapter.outline.language import Language, NodeRule
 from adapter.outline.shorten_signatures import LONG_SIGNATURE, MAX_VALUE, shorten_lists, shorten_value
 from adapter.outline.syntax import PARSE_SECONDS, find_first_error_line, parse
 from adapter.outline.syntax_nodes import (
@@ -203,7 +203,7 @@ class _Extraction:
         language = self.language
         return bool(language.get_rules(node.type)) or node.type in language.wrappers or node.type in language.through
 
-    def _find_matching_rule(self, node: Node) -> Rule | None:
+    def _find_matching_rule(self, node: Node) -> NodeRule | None:
         for rule in self.language.get_rules(node.type):
             if rule.when and not rule.when.search(get_text(node)):
                 continue
@@ -216,13 +216,13 @@ class _Extraction:
             return rule
         return None
 
-    def _build_item(self, node: Node, whole: Node, rule: Rule, first_row: int, depth: int) -> OutlineItem:
+    def _build_item(self, node: Node, whole: Node, rule: NodeRule, first_row: int, depth: int) -> OutlineItem:
         self.count += 1
         if rule.section in ("imports", "mods"):
             first_row = whole.start_point[0]  # a comment above an import describes the file
         if rule.section == "imports":
             path = _SPACE.sub(" ", self.language.import_path(get_text(node))).strip()
-            self.imports += expand(path, self.language.separator)
+            self.imports += expand_import(path, self.language.separator)
         body = self._find_body(node, rule)
         names = tuple(self._build_name(name_node) for name_node in find_name_nodes(node, self.language.names))
         members: tuple[OutlineItem, ...] = ()
@@ -236,7 +236,7 @@ class _Extraction:
         return OutlineItem(rule.section, text, first_row + 1, get_end_row(whole) + 1, names, members)
 
     def _build_signature(
-        self, node: Node, whole: Node, body: Node | None, rule: Rule, names: Sequence[OutlineName]
+        self, node: Node, whole: Node, body: Node | None, rule: NodeRule, names: Sequence[OutlineName]
     ) -> str:
         end = body.start_byte if body is not None else node.end_byte
         text = self._remove_dropped(node, whole.start_byte, end)
@@ -277,7 +277,7 @@ class _Extraction:
             elif depth < MAX_DEPTH:
                 yield from self._find_dropped_nodes(child, end, depth + 1)
 
-    def _find_body(self, node: Node, rule: Rule) -> Node | None:
+    def _find_body(self, node: Node, rule: NodeRule) -> Node | None:
         """Return the node that ends the signature and contains the members, or None."""
         own = self._find_body_child(node)
         if own is not None:

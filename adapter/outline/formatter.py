@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from adapter.core.text.plurals import pluralize
-from adapter.outline.import_paths import merge
+from adapter.outline.import_paths import merge_imports
 from adapter.tools.operations import FileOutline, OutlineItem, Section
 
 HEADERS: dict[Section, str] = {
@@ -69,7 +69,7 @@ def _format_section(section: Section, items: Sequence[OutlineItem], outline: Fil
         header += f" {_format_range(items[0].start_line, max(item.end_line for item in items))}"
     yield header
     if section == "imports":
-        yield from _wrap_words(merge(outline.imports, outline.separator), "  ")
+        yield from _wrap_words(merge_imports(outline.imports, outline.separator), "  ")
     elif section != "tests":
         yield from _format_items(items, "  ")
 

@@ -12,7 +12,7 @@ MAX_NESTING = 20
 """Maximum nesting of braces in an import statement."""
 
 
-def expand(path: str, separator: str) -> list[str]:
+def expand_import(path: str, separator: str) -> list[str]:
     """Return every single path that ``path`` stands for. Unbalanced braces are kept."""
     if not separator:
         return [path] if path else []
@@ -51,7 +51,7 @@ class _Branch(dict[str, "_Branch"]):
     ends = False
 
 
-def merge(paths: Iterable[str], separator: str) -> list[str]:
+def merge_imports(paths: Iterable[str], separator: str) -> list[str]:
     """Return one entry for each first component, in order of appearance, with the rest of its paths in ``{}``."""
     root = _Branch()
     for path in paths:

@@ -11,7 +11,7 @@ from adapter.tools.operations import Section
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class NodeRule:
     """A rule that assigns types of syntax nodes to a section. The first matching rule for a node type applies."""
 
     section: Section
@@ -35,14 +35,14 @@ class Rule:
         return self.section in ("consts", "fields", "types") and not self.members
 
 
-def _build_rule(entry: str | Mapping[str, str]) -> Rule:
+def _build_rule(entry: str | Mapping[str, str]) -> NodeRule:
     """Build a rule from a string ``SECTION [FLAGS]: NODE TYPES``, or from a table with this string under ``rule`` and
     further fields.
     """
     fields = {"rule": entry} if isinstance(entry, str) else entry
     head, _, node_types = fields["rule"].partition(": ")
     section, *flags = head.split()
-    return Rule(
+    return NodeRule(
         cast(Section, section),
         tuple(node_types.split()),
         re.compile(fields["when"]) if "when" in fields else None,
@@ -60,7 +60,7 @@ class Language:
     extensions: tuple[str, ...]
     grammar: str
     """Name of the grammar's module. Its distribution has ``-`` instead of ``_``."""
-    rules: Mapping[str, Sequence[Rule]]
+    rules: Mapping[str, Sequence[NodeRule]]
     import_path: Callable[[str], str]
     """Converts an import statement to a path, with ``{a, b}`` for several paths."""
     separator: str = ""
@@ -87,7 +87,7 @@ class Language:
     aliases: tuple[str, ...] = ()
     """Aliases of the language in file type filters."""
 
-    def get_rules(self, node_type: str) -> Sequence[Rule]:
+    def get_rules(self, node_type: str) -> Sequence[NodeRule]:
         return self.rules.get(node_type, ())
 
 
@@ -100,7 +100,7 @@ def build_language(
     """Build a language from its table in languages.toml. Without ``import_path``, the matches of ``import_noise`` are
     removed from import statements: keywords, quotes, the final ``;``."""
     noise = re.compile(table.get("import_noise", ""))
-    rules: dict[str, list[Rule]] = {}
+    rules: dict[str, list[NodeRule]] = {}
     for rule in map(_build_rule, table["rules"]):
         for node_type in rule.node_types:
             rules.setdefault(node_type, []).append(rule)

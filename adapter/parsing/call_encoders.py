@@ -45,7 +45,7 @@ def build_calls_encoder(
     return encode_calls
 
 
-def list_encoder(opening: str = "", closing: str = "") -> Callable[[list[tuple[str, JsonObject]]], str]:
+def build_list_encoder(opening: str = "", closing: str = "") -> Callable[[list[tuple[str, JsonObject]]], str]:
     """Return an ``encode_calls`` function that writes all calls as one JSON list."""
     return build_calls_encoder(encode_json_call, between=", ", opening=f"{opening}[", closing=f"]{closing}")
 

@@ -18,7 +18,7 @@ _TEXT_KINDS: tuple[tuple[str, Kind], ...] = (("reasoning_content", "reasoning"),
 
 
 @dataclass(slots=True)
-class Part:
+class AnswerPart:
     """A part of an answer. ``index``: its 0-based position. The text of a call is its arguments, as JSON."""
 
     kind: Kind
@@ -32,7 +32,7 @@ class Part:
         return "".join(self.pieces)
 
 
-Step: TypeAlias = tuple[Action, Part, str]
+Step: TypeAlias = tuple[Action, AnswerPart, str]
 """A change of the last part: it opens, gets the text in the third field, or is complete."""
 
 
@@ -43,7 +43,7 @@ class AnswerParts:
     """
 
     def __init__(self) -> None:
-        self.parts: list[Part] = []
+        self.parts: list[AnswerPart] = []
         self.finish_reason = "stop"
         self.usage: JsonObject = {}
         self._is_open = False
@@ -85,7 +85,7 @@ class AnswerParts:
 
     def _open(self, kind: Kind, call_id: str = "", name: str = "") -> Iterator[Step]:
         yield from self.close()
-        self.parts.append(Part(kind, len(self.parts), call_id, name))
+        self.parts.append(AnswerPart(kind, len(self.parts), call_id, name))
         self._is_open = True
         yield "open", self.parts[-1], ""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from adapter.core.events import JsonObject
-from adapter.protocols.answer_parts import AnswerParts, Part, Step
+from adapter.protocols.answer_parts import AnswerPart, AnswerParts, Step
 from adapter.protocols.openai_errors import get_error_text, is_error
 from adapter.protocols.sse import encode_event
 from adapter.protocols.tool_type_conversion import read_object
@@ -88,7 +88,7 @@ class AnthropicWriter:
         }
 
 
-def _build_block(part: Part, text: str) -> JsonObject:
+def _build_block(part: AnswerPart, text: str) -> JsonObject:
     match part.kind:
         case "reasoning":
             return {"type": "thinking", "thinking": text, "signature": ""}

@@ -180,7 +180,7 @@ def parse_request_steps(body: JsonObject, described: Collection[str]) -> Steps:
         raise RequestError(str(error), f"{EXTENSION}.steps") from error
 
 
-def guard_headers(completion: JsonObject) -> dict[str, str]:
+def build_guard_headers(completion: JsonObject) -> dict[str, str]:
     """Return the response headers about retries, dropped calls and calls that were cut off, if there were any."""
     extension = completion.get(EXTENSION)
     about: JsonObject = extension if isinstance(extension, dict) else {}

@@ -12,7 +12,7 @@ from typing import Any
 
 from adapter.conversation.message_content import build_image_part, get_image_url
 from adapter.core.events import Json, JsonObject
-from adapter.protocols.answer_parts import AnswerParts, Part, Step
+from adapter.protocols.answer_parts import AnswerPart, AnswerParts, Step
 from adapter.protocols.dropped_fields import FieldHandling, build_field_table, list_dropped_fields, list_unknown_fields
 from adapter.protocols.guarded_exchange import EXTENSION
 from adapter.protocols.openai_errors import RequestError, get_error_text, is_error, require_objects, require_type
@@ -195,7 +195,7 @@ def convert_to_native(plain: JsonObject) -> JsonObject:
     return native
 
 
-def render_request(body: JsonObject) -> JsonObject:
+def build_render_request(body: JsonObject) -> JsonObject:
     """Return the request to ``/api/chat`` that only renders the chat template; see
     `adapter.protocols.template_prompt`."""
     messages = [_with_calls(message) for message in body["messages"]]
@@ -205,7 +205,7 @@ def render_request(body: JsonObject) -> JsonObject:
     return {"model": body.get("model"), "messages": messages, **tools, **native, **rendering}
 
 
-def generate_request(body: JsonObject, prompt: str) -> JsonObject:
+def build_generate_request(body: JsonObject, prompt: str) -> JsonObject:
     """Return the request to ``/api/generate`` that continues ``prompt`` verbatim."""
     native = {key: value for key, value in (body.get(EXTRA) or {}).items() if key in ("keep_alive", "format")}
     sampling = {own: body[name] for own, name in OPTIONS.items() if body.get(name) is not None}
@@ -317,15 +317,15 @@ class OllamaWriter:
 
     def _encode_step(self, step: Step) -> bytes:
         match step:
-            case "add", Part(kind="text"), text:
+            case "add", AnswerPart(kind="text"), text:
                 return self._encode_line(_build_message(text))
-            case "add", Part(kind="reasoning"), text:
+            case "add", AnswerPart(kind="reasoning"), text:
                 return self._encode_line(_build_message(reasoning=text))
-            case "close", Part(kind="call") as part, _:
+            case "close", AnswerPart(kind="call") as part, _:
                 return self._encode_line(_build_message(calls=[self._build_call(part)]))
         return b""
 
-    def _build_call(self, part: Part) -> JsonObject:
+    def _build_call(self, part: AnswerPart) -> JsonObject:
         self._calls += 1
         function = {"index": self._calls - 1, "name": part.name, "arguments": read_object(part.text)}
         return {"id": part.call_id, "function": function}

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 
 from adapter.core.events import Json, JsonObject
-from adapter.protocols.answer_parts import AnswerParts, Part, Step
+from adapter.protocols.answer_parts import AnswerPart, AnswerParts, Step
 from adapter.protocols.openai_errors import is_error
 from adapter.protocols.openai_responses_tools import IDS, ResponsesTools, build_call_item
 from adapter.protocols.sse import PING, encode_event
@@ -181,13 +181,13 @@ class ResponsesWriter:
                     yield from () if is_streamed else self._open(part)
                     yield from self._close(part, status)
 
-    def _open(self, part: Part) -> Iterator[bytes]:
+    def _open(self, part: AnswerPart) -> Iterator[bytes]:
         item = self._build_item(part, "in_progress")
         yield self._encode_event("response.output_item.added", output_index=part.index, item=item)
         if part.kind != "call":
             yield self._encode_part_event("response.content_part.added", part, part=_build_content(part, ""))
 
-    def _close(self, part: Part, status: str) -> Iterator[bytes]:
+    def _close(self, part: AnswerPart, status: str) -> Iterator[bytes]:
         kind, text, item = self._get_item_kind(part), part.text, self._build_item(part, status)
         match kind:
             case "function":
@@ -202,13 +202,13 @@ class ResponsesWriter:
                 yield self._encode_part_event("response.content_part.done", part, part=_build_content(part, text))
         yield self._encode_event("response.output_item.done", output_index=part.index, item=item)
 
-    def _get_item_kind(self, part: Part) -> str:
+    def _get_item_kind(self, part: AnswerPart) -> str:
         return self._tools.find(part.name).kind if part.kind == "call" else part.kind
 
-    def _build_item_id(self, part: Part) -> str:
+    def _build_item_id(self, part: AnswerPart) -> str:
         return f"{_IDS[self._get_item_kind(part)]}_{self._suffix}{part.index}"
 
-    def _build_item(self, part: Part, status: str) -> JsonObject:
+    def _build_item(self, part: AnswerPart, status: str) -> JsonObject:
         item_id = self._build_item_id(part)
         if part.kind == "call":
             return build_call_item(self._tools.find(part.name), item_id, part.call_id, part.text, status)
@@ -217,7 +217,7 @@ class ResponsesWriter:
             return {"type": "reasoning", "id": item_id, "summary": [], "content": content}
         return {"type": "message", "id": item_id, "role": "assistant", "status": status, "content": content}
 
-    def _encode_part_event(self, kind: str, part: Part, /, **fields: Json) -> bytes:
+    def _encode_part_event(self, kind: str, part: AnswerPart, /, **fields: Json) -> bytes:
         location: JsonObject = {"item_id": self._build_item_id(part), "output_index": part.index}
         if part.kind != "call":
             location["content_index"] = 0
@@ -230,7 +230,7 @@ class ResponsesWriter:
         return f"event: {kind}\n".encode() + encode_event(event)
 
 
-def _build_content(part: Part, text: str) -> JsonObject:
+def _build_content(part: AnswerPart, text: str) -> JsonObject:
     if part.kind == "reasoning":
         return {"type": "reasoning_text", "text": text}
     return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}

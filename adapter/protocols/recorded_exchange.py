@@ -146,7 +146,7 @@ class Observation:
         return self.observe is not None or self.listen is not None
 
 
-def holds_exchanges(text: str) -> bool:
+def is_exchange_recording(text: str) -> bool:
     """Return whether a file is a recording of exchanges. ``text``: its content."""
     return text.lstrip().startswith('{"kind": "exchange"')
 

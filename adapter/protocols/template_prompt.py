@@ -128,7 +128,7 @@ def iter_prompt_steps(path: str, body: JsonObject) -> Steps:
             if way == "llama.cpp":
                 prompt = _get_prompt((yield HttpPost("/apply-template", build_template_request(rest))), "prompt")
             elif way == "ollama":
-                answer = yield HttpPost("/api/chat", ollama.render_request(rest))
+                answer = yield HttpPost("/api/chat", ollama.build_render_request(rest))
                 info = answer.get("_debug_info") if isinstance(answer, dict) else None
                 prompt = _get_prompt(info if isinstance(info, dict) else answer, "rendered_template")
             else:
@@ -200,7 +200,7 @@ def _build_completion(body: JsonObject, prompt: str, server: str) -> HttpPost:
     if server == "llama.cpp":
         return HttpPost("/completion", build_completion_request(body, prompt))
     if server == "ollama":
-        return HttpPost("/api/generate", ollama.generate_request(body, prompt))
+        return HttpPost("/api/generate", ollama.build_generate_request(body, prompt))
     limit = body.get("max_completion_tokens") or body.get("max_tokens")
     request: JsonObject = {key: value for key, value in body.items() if key not in _CHAT_ONLY}
     request |= {"prompt": prompt} | ({"max_tokens": limit} if limit else {})

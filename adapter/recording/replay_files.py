@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from adapter.core.arguments import explain_read_error
 from adapter.core.errors import UsageError
-from adapter.protocols.recorded_exchange import RecordedExchange, holds_exchanges, read_exchanges
+from adapter.protocols.recorded_exchange import RecordedExchange, is_exchange_recording, read_exchanges
 from adapter.recording.replay_result import ReplayResult
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def replay_file(path: Path, commands: CommandReplayPolicy | None = None) -> Repl
     """
     try:
         text = path.read_text(encoding="utf-8")
-        if holds_exchanges(text):
+        if is_exchange_recording(text):
             return replay_exchanges(read_exchanges(text, path.name), path.stem)
         from adapter.recording.replay import replay
         from adapter.recording.transcript import Transcript

@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 
 from adapter.core.events import JsonObject
 from adapter.protocols.exchange import AnswerWriter, BufferedExchange, OpenAIWriter, StreamedExchange
-from adapter.protocols.guarded_exchange import guard_headers
+from adapter.protocols.guarded_exchange import build_guard_headers
 from adapter.protocols.openai_errors import build_error_object, get_error_text, relay_error
 from adapter.protocols.request_stats import with_usage
 from adapter.protocols.sse import encode_json
@@ -330,7 +330,7 @@ class TranslatedResponse(_Translated):
         if status != 200:
             self.on_disconnect(get_error_text(completion))
         answer = self._writer.build_answer(completion) if status == 200 else self._as_error(completion, status)
-        await send_json(send, status, answer, self._headers | guard_headers(completion))
+        await send_json(send, status, answer, self._headers | build_guard_headers(completion))
 
 
 def respond(

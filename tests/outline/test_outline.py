@@ -13,7 +13,7 @@ from adapter.core.errors import ToolError
 from adapter.outline import extractor, syntax
 from adapter.outline.extractor import extract_outline
 from adapter.outline.formatter import format_outline
-from adapter.outline.import_paths import expand, merge
+from adapter.outline.import_paths import expand_import, merge_imports
 from adapter.outline.languages import LANGUAGES, find_extensions, find_language
 from adapter.outline.syntax import MissingGrammar
 
@@ -252,11 +252,11 @@ def test_file_types_may_be_names_or_extensions(given_type):
 
 def test_imports_are_expanded_and_merged():
     """The common beginning is written once."""
-    paths = expand("std::{fs, io::{self, Read}}", "::")
+    paths = expand_import("std::{fs, io::{self, Read}}", "::")
     assert paths == ["std::fs", "std::io::self", "std::io::Read"]
-    assert merge([*paths, "core::mem"], "::") == ["std::{fs, io::{self, Read}}", "core::mem"]
-    assert merge(["a.b", "a.b.c", "a.b"], ".") == ["a.{b, b.c}"]
-    assert merge([".rel", "..up.x"], ".") == [".rel", "..up.x"]
+    assert merge_imports([*paths, "core::mem"], "::") == ["std::{fs, io::{self, Read}}", "core::mem"]
+    assert merge_imports(["a.b", "a.b.c", "a.b"], ".") == ["a.{b, b.c}"]
+    assert merge_imports([".rel", "..up.x"], ".") == [".rel", "..up.x"]
 
 
 @pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.name)

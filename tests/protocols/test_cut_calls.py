@@ -11,7 +11,7 @@ import pytest
 from adapter.parsing.formats import FORMATS, get_format
 from adapter.protocols.anthropic_response import AnthropicWriter
 from adapter.protocols.exchange import AnswerWriter, OpenAIWriter, StreamedExchange
-from adapter.protocols.guarded_exchange import RetryPolicy, guard_headers
+from adapter.protocols.guarded_exchange import RetryPolicy, build_guard_headers
 from adapter.protocols.ollama import OllamaWriter
 from adapter.protocols.openai_chat_response import BufferedCompletion, StreamedCompletion
 from adapter.protocols.openai_responses_stream import ResponsesWriter, build_answer_head
@@ -76,7 +76,7 @@ def test_cut_call_is_named():
     answer = whole(completion(text, "length"), request())
     assert answer["choices"][0]["finish_reason"] == "length"
     assert answer["adapter"] == {"cut_call": "read_file"}
-    assert guard_headers(answer) == {"x-adapter-cut-call": "read_file"}
+    assert build_guard_headers(answer) == {"x-adapter-cut-call": "read_file"}
     assert streamed(text, "length", request())[-1]["adapter"] == {"cut_call": "read_file"}
     assert "adapter" not in whole(completion("I look.", "length"), request())
 
@@ -266,7 +266,7 @@ def test_half_a_native_call_is_never_shown(reason):
     buffered = whole(cut, asked)
     (call,) = buffered["choices"][0]["message"]["tool_calls"]
     assert call["function"]["arguments"] == '{"path": "a.py"}'
-    assert guard_headers(buffered) == {"x-adapter-cut-call": "read_file"}
+    assert build_guard_headers(buffered) == {"x-adapter-cut-call": "read_file"}
 
 
 def test_fragments_of_native_calls_are_streamed_if_requested():

@@ -12,7 +12,7 @@ from adapter.conversation.guardrails.registry import parse_guardrails
 from adapter.conversation.guardrails.response_checks import CandidateAnswer
 from adapter.protocols.anthropic_response import AnthropicWriter
 from adapter.protocols.exchange import BufferedExchange, StreamedExchange
-from adapter.protocols.guarded_exchange import RetryPolicy, guard_headers
+from adapter.protocols.guarded_exchange import RetryPolicy, build_guard_headers
 from adapter.protocols.openai_chat_response import BufferedCompletion
 from adapter.protocols.openai_errors import RequestError
 from adapter.protocols.recorded_exchange import Observation
@@ -346,10 +346,10 @@ def test_dropped_calls_are_in_the_last_chunk_the_completion_and_the_header():
         json.dumps(completion(text)).encode()
     )
     assert isinstance(answer, tuple)
-    assert guard_headers(answer[1]) == {"x-adapter-dropped": "set_light:repeated_in_answer"}
-    assert guard_headers({"adapter": {"dropped": [{"name": "a\r\nb", "guardrail": "c"}]}})["x-adapter-dropped"] == (
-        "a??b:c"
-    )
+    assert build_guard_headers(answer[1]) == {"x-adapter-dropped": "set_light:repeated_in_answer"}
+    assert build_guard_headers({"adapter": {"dropped": [{"name": "a\r\nb", "guardrail": "c"}]}})[
+        "x-adapter-dropped"
+    ] == ("a??b:c")
 
 
 @BOTH

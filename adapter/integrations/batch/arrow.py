@@ -21,7 +21,7 @@ from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.core.text.display_escaping import replace_lone_surrogates
 from adapter.integrations.batch import arrow_worker
-from adapter.integrations.batch.json_columns import MAX_COLUMNS, RowDecoder, Shape, build_metadata, to_json
+from adapter.integrations.batch.json_columns import MAX_COLUMNS, ColumnShape, RowDecoder, build_metadata, to_json
 from adapter.integrations.batch.jsonl import iter_blocks
 from adapter.integrations.batch.row_parser import COLUMNS, RowParser, build_error_columns, build_unique_column_name
 from adapter.integrations.batch.stats import BatchStats
@@ -117,7 +117,7 @@ def write_lines(stream: BinaryIO, path: Path) -> None:
     The lines are read twice: first to find the types of the columns, then to write a row group for each block. Raises
     UsageError if the lines have too many columns.
     """
-    shape = Shape()
+    shape = ColumnShape()
     stream.seek(0)
     for line in stream:
         shape.add(json.loads(line))
@@ -137,7 +137,7 @@ def write_lines(stream: BinaryIO, path: Path) -> None:
             writer.write_table(pa.Table.from_arrays(columns, schema=schema), row_group_size=max(1, len(rows)))
 
 
-def _build_column(shape: Shape, name: str, rows: Sequence[JsonObject]) -> Any:
+def _build_column(shape: ColumnShape, name: str, rows: Sequence[JsonObject]) -> Any:
     if name in TYPES:
         return _build_array([row.get(name) for row in rows], TYPES[name])
     inner, is_optional = shape.fields[name], shape.is_optional(name)

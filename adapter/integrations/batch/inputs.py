@@ -18,7 +18,7 @@ _IGNORED_PREFIXES = ("cache-", ".", "_")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class InputFile:
     """An input file. ``path``: None for standard input. ``target``: None for standard output."""
 
     path: Path | None
@@ -44,7 +44,7 @@ class Source:
         return self.path.stat().st_size * block.rows // max(1, arrow.count_rows(self.path))
 
 
-def find_sources(input_path: str, out: str) -> list[Source]:
+def find_sources(input_path: str, out: str) -> list[InputFile]:
     """Return the input files with their targets in ``out``. The input is a file, a folder or ``-``.
 
     Raises UsageError if input and output do not match.
@@ -57,10 +57,10 @@ def find_sources(input_path: str, out: str) -> list[Source]:
         raise UsageError(f"--out must be FILE.jsonl, FILE.parquet or - for standard output, got {out!r}")
     if input_path != STREAM and not source.is_file():
         raise UsageError(f"file or folder {input_path!r} not found")
-    return [Source(None if input_path == STREAM else source, None if out == STREAM else Path(out), kind)]
+    return [InputFile(None if input_path == STREAM else source, None if out == STREAM else Path(out), kind)]
 
 
-def _list_folder(folder: Path, out: str) -> list[Source]:
+def _list_folder(folder: Path, out: str) -> list[InputFile]:
     if out == STREAM or Path(out).suffix in (*LINES, *TABLES):
         raise UsageError(f"{folder} is a folder, so --out must also be a folder, got {out!r}")
     found = sorted(
@@ -70,7 +70,7 @@ def _list_folder(folder: Path, out: str) -> list[Source]:
     )
     if not found:
         raise UsageError(f"{folder} contains no {', '.join((*LINES, *TABLES))} files")
-    sources = [Source(path, _get_target(Path(out) / path.relative_to(folder)), _detect_kind(path)) for path in found]
+    sources = [InputFile(path, _get_target(Path(out) / path.relative_to(folder)), _detect_kind(path)) for path in found]
     if len({source.target for source in sources}) < len(sources):
         raise UsageError(
             f"{folder} has files whose names differ only in .arrow and .parquet, so their outputs would have the same "

@@ -31,7 +31,7 @@ Path: TypeAlias = tuple[str | int, ...]
 
 
 @dataclass(slots=True)
-class Shape:
+class ColumnShape:
     """The values that occur at one position in the rows. ``count``: number of these values. ``is_json``: whether they
     are stored as JSON strings."""
 
@@ -41,8 +41,8 @@ class Shape:
     has_null: bool = False
     has_large: bool = False
     is_json: bool = False
-    fields: dict[str, Shape] = field(default_factory=dict)
-    items: Shape | None = None
+    fields: dict[str, ColumnShape] = field(default_factory=dict)
+    items: ColumnShape | None = None
 
     def add(self, value: Json) -> None:
         self.count += 1
@@ -71,13 +71,13 @@ class Shape:
             return
         for name, inner in value.items():
             self.is_json = self.is_json or not _is_encodable(name)
-            self.fields.setdefault(name, Shape(self.depth + 1)).add(inner)
+            self.fields.setdefault(name, ColumnShape(self.depth + 1)).add(inner)
 
     def _add_list(self, value: list[Json]) -> None:
         if self.is_json:
             self.fields, self.items = {}, None
             return
-        self.items = self.items or Shape(self.depth + 1)
+        self.items = self.items or ColumnShape(self.depth + 1)
         for inner in value:
             self.items.add(inner)
 
@@ -127,7 +127,7 @@ class Shape:
             yield from self.items.list_paths((*path, 0))
 
 
-def build_metadata(rows: Shape) -> dict[bytes, bytes]:
+def build_metadata(rows: ColumnShape) -> dict[bytes, bytes]:
     found: dict[str, list[Path]] = {"json": [], "optional": []}
     for kind, path in rows.list_paths():
         found[kind].append(path)

@@ -31,7 +31,7 @@ from adapter.core.errors import AdapterError, UsageError
 from adapter.core.file_lock import try_lock
 from adapter.core.version import __version__
 from adapter.integrations.batch import jsonl
-from adapter.integrations.batch.inputs import Kind, Source
+from adapter.integrations.batch.inputs import InputFile, Kind
 from adapter.integrations.batch.row_parser import RowParser, RowSettings
 from adapter.integrations.batch.stats import BatchStats
 
@@ -57,7 +57,7 @@ class Progress:
 
 
 def process_files(
-    sources: Sequence[Source],
+    sources: Sequence[InputFile],
     out: str,
     settings: RowSettings,
     jobs: int = 1,
@@ -81,7 +81,7 @@ def process_files(
     return progress.counts
 
 
-def _load_progress(sources: Sequence[Source], out: str, progress_file: Path, settings: RowSettings) -> Progress:
+def _load_progress(sources: Sequence[InputFile], out: str, progress_file: Path, settings: RowSettings) -> Progress:
     """Load the progress of an earlier run to resume, or start a new one."""
     run = _hash_inputs(sources, settings)
     try:
@@ -101,7 +101,7 @@ def _load_progress(sources: Sequence[Source], out: str, progress_file: Path, set
     return progress
 
 
-def _hash_inputs(sources: Sequence[Source], settings: RowSettings) -> str:
+def _hash_inputs(sources: Sequence[InputFile], settings: RowSettings) -> str:
     files = [
         [str(source.path), (about := source.path.stat()).st_size, about.st_mtime_ns]
         if source.path
@@ -113,7 +113,7 @@ def _hash_inputs(sources: Sequence[Source], settings: RowSettings) -> str:
 
 
 def _write_file(
-    source: Source, target: Path, pool: _Pool, progress: Progress, progress_file: Path, on_progress: ProgressCallback
+    source: InputFile, target: Path, pool: _Pool, progress: Progress, progress_file: Path, on_progress: ProgressCallback
 ) -> None:
     partial = target.with_name(f"{target.name}.partial")
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -150,7 +150,7 @@ def _write_file(
         partial.unlink()
 
 
-def _write_stream(source: Source, settings: RowSettings, jobs: int, on_progress: ProgressCallback) -> BatchStats:
+def _write_stream(source: InputFile, settings: RowSettings, jobs: int, on_progress: ProgressCallback) -> BatchStats:
     total = BatchStats()
     with _Pool(settings, jobs) as pool:
         for data, counts in pool.read(source, _list_blocks(source)):
@@ -162,7 +162,7 @@ def _write_stream(source: Source, settings: RowSettings, jobs: int, on_progress:
     return total
 
 
-def _list_blocks(source: Source) -> Iterator[bytes]:
+def _list_blocks(source: InputFile) -> Iterator[bytes]:
     if source.kind == "table":
         from adapter.integrations.batch import arrow
 
@@ -206,7 +206,7 @@ class _Pool:
         if self._executor is not None:
             self._executor.shutdown(cancel_futures=True)
 
-    def read(self, source: Source, blocks: Iterable[bytes]) -> Iterator[Block]:
+    def read(self, source: InputFile, blocks: Iterable[bytes]) -> Iterator[Block]:
         """Yield the parsed blocks in order. At most two blocks per process are in memory."""
         kinds = source.kind, source.output_kind
         if self._executor is None:

@@ -43,12 +43,12 @@ def register() -> None:
 
     May be called any number of times, in each of vLLM's processes.
     """
-    parsers = Parsers(VllmCompat())
+    parsers = VllmParserFactory(VllmCompat())
     for name, format in list_parser_names().items():
         parsers.register(name, format)
 
 
-class Parsers:
+class VllmParserFactory:
     """The parser classes for one release of vLLM."""
 
     def __init__(self, vllm: VllmCompat) -> None:

@@ -88,7 +88,7 @@ def _serve_http(workspace: Workspace, port: int, key: str | None) -> None:
     shown = "" if key else f"?key={(key := secrets.token_urlsafe(16))}"
     print(f"serving http://{HOST}:{port}/mcp{shown}, in {workspace.root}", file=sys.stderr, flush=True)
     config = uvicorn.Config(
-        KeyCheck(build_server(workspace).streamable_http_app(host=HOST), key or "", port),
+        KeyCheckMiddleware(build_server(workspace).streamable_http_app(host=HOST), key or "", port),
         log_level="warning",
         access_log=False,
         http="h11",  # limits the size of a request's head
@@ -98,7 +98,7 @@ def _serve_http(workspace: Workspace, port: int, key: str | None) -> None:
         uvicorn.Server(config).run(sockets=[listener])
 
 
-class KeyCheck:
+class KeyCheckMiddleware:
     """ASGI middleware that rejects requests of web pages, and requests without the key.
 
     Clients send the key as a bearer token, or as ``key`` in the address.

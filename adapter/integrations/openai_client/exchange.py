@@ -12,7 +12,7 @@ from adapter.core.events import JsonObject
 from adapter.protocols.budgets import build_shortened_header
 from adapter.protocols.dropped_fields import HEADER, to_header
 from adapter.protocols.exchange import BufferedExchange, StreamedExchange
-from adapter.protocols.guarded_exchange import guard_headers
+from adapter.protocols.guarded_exchange import build_guard_headers
 from adapter.protocols.openai_errors import RequestError, build_error_body
 from adapter.protocols.sse import encode_json
 from adapter.protocols.template_prompt import HttpPost, TemplatePromptError
@@ -146,7 +146,7 @@ class OpenAIExchange:
         return self._build_response(response, *answer)
 
     def _build_response(self, response: Any, status: int, completion: JsonObject) -> Any:
-        headers = self._build_response_headers(response) | guard_headers(completion)
+        headers = self._build_response_headers(response) | build_guard_headers(completion)
         if self._response is not None and status == 200:
             completion = self._response.create_writer().build_answer(completion)
         return self._http.Response(status, headers=headers, json=completion, request=self.http_request)

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from adapter.core.errors import UsageError
-from adapter.protocols.recorded_exchange import RecordedExchange, holds_exchanges, read_exchanges
+from adapter.protocols.recorded_exchange import RecordedExchange, is_exchange_recording, read_exchanges
 
 
 def load_exchanges(file: Path, conversation: str) -> tuple[list[RecordedExchange], bool]:
@@ -37,7 +37,7 @@ def _read(file: Path) -> list[RecordedExchange]:
         text = file.read_text(encoding="utf-8")
     except FileNotFoundError as error:
         raise UsageError(f"recording {str(file)!r} not found") from error
-    if text.strip() and not holds_exchanges(text):
+    if text.strip() and not is_exchange_recording(text):
         raise UsageError(
             f"{file.name} is not a recording; create one with `adapter serve --record` or `wrap(client, record=...)`"
         )

@@ -22,7 +22,7 @@ _HEAD = re.compile(r"([^\W\d][\w.-]*+)\(\s*(?:\)|\w+\s*=(?!=))")
 _MAY_BE_HEAD = re.compile(r"([\w.-]*+)(\(\s*+(?:\w++\s*+=?)?)?")
 
 
-def read_answer(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+def read_unmarked_calls(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse the rest of the text if it consists of calls. Otherwise consume nothing and return `TEXT`."""
     start, has_call = len(span), False
     may_continue = partial(_may_be_head, tools=source.tools)

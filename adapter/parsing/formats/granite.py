@@ -6,7 +6,7 @@ tags. Results are returned under the role ``tool_response``.
 """
 
 from adapter.parsing.bodies.tool_call_token import OPEN, TAG, TAG_CLOSE, read_calls, read_list
-from adapter.parsing.call_encoders import list_encoder
+from adapter.parsing.call_encoders import build_list_encoder
 from adapter.parsing.format import CallOpener, Format
 from adapter.parsing.tagged_json import require_json
 
@@ -16,7 +16,7 @@ FORMAT = Format(
     name="granite",
     aliases=("granite3", "granite_3"),
     openers=(CallOpener(OPEN, read_calls), CallOpener(TAG, require_json(read_list))),
-    encode_calls=list_encoder(OPEN),
+    encode_calls=build_list_encoder(OPEN),
     answer_tags={"<response>": "</response>"},
     stray_closers=(TAG_CLOSE,),
     end_tokens=(END,),

@@ -4,14 +4,14 @@ Format: chat_template.jinja of tencent/Hunyuan-A13B-Instruct; see `tool_calls_ta
 """
 
 from adapter.parsing.bodies.tool_calls_tag import CLOSE, OPEN, OPENERS
-from adapter.parsing.call_encoders import build_result_encoder, list_encoder
+from adapter.parsing.call_encoders import build_list_encoder, build_result_encoder
 from adapter.parsing.format import Format
 
 FORMAT = Format(
     name="hunyuan_a13b",
     aliases=("hunyuan",),
     openers=OPENERS,
-    encode_calls=list_encoder(OPEN, CLOSE),
+    encode_calls=build_list_encoder(OPEN, CLOSE),
     encode_result=build_result_encoder("<tool_response>", "</tool_response>"),
     answer_tags={"<answer>": "</answer>"},
     stray_closers=(CLOSE,),

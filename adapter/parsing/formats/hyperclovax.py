@@ -17,7 +17,7 @@ call. Results are returned in a message of ``tool/function_call``. HyperCLOVA X 
 from __future__ import annotations
 
 from adapter.parsing.bare_json import UntaggedJson
-from adapter.parsing.call_encoders import build_result_encoder, list_encoder
+from adapter.parsing.call_encoders import build_list_encoder, build_result_encoder
 from adapter.parsing.format import TEXT, BodyResult, BodySource, CallOpener, Format, OpaqueSection
 from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import Reader
@@ -53,7 +53,7 @@ FORMAT = Format(
         CallOpener(TO_TOOL.lstrip(), read_stripped),
     ),
     read_header=read_head,
-    encode_calls=list_encoder(HEADER),
+    encode_calls=build_list_encoder(HEADER),
     encode_result=build_result_encoder(f"{START}tool/function_call\n", f"{END}\n"),
     end_tokens=(STOP, END_OF_TURN),
     result_markers=(START + "tool/function_call",),

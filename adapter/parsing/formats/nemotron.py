@@ -7,7 +7,7 @@ Llama-3_3-Nemotron-Super-49B-v1_5. Nemotron 3 writes `qwen3_coder`.
 from __future__ import annotations
 
 from adapter.parsing.bodies.named_elements import read_elements
-from adapter.parsing.call_encoders import build_result_encoder, list_encoder
+from adapter.parsing.call_encoders import build_list_encoder, build_result_encoder
 from adapter.parsing.format import BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.stream_buffer import Reader
 from adapter.parsing.tagged_json import TaggedJson, require_json
@@ -35,7 +35,7 @@ FORMAT = Format(
     name="nemotron",
     aliases=("nemotron_json", "nemotron_nano_v2"),
     openers=(CallOpener(OPEN, read_calls),),
-    encode_calls=list_encoder(OPEN, CLOSE),
+    encode_calls=build_list_encoder(OPEN, CLOSE),
     encode_result=build_result_encoder("<TOOL_RESPONSE>[", "]</TOOL_RESPONSE>"),
     stray_closers=(CLOSE,),
     end_tokens=("<SPECIAL_12>",),

@@ -6,7 +6,7 @@ Format: the prompts and tool parsers of openPangu-Embedded and openPangu-2, in t
     [unused11][{"name": "get_weather", "arguments": {"city": "Oslo"}}][unused12]
 """
 
-from adapter.parsing.call_encoders import list_encoder
+from adapter.parsing.call_encoders import build_list_encoder
 from adapter.parsing.format import CallOpener, Format
 from adapter.parsing.tagged_json import TaggedJson, require_json
 
@@ -16,7 +16,7 @@ FORMAT = Format(
     name="openpangu",
     aliases=("pangu",),
     openers=(CallOpener(OPEN, require_json(TaggedJson(OPEN, CLOSE, may_list=True))),),
-    encode_calls=list_encoder(OPEN, CLOSE),
+    encode_calls=build_list_encoder(OPEN, CLOSE),
     reasoning={THINK: END_THINK},
     stray_closers=(CLOSE,),
     end_tokens=(END,),

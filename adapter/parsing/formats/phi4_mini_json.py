@@ -7,7 +7,7 @@ Format: the model card and chat template of microsoft/Phi-4-mini-instruct. Later
 from __future__ import annotations
 
 from adapter.parsing.bodies.tool_call_token import CLOSE, OPEN, read_calls, read_list
-from adapter.parsing.call_encoders import build_result_encoder, list_encoder
+from adapter.parsing.call_encoders import build_list_encoder, build_result_encoder
 from adapter.parsing.format import TEXT, BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.stream_buffer import Reader
 
@@ -38,7 +38,7 @@ FORMAT = Format(
     name="phi4_mini_json",
     aliases=("phi4", "phi4_mini", "phi_4_mini", "functools"),
     openers=(CallOpener(WORD, read_functools), CallOpener("functools [", read_functools), CallOpener(OPEN, read_calls)),
-    encode_calls=list_encoder("functools"),
+    encode_calls=build_list_encoder("functools"),
     encode_result=build_result_encoder(RESULT),
     stray_closers=(CLOSE,),
     end_tokens=(END,),

@@ -12,7 +12,7 @@ from adapter.parsing.bodies.python_scanner import (
     read_after_python_tag,
     read_list,
 )
-from adapter.parsing.bodies.unmarked_python_calls import read_answer
+from adapter.parsing.bodies.unmarked_python_calls import read_unmarked_calls
 from adapter.parsing.call_encoders import build_calls_encoder
 from adapter.parsing.format import CallOpener, Format
 
@@ -26,7 +26,7 @@ FORMAT = Format(
         CallOpener(PYTHON_TAG, read_after_python_tag, keeps_space=True),
     ),
     read_bare=read_list,
-    read_without_markers=read_answer,
+    read_without_markers=read_unmarked_calls,
     body_variants=frozenset({BARE_LISTS}),
     encode_calls=build_calls_encoder(encode_call, between=", ", opening="[", closing="]"),
     stray_closers=(CLOSE,),

@@ -11,7 +11,7 @@ The first releases (the model card of Salesforce/xLAM-7b-fc-r) wrap the list in 
 
 from adapter.parsing.bare_json import UntaggedJson
 from adapter.parsing.bodies.tool_call_tag import OPENERS, STRAYS
-from adapter.parsing.call_encoders import list_encoder
+from adapter.parsing.call_encoders import build_list_encoder
 from adapter.parsing.format import Format
 from adapter.parsing.formats import mistral
 
@@ -20,7 +20,7 @@ FORMAT = Format(
     aliases=("xlam2",),
     openers=(*OPENERS, *mistral.FORMAT.openers),
     read_bare=UntaggedJson("arguments", after_marker=False),
-    encode_calls=list_encoder(),
+    encode_calls=build_list_encoder(),
     stray_closers=(*STRAYS, *mistral.FORMAT.stray_closers),
     stop_sequences=("<|im_end|>", "<|eot_id|>"),
     model_patterns=(r"xlam",),

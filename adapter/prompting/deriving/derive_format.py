@@ -23,10 +23,16 @@ from adapter.prompting.deriving.probes import (
     RenderedConversations,
     TemplateConventions,
     detect_conventions,
-    is_special,
+    looks_like_marker,
     split_tokens,
 )  # fmt: skip
-from adapter.prompting.deriving.prompt_layout import CannotDeriveError, PromptFrame, find_frame, find_result, find_turns
+from adapter.prompting.deriving.prompt_layout import (
+    CannotDeriveError,
+    PromptFrame,
+    find_prompt_frame,
+    find_result_layout,
+    find_turn_layout,
+)
 from adapter.prompting.deriving.round_trip import (
     MAX_QUOTED,
     RoundTripFailure,
@@ -72,10 +78,10 @@ def derive_format(render: PromptRenderer, name: str) -> DerivationResult:
         return DerivationResult(None, _explain_missing_calls(render))
     conversations = RenderedConversations(render, conventions)
     try:
-        frame = find_frame(conversations, find_turns(conversations))
+        frame = find_prompt_frame(conversations, find_turn_layout(conversations))
     except CannotDeriveError as error:
         return DerivationResult(None, str(error)[:MAX_QUOTED])
-    markers = [token for token in split_tokens(f"{frame.render_calls(ONE_CALL)}") if is_special(token)]
+    markers = [token for token in split_tokens(f"{frame.render_calls(ONE_CALL)}") if looks_like_marker(token)]
     try:
         description = _with_turns(frame, infer_call_format(frame, name))
     except CannotDeriveError as error:
@@ -94,7 +100,7 @@ def derive_format(render: PromptRenderer, name: str) -> DerivationResult:
 
 def _with_turns(frame: PromptFrame, found: FormatSpec) -> FormatSpec:
     turns = frame.turns
-    result, results, heads = find_result(frame)
+    result, results, heads = find_result_layout(frame)
     answer = frame.render_answer(ONE_CALL, ANSWER)
     if answer is not None:
         keeps_space = answer.partition(ANSWER)[2][:1].strip() != ""

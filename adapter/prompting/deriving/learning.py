@@ -29,7 +29,7 @@ from adapter.prompting.deriving.known_call_locations import (
     locate_python,
     locate_yaml,
 )
-from adapter.prompting.deriving.probes import find_shared_end, find_shared_start, is_special, split_tokens
+from adapter.prompting.deriving.probes import find_shared_end, find_shared_start, looks_like_marker, split_tokens
 from adapter.tools.coercion import get_type_name
 from adapter.tools.tool import ToolSet
 
@@ -211,7 +211,7 @@ def _trim_head(head: str, befores: Sequence[str]) -> str:
     if any(before.strip() == head.strip() for before in befores):
         return head.lstrip()
     tokens = split_tokens(head.lstrip(" \n.,:;!?"))
-    first = next((index for index, token in enumerate(tokens) if is_special(token)), 0)
+    first = next((index for index, token in enumerate(tokens) if looks_like_marker(token)), 0)
     return "".join(tokens[first:])
 
 

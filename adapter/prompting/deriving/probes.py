@@ -185,11 +185,11 @@ def _find_common_prefix(one: Sequence[str], other: Sequence[str]) -> list[str]:
     return [token for token, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]
 
 
-def is_control(token: str) -> bool:
+def is_control_token(token: str) -> bool:
     """Return whether ``token`` must be a control token, and cannot be an XML tag in an answer."""
     return token in CHAT_TOKENS or bool(re.fullmatch(r"<[|｜].*|.*[|｜]>", token))
 
 
-def is_special(token: str) -> bool:
+def looks_like_marker(token: str) -> bool:
     """Return whether ``token`` looks like a marker: ``<name>``, ``<|name|>`` or ``[/CAPITALS]``."""
     return bool(re.fullmatch(r"<[^<>\s]+>|\[/?[A-Z_]+\]|<[|｜][^<>]*[|｜]>", token)) and MARK not in token

@@ -25,8 +25,8 @@ from adapter.prompting.deriving.probes import (
     RenderedConversations,
     find_shared_end,
     find_shared_start,
-    is_control,
-    is_special,
+    is_control_token,
+    looks_like_marker,
     split_tokens,
 )
 
@@ -56,7 +56,7 @@ class TurnLayout:
     """True if the generation prompt opens reasoning."""
 
 
-def find_turns(conversations: RenderedConversations) -> TurnLayout:
+def find_turn_layout(conversations: RenderedConversations) -> TurnLayout:
     generation_prompt = conversations.render(add_generation_prompt=True) or ""
     answer = conversations.conventions.build_answer_message([], ANSWER)
     alone, followed = conversations.render(answer), conversations.render(answer, _FOLLOW_UP_MESSAGE)
@@ -71,9 +71,9 @@ def find_turns(conversations: RenderedConversations) -> TurnLayout:
     ends = [token for token in (*closing, *_find_specials("".join(wrapping))) if token not in (BOS, EOS)]
     between = followed.partition(ANSWER)[2].partition(FOLLOW_UP)[0] if followed and ANSWER in followed else ""
     following = [
-        token for token in split_tokens(between[len(find_shared_start(between, after)) :]) if is_special(token)
+        token for token in split_tokens(between[len(find_shared_start(between, after)) :]) if looks_like_marker(token)
     ]
-    next_turns = [token for token in following if token not in ends and is_control(token)][:1]
+    next_turns = [token for token in following if token not in ends and is_control_token(token)][:1]
     reasoning = _find_reasoning(conversations, plain)
     known = {**REASONING, **reasoning}
     starts = any(generation_prompt.rstrip().endswith(opening.strip()) for opening in known)
@@ -109,7 +109,7 @@ def _find_reasoning(conversations: RenderedConversations, plain: tuple[str, str]
             continue
         opening = around[0][len(find_shared_start(around[0], plain[0])) :].strip()
         closing = around[1].partition(end)[0]
-        marked = [token for token in split_tokens(closing) if is_special(token)]
+        marked = [token for token in split_tokens(closing) if looks_like_marker(token)]
         close = marked[0] if marked else closing.strip()
         if end == ANSWER and opening and close and (is_marker(opening) or is_marker(close)):
             return {opening: close}
@@ -171,7 +171,7 @@ def _take_first_end(text: str, ends: Sequence[str]) -> str:
     return ""
 
 
-def find_frame(conversations: RenderedConversations, turns: TurnLayout) -> PromptFrame:
+def find_prompt_frame(conversations: RenderedConversations, turns: TurnLayout) -> PromptFrame:
     """Find the text around calls. Raises CannotDeriveError if the end of a call cannot be recognized."""
     one = conversations.render_calls(ONE_CALL)
     assert one is not None  # `detect_conventions` has already rendered this call
@@ -230,10 +230,10 @@ def _find_suffix(tail: str, after: str, ends: set[str], *, is_cut: bool) -> str:
 
 
 def _find_specials(text: str) -> list[str]:
-    return [token for token in split_tokens(text) if is_special(token)]
+    return [token for token in split_tokens(text) if looks_like_marker(token)]
 
 
-def find_result(frame: PromptFrame) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+def find_result_layout(frame: PromptFrame) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
     """Return the text around a result as a template with ``{}`` in the result's place, the marker that begins the
     result, and the marker that begins its turn. Each marker is a tuple of one string, or empty if there is none."""
     conversations, turns = frame.conversations, frame.turns
@@ -249,7 +249,7 @@ def find_result(frame: PromptFrame) -> tuple[str, tuple[str, ...], tuple[str, ..
     opening = _remove_head(find_shared_end(before, between) if between else before, own, turns)
     begins = tuple(token for token in _find_specials(opening))[:1]
     heads = [token for token in _find_specials(before) if token not in own and token not in _find_specials(opening)]
-    heads = [token for token in heads if is_control(token)]
+    heads = [token for token in heads if is_control_token(token)]
     if not begins:
         return "{}", (), tuple(heads[:1])
     closing = ""
@@ -267,7 +267,7 @@ def _remove_head(text: str, skipped: set[str], turns: TurnLayout) -> str:
     last = max((index for index, token in enumerate(tokens) if token in skipped), default=-1)
     # The head of a result's turn has as many markers as the head of the user's turn, but their text may differ.
     end = max((index for index, token in enumerate(tokens) if token in turns.ends), default=-1)
-    markers = [index for index, token in enumerate(tokens) if is_special(token)]
+    markers = [index for index, token in enumerate(tokens) if looks_like_marker(token)]
     if end >= 0:
         last = max([last, *[index for index in markers if index > end][: turns.head]])
     return "".join(tokens[next((index for index in markers if index > last), len(tokens)) :])

@@ -129,7 +129,7 @@ def _find_numbers(request: str, name: str, schema: JsonObject) -> Iterator[int |
 def _find_texts(request: str, name: str, schema: JsonObject) -> list[str]:
     kinds, quoted, paths = find_value_kinds(name, schema), spelled.find_quoted(request), spelled.find_paths(request)
     for kind in _SHAPED:
-        if kind in kinds and (found := spelled.find_kind(kind, request)):
+        if kind in kinds and (found := spelled.find_values_of_kind(kind, request)):
             return found
     if kinds & PATHS and paths:
         return paths
@@ -137,10 +137,10 @@ def _find_texts(request: str, name: str, schema: JsonObject) -> list[str]:
         return []
     if "_text_" in kinds and (found := [piece for piece in dict.fromkeys(quoted) if piece not in paths]):
         return found
-    if "_code_" in kinds and (found := spelled.find_kind("_code_", request)):
+    if "_code_" in kinds and (found := spelled.find_values_of_kind("_code_", request)):
         return found
     rest = request
-    for piece in (*spelled.find_kind("_date_", request), *paths, *quoted):
+    for piece in (*spelled.find_values_of_kind("_date_", request), *paths, *quoted):
         rest = rest.replace(piece, "\n")
     names = _find_capitalized(rest)
     if names and "_name_" in kinds:

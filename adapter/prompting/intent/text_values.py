@@ -55,7 +55,7 @@ class Number(NamedTuple):
     end: int
 
 
-def find_kind(kind: str, text: str) -> list[str]:
+def find_values_of_kind(kind: str, text: str) -> list[str]:
     """Return the distinct values of ``kind``, one of `KINDS`."""
     return list(dict.fromkeys(match[0] for match in KINDS[kind].finditer(text)))
 
