@@ -83,9 +83,10 @@ _PLAIN = {quote: re.compile(rf"[^{quote}\\\n]+") for quote in "'\""}
 def closes_string(following: str, *, is_argument: bool, is_broken: bool) -> bool:
     """Return whether a quote before ``following`` closes its string.
 
-    ``following``: the next `QUOTE_CONTEXT` characters, or all text that is left. ``is_argument``: the string is the
-    value of a named argument. ``is_broken``: an earlier quote did not close the string, so that the rest of the call
-    must fit.
+    Args:
+        following: The next `QUOTE_CONTEXT` characters, or all text that is left.
+        is_argument: Whether the string is the value of a named argument.
+        is_broken: Whether an earlier quote did not close the string, so that the rest of the call must fit.
     """
     if is_broken:
         return (_AFTER_BROKEN_ARGUMENT if is_argument else _AFTER_BROKEN_VALUE).match(following) is not None
