@@ -65,6 +65,10 @@ HEADLESS = re.compile(r"(?:What|Whether|Where|How|Of|That|Whose|Which|Who|Those)
 ALLOWED = re.compile(r"go-on\b")
 """Phrases that show a habit and are right."""
 
+_ITEM = re.compile(r"(?<!- )(?:(?<=\s)|^)``\w+``(?:, ``\w+``)*: ")
+MOST_ITEMS = 2
+"""Most fields or arguments that one docstring describes in running text ("``name``: the name; ``size``: ...")."""
+
 _CODE = re.compile(r"``.+?``|`[^`]*`|https?://\S+|<[^>]+>", re.DOTALL)
 _BLOCK = re.compile(r"^(```|~~~).*?^\1", re.DOTALL | re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z][A-Za-z'-]*")
@@ -162,6 +166,11 @@ def headless(found: list[Passage]) -> list[Passage]:
     return [passage for passage in found if passage.is_docstring and HEADLESS.match(passage.text.strip())]
 
 
+def walls(found: list[Passage]) -> list[Passage]:
+    """The docstrings that describe several fields or arguments in running text, where one a line is readable."""
+    return [passage for passage in found if passage.is_docstring and len(_ITEM.findall(passage.text)) > MOST_ITEMS]
+
+
 def report(kind: Kind) -> tuple[list[str], list[str]]:
     """The table of rates, and the habits above their limit."""
     found = list(passages(kind))
@@ -177,6 +186,9 @@ def report(kind: Kind) -> tuple[list[str], list[str]]:
     rows.append(f"  docstrings that begin with What, Whether, Where, Of ...: {len(wrong)}")
     if wrong:
         above.append(f"{len(wrong)} docstrings begin headless, the first at {wrong[0].path}:{wrong[0].line}")
+    if crowded := walls(found):
+        first = f"{crowded[0].path}:{crowded[0].line}"
+        above.append(f"{len(crowded)} docstrings describe more than {MOST_ITEMS} items in a row, the first at {first}")
     return rows, above
 
 
@@ -192,6 +204,8 @@ def main() -> int:
                     print(f"{passage.path}:{passage.line}: {words!r}: {habit.instead}: {text}")
             for passage in headless(found):
                 print(f"{passage.path}:{passage.line}: headless docstring: {passage.text.strip()[:100]}")
+            for passage in walls(found):
+                print(f"{passage.path}:{passage.line}: one argument or field a line: {passage.text.strip()[:100]}")
         rows, above = report(kind)
         print("\n".join(rows))
         failed += above

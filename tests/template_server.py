@@ -41,10 +41,17 @@ TOOLLESS = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}as
 
 
 class TemplateServer(LoopbackServer):
-    """``says``: the answers in turn, the last one repeatedly. ``hides``: it does not render templates for clients.
+    """A server of completions that renders a chat template.
 
-    ``special``: a control token of its model. ``finish``: the finish reason of its answers. ``prompts`` are the
-    answered prompts, ``bodies`` the POST requests with their paths; GET requests may come at any time.
+    Args:
+        kind: The server to imitate.
+        source: The chat template.
+        says: The answers in turn. The last one is repeated.
+        hides: Do not render templates for clients.
+        special: A control token of its model.
+
+    ``finish`` is the finish reason of its answers, ``prompts`` the answered prompts, and ``bodies`` the POST requests
+    with their paths. GET requests may come at any time.
     """
 
     def __init__(self, kind: str, source: str, *says: str, hides: bool = False, special: str = "") -> None:

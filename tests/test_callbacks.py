@@ -47,17 +47,21 @@ ROOT = Path(adapter.__file__).parent
 
 @dataclass(frozen=True)
 class Use:
-    """One callback. ``use`` passes it and has it called. ``names``: the parameters that take it.
-
-    ``decides``: None and "no" are refused, unless ``accepts`` has them. ``raises``: the exception that the caller gets
-    for its RuntimeError.
-    """
+    """A callback, and how it is passed and called."""
 
     names: tuple[str, ...]
+    """The parameters that take it."""
+
     use: Callable[[Any, Path], object]
+    """Passes it and has it called."""
+
     decides: bool = True
+    """True if None and "no" are refused as its result, unless ``accepts`` has them."""
+
     accepts: tuple[object, ...] = ()
     raises: type[Exception] = UsageError
+    """The exception that the caller gets for its RuntimeError."""
+
     may_be_async: bool = False
 
     def __repr__(self) -> str:

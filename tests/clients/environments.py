@@ -35,15 +35,18 @@ def settings(name: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Client:
-    """``packages``: the first determines the version. ``ways``: the arguments of its script in ``scripts/``, one per
-    API. ``python``: the name of the interpreter, if this one is too old.
-    """
+    """A client that the tests install in an environment of its own."""
 
     name: str
     packages: tuple[str, ...]
+    """The packages to install. The first determines the version."""
+
     ways: tuple[str, ...]
+    """The arguments of its script in ``scripts/``, one per API."""
+
     is_node: bool = False
     python: str = sys.executable
+    """The name of the interpreter, if this one is too old."""
 
     @property
     def folder(self) -> Path:

@@ -11,8 +11,10 @@ Section: TypeAlias = Literal[
 """The section of an outline to which an item belongs. ``fields`` occurs only within items."""
 
 SymbolContext: TypeAlias = Literal["any", "files", "classes", "functions", "variables"]
-"""Kinds of names that a symbol search finds. ``files``: names of files. ``classes``: types and modules. ``functions``:
-functions and methods. ``variables``: variables, constants and fields."""
+"""Kinds of names that a symbol search finds.
+
+``classes`` includes modules, ``functions`` includes methods, ``variables`` includes constants and fields.
+"""
 
 SymbolScope: TypeAlias = Literal["project", "module", "directory", "file", "custom"]
 

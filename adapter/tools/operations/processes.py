@@ -62,8 +62,12 @@ class ReadCommandOutput:
 
 
 CommandStatus: TypeAlias = Literal["running", "completed", "terminated", "not_found", "denied"]
-"""Status of a command. ``completed``: it exited. ``terminated``: it was killed. ``denied``: the user refused to let the
-model read the output, in dialects that support this."""
+"""Status of a command.
+
+- ``completed``: It exited.
+- ``terminated``: It was killed.
+- ``denied``: The user refused to let the model read the output, in dialects that support this.
+"""
 
 
 @dataclass(frozen=True, slots=True)
