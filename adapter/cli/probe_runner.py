@@ -73,7 +73,7 @@ def run_probe(settings: ProbeSettings) -> int:
     html = settings.page or output.with_suffix(".html")
     profile = _build_profile(model, found, settings.format)
     if profile is not None:
-        profiles.save(profile, output)
+        profiles.save_profile(profile, output)
     write_private(html, render_probe_report(model, profile, found), "--page")
     if settings.share and engine:
         result = build_shared_result(found, engine, model.template, time.strftime("%Y-%m-%d"))

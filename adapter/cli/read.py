@@ -22,7 +22,7 @@ MAX_SHOWN = 10
 """Maximum number of formats and of repairs in the report."""
 
 if TYPE_CHECKING:
-    from adapter.integrations.batch.inputs import Source
+    from adapter.integrations.batch.inputs import InputFile
     from adapter.integrations.batch.runner import ProgressCallback
     from adapter.integrations.batch.stats import BatchStats
 

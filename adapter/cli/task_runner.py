@@ -22,7 +22,7 @@ from adapter.cli.agent_factory import (
     validate_settings,
 )
 from adapter.cli.conversation_display import Console
-from adapter.cli.run_outcome import CallTally, run_outcome
+from adapter.cli.run_outcome import CallTally, describe_run_outcome
 from adapter.cli.run_settings import RunSettings
 from adapter.cli.text_input import read_text
 from adapter.core.errors import UsageError

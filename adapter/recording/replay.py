@@ -19,7 +19,7 @@ from adapter.conversation.session_steps import SessionLimits
 from adapter.core.errors import TransportError, UsageError
 from adapter.core.events import Json
 from adapter.core.text.redaction import REDACTED
-from adapter.recording.recorder import SessionRecorder, restore
+from adapter.recording.recorder import SessionRecorder, restore_snapshot
 from adapter.recording.replay_result import ReplayResult
 from adapter.recording.replay_workspace import (
     CommandReplayPolicy,

@@ -56,7 +56,9 @@ class Transcript:
             try:
                 parsed.append(transcript_lines.LINE_ADAPTER.validate_json(line))
             except ValidationError as error:
-                raise UsageError(f"{name}, line {number}, is not a valid transcript line ({explain(error)})") from error
+                raise UsageError(
+                    f"{name}, line {number}, is not a valid transcript line ({explain_validation_error(error)})"
+                ) from error
         if not parsed or not isinstance(parsed[0], transcript_lines.Header):
             raise UsageError(f"{name}: the first line must be the header, as `adapter run --record` writes it")
         if (version := parsed[0].version) > transcript_lines.VERSION:

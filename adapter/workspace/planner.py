@@ -128,7 +128,7 @@ def _plan_program(context: WorkspaceContext, operation: ops.ProgramOperation) ->
         case ops.KillCommand():
             return Plan(f"end {escape_for_display(operation.id)}", lambda: context.commands.kill(operation))
         case ops.RunProgram():
-            argv = user_tool_runner.prepare(root, operation, context.confinement)
+            argv = user_tool_runner.build_program_argv(root, operation, context.confinement)
             join = subprocess.list2cmdline if sys.platform == "win32" else shlex.join
             summary = f"run {escape_for_display(join(argv))}"
             return Plan(

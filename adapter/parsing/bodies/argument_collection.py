@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.bodies.raw_value_end import (
     explain_uncertain_end,
-    find_ambiguous_end,
     find_named_close,
     find_unpaired_tag,
 )

@@ -117,7 +117,7 @@ class CheckedEditor:
         require_finished(self._editor.changed, "Host.editor", answer)
 
 
-def plan(context: WorkspaceContext, editor: Editor, operation: ops.EditorOperation) -> Plan:
+def plan_editor_operation(context: WorkspaceContext, editor: Editor, operation: ops.EditorOperation) -> Plan:
     """Plan an editor operation. Raises ToolError if the file, line, selection or cursor does not exist."""
     match operation:
         case ops.GetEditorState():

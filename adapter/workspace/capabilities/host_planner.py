@@ -95,7 +95,7 @@ class SessionCapabilities:
             wrap_tool_observer(self.host.events, "Host.events")(event)
 
 
-def plan(
+def plan_host_operation(
     context: WorkspaceContext, capabilities: SessionCapabilities, operation: ops.HostOperation, clock: Deadline | None
 ) -> Plan:
     """Plan an operation that needs a capability. Raises ToolError if the operation cannot succeed."""
@@ -107,7 +107,7 @@ def plan(
         return _plan_web(capabilities, operation)
     match operation:
         case ops.AskUser():
-            questions.check(operation)
+            questions.check_questions(operation)
             return Plan("ask the user", lambda: _ask(capabilities, operation, clock))
         case ops.Finish():
             return Plan("end the run", ops.TaskFinished)

@@ -21,7 +21,7 @@ from adapter.workspace.changes import journal
 from adapter.workspace.changes.journal import ChangeRecord, ChangeStep, open_subdirectory
 from adapter.workspace.changes.locked_paths import plan_missing_directories
 from adapter.workspace.changes.text_codec import decode_for_diff
-from adapter.workspace.changes.transactions import StagedContent, perform, repair
+from adapter.workspace.changes.transactions import StagedContent, perform_change, repair_interrupted_change
 from adapter.workspace.changes.undo_plan import UndoPlan, read_file_bytes
 from adapter.workspace.paths import tree_ops
 from adapter.workspace.paths.directory_calls import calls
@@ -219,7 +219,7 @@ class History:
         return self.take_notes()
 
     def _repair(self, store_fd: int) -> None:
-        repair(self._root, self.store, store_fd)
+        repair_interrupted_change(self._root, self.store, store_fd)
         interrupted = None if self._in_batch else journal.read_bytes(store_fd, BATCH, MAX_DIGITS)
         if interrupted is None:
             return

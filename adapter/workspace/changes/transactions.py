@@ -41,7 +41,7 @@ class StagedContent:
     text: bytes | None = None
 
 
-def perform(
+def perform_change(
     root: WorkspaceRoot, store: journal.ChangeJournal, record: journal.ChangeRecord, stages: Mapping[int, StagedContent]
 ) -> None:
     """Perform all steps of ``record`` or none. ``stages``: content of the ``put`` steps, by index.
@@ -71,7 +71,7 @@ def perform(
         store.notes += change.notes
 
 
-def repair(root: WorkspaceRoot, store: journal.ChangeJournal, store_fd: int) -> None:
+def repair_interrupted_change(root: WorkspaceRoot, store: journal.ChangeJournal, store_fd: int) -> None:
     """Finish or revert a change that a crash interrupted, and add notes on it to ``store.notes``."""
     for state in journal.STATES:
         if tree_ops.find_status(state, store_fd) is None:

@@ -196,7 +196,7 @@ class ActiveSandbox:
         self.settings = settings
         self._workspace = workspace
         self._hidden, self._frozen, self._own = hidden, frozen, own
-        self.search_path, self._left_out = toolchains.search_path(os.environ, session or workspace)
+        self.search_path, self._left_out = toolchains.build_search_path(os.environ, session or workspace)
         self._private: str | None = None
         self._granted = {"read": self._resolve_links(settings.read), "write": self._resolve_links(settings.write)}
         self._writable = tuple(filter(None, (workspace, session, *self._granted["write"])))
