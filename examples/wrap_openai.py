@@ -1,4 +1,4 @@
-"""The usual tool loop, with a wrapped openai client.
+"""Run the usual tool loop with a wrapped openai client.
 
 -> get_weather {"city": "Bern"}
 It rains in Bern.

@@ -82,7 +82,9 @@ class AsyncCallbacks:
 
     def _await_result(self, call: Callable[[], Awaitable[T]], role: str, is_cancelled: bool) -> T:
         if self._loop is None or not self._loop.is_running() or _find_running_loop() is self._loop:
-            raise UsageError(f"{role} is async, so it can be awaited only in a thread, during a call to AsyncAgent")
+            raise UsageError(
+                f"{role} is async and can be called only while the AsyncAgent runs, and not from its event loop"
+            )
         with self._lock:
             if self._is_cancelled and is_cancelled:
                 raise _build_cancelled_error()

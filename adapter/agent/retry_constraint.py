@@ -73,8 +73,8 @@ def build_no_call_constraint(client: ChatClient) -> JsonObject:
 def build_edit_constraint(client: ChatClient, format: str, past: CallHistory, tools: ToolSet) -> JsonObject:
     """Return the request fields that constrain the next answer of a very small model, or no fields.
 
-    The answer is limited to words if the last call completed the requested change, and to an edit of known text if the
-    last edit failed.
+    If the last call completed the requested change, the answer cannot contain another call. If the last edit failed,
+    the answer must be an edit of known text.
     """
     from adapter.backends.small_model_check import invents_values
 
@@ -169,9 +169,12 @@ def _lead(line: str) -> str:
 
 
 def _find_lines(path: str, past: CallHistory) -> list[str]:
-    """Return the lines of a file that are known; empty if there are too many for a grammar. Only lines with words
-    count: those with what is left of the request, or that share a word with it, if there are any. A request that adds
-    something needs the last of several similar lines."""
+    """Return the lines of a file from which a constrained edit chooses its old text.
+
+    They are known from the results of reading the file, and contain a word. Lines that the request is about are
+    preferred. If the request adds something, only the last of several similar lines counts. The result is empty if
+    there are too many lines for a grammar.
+    """
     known = [line for line in dict.fromkeys(list_known_lines(path, past)) if stem_words(line)]
     if find_file_action(past.request) != "add":
         asked, left = set(stem_words(past.request.replace(path, ""))), find_unused_values(past)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from adapter.backends.endpoint_discovery import Kind
 from adapter.core.events import JsonObject
 from adapter.grammars.call_layout import find_call_prefix
-from adapter.grammars.gbnf import build_gbnf, build_json_schema, with_bare_names, with_prefix
+from adapter.grammars.gbnf import build_gbnf, build_json_schema, calls_begin_with, list_bare_call_tools
 from adapter.grammars.schema_ir import Choices
 from adapter.parsing.formats import get_format
 from adapter.protocols.llama_cpp import build_lazy_grammar_fields
@@ -75,8 +75,8 @@ def _build_waiting_fields(
     grammar = build_gbnf(
         tools, format=format, choices=choices, max_string=max_string, max_text=max_text, allow_bare=True
     )
-    if not with_prefix(grammar, opening):
+    if not calls_begin_with(grammar, opening):
         return {}
     return build_lazy_grammar_fields(
-        grammar, opening, get_format(format).special_tokens, with_bare_names(grammar, tools)
+        grammar, opening, get_format(format).special_tokens, list_bare_call_tools(grammar, tools)
     )

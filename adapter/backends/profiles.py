@@ -21,7 +21,7 @@ from adapter.core.arguments import check_types
 from adapter.core.bounded_parsing import parse_toml
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
-from adapter.core.validation import explain_validation_error
+from adapter.core.validation_errors import explain_validation_error
 from adapter.core.version import __version__
 from adapter.grammars.constraint_mode import Constraint
 from adapter.parsing.formats import get_format, is_format_file

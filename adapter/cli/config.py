@@ -54,7 +54,7 @@ from adapter.core.arguments import explain_read_error
 from adapter.core.bounded_parsing import parse_toml
 from adapter.core.errors import UsageError
 from adapter.core.events import JsonObject
-from adapter.core.validation import simplify_message
+from adapter.core.validation_errors import simplify_message
 from adapter.workspace.capabilities.http_providers import HttpSearch
 from adapter.workspace.capabilities.search_services import SERVICES, get_search_service
 

@@ -110,10 +110,9 @@ class _Note:
 
 
 class _Fitting:
-    """The conversation up to a message, after its cuts. None replaces each summarized message.
+    """The messages of a conversation while they are being shortened. A summarized message is replaced by None.
 
-    Each kind of cut has its own position. Before that position, the cut has been made everywhere. Positions only move
-    forward.
+    Each kind of cut has a position, which only moves forward. All messages before it have been cut in this way.
     """
 
     def __init__(self, originals: Sequence[JsonObject], limit: int) -> None:

@@ -38,9 +38,13 @@ OutcomeT = TypeVar("OutcomeT")
 
 
 class Parameter:
-    """The description of a parameter for the model, for use in ``Annotated``, and other names that models use for it.
-    The names can include the parameter's own. ``is_required``: whether the schema requires it, although calls may omit
-    it."""
+    """The description of a tool's parameter, for use in ``Annotated``.
+
+    Args:
+        description: Text for the model.
+        aliases: Other names that models use for the parameter. The parameter's own name may be among them.
+        is_required: Whether the schema requires the parameter, although calls may omit it.
+    """
 
     def __init__(self, description: str, *aliases: str, is_required: bool = False) -> None:
         self.description, self.aliases, self.is_required = description, aliases, is_required

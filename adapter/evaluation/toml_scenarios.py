@@ -41,7 +41,7 @@ from adapter.core.arguments import explain_read_error
 from adapter.core.bounded_parsing import parse_toml
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
-from adapter.core.validation import explain_validation_error
+from adapter.core.validation_errors import explain_validation_error
 from adapter.evaluation.scenario import ExecutedCall, ExpectedCall, Oracle, Scenario, ToolRefusal, missing_fact, tool
 
 _DECLINES = re.compile(

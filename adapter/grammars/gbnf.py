@@ -137,12 +137,12 @@ def _build_grammar(
     return "\n".join([f"root ::= {root}", *(f"{name} ::= {body}" for name, body in rules.bodies.items()), ""])
 
 
-def with_bare_names(grammar: str, tools: ToolSet) -> list[str]:
+def list_bare_call_tools(grammar: str, tools: ToolSet) -> list[str]:
     """Return the names of the tools for which a grammar from `build_gbnf` admits bare JSON calls."""
     return [name for name in tools if f" ::= {format_gbnf_literal(format_gbnf_json_literal(name))} spaces " in grammar]
 
 
-def with_prefix(grammar: str, opening: str) -> bool:
+def calls_begin_with(grammar: str, opening: str) -> bool:
     """Return whether every call in a grammar from `build_gbnf` begins with ``opening``."""
     return f"\ncall ::= {format_gbnf_literal(opening)[:-1]}" in grammar
 

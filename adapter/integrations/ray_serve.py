@@ -37,7 +37,7 @@ from adapter.backends.template_files import load_chat_template
 from adapter.conversation.guardrails.registry import parse_guardrails
 from adapter.core.errors import UsageError
 from adapter.core.events import Json
-from adapter.core.validation import explain_validation_error
+from adapter.core.validation_errors import explain_validation_error
 from adapter.grammars.constraint_mode import parse_constraint_mode
 from adapter.integrations.asgi_host import Head, call_app, run_lifespan
 from adapter.protocols.budgets import Budgets

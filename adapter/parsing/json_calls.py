@@ -98,7 +98,7 @@ def scan_json_value(source: StreamBuffer, span: list[str], tokens: MarkerSet) ->
 def find_break(text: str, ends: MarkerSet, start: int = 0) -> MarkerSpan | None:
     """Return the marker of ``ends`` at which a value with unbalanced quotes probably ends, or None.
 
-    Before this marker is a closing bracket or a line break, or after it is a line break, another marker or the end.
+    Such a marker follows a closing bracket or a line break, or is followed by a line break, another marker or the end.
     """
     marker = ends.search(text, start)
     while marker is not None:

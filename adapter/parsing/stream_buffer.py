@@ -288,9 +288,8 @@ class StreamBuffer:
         return is_cut
 
     def take_until(self, stop: str, limit: int, span: list[str]) -> Reader[str | None]:
-        """Consume text up to and including the string ``stop`` into ``span``. Return the text without ``stop``.
-
-        Return None and consumes nothing if ``stop`` does not occur within ``limit`` characters or the text ends first.
+        """Consume text up to and including the string ``stop`` into ``span``. Return the text without ``stop``. Return
+        None and consume nothing if ``stop`` does not occur within ``limit`` characters or the text ends first.
         """
         while True:
             end = self.text.find(stop, self.position, self.position + limit)

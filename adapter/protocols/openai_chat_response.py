@@ -235,8 +235,9 @@ class StreamedCompletion(_Completion):
 
 
 class BufferedCompletion(_Completion):
-    """The answer to a request, from one or more buffered completions; the last completion is sent with
-    ``tool_calls``."""
+    """The answer to a request, from one or more buffered completions. The client gets the last one, with the calls in
+    ``tool_calls``.
+    """
 
     _is_whole = True
 

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from adapter.core.errors import UsageError
 from adapter.core.events import Event, JsonObject
 from adapter.core.turn import Turn
-from adapter.core.validation import explain_validation_error
+from adapter.core.validation_errors import explain_validation_error
 from adapter.grammars.reply_tool import add_reply_tool
 from adapter.parsing.format import Format
 from adapter.parsing.formats import resolve_format

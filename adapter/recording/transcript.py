@@ -32,7 +32,7 @@ from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject, ToolResult
 from adapter.core.text.redaction import Redactor
 from adapter.core.turn import Turn
-from adapter.core.validation import explain_validation_error
+from adapter.core.validation_errors import explain_validation_error
 from adapter.protocols.usage import Usage
 from adapter.recording import transcript_lines
 from adapter.tools.operations.permissions import ApprovalDecision

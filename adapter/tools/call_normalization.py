@@ -65,7 +65,9 @@ def normalize_call(name: str, arguments: JsonObject, tools: ToolSet) -> tuple[st
 
 
 def _is_document(key: str, value: Json, schema: Json) -> bool:
-    """Return whether ``value`` is the content of a JSON file, for a parameter that is text, and no copy of a schema."""
+    """Return whether ``value`` is the content of a JSON file, which the model wrote as JSON for a text parameter. A
+    copy of the parameter's schema is not.
+    """
     is_copy = isinstance(value, dict) and value.get("type") == "string"
     return key in argument_synonyms.CONTENT and list_types(schema) - {"null"} == {"string"} and not is_copy
 

@@ -230,8 +230,9 @@ def describe_expected(schema: Json) -> str:
 
 
 def _describe_example(tool: Tool) -> str:
-    """Show the tool's own example only if its arguments are nested, because models copy the values of an example. The
-    other example has the same arguments."""
+    """Describe the tool's arguments by an example. Models copy the values of an example, so the tool's own example is
+    shown only if its arguments are nested. Otherwise the values are placeholders.
+    """
     own = build_example_call(tool)
     is_nested = any(isinstance(value, dict | list) for value in own.values())
     optional = {key: f"your {key}" for key in own if key not in tool.required}

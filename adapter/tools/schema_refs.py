@@ -127,16 +127,14 @@ def resolve_references(schema: Mapping[str, Json]) -> JsonObject:
 
 @dataclass(slots=True)
 class _Resolution:
-    """A pass over one schema.
-
-    ``expanded``: for each recursive reference, the number of subschemas that it has added. ``level``: number of
-    recursive references that lead here.
-    """
+    """Resolves one schema, and counts the subschemas of the result."""
 
     root: Mapping[str, Json]
     merges: bool = True
     expanded: list[int] = field(default_factory=list)
+    """For each recursive reference resolved so far, the number of subschemas that it has added."""
     level: int = 0
+    """Number of recursive references between the whole schema and this part of it."""
     _count: int = 0
 
     def expand(self, reference: str) -> JsonObject:

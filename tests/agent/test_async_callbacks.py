@@ -299,7 +299,7 @@ def test_async_approver_outside_a_run_raises(root):
     async def main() -> None:
         async with AsyncAgent(root, Script(), approve=Approver(True)) as agent:
             await agent.run("Hello")
-            with pytest.raises(UsageError, match="awaited only in a thread, during a call to AsyncAgent"):
+            with pytest.raises(UsageError, match="can be called only while the AsyncAgent runs"):
                 agent.workspace.run("write_file", {"path": "a.txt", "content": "changed\n"})
 
     asyncio.run(main())

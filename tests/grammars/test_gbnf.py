@@ -22,7 +22,7 @@ from adapter.grammars.call_layout import (
     find_json_call_layout,
     find_key_value_call_layout,
 )
-from adapter.grammars.gbnf import MAX_GRAMMAR, build_gbnf, build_json_schema, with_prefix
+from adapter.grammars.gbnf import MAX_GRAMMAR, build_gbnf, build_json_schema, calls_begin_with
 from adapter.grammars.key_value_rules import KeyValueGrammarBuilder
 from adapter.grammars.reply_tool import REPLY
 from adapter.grammars.rule_builder import LONGEST_REPETITION
@@ -456,8 +456,8 @@ def test_unrepresentable_values_fall_back_to_json(random_chat):
     grammar = build_gbnf(ToolSet([tool]), format="minimax_m2")
     assert call_in(sample(random_chat, grammar))["arguments"] == {"p": "</parameter>"}
     opening = find_call_prefix("minimax_m2") or ""
-    assert not with_prefix(grammar, opening)
-    assert with_prefix(build_gbnf(ToolSet([READ]), format="minimax_m2"), opening)
+    assert not calls_begin_with(grammar, opening)
+    assert calls_begin_with(build_gbnf(ToolSet([READ]), format="minimax_m2"), opening)
 
 
 @pytest.mark.parametrize(("name", "kinds"), [("glm45", {str}), ("deepseek_v32", {str, int}), ("kimi_k3", {str, int})])

@@ -195,8 +195,8 @@ class Guardrails:
     def screen(self, messages: Json, turn: Turn) -> tuple[list[ToolCall], list[DroppedCall]]:
         """Return the calls of an accepted answer to run, and the dropped ones. Arguments as in `check`.
 
-        The first call is never dropped, because `check` has accepted it. A dropped call costs only itself. With more
-        than `MAX_DROPPED`, the model floods: nothing after the first dropped call is used.
+        The first call is never dropped, because `check` has accepted it. If more than `MAX_DROPPED` calls are dropped,
+        all calls after the first of them are dropped as well, because the model lists calls without end.
         """
         return self.screen_calls(read_call_history(messages, self.tools), turn.calls)
 

@@ -137,8 +137,8 @@ def find_repeated_failure(
 
 
 def _are_same(one: PastCall, two: PastCall, tools: ToolSet) -> bool:
-    """Return whether two calls do the same. Neither arguments that the tool ignores count as a difference, nor the
-    choice of one of several editing tools.
+    """Return whether two calls do the same. Arguments that the tool ignores do not count as a difference. Neither does
+    the choice among several editing tools.
     """
     if one.name == two.name:
         return one.equals(two) or _select_known_arguments(one, tools) == _select_known_arguments(two, tools)

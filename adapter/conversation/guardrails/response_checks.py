@@ -103,8 +103,10 @@ def starts_with_tool_result(markup: MarkupDelta) -> bool:
 
 
 def find_refused_tool(content: str, past: CallHistory, tools: ToolSet) -> Tool | None:
-    """Return the tool whose name has all words of an answer that only refuses. Return None if the answer may have a
-    reason, or if a tool was called before: the model may have learned the limit from its result."""
+    """Return the tool for the action that the answer refuses: its name contains every word of the refusal that is not
+    part of all refusals. Return None if there is no such tool, if the answer states a reason, or if a tool was called
+    before, whose result may have shown that the action is impossible.
+    """
     words = None if past.recent or _REASON.search(content) else find_own_words(content)
     return next((tool for name, tool in tools.items() if words and words <= {*stem_words(name)}), None)
 

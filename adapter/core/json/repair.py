@@ -237,8 +237,9 @@ class JsonRepairer:
             parts.append(char)
 
     def is_at_boundary(self, start: int) -> bool:
-        """Return whether the quote just passed may begin or end another string in the string that begins at ``start``.
-        Then the string cannot end before another such quote."""
+        """Return whether the quote just passed looks like the start or the end of a nested string, because JSON
+        punctuation is next to it. If so, the string that begins at ``start`` continues at least to the next such quote.
+        """
         before = self.text[max(start, self.position - 20) : self.position - 1].rstrip()
         return before[-1:] in ",:{[" or self.text[self.position : self.position + 20].lstrip()[:1] in ",:}]\"'"
 

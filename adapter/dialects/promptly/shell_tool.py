@@ -17,7 +17,7 @@ from adapter.core.arguments import explain_read_error
 from adapter.core.errors import ToolError, UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.core.text.display_escaping import escape_for_display
-from adapter.core.validation import simplify_message
+from adapter.core.validation_errors import simplify_message
 from adapter.dialects import result_formatting
 from adapter.dialects.tool_class import Rendered, require_outcome
 from adapter.tools.argument_synonyms import DIRECTORY, PATH

@@ -124,7 +124,7 @@ class _Locator(PatchContext):
                 return edits
 
     def _reads_own_markers(self, interpretation: Interpretation) -> bool:
-        """Return whether a line that would lose its diff marker is in the file as it is written."""
+        """Return whether the interpretation strips a diff marker from a line that the file contains with it."""
         marked = (line for line in split_view_lines(self.old) if line[:1] in ("+", "-"))
         return OLD_MARKERS_NOTE in interpretation.notes and any(map(self.is_in_file, marked))
 

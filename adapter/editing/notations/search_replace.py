@@ -132,7 +132,9 @@ def _build_hunk(old: Sequence[str], new: Sequence[str]) -> Hunk:
 
 
 def _skip_hints(lines: Sequence[str]) -> tuple[int, int | None]:
-    """Return the number of lines above the text, and the line number in them, if any."""
+    """Return the number of leading lines that are hints (``:start_line:12`` or dashes), and the line number in them, if
+    any.
+    """
     first = 0
     start: int | None = None
     while first < len(lines) and (hint := _HINT.fullmatch(lines[first])):

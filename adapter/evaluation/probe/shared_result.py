@@ -19,7 +19,7 @@ from adapter.backends.endpoint_discovery import Kind
 from adapter.backends.engine_details import EngineDetails, find_public_family
 from adapter.core.errors import UsageError
 from adapter.core.text.redaction import Redactor
-from adapter.core.validation import explain_validation_error
+from adapter.core.validation_errors import explain_validation_error
 from adapter.core.version import __version__
 from adapter.evaluation.probe.successive_halving import Probe, SetupTrial
 from adapter.evaluation.probe.task_runner import MAX_TOKENS, SEED, TEMPERATURE

@@ -75,7 +75,10 @@ class PendingCall:
         self, key: str, text: str, opens: Sequence[str], closes: Sequence[str], calls: Sequence[str] = ()
     ) -> None:
         """Reject the call if ``text``, a value ended by one of the tags ``closes``, seems to be opened or closed twice,
-        or to contain another argument or call. ``calls``: the opening tags of a call."""
+        or to contain another argument or call.
+
+        ``calls``: the opening tags of a call.
+        """
         if found := find_unpaired_tag(text, opens, closes, calls) or find_named_close(text, key, closes):
             self.problem = explain_uncertain_end(self.name, key, found)
 

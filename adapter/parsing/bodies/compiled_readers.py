@@ -17,7 +17,7 @@ class UnsupportedLayoutError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CompiledReaders:
-    """The part of a format's table that depends on its body.
+    """The fields of a `Format` that depend on how its calls are written.
 
     ``closers``: markers that are never content on their own. ``tokens``: additional markers that must not be stripped.
     """
@@ -43,7 +43,10 @@ def strip_both(section: tuple[str, str]) -> tuple[str, str]:
 def wrap_in_section(
     section: tuple[str, str], opening: str, closes: tuple[str, ...], read: BodyReader
 ) -> CompiledReaders:
-    """Compile calls that begin with ``opening``, with the text of ``section`` around all calls."""
+    """Build the readers of calls that begin with ``opening`` and that ``read`` parses.
+
+    ``section``: the text before and after all calls.
+    """
     read, closers = read if is_marker(opening) else build_word_reader(read), (*closes, section[1])
     if section[0] in ("", opening):
         return CompiledReaders((CallOpener(opening, read),), closers=closers)
@@ -54,7 +57,7 @@ def wrap_in_section(
 
 
 def compile_described(spec: FormatSpec, read: BodyReader, closing: str) -> CompiledReaders:
-    """Compile calls that ``read`` parses after the head of ``spec``, up to the marker ``closing``."""
+    """Build the readers of calls that ``read`` parses after the head of ``spec``, up to the marker ``closing``."""
     opening = spec.head.strip()
     if not re.search(r"\w", opening):
         raise UnsupportedLayoutError(f"the text before the name is {spec.head!r}, which is not a marker")

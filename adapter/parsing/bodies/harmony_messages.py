@@ -68,7 +68,9 @@ _RECIPIENT = re.compile(r"\bto=([^\s<]+)", re.IGNORECASE)
 _CHANNEL = re.compile(r"<\|channel\|>\s*(\w+)", re.IGNORECASE)
 _KNOWN_CHANNEL = re.compile(r"\s*(?:analysis|commentary|final)\b", re.IGNORECASE)
 _TYPE = r"(?:\s*(?:code|json)?\s*(?=\{)|[ \t]+[^\n<{}\[\].]{1,40}\n\s*(?=\{\s*\"))"
-"""The type of the arguments before them. Without its token, gpt-oss also writes other words there, on the same line."""
+"""Matches the type of the arguments, which precedes them. If the token before the type is missing, gpt-oss also writes
+other words there, on the same line.
+"""
 
 _STRIPPED = re.compile(rf"\s*(?:(?:commentary|analysis) )?to=(?:functions\.)?([\w.-]+){_TYPE}")
 _MAY_BE_STRIPPED = re.compile(

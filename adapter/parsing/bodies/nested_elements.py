@@ -184,8 +184,9 @@ class NestedElements:
                 fixes["text-in-tag"] = None
 
     def _continues(self, source: StreamBuffer, key: str, word: str) -> Reader[bool]:
-        """Return whether the next tag closes the element ``key``, or the call once more, although the tag ``word`` was
-        taken. Takes nothing."""
+        """Return whether another closing tag of the element ``key`` or of the call follows the closing tag ``word``,
+        which was then part of a value. Takes nothing.
+        """
         match = yield from source.peek_match(self._next_tag, VALUE_LIMIT + TAG_LIMIT + 1, lambda _: True)
         if match is not None and match[1] == "/tool_call" and word == "invoke":
             source.position += match.end()

@@ -183,9 +183,9 @@ def split_broken_close(value: list[str]) -> str | None:
 def find_unpaired_tag(value: str, opens: Sequence[str], closes: Sequence[str], calls: Sequence[str] = ()) -> str:
     """Return a tag in ``value`` that shows that a tag was lost or written twice, or "".
 
-    It is a closing tag without an opening one, unless a sentence about tags goes on after it, or an opening tag without
-    a closing one at the beginning of the value, or in an unclosed call that begins with one of ``calls``. If such a tag
-    is the value's own text, the two cases cannot be distinguished.
+    It is a closing tag without an opening one, unless the text after it continues a sentence about tags. Or it is an
+    opening tag without a closing one, at the beginning of the value or in an unclosed call that begins with one of
+    ``calls``. Whether such a tag is the value's own text cannot be determined.
     """
     depth, first, lowered = 0, "", value.lstrip().lower()
     for match in _compile_tags(tuple(opens), tuple(closes)).finditer(value):

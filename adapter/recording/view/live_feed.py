@@ -180,8 +180,8 @@ class LiveExchanges:
     def list_changes(self, since: int) -> JsonObject:
         """Return the rows that changed after version ``since``, oldest first, and the version after these changes.
 
-        ``oldest``: changes before this version are no longer available. ``is_part``: whether there may be more changed
-        rows.
+        The result also contains ``oldest``, the version before which changes are no longer available, and ``is_part``,
+        which is true if more rows may have changed.
         """
         with self._lock:
             newer = takewhile(lambda entry: entry.version > since, reversed(self._entries.values()))

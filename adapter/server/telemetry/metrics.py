@@ -37,9 +37,10 @@ _SPEED = (1, 2, 5, 10, 20, 30, 50, 75, 100, 150, 250, 500)
 
 
 class BoundedLabels:
-    """Returns label values for names.
+    """Limit the number of different values of a label.
 
-    The first `MAX_NAMES` names are used, without characters that are unsafe in terminals. Later names become ``other``.
+    The first `MAX_NAMES` names become values, without characters that are unsafe in terminals. Later names become
+    ``other``.
     """
 
     def __init__(self) -> None:

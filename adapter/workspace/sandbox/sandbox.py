@@ -70,8 +70,9 @@ class SandboxSettings:
     network: bool = False
     """True to allow network access."""
     read: tuple[str, ...] = ()
-    """Additional folders, or parts of the workspace that are protected by default."""
+    """Additional paths that programs may read: outside the workspace, or in it and protected by default."""
     write: tuple[str, ...] = ()
+    """Additional paths that programs may write."""
 
     def __post_init__(self) -> None:
         if self.level not in get_args(Choice):
