@@ -459,4 +459,4 @@ def test_conversion_ends_with_the_timeout(tmp_path, monkeypatch):
     job.write_text("def run(data, format):\n    while True: pass\n    yield 1\n")
     monkeypatch.setattr("adapter.workspace.capabilities.html_text.__file__", str(job))
     with pytest.raises(ToolError, match="could not be converted to markdown: it takes more than 1 s"):
-        web_fetch.convert("<p>x</p>", "markdown", 1.0)
+        web_fetch.convert_html("<p>x</p>", "markdown", 1.0)

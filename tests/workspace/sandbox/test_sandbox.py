@@ -27,7 +27,7 @@ from adapter.workspace.sandbox.sandbox import ActiveSandbox, SandboxSettings, fi
 from adapter.workspace.sandbox.seccomp import build_socket_filter
 from adapter.workspace.sandbox.shell import run_command
 from adapter.workspace.sandbox.toolchains import find_git_folder_elsewhere, list_tool_folders, read_git_identity
-from adapter.workspace.sandbox.user_tool_runner import prepare, run_program
+from adapter.workspace.sandbox.user_tool_runner import build_program_argv, run_program
 from tests.waiting import retry_longer
 from tests.workspace.sandbox.running import living, wait_for
 

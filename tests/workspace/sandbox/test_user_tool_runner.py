@@ -13,7 +13,7 @@ from adapter.tools.operations import PathValue, ProgramOutput, RunProgram
 from adapter.workspace import Workspace
 from adapter.workspace.planner import plan_operation
 from adapter.workspace.sandbox.sandbox import ActiveSandbox, SandboxSettings
-from adapter.workspace.sandbox.user_tool_runner import prepare, run_program
+from adapter.workspace.sandbox.user_tool_runner import build_program_argv, run_program
 from tests.waiting import retry_longer
 
 
