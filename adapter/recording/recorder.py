@@ -7,6 +7,7 @@ import hashlib
 import threading
 from collections.abc import Callable, Container, Iterable, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 from adapter.agent.agent import Agent
 from adapter.agent.response_reader import AgentEvent
@@ -15,12 +16,12 @@ from adapter.conversation.guardrails.required_steps import to_json
 from adapter.conversation.message_rendering import Message
 from adapter.conversation.session_steps import AskModel, Finished, RunTools
 from adapter.core.errors import ToolError, UsageError
-from adapter.core.events import ToolResult
+from adapter.core.events import Json, ToolResult
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.core.turn import Turn
 from adapter.dialects import get_dialect
-from adapter.recording.transcript import Changed, TranscriptWriter
-from adapter.recording.transcript_lines import Header, StoredFile, UserTool
+from adapter.recording import transcript_lines
+from adapter.recording.transcript import TranscriptWriter
 from adapter.tools.operations.capabilities import Capability
 from adapter.tools.operations.permissions import ApprovalDecision, ApprovalRequest, Approver, ask_approver
 from adapter.tools.tool import Tool, ToolSet
@@ -36,13 +37,13 @@ MAX_BYTES = 1_000_000
 
 def take_snapshot(
     root: Path, clean: Callable[[bytes], bytes] = bytes, blank: Path | None = None
-) -> dict[str, StoredFile]:
+) -> dict[str, transcript_lines.StoredFile]:
     """Return the files in ``root`` and its subfolders by relative path, without links and `.git`.
 
     ``clean``: redacts the content of a file. ``blank``: a file that is stored as an empty file. Raises UsageError if
     the workspace is too large.
     """
-    files: dict[str, StoredFile] = {}
+    files: dict[str, transcript_lines.StoredFile] = {}
     size = 0
     for path in _list_files(root):
         content = b"" if path == blank else path.read_bytes()
@@ -56,7 +57,7 @@ def take_snapshot(
     return files
 
 
-def restore_snapshot(files: dict[str, StoredFile], root: Path) -> None:
+def restore_snapshot(files: dict[str, transcript_lines.StoredFile], root: Path) -> None:
     """Write the files of a snapshot to ``root``. Raises UsageError for an invalid name or invalid content."""
     for name, stored in files.items():
         path = resolve_in_root(root, name)
@@ -101,14 +102,14 @@ def _list_files(root: Path) -> Iterable[Path]:
     return sorted(path for path in found if ".git" not in path.relative_to(root).parts)
 
 
-def _encode_file(content: bytes, mode: int) -> StoredFile:
+def _encode_file(content: bytes, mode: int) -> transcript_lines.StoredFile:
     try:
-        return StoredFile(text=content.decode(), mode=mode)
+        return transcript_lines.StoredFile(text=content.decode(), mode=mode)
     except UnicodeDecodeError:
-        return StoredFile(base64=base64.b64encode(content).decode(), mode=mode)
+        return transcript_lines.StoredFile(base64=base64.b64encode(content).decode(), mode=mode)
 
 
-def _decode_file(stored: StoredFile) -> bytes:
+def _decode_file(stored: transcript_lines.StoredFile) -> bytes:
     return base64.b64decode(stored.base64) if stored.base64 is not None else (stored.text or "").encode()
 
 
@@ -141,6 +142,10 @@ def _needs_file_record(tool: Tool, own_names: Container[str]) -> bool:
     return tool.needs == "agents" or tool.name in own_names or tool.effect == "execute"
 
 
+Changed: TypeAlias = tuple[dict[str, transcript_lines.StoredFile | None], str]
+"""The files that a call changed, and the reason why some are missing; "" if none are missing."""
+
+
 class SessionRecorder:
     """Records the events of an agent. Call `begin` before the agent runs.
 
@@ -158,7 +163,7 @@ class SessionRecorder:
         self._clean = recorder.secrets.redact_bytes if recorder.secrets is not None else bytes
         self._tools, self._own = ToolSet(), frozenset[str]()
         self._records_files = False
-        self._files: dict[str, StoredFile] = {}
+        self._files: dict[str, transcript_lines.StoredFile] = {}
         self._write_lock = threading.RLock()
         self._approvals = _ApprovalTracker()
 
@@ -172,7 +177,7 @@ class SessionRecorder:
             _needs_file_record(tool, self._own) for tool in workspace.tools.values()
         )
         self._recorder.write_header(
-            Header(
+            transcript_lines.Header(
                 task=task,
                 system=agent.system,
                 dialect=agent.workspace.dialect.name,
@@ -205,11 +210,11 @@ class SessionRecorder:
 
     def record_user_message(self, message: str) -> None:
         """Record a user message after the first one. Call this before the agent gets the message."""
-        self._recorder.write_user_message(message)
+        self._recorder.write_line(transcript_lines.UserMessageLine(text=message))
 
     def note(self, text: str) -> None:
         """Record a note for the model. The note is part of the next message."""
-        self._recorder.note(text)
+        self._recorder.write_line(transcript_lines.NoteLine(text=text))
 
     def wrap_approver(self, ask: Approver) -> Approver:
         """Wrap ``ask`` so that its decisions are recorded."""
@@ -218,7 +223,7 @@ class SessionRecorder:
             decision = ask_approver(ask, approval)
             with self._write_lock:
                 self._approvals.tools.append(approval.tool)
-                self._recorder.write_approval(approval.tool, decision)
+                self._recorder.write_line(transcript_lines.ApprovalLine.from_decision(approval.tool, decision))
             return decision
 
         return ask_and_record
@@ -232,8 +237,9 @@ class SessionRecorder:
                 # Other changes may come from another call in the batch, which makes them again in a replay.
                 is_own_change = tool is not None and not event.result.denied and _needs_file_record(tool, self._own)
                 if is_external_tool(tool, self._own) or (tool is not None and tool.effect == "execute"):
-                    self._recorder.write_nested_call(
-                        event.arguments, event.result, changed if is_own_change else ({}, ""), asked
+                    fields = _build_result_fields(event.result, changed if is_own_change else ({}, ""))
+                    self._recorder.write_line(
+                        transcript_lines.NestedCallLine(arguments=event.arguments, asked=tuple(asked), **fields)
                     )
 
     def _list_changes(self) -> Changed:
@@ -247,7 +253,7 @@ class SessionRecorder:
         except (UsageError, OSError) as error:
             return {}, f"the call's file changes could not be recorded: {error}"
         now = self._files
-        deleted: dict[str, StoredFile | None] = dict.fromkeys(before.keys() - now.keys())
+        deleted: dict[str, transcript_lines.StoredFile | None] = dict.fromkeys(before.keys() - now.keys())
         return deleted | {name: file for name, file in now.items() if before.get(name) != file}, ""
 
     def __call__(self, event: AgentEvent) -> None:
@@ -266,9 +272,12 @@ class SessionRecorder:
                 # Changes that appear while a tool only reads come from a command in the background.
                 is_kept = tool is not None and (_needs_file_record(tool, self._own) or tool.effect == "read")
                 self._approvals.pop()
-                self._recorder.write_result(event, changed if is_kept else ({}, ""))
+                fields = _build_result_fields(event, changed if is_kept else ({}, ""))
+                self._recorder.write_line(transcript_lines.ResultLine(call_id=event.call_id, **fields))
             case Finished():
-                self._recorder.write_end(event, self._hash())
+                self._recorder.write_line(
+                    transcript_lines.EndLine(reason=event.reason, content=event.content, workspace=self._hash())
+                )
 
     def _hash(self) -> str:
         return "" if self._is_chat else hash_workspace(self._root, self._clean, self._file)
@@ -291,8 +300,14 @@ class _ApprovalTracker(threading.local):
         return tools
 
 
-def _to_user_tool(tool: Tool) -> UserTool:
-    return UserTool(
+def _build_result_fields(result: ToolResult, changed: Changed) -> dict[str, Json]:
+    files, unrecorded = changed
+    note = {"name": result.name, "ok": result.ok, "content": result.content, "user_message": result.user_message}
+    return {**note, "changed": files, "unrecorded": unrecorded}
+
+
+def _to_user_tool(tool: Tool) -> transcript_lines.UserTool:
+    return transcript_lines.UserTool(
         name=tool.name,
         description=tool.description,
         parameters=tool.parameters,

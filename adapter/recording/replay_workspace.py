@@ -120,7 +120,7 @@ class RecordedResults:
             if line is not None:
                 self._decisions.remove(line)
             decision = ApprovalDecision(False) if line is None else line.decision
-            self._recorder.write_approval(line.tool if line is not None else tool, decision)
+            self._recorder.write_line(ApprovalLine.from_decision(line.tool if line is not None else tool, decision))
             return decision
 
     def take_next_result(self) -> tuple[int, ResultLine | None]:

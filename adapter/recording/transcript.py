@@ -18,24 +18,22 @@ header of a chat does not contain files. Each line is written immediately, so th
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TypeAlias
 
 from pydantic import ValidationError
 
-from adapter.conversation.session_steps import AskModel, Finished
+from adapter.conversation.session_steps import AskModel
 from adapter.core.arguments import check_types
 from adapter.core.callbacks import wrap_observer
 from adapter.core.errors import UsageError
-from adapter.core.events import Json, JsonObject, ToolResult
+from adapter.core.events import Json, JsonObject
 from adapter.core.text.redaction import Redactor
 from adapter.core.turn import Turn
 from adapter.core.validation_errors import explain_validation_error
 from adapter.protocols.usage import Usage
 from adapter.recording import transcript_lines
-from adapter.tools.operations.permissions import ApprovalDecision
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +110,6 @@ def _dump_row(row: Json) -> str:
     return json.dumps(row, ensure_ascii=False) + "\n"
 
 
-Changed: TypeAlias = tuple[dict[str, transcript_lines.StoredFile | None], str]
-"""The files that a call changed, and the reason why some are missing; "" if none are missing."""
-
-
 class TranscriptWriter:
     """Converts the events of a conversation to lines, and passes each line to ``write`` immediately.
 
@@ -141,19 +135,13 @@ class TranscriptWriter:
             self._began = self._clock()
             time = datetime.fromtimestamp(self._began, UTC).isoformat(timespec="milliseconds")
             header = header.model_copy(update={"time": time})
-        self._write_line(header)
+        self.write_line(header)
 
     def write_request(self, query: AskModel, kept: int = 0) -> None:
         messages = tuple(dict(message) for message in query.messages[kept:])
-        self._write_line(
+        self.write_line(
             transcript_lines.RequestLine(number=query.number, messages=messages, kept=kept, at_s=self._measure_time_s())
         )
-
-    def write_user_message(self, text: str) -> None:
-        self._write_line(transcript_lines.UserMessageLine(text=text))
-
-    def note(self, text: str) -> None:
-        self._write_line(transcript_lines.NoteLine(text=text))
 
     def write_chunk(self, text: str, reasoning: str, finish_reason: str | None, usage: Usage | None = None) -> None:
         self._buffered.append(
@@ -173,37 +161,11 @@ class TranscriptWriter:
 
     def write_turn(self, turn: Turn) -> None:
         for call in turn.calls:
-            self._write_line(
+            self.write_line(
                 transcript_lines.CallLine(id=call.id, name=call.name, arguments=call.arguments, fixes=call.fixes)
             )
         for invalid in turn.invalid:
-            self._write_line(transcript_lines.InvalidLine(raw=invalid.raw, error=invalid.error))
-
-    def write_approval(self, tool: str, decision: ApprovalDecision) -> None:
-        self._write_line(
-            transcript_lines.ApprovalLine(
-                tool=tool,
-                granted=decision.allowed,
-                remembered=decision.remember,
-                reason=decision.reason,
-                content=decision.content,
-            )
-        )
-
-    def write_result(self, result: ToolResult, changed: Changed = ({}, "")) -> None:
-        self._write_line(transcript_lines.ResultLine(call_id=result.call_id, **_build_result_fields(result, changed)))
-
-    def write_nested_call(
-        self, arguments: JsonObject, result: ToolResult, changed: Changed, asked: Sequence[str]
-    ) -> None:
-        self._write_line(
-            transcript_lines.NestedCallLine(
-                arguments=arguments, asked=tuple(asked), **_build_result_fields(result, changed)
-            )
-        )
-
-    def write_end(self, done: Finished, workspace_hash: str) -> None:
-        self._write_line(transcript_lines.EndLine(reason=done.reason, content=done.content, workspace=workspace_hash))
+            self.write_line(transcript_lines.InvalidLine(raw=invalid.raw, error=invalid.error))
 
     def _release(self, *, is_end: bool) -> None:
         """Write the buffered chunks whose redaction cannot depend on later text. ``is_end``: whether the text has
@@ -218,13 +180,8 @@ class TranscriptWriter:
             self._write(dump_line(line.model_copy(update={"text": text, "reasoning": reasoning})))
         self._buffered = self._buffered[count:]
 
-    def _write_line(self, line: transcript_lines.Header | transcript_lines.Line) -> None:
+    def write_line(self, line: transcript_lines.Header | transcript_lines.Line) -> None:
+        """Write a line, after the buffered chunks."""
         self._release(is_end=True)
         row = line.model_dump(mode="json")
         self._write(_dump_row(self.secrets.redact(row) if self.secrets else row))
-
-
-def _build_result_fields(result: ToolResult, changed: Changed) -> dict[str, Json]:
-    files, unrecorded = changed
-    note = {"name": result.name, "ok": result.ok, "content": result.content, "user_message": result.user_message}
-    return {**note, "changed": files, "unrecorded": unrecorded}

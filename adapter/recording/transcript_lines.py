@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
@@ -157,6 +157,10 @@ class ApprovalLine(_Line):
     reason: str = ""
     content: str | None = None
     """The user's replacement for the proposed text."""
+
+    @classmethod
+    def from_decision(cls, tool: str, made: ApprovalDecision) -> Self:
+        return cls(tool=tool, granted=made.allowed, remembered=made.remember, reason=made.reason, content=made.content)
 
     @property
     def decision(self) -> ApprovalDecision:

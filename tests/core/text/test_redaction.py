@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from adapter.core.text import redaction
 from adapter.core.text.redaction import Redactor
 from adapter.recording.transcript import TranscriptWriter
+from adapter.recording.transcript_lines import ApprovalLine
 from adapter.tools.operations.permissions import ApprovalDecision
 from adapter.workspace import Workspace
 from tests.command_line import adapter
@@ -182,7 +183,7 @@ def test_splitting_hides_nothing_from_the_recorder(parts, cuts, with_reasoning):
     for start, end in pairwise(places):
         piece = text[start:end]
         recorder.write_chunk("" if with_reasoning else piece, piece if with_reasoning else "", None)
-    recorder.write_approval("tool", ApprovalDecision(True))
+    recorder.write_line(ApprovalLine.from_decision("tool", ApprovalDecision(True)))
     rows = [json.loads(line) for line in lines]
     field = "reasoning" if with_reasoning else "text"
     written = "".join(row.get(field, "") for row in rows)
