@@ -99,7 +99,6 @@ Deny = Annotated[
     _permissions("RULE", "Refuse calls that match RULE, even if another rule or the mode allows them; repeatable."),
 ]
 
-
 HELP_ALL_HINT = "--help-all shows all options."
 
 

@@ -46,7 +46,6 @@ EXIT_CODES: dict[Reason, int] = {"answered": 0, "exited": 0, "finished": 0, "int
 ACTING = frozenset({"write", "delete", "execute"})
 """Effects of tools that change something. A run fails if all calls with such an effect failed."""
 
-
 _CLAIM = re.compile(r"(?i)\b(?:I(?:\s+have|['’]ve)?(?:\s+also|\s+now|\s+\w+ly)*|successfully)\s+(\w+)")
 _CHANGING = frozenset(
     stem_word(verb)

@@ -33,10 +33,8 @@ _ALIASES = {
     "proto-cli": "proto",
 }
 
-
 NO_TOOLS = Dialect("none", "no tools of a dialect", ())
 """The dialect ``none``, for programs that offer only their own tools."""
-
 
 _AVAILABLE = f"{', '.join(_MODULES)}, or {NO_TOOLS.name}"
 

@@ -57,7 +57,6 @@ MAX_REFERENCES = 3_000
 UNCHECKED = "unchecked"
 """Keyword of a violation that means that the value could not be checked."""
 
-
 _followed: ContextVar[Iterator[int]] = ContextVar("followed")
 """Counts the references of the current validation."""
 

@@ -32,7 +32,6 @@ MAX_PAGE_BYTES = MAX_BYTES - 2_000
 """Maximum size of a page from `Read`, in bytes, which leaves room for the hint below the page. The number of lines is
 limited only by ``limit``."""
 
-
 MAX_LINE_CHARACTERS = 2_000
 """Maximum length of a line, in characters. The rest of the line is omitted."""
 
@@ -93,10 +92,8 @@ class Index(ToolClass):
 MAX_PATHS = 100
 """Maximum number of paths in the result of `MakiGlobTool`."""
 
-
 MAX_MATCHES = 100
 """Maximum number of matches in the result of `GrepTool`."""
-
 
 SearchedDirectory = Annotated[str, Parameter("Directory to search (default: the project root)", *DIRECTORY)]
 
@@ -135,12 +132,9 @@ class GrepTool(ToolClass):
 
 OldString = Annotated[str, Parameter("Exact string to find", *OLD_TEXT)]
 
-
 NewString = Annotated[str, Parameter("Replacement string", *NEW_TEXT)]
 
-
 ReplaceAll = Annotated[bool, Parameter("Replace all occurrences", "all")]
-
 
 _NAMES = ops.ParameterNames("old_string", "new_string", None, "replace_all")
 

@@ -61,7 +61,6 @@ BUILT_IN = (
     *(SearchText, RipGrep, RipGrepWithGlob, RipGrepIncludingHidden),
 )
 
-
 OPT_IN = frozenset({RipGrepIncludingHidden.naming.name})
 """Built-in tools that are offered only if an ``include`` names them."""
 

@@ -28,17 +28,13 @@ from adapter.tools.tool import Tool
 
 ENTRIES_KEY = "shellCommands"
 
-
 MAX_MESSAGE = 200
 """Maximum length of a schema error, in characters."""
-
 
 MAX_ENTRIES = 500
 """Maximum number of entries in the result of a listing or a search by name."""
 
-
 _PLACEHOLDER = re.compile(r"\{\{\s*([^{}]+?)\s*\}\}|\{\(\s*([^()]+?)\s*\)\}")
-
 
 _NAME = r"^[A-Za-z0-9_.-]{1,64}$"
 

@@ -28,10 +28,8 @@ def render_message(_arguments: JsonObject, error: ToolError) -> Json:
 READ_LINES = 2_000
 """Default number of lines to read."""
 
-
 LINE_CHARACTERS = 2_000
 """Maximum length of a line, in characters. The rest of the line is omitted."""
-
 
 _FILE_TYPES = {
     "bat": "Batch", "c": "C", "cc": "C++", "cpp": "C++", "cs": "C#", "css": "CSS", "csv": "CSV", "go": "Go",

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 INSTRUCTIONS = "Tools for the files in one folder. Paths are relative to this folder; nothing outside it is accessible."
 
-
 HOST = "127.0.0.1"
 """The loopback address. The SDK checks the Host header."""
 

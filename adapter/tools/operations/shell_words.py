@@ -61,7 +61,6 @@ _CODE = re.compile(
 )
 """Matches the names of files that some program runs, such as ``go run main.go``."""
 
-
 _CMD_PLAIN = r"[A-Za-z0-9_@+:./\\-]"
 _CMD_WORD = rf"""(?:{_CMD_PLAIN}|"(?:{_CMD_PLAIN}|[ ])*")+"""
 _CMD_SIMPLE = re.compile(rf"(?!.*\\\")[ ]*{_CMD_WORD}(?:[ ]+{_CMD_WORD})*[ ]*")

@@ -123,7 +123,6 @@ class NestedCall:
 HostEvent: TypeAlias = "ops.TodoList | ops.EditorState | ops.Skill | ops.RunSubagent | ops.AgentReport | NestedCall"
 """An event that a host can show to the user."""
 
-
 METHODS: Mapping[str, tuple[str, ...]] = {
     "questions": ("ask",),
     "editor": ("state", "open", "goto", "selection", "changed"),
