@@ -207,9 +207,13 @@ def _make_agent(
 
 
 def build_host(config: Config) -> Host:
-    """Build the capabilities that the configuration defines. Raises UsageError for an invalid URL."""
+    """Build the capabilities that the configuration defines. Raises UsageError for an invalid URL.
+
+    A terminal has no open editor, and editor tools cost tokens.
+    """
     search, docs = config.search, config.docs
     return Host(
+        editor=None,
         search=search.build_provider() if search else None,
         docs=HttpDocs(docs.find_url, docs.read_url, key_variable=docs.key_variable) if docs else "embedded",
         skill_folders=tuple(config.skills.folders),

@@ -6,20 +6,16 @@ from typing import Annotated
 
 import typer
 
-from adapter.cli.options import option, takes_settings
+from adapter.cli.options import flag, option, takes_settings
 from adapter.cli.run_settings import RunSettings
 
 
 @takes_settings(RunSettings)
 def chat(
     settings: RunSettings,
-    is_continued: Annotated[
-        bool, typer.Option("--continue", "-c", help="Continue the last chat in this folder.")
-    ] = False,
+    is_continued: Annotated[bool, flag("Continue the last chat in this folder.", "--continue", "-c")] = False,
     resume: Annotated[str | None, option("ID", "Continue the chat whose id starts with ID.")] = None,
-    list_: Annotated[
-        bool, typer.Option("--list", help="List the saved chats in this folder, newest first, and exit.")
-    ] = False,
+    list_: Annotated[bool, flag("List the saved chats in this folder, newest first, and exit.", "--list")] = False,
 ) -> None:
     """Chat with a model that works in a folder.
 

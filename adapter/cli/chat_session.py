@@ -65,8 +65,7 @@ class ChatSession:
         self.settings, self.console = settings, console
         self.answers: list[ReceivedAnswer] = []
         extra_tools = connect_mcp_tools(stack, settings, console)
-        # A terminal has no open editor, and editor tools cost tokens.
-        host = replace(build_host(settings.config), editor=None)
+        host = build_host(settings.config)
         self._observers = ObserverGroup(console, CallTally(ToolSet()))
         self.workspace = stack.enter_context(
             open_workspace(settings, extra_tools, host, ask=self._observers.ask, echo=console.echo)

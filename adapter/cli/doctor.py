@@ -6,10 +6,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from adapter.cli import options
-from adapter.cli.options import option
+from adapter.cli.options import flag, option
 
 if TYPE_CHECKING:
     from adapter.workspace.sandbox.sandbox import SandboxSettings
@@ -23,10 +21,7 @@ def doctor(
     as_json: options.AsJson = False,
     prove: Annotated[
         bool,
-        typer.Option(
-            "--prove",
-            help="Try attacks in a temporary folder, and show which rows of SECURITY.md hold on this machine.",
-        ),
+        flag("Try attacks in a temporary folder, and show which rows of SECURITY.md hold on this machine.", "--prove"),
     ] = False,
 ) -> None:
     """Check this machine's extras, sandbox and servers."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from adapter.cli.escaped_output import print_escaped
-from adapter.cli.options import AsJson, EditsOption, EncodingOption, option, parse_edit_mode
+from adapter.cli.options import AsJson, EditsOption, EncodingOption, flag, option, parse_edit_mode
 from adapter.cli.text_input import read_text
 from adapter.core.errors import UsageError
 from adapter.core.text.display_escaping import dump_for_display
@@ -31,9 +31,9 @@ def edit(
     edits: EditsOption = "auto",
     encoding: EncodingOption = None,
     sequence: Annotated[
-        bool, typer.Option("--sequence", help="Match each patch against the result of the previous patches.")
+        bool, flag("Match each patch against the result of the previous patches.", "--sequence")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the diff without writing it.")] = False,
+    dry_run: Annotated[bool, flag("Show the diff without writing it.", "--dry-run")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Apply patches to one or more files. Either all patches are applied or none."""
@@ -70,12 +70,8 @@ def edit(
 
 def undo(
     workspace: Annotated[Path, typer.Argument(help="Folder in which to undo changes.")] = Path(),
-    undo_all: Annotated[
-        bool, typer.Option("--all", help="Undo all changes made by the last run, newest first.")
-    ] = False,
-    list_: Annotated[
-        bool, typer.Option("--list", help="List the changes that can be undone, newest first, and exit.")
-    ] = False,
+    undo_all: Annotated[bool, flag("Undo all changes made by the last run, newest first.", "--all")] = False,
+    list_: Annotated[bool, flag("List the changes that can be undone, newest first, and exit.", "--list")] = False,
 ) -> None:
     """Undo the last change that a tool made in a folder."""
     import time

@@ -7,12 +7,12 @@ from typing import Annotated
 import typer
 
 from adapter.cli.eval_settings import EvalSettings
-from adapter.cli.options import takes_settings
+from adapter.cli.options import flag, takes_settings
 
 
 @takes_settings(EvalSettings)
 def evaluate(
-    settings: EvalSettings, list_: Annotated[bool, typer.Option("--list", help="List the scenarios and exit.")] = False
+    settings: EvalSettings, list_: Annotated[bool, flag("List the scenarios and exit.", "--list")] = False
 ) -> None:
     """Measure how often a model completes multi-step tasks.
 

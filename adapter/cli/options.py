@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
-from functools import wraps
+from functools import partial, wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -33,6 +33,8 @@ def define_option_group(title: str | None = None, *, is_advanced: bool = False) 
 
 option = define_option_group()
 """Defines an option that every help shows."""
+flag = partial(option, "")
+"""Defines a flag, which takes no value."""
 _permissions = define_option_group("Permissions and sandbox", is_advanced=True)
 
 BaseUrl = Annotated[str | None, option("URL", "Base URL of the model server.", show_default="detected")]
@@ -59,7 +61,7 @@ EditsOption = Annotated[str, option("MODE", EDITS_HELP, "--edits")]
 EncodingOption = Annotated[str | None, option("NAME", ENCODING_HELP, show_default="detected")]
 POLICY_HELP = "Which text may become a call, from strictest to most permissive: strict, safe, approved or lenient."
 PolicyOption = Annotated[str, option("NAME", POLICY_HELP)]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+AsJson = Annotated[bool, flag("Print one JSON object.", "--json")]
 
 CONSTRAINT_HELP = (
     "Limit the text that the model can write: arguments (any text, but only valid calls), prefer (a valid call or a "

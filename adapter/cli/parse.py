@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from adapter.cli import options, parse_output
-from adapter.cli.options import option
+from adapter.cli.options import flag, option
 
 
 def parse(
@@ -31,9 +31,7 @@ def parse(
         int | None,
         option("N", "Parse exchange N, counted from 1, of a recording made by `adapter serve --record`.", min=1),
     ] = None,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Show how each part of the text was parsed, and why.")
-    ] = False,
+    explain: Annotated[bool, flag("Show how each part of the text was parsed, and why.", "--explain")] = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Extract tool calls from a model's raw text."""

@@ -6,11 +6,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from adapter.cli import options
 from adapter.cli.escaped_output import print_escaped, print_prompt
-from adapter.cli.options import option, resolve_dialect
+from adapter.cli.options import flag, option, resolve_dialect
 from adapter.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -40,7 +38,7 @@ def prompt(
     base_url: Annotated[
         str | None, option("URL", "llama.cpp server whose tokenizer counts the tokens for `--tokens`.")
     ] = None,
-    tokens: Annotated[bool, typer.Option("--tokens", help="Print the prompt's token count on standard error.")] = False,
+    tokens: Annotated[bool, flag("Print the prompt's token count on standard error.", "--tokens")] = False,
     model: Annotated[Path | None, option("FILE", "GGUF file whose tokenizer counts the tokens for `--tokens`.")] = None,
 ) -> None:
     """Print a system prompt that teaches a model its tools."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from adapter.cli import options
-from adapter.cli.options import option, parse_auto
+from adapter.cli.options import flag, option, parse_auto
 from adapter.core.arguments import explain_read_error
 from adapter.core.errors import AdapterError, UsageError
 from adapter.core.install_advice import build_install_command
@@ -50,10 +50,7 @@ def read(
         int | None, option("N", "Number of worker processes.", min=1, show_default="number of CPU cores")
     ] = None,
     ray: Annotated[
-        bool,
-        typer.Option(
-            "--ray", help="Run on a Ray cluster. IN and OUT may be any path that Ray Data accepts, such as s3://..."
-        ),
+        bool, flag("Run on a Ray cluster. IN and OUT may be any path that Ray Data accepts, such as s3://...", "--ray")
     ] = False,
 ) -> None:
     """Parse files of model outputs and add the results as columns. Every row holds one output."""

@@ -10,7 +10,7 @@ import typer
 
 from adapter.cli import options
 from adapter.cli.escaped_output import print_escaped
-from adapter.cli.options import parse_rules
+from adapter.cli.options import flag, parse_rules
 from adapter.core.errors import UsageError
 from adapter.core.text.display_escaping import dump_for_display
 
@@ -23,10 +23,10 @@ def replay(
     paths: Annotated[
         list[str] | None, typer.Argument(help="Transcripts, recordings or folders.", show_default="shipped transcripts")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,
-    update: Annotated[bool, typer.Option("--update", help="Write the new results to the transcripts.")] = False,
+    as_json: Annotated[bool, flag("Print a JSON list.", "--json")] = False,
+    update: Annotated[bool, flag("Write the new results to the transcripts.", "--update")] = False,
     run_commands: Annotated[
-        bool, typer.Option("--run-commands", help="Run the recorded commands again in a sandbox, with your approval.")
+        bool, flag("Run the recorded commands again in a sandbox, with your approval.", "--run-commands")
     ] = False,
     approve: options.Approve = "ask",
     allow: options.Allow = None,

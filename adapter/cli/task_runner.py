@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -59,7 +58,7 @@ def run_task(task: str, settings: RunSettings) -> int:
     console = Console()
     with ExitStack() as stack:
         # Check the settings first, because loading the model may take long.
-        host = replace(build_host(settings.config), editor=None)  # a terminal has no editor; its tools cost tokens
+        host = build_host(settings.config)
         extra_tools = connect_mcp_tools(stack, settings, console)
         base = stack.enter_context(open_workspace(settings, extra_tools, host))
         observers = ObserverGroup(console, CallTally(base.known_tools), _open_recording(stack, settings, base))

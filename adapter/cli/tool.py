@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from adapter.cli.options import ExcludeTools, IncludeTools, option
+from adapter.cli.options import ExcludeTools, IncludeTools, flag, option
 from adapter.core.text.display_escaping import dump_for_display, escape_for_display
 
 app = typer.Typer(name="tool", help="List and change the shell tools of `--dialect promptly`.", no_args_is_help=True)
@@ -80,17 +80,12 @@ def add(
     ] = None,
     parameters: Annotated[str | None, option("JSON", "JSON Schema of the parameters.")] = None,
     parameters_file: Annotated[Path | None, option("FILE", "File with the JSON Schema of the parameters.")] = None,
-    echo_output: Annotated[bool, typer.Option("--echo-output", help="Show the output while the program runs.")] = False,
-    truncate_output: Annotated[
-        bool, typer.Option("--truncate-output", help="Truncate long output of the program.")
-    ] = False,
+    echo_output: Annotated[bool, flag("Show the output while the program runs.", "--echo-output")] = False,
+    truncate_output: Annotated[bool, flag("Truncate long output of the program.", "--truncate-output")] = False,
     exclusive_argument_template: Annotated[
-        bool,
-        typer.Option("--exclusive-argument-template", help="Use only the first group whose arguments are all given."),
+        bool, flag("Use only the first group whose arguments are all given.", "--exclusive-argument-template")
     ] = False,
-    opt_in: Annotated[
-        bool, typer.Option("--opt-in", help="Offer the tool only if `--include-tools` matches it.")
-    ] = False,
+    opt_in: Annotated[bool, flag("Offer the tool only if `--include-tools` matches it.", "--opt-in")] = False,
     config_file: ConfigFile = None,
 ) -> None:
     """Add a tool to a tools file."""
@@ -135,7 +130,7 @@ def install(tools: Basename = "tools") -> None:
 @app.command()
 def remove(
     tool_id: Annotated[str, typer.Argument(metavar="TOOL-ID")],
-    force: Annotated[bool, typer.Option("--force", help="Remove the tool without confirmation.")] = False,
+    force: Annotated[bool, flag("Remove the tool without confirmation.", "--force")] = False,
     config_file: ConfigFile = None,
 ) -> None:
     """Remove a tool from a tools file."""
