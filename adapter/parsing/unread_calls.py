@@ -43,19 +43,19 @@ _MARKER = re.compile(r"(?:\[/?[A-Z_ ]+\]|[|｜]>|<[\w-]+>)\s?\Z")
 _LINE_START = re.compile(r"[\s>*`/@#!$-]*(?:functions?\.)?\Z")
 _BRACKET = re.compile(r"\(\s*(?:[A-Za-z_]\w*\s*=|[\"'{\[\d-]|(?:True|False|None)\b)|[ \t]?:?[ \t]?\{\s*[\"'}]")
 _ARGUMENTS = re.compile(r"[\"'*`\]>)\s:,-]*(?:\{|\(|</?[\w-]|[\w\"'*`-]+\s*[:=])")
+_GLUED_ARGUMENTS = re.compile(r"\s{0,3}(?:<[|｜\w]|</?\w+[|｜:]|\[[A-Z]+\]\s*\{)")
 _PAIR = re.compile(r"[ \t]+(?:--)?[\w-]+\s*[=:]\s*\S|(?::\d+)?[*`]*\s*[:=]?[*`]*\s*(?:```\w*\s*)?\{\s*[\"'}]")
 _WORD = re.compile(r"\w")
 _CLOSERS = {"(": ")", "{": "}", "[": "]"}
 
 
 def find_unread_calls(turn: Turn, tools: ToolSet) -> tuple[RejectedCall, ...]:
-    """Return the apparent calls in the content of ``turn`` for which no reason was reported yet, or an empty list if
-    the turn has calls.
+    """Return the apparent calls in the content of ``turn`` for which no reason was reported yet.
 
     Without tools, only JSON with a name and arguments is found. The reasons are ``in-text``, ``unknown-form``, and
     those of quoted calls.
     """
-    if turn.calls or turn.invalid or not any(mark in turn.content for mark in _STRUCTURE):
+    if not any(mark in turn.content for mark in _STRUCTURE):
         return ()
     names = tools.all_names
     rejected: list[RejectedCall] = []
@@ -127,6 +127,7 @@ def _classify(text: str, start: int, end: int, forms: dict[int, str]) -> None:
         ((is_labeled or _MARKER.search(before)) and _ARGUMENTS.match(after))
         or (before.endswith("<") and _AFTER_TAG_NAME.match(after))
         or _ATTRIBUTE.search(before)
+        or _GLUED_ARGUMENTS.match(after)
         or (_LINE_START.match(before) and _PAIR.match(after))
     ):
         forms[line_start + len(before) - len(before.lstrip())] = "other"

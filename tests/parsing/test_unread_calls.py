@@ -98,10 +98,11 @@ def test_an_alias_is_a_name():
     assert reasons("Now cat(path='x') it.", load_tools_for_parsing("blade")) == {"cat(path='x')": "in-text"}
 
 
-def test_an_answer_with_a_call_is_not_searched():
-    turn = parse(f"Sure: {JSON}\n<tool_call>{JSON}</tool_call>", TOOLS)
+def test_an_answer_with_a_call_is_searched_too():
+    """A lost marker must not hide a call because another one was read."""
+    turn = parse(f"Sure: {JSON}\n<tool_call>{JSON}</tool_call>\nget_weather<arg_key>city</arg_key>", TOOLS)
     assert len(turn.calls) == 1
-    assert turn.rejected == ()
+    assert [each.reason for each in turn.rejected] == ["in-text", "unknown-form"]
 
 
 def test_both_ends_of_a_long_answer_are_searched():
