@@ -67,8 +67,8 @@ class ArgumentStream:
             return ""
         self._text += text
         fragments: list[str] = []
-        if self.name is None and self._find_start():
-            fragments.append("{")
+        if self.name is None:
+            self._find_start()
         while self.name is not None and not self._has_stopped:
             fragment = self._take_string_text() if self._open else self._take_next_member()
             if fragment is None:
@@ -80,7 +80,7 @@ class ArgumentStream:
         """Return the rest of the JSON object for all ``arguments``, or None if they contradict the emitted part."""
         if any(key not in arguments or arguments[key] != value for key, value in self._emitted.items()):
             return None
-        pieces = [] if self.name else ["{"]
+        pieces = [] if self._emitted or self._open else ["{"]
         count = len(self._emitted)
         if self._open is not None:
             key, parts = self._open
@@ -95,26 +95,25 @@ class ArgumentStream:
                 count += 1
         return "".join((*pieces, "}"))
 
-    def _find_start(self) -> bool:
-        """Find the call's name and the beginning of its arguments. Return whether both were found."""
+    def _find_start(self) -> None:
+        """Find the call's name and the beginning of its arguments, and set ``name``."""
         json_call = self._source.json_call
         if json_call is None:
             self._has_stopped = len(self._text) > WAIT_LIMIT
-            return False
+            return
         start = json_call.start - self._start
         match = (_BRACE if json_call.name else _HEAD).match(self._text, start)
         if match is None:
             self._has_stopped = len(self._text) - start > WAIT_LIMIT
-            return False
+            return
         name = json_call.name or match["name"].strip()
         self._tool = self._source.tools.match(name)
         is_known = self._tool is not None or not self._source.tools
         if not is_known or (json_call.name is None and match["key"] != json_call.arguments_key):
             self._has_stopped = True
-            return False
+            return
         self.name = self._tool.name if self._tool is not None else name
         self._text = self._text[match.end() :]
-        return True
 
     def _take_next_member(self) -> str | None:
         """Return the next member. If its value is a string, return only the part before the string's text.
@@ -129,7 +128,7 @@ class ArgumentStream:
         if (not match["comma"]) == bool(self._emitted or self._postponed) or key in self._emitted:
             self._has_stopped = True
             return None
-        lead = f"{', ' if self._emitted else ''}{_encode_json(key)}: "
+        lead = f"{', ' if self._emitted else '{'}{_encode_json(key)}: "
         if self._is_verbatim(key) and _BEGINS_STRING.match(self._text, match.end()):
             self._text = self._text[match.end() + 1 :]
             self._open = (key, [])

@@ -147,6 +147,14 @@ def test_repaired_arguments_are_streamed_after_repair(written):
         assert json.loads(streamed(events)[call.id]) == arguments
 
 
+@pytest.mark.parametrize("arguments", [r'{"path": E:\Notes\a.md}', '{"{"path": "a"}', "{...}"])
+def test_nothing_is_streamed_before_the_first_argument(arguments):
+    """Not even a bracket: the call may never come."""
+    text = f'<tool_call>\n{{"name": "read_file", "arguments": {arguments}}}\n</tool_call>'
+    for size in (1, 7, 1000):
+        assert not streamed(stream(text, "hermes", size, stream_arguments=True))
+
+
 def test_contradicted_deltas_make_call_invalid():
     """A second value for an emitted argument."""
     body = '{"content": "one", "content": "two"}'
