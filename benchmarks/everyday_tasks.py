@@ -1,11 +1,12 @@
 """Everyday tasks for `adapter run` with a small model: how many are done, and what the exit code says.
 
-    python -m benchmarks.everyday_tasks [--model GGUF] [--base-url URL] [--runs N] [--folder DIR] [--held-out]
-        [TASK ...]
+    python -m benchmarks.everyday_tasks [--model GGUF] [--base-url URL] [--runs N] [--folder DIR]
+        [--held-out | --unseen] [TASK ...]
 
 Each task is a sentence in a small folder. A task is done if the files, or the answer, are exactly as requested. With
-``--folder``, the folders, the outputs and the transcripts are kept. ``--held-out`` runs ten other tasks of the same
-kinds, which were written before any model was asked and are not used in development.
+``--folder``, the folders, the outputs and the transcripts are kept. ``--held-out`` and ``--unseen`` each run ten other
+tasks of the same kinds, which were written before any model was asked. Failures of ``--held-out`` have been read since;
+those of ``--unseen`` have not.
 """
 
 from __future__ import annotations
@@ -130,6 +131,65 @@ HELD_OUT = {
     ),
 }
 
+UNSEEN = {
+    "create": Task(
+        "Write the word draft into a new file named status.txt.", {"main.c": "int main;\n"}, {"status.txt": "draft"}
+    ),
+    "typo": Task(
+        "There is a spelling mistake in about.html: change 'adress' to 'address'.",
+        {"about.html": "<h1>About</h1>\n<p>Our adress is unknown.</p>\n<p>Thanks.</p>\n"},
+        {"about.html": "<h1>About</h1>\n<p>Our address is unknown.</p>\n<p>Thanks.</p>"},
+    ),
+    "rename": Task(
+        "The variable cnt in loop.py and in test_loop.py should be called counter.",
+        {
+            "loop.py": "cnt = 0\n\n\ndef step():\n    return 1\n",
+            "test_loop.py": "from loop import cnt\n\nassert cnt == 0\n",
+        },
+        {
+            "loop.py": "counter = 0\n\n\ndef step():\n    return 1",
+            "test_loop.py": "from loop import counter\n\nassert counter == 0",
+        },
+    ),
+    "json": Task(
+        "Turn debug off in app.json.",
+        {"app.json": '{\n  "title": "shop",\n  "debug": true,\n  "lines": 20\n}\n'},
+        {"app.json": '{\n  "title": "shop",\n  "debug": false,\n  "lines": 20\n}'},
+    ),
+    "yaml": Task(
+        "Put linux on the list of platforms in build.yml, after windows.",
+        {"build.yml": "name: demo\nplatforms:\n  - macos\n  - windows\n"},
+        {"build.yml": "name: demo\nplatforms:\n  - macos\n  - windows\n  - linux"},
+    ),
+    "delete": Task(
+        "Please delete cache/index.db, we no longer need it.",
+        {"cache/index.db": "x\n", "cache/keep.txt": "y"},
+        {"cache/index.db": None, "cache/keep.txt": "y"},
+    ),
+    "question": Task(
+        "Who is the author according to thesis.toml?",
+        {"thesis.toml": '[thesis]\ntitle = "Bees"\nauthor = "Nora Lindqvist"\nyear = 2019\n'},
+        {},
+        "Lindqvist",
+    ),
+    "command": Task(
+        "Run python3 test_sum.py and tell me the name of the test that fails.",
+        {"test_sum.py": 'print("test_zero: ok\\ntest_negative: FAILED\\ntest_large: ok")\n'},
+        {},
+        "test_negative",
+    ),
+    "move": Task(
+        "Rename photo.jpeg to beach.jpeg.",
+        {"photo.jpeg": "not a real photo\n", "notes.md": "beach\n"},
+        {"photo.jpeg": None, "beach.jpeg": "not a real photo"},
+    ),
+    "template": Task(
+        "Fill in the placeholders of badge.txt: NAME is Ole Berg, ROOM is 214.",
+        {"badge.txt": "Visitor: NAME\nRoom: ROOM\n"},
+        {"badge.txt": "Visitor: Ole Berg\nRoom: 214"},
+    ),
+}
+
 
 def run_task(task: Task, workspace: Path, model: list[str]) -> tuple[bool, int]:
     """Return whether the task was done, and the exit code; -1 if the time limit was reached."""
@@ -154,14 +214,16 @@ def main() -> None:
     parser.add_argument("task", nargs="*", choices=[*TASKS, []], help="default: all")
     parser.add_argument("--model", help="a GGUF file; default: the built-in model")
     parser.add_argument("--base-url", help="a running server instead")
-    parser.add_argument("--held-out", action="store_true", help="the tasks that are not used in development")
+    sets = parser.add_mutually_exclusive_group()
+    sets.add_argument("--held-out", action="store_const", const=HELD_OUT, dest="tasks", help="ten other tasks")
+    sets.add_argument("--unseen", action="store_const", const=UNSEEN, dest="tasks", help="ten tasks of unread failures")
     parser.add_argument("--runs", type=int, default=1, help="of each task")
     parser.add_argument("--folder", type=Path, help="default: a temporary folder")
     options = parser.parse_args()
     model = ["--model", options.model or str(download_builtin_model())]
     if options.base_url:
         model = ["--base-url", options.base_url]
-    tasks = HELD_OUT if options.held_out else TASKS
+    tasks = options.tasks or TASKS
     total, misled = 0, 0
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
