@@ -20,8 +20,9 @@ from adapter.dialects import Dialect, get_dialect
 from adapter.parsing.format import Format
 from adapter.parsing.formats import get_format
 from adapter.prompting.escaping import escape_control_tokens, map_strings
-from adapter.tools.coercion import get_type_name, list_types, select_branch
+from adapter.tools.coercion import list_types, select_branch
 from adapter.tools.operations.capabilities import list_default_capabilities
+from adapter.tools.signatures import describe_type, format_parameters
 from adapter.tools.tool import Tool, ToolDefinitions, ToolSet
 
 Style = Literal["compact", "args", "full", "trained", "small", "bare", "native"]
@@ -125,7 +126,7 @@ class ToolDescription:
     def signature(self) -> str:
         """The tool's signature: ``read_file_range(path, start_line = 1, end_line?: integer)``. Parameters without a
         type are strings."""
-        return _format_signature(self._tool)
+        return f"{self._tool.name}({format_parameters(self._tool)})"
 
     @cached_property
     def arguments(self) -> str:
@@ -194,31 +195,15 @@ def _build_sample_value(name: str, schema: Json) -> Json:
     return True if "boolean" in types else 1
 
 
-def _format_signature(tool: Tool) -> str:
-    parameters = [_format_parameter(name, tool.properties, tool.required) for name in tool.properties]
-    return f"{tool.name}({', '.join(parameters)})"
-
-
 def _describe_parameter(name: str, tool: Tool) -> ParameterDescription:
     schema = tool.properties[name]
     return ParameterDescription(
         name=name,
-        type=_describe_type(schema),
+        type=describe_type(schema),
         required=name in tool.required,
         description=str(schema.get("description", "")),
         default=json.dumps(schema["default"]) if schema.get("default") is not None else "",
     )
-
-
-def _format_parameter(name: str, properties: Mapping[str, Json], required: tuple[str, ...]) -> str:
-    schema = properties[name]
-    default = schema.get("default")
-    optional = name not in required and default is None
-    kind = _describe_type(schema)
-    # Strings have no type here, because small models would copy `"path": "string"`. A default implies its type.
-    is_plain = kind == "string" or (default is not None and kind == get_type_name(default))
-    text = name + ("?" if optional else "") + ("" if is_plain else f": {kind}")
-    return text if default is None else f"{text} = {json.dumps(default, ensure_ascii=False)}"
 
 
 def _build_typed(properties: Mapping[str, Json], required: tuple[str, ...]) -> JsonObject:
@@ -233,20 +218,8 @@ def _build_typed_value(schema: Mapping[str, Json], is_required: bool) -> Json:
         return [_build_typed_value(items, True)]
     if types == {"object"} and schema.get("properties"):
         return _build_typed(schema["properties"], tuple(schema.get("required") or ()))
-    kind = " or ".join(map(str, schema["enum"])) if "enum" in schema else _describe_type(schema)
+    kind = " or ".join(map(str, schema["enum"])) if "enum" in schema else describe_type(schema)
     if is_required:
         return kind
     default = schema.get("default")
     return f"{kind}, optional" if default is None else f"{kind}, default {json.dumps(default, ensure_ascii=False)}"
-
-
-def _describe_type(schema: Mapping[str, Json]) -> str:
-    if "enum" in schema:
-        return "|".join(json.dumps(value, ensure_ascii=False) for value in schema["enum"])
-    names = sorted(list_types(schema) - {"null"}) or ["any"]
-    if names == ["array"]:
-        return f"[{_describe_type(select_branch(schema, 'array').get('items') or {})}]"
-    if names == ["object"] and (members := select_branch(schema, "object").get("properties")):
-        required = tuple(select_branch(schema, "object").get("required") or ())
-        return "{" + ", ".join(_format_parameter(name, members, required) for name in members) + "}"
-    return "|".join(names)

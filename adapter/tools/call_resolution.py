@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from adapter.tools.call_shapes import parse_arguments
 from adapter.tools.coercion import has_schema_type, list_types
 from adapter.tools.example_calls import build_example_call
 from adapter.tools.schema_validation import build_bounded_validator, find_violations
+from adapter.tools.signatures import format_parameters
 from adapter.tools.tool import Tool, ToolSet, ValidatedCall
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
     from pydantic_core import ErrorDetails
 
+MAX_PARAMETERS = 400
+"""Maximum length of the parameters in a message, in characters."""
 MAX_CHOICES = 12
 """Maximum number of choices that a message lists."""
 
@@ -169,7 +172,7 @@ def _validate(tool: Tool, arguments: JsonObject, unknown: list[str]) -> Validate
         if missing:
             raise ToolError(
                 _describe_problems(
-                    tool, [f"{key!r} is missing ({_describe_type(tool, key)})" for key in missing], unknown
+                    tool, arguments, [f"{key!r} is missing ({_describe_type(tool, key)})" for key in missing], unknown
                 )
             )
         return None
@@ -178,7 +181,9 @@ def _validate(tool: Tool, arguments: JsonObject, unknown: list[str]) -> Validate
     try:
         validated = tool.validate(arguments)
     except ValidationError as error:
-        raise ToolError(_describe_problems(tool, list(_list_field_errors(error, tool)), unknown)) from error
+        wrong = {str(each["loc"][0]) for each in error.errors(include_url=False) if each["loc"]}
+        right = {name: value for name, value in arguments.items() if wrong and name not in wrong}
+        raise ToolError(_describe_problems(tool, right, list(_list_field_errors(error, tool)), unknown)) from error
     if not callable(getattr(validated, "to_operation", None)):
         raise build_result_error(
             tool.validate, "Tool.validate", validated, "an object with to_operation(), render() and list_notes()"
@@ -208,9 +213,9 @@ def _describe_field(detail: ErrorDetails, tool: Tool, is_top: bool) -> str:
     return rule[:1].lower() + rule[1:]
 
 
-def _describe_problems(tool: Tool, problems: list[str], unknown: list[str]) -> str:
+def _describe_problems(tool: Tool, arguments: JsonObject, problems: list[str], unknown: list[str]) -> str:
     also = f" It has no argument {', '.join(map(repr, unknown))}." if unknown else ""
-    return f"{tool.name}: {'; '.join(problems)}.{also} {_describe_example(tool)}"
+    return f"{tool.name}: {'; '.join(problems)}.{also} {_describe_example(tool, arguments)}"
 
 
 def _describe_type(tool: Tool, key: str) -> str:
@@ -229,21 +234,20 @@ def describe_expected(schema: Json) -> str:
     return " or ".join(sorted(list_types(schema))) or "any value"
 
 
-def _describe_example(tool: Tool) -> str:
-    """Describe the tool's arguments by an example. Models copy the values of an example, so the tool's own example is
-    shown only if its arguments are nested. Otherwise the values are placeholders.
+def _describe_example(tool: Tool, arguments: Mapping[str, Json] | None = None) -> str:
+    """Describe a call with the valid ``arguments`` of a model, or the parameters if these are not enough. An example
+    with other values would be copied.
     """
-    own = build_example_call(tool)
-    is_nested = any(isinstance(value, dict | list) for value in own.values())
-    optional = {key: f"your {key}" for key in own if key not in tool.required}
-    shown = own if is_nested else build_example_call(replace(tool, example=None), optional)
-    example = f"Example: {json.dumps(shown, ensure_ascii=False)}"
-    return (
-        example if tool.example is not None else f"Its arguments are: {', '.join(tool.properties) or 'none'}. {example}"
-    )
+    example = build_example_call(tool, arguments) if arguments else None
+    if example is None:
+        return f"Its parameters: {_shorten(format_parameters(tool), MAX_PARAMETERS) or 'none'}."
+    return f"Example: {json.dumps(example, ensure_ascii=False)}"
 
 
 def shorten_json(value: Json) -> str:
     """Convert a value to JSON for a message, truncated to 60 characters."""
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= 60 else text[:57] + "..."
+    return _shorten(json.dumps(value, ensure_ascii=False, default=str), 60)
+
+
+def _shorten(text: str, max_chars: int) -> str:
+    return text if len(text) <= max_chars else f"{text[: max_chars - 3]}..."

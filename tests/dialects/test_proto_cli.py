@@ -293,8 +293,8 @@ def test_unknown_arguments_are_left_out_and_contradictions_refused(call, directo
 
 
 def test_errors_are_text_with_the_next_step(call, directory):
-    """X28, X32: with the tool's name and an example, as text instead of JSON."""
+    """X28, X32: with the name of the tool and its parameters, as text instead of JSON."""
     result = call("read_file")
     assert result.content.startswith("tool_error: read_file: 'path' is missing (string)")
-    assert "Example:" in result.content
+    assert "Its parameters: path, offset?: integer" in result.content
     assert result.data is None

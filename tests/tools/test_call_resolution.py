@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, ConfigDict
 
+from adapter.conversation.guardrails.copied_text import list_strings
 from adapter.core.errors import ToolError
 from adapter.core.events import ToolCall
 from adapter.core.repair_codes import REPAIRS
@@ -194,17 +196,17 @@ def test_a_null_stays_where_it_is_a_value():
 @pytest.mark.parametrize(
     ("name", "arguments", "pieces"),
     [
-        ("read_file", {}, ["read_file", "'path' is missing", "string", '{"path": "your path"}']),
+        ("read_file", {}, ["read_file", "'path' is missing", "string", "Its parameters: path, "]),
         ("read_file", {"path": "a", "offset": "x"}, ["'offset' is \"x\"", "expected integer", "Example"]),
         ("read_file", {"path": ["a"]}, ["'path' is [\"a\"]", "expected string"]),
         ("read_file", {"path": "a", "mode": "hex"}, ["'mode'", 'one of "text", "bytes"']),
         ("read_file", {"colour": 1}, ["'path' is missing", "It has no argument 'colour'"]),
         ("read_file", {"path": "a", "file_path": "b"}, ["'path' and 'file_path'", '"a" and "b"', "Pass only 'path'"]),
-        ("read_file", "not json", ["read_file", "Example"]),
+        ("read_file", "not json", ["read_file", "Its parameters: path"]),
         ("read_file", '{"path": "a', ["read_file", "ends inside a string"]),
         ("read_file", "[1, 2]", ["read_file", "must be a JSON object", "[1, 2]"]),
         ("read_file", "7", ["read_file", "must be a JSON object"]),
-        ("search", {}, ["search", "'query' is missing (string)", "Its arguments are: query, limit"]),
+        ("search", {}, ["search", "'query' is missing (string)", "Its parameters: query, limit"]),
         ("read_files", {"path": "a"}, ["unknown tool 'read_files'", "did you mean 'read_file'?", "Nothing was run"]),
         ("zzz", {}, ["unknown tool 'zzz'", "this session has: read_file, search, get_time, now. Nothing was run."]),
     ],
@@ -233,16 +235,33 @@ def test_session_without_tools_is_reported():
         resolve_call("read_file", {}, ToolSet())
 
 
+@pytest.mark.parametrize("dialect", ["blade", "maki", "promptly", "proto", "proxyai"])
+def test_no_error_has_a_value_that_the_model_did_not_write(dialect):
+    """Small models copied the values of a tool's own example, and placeholders such as "your path"."""
+    for tool in (tools := get_dialect(dialect).tools).values():
+        wrong: Sequence[Any] = ("not json", {}, {name: {"x": []} for name in tool.properties})
+        for arguments in wrong:
+            with contextlib.suppress(ToolError):
+                resolve_call(tool.name, arguments, tools)
+                continue
+            error = _find_error(tool.name, arguments, tools)
+            examples = {value for value in list_strings(tool.example) if len(value) > 3}
+            unknown = {value for value in examples if value not in json.dumps(tool.parameters)}
+            assert not [value for value in ("your ", "<", "Example", *unknown) if value in error], error
+
+
+def _find_error(name: str, arguments: Any, tools: ToolSet) -> str:
+    with pytest.raises(ToolError) as caught:
+        resolve_call(name, arguments, tools)
+    return str(caught.value)
+
+
 def test_messages_are_json_where_they_quote_json():
-    """Its values are recognizable placeholders, because small models copied those of the tool's own example."""
-    with pytest.raises(ToolError) as caught:
-        resolve_call("read_file", {}, SET)
-    example = str(caught.value).partition("Example: ")[2]
-    assert json.loads(example) == {"path": "your path"}
-    with pytest.raises(ToolError) as caught:
-        resolve_call("apply_edit", {"path": "a"}, get_dialect("blade").tools)
-    example = str(caught.value).partition("Example: ")[2]
-    assert json.loads(example) == {"path": "your path", "old_text": "your old_text", "new_text": "your new_text"}
+    """With the valid arguments of the call."""
+    error = _find_error("read_file", {"path": "a", "offset": "x"}, SET)
+    assert json.loads(error.partition("Example: ")[2]) == {"path": "a"}
+    error = _find_error("apply_edit", {"path": "a"}, get_dialect("blade").tools)
+    assert "old_text" in error.partition("Its parameters: ")[2]
 
 
 def test_a_schema_is_checked_once(monkeypatch):

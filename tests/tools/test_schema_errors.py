@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from adapter.core.errors import ToolError
+from adapter.core.events import JsonObject
 from adapter.tools.call_resolution import resolve_call
 from adapter.tools.example_calls import build_example_call
 from adapter.tools.schema_errors import find_schema_errors
@@ -51,19 +52,23 @@ def test_a_schema_that_is_none_finds_nothing():
     )
 
 
-def test_sample_call_is_valid_and_keeps_valid_arguments():
-    """Values that only the model can know are named."""
-    assert build_example_call(TOOL) == {"path": "your path", "unit": "km"}
-    assert build_example_call(TOOL, {"path": "b", "unit": "m", "line": "x", "more": 1}) == {"path": "b", "unit": "km"}
-    assert find_schema_errors(TOOL, build_example_call(TOOL)) == ()
+def test_example_call_has_the_valid_arguments_and_the_values_of_the_schema():
+    """An invented value would be copied."""
+    written = {"path": "b", "unit": "mi", "line": "x", "more": 1}
+    assert build_example_call(TOOL, written) == {"path": "b", "unit": "mi"}
+    incomplete: list[JsonObject] = [{}, {"path": 7}, {"unit": "km"}, {"path": "b", "unit": "m"}]
+    assert [build_example_call(TOOL, each) for each in incomplete] == [None] * 4
     nested = {**SCHEMA, "required": ["places"]}
-    assert build_example_call(Tool("walk", parameters=nested)) == {"places": [{"x": "your x"}]}
+    assert build_example_call(Tool("walk", parameters=nested)) is None
 
 
 def test_a_wrong_call_is_answered_with_a_right_one():
-    """Even without a written example."""
-    with pytest.raises(ToolError, match=r"'unit' is missing .* Example: \{\"path\": \"your path\", \"unit\": \"km\"\}"):
-        resolve_call("walk", {"path": "a"}, ToolSet([TOOL]))
+    """Or with the parameters, if a value is unknown."""
+    ride = Tool("ride", parameters={**SCHEMA, "properties": {**SCHEMA["properties"], "unit": {"const": "km"}}})
+    with pytest.raises(ToolError, match=r"'unit' is missing .* Example: \{\"path\": \"a\", \"unit\": \"km\"\}"):
+        resolve_call("ride", {"path": "a"}, ToolSet([ride]))
+    with pytest.raises(ToolError, match=r"'path' is missing .* Its parameters: path, "):
+        resolve_call("walk", {"unit": "km"}, ToolSet([TOOL]))
 
 
 def test_explain_unknown_lists_nearest_tools_first():

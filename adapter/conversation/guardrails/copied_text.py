@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from adapter.conversation.guardrails.call_history import CallHistory
 from adapter.core.events import Json, JsonObject
 from adapter.prompting.intent.text_values import find_paths
-from adapter.tools.example_calls import build_example_call
 from adapter.tools.tool import Tool, ToolSet
 
 MAX_PLACEHOLDER = 80
@@ -48,13 +47,22 @@ def find_placeholder(tool: Tool, arguments: JsonObject, past: CallHistory) -> st
     """Return the name of the first argument whose value is a placeholder, or "" if there is none. A value that occurs
     in the conversation or in the tool's schema is not a placeholder.
     """
+    return next(_find_placeholders(tool, arguments, past), "")
+
+
+def remove_placeholders(tool: Tool, arguments: JsonObject, past: CallHistory) -> JsonObject:
+    """Return ``arguments`` without those whose values are placeholders."""
+    placeholders = {*_find_placeholders(tool, arguments, past)}
+    return {name: value for name, value in arguments.items() if name not in placeholders}
+
+
+def _find_placeholders(tool: Tool, arguments: JsonObject, past: CallHistory) -> Iterator[str]:
     for name, value in arguments.items():
         if isinstance(value, str) and _is_placeholder(name, value.strip(), tool):
             schema = tool.properties.get(name) or {}
             proposed = [schema[key] for key in _PROPOSALS if key in schema] if isinstance(schema, dict) else []
             if value.strip().lower() not in f"{past.given_text}\n{json.dumps(proposed, ensure_ascii=False)}".lower():
-                return name
-    return ""
+                yield name
 
 
 def list_known_values(argument: str, past: CallHistory) -> list[str]:
@@ -68,7 +76,7 @@ def list_known_values(argument: str, past: CallHistory) -> list[str]:
 def _is_placeholder(name: str, value: str, tool: Tool) -> bool:
     if not 0 < len(value) <= MAX_PLACEHOLDER:
         return False
-    if _INVENTED_PATH.search(value) or value == f"your {name}" or ("_" in value and value in tool.properties):
+    if _INVENTED_PATH.search(value) or ("_" in value and value in tool.properties):
         return True
     if _ELIDED.fullmatch(value):
         return name in tool.required and not _takes_text(name)
@@ -102,8 +110,7 @@ class SentMessages:
     def add(self, message: str, past: CallHistory, answer: str, tools: ToolSet) -> None:
         """Add a message. Text that it quotes from the conversation, from ``answer`` or from the tools may be copied."""
         definitions = (json.dumps(tool.to_openai(), ensure_ascii=False) for tool in tools.values())
-        examples = (json.dumps(build_example_call(tool), ensure_ascii=False) for tool in tools.values())
-        quotable = "\n".join([past.text, answer, *definitions, *examples])
+        quotable = "\n".join([past.text, answer, *definitions])
         self._runs |= set(_find_runs(message)) - set(_find_runs(quotable))
 
     def add_error(self, error: str, past: CallHistory) -> None:

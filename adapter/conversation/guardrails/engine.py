@@ -296,7 +296,7 @@ class Guardrails:
             earlier.append(PastCall(call.name, call.arguments))
 
     def _check_schema(self, past: CallHistory, call: ToolCall) -> Iterator[Violation]:
-        tool, examples = self.tools.match(call.name), Examples(self.encode, past.request)
+        tool, examples = self.tools.match(call.name), Examples(self.encode, past)
         if tool is None:
             yield self._build_unknown_tool(past, call.name, call.arguments, examples)
         elif "wrong_arguments" in self.on and (wrong := find_schema_errors(tool, call.arguments)):
@@ -312,13 +312,11 @@ class Guardrails:
             yield Violation("after_the_end", retry_messages.build_after_the_end_message(" or ".join(steps.ends_with)))
         if missing := steps.missing_before(past, current, earlier):
             words = retry_messages.build_prerequisite_message(
-                call.name, call.arguments, missing, self.tools, Examples(self.encode, past.request)
+                call.name, call.arguments, missing, self.tools, Examples(self.encode, past)
             )
             yield Violation("missing_prerequisite", words, missing)
         if call.name in steps.ends_with and (pending := steps.pending(past, earlier)):
-            words = retry_messages.build_missing_steps_message(
-                pending, False, self.tools, Examples(self.encode, past.request)
-            )
+            words = retry_messages.build_missing_steps_message(pending, False, self.tools, Examples(self.encode, past))
             yield Violation("missing_steps", words, pending)
         yield from self._check_copies(past, call)
         if loses_text(current, past, self.tools):
@@ -331,14 +329,13 @@ class Guardrails:
     def _check_copies(self, past: CallHistory, call: ToolCall) -> Iterator[Violation]:
         tool = self.tools.match(call.name)
         if "placeholder" in self.on and tool and (name := find_placeholder(tool, call.arguments, past)):
-            known, value = list_known_values(name, past), str(call.arguments[name])
-            words = retry_messages.build_placeholder_message(call.name, name, value, known)
+            words = retry_messages.build_placeholder_message(call.name, name, list_known_values(name, past))
             yield Violation("placeholder", words, (call.name,))
         if self._sent.find_in_arguments(call.arguments):
             yield Violation("own_words", retry_messages.build_copied_text_message())
 
     def _check_content(self, past: CallHistory, answer: CandidateAnswer) -> Iterator[Violation]:
-        tools, steps, examples = self.tools, self.steps, Examples(self.encode, past.request)
+        tools, steps, examples = self.tools, self.steps, Examples(self.encode, past)
         content = answer.content[: find_answer_end(answer.content, past.request)]
         if self._sent.make_up_answer(answer.content):
             yield Violation("own_words", retry_messages.build_copied_text_message())
@@ -350,7 +347,7 @@ class Guardrails:
             words = retry_messages.build_invented_result_message()
             yield Violation("invented_result", words, tuple(tools), is_free_first=True)
         if "wrong_markup" in self.on and has_unparsed_call(answer, past.request, tools):
-            words = retry_messages.build_wrong_markup_message(self._build_example(examples))
+            words = retry_messages.build_wrong_markup_message(find_named_tool(answer.text, tools), examples)
             yield Violation("wrong_markup", words, tuple(tools), is_free_first=True)
         elif self._is_call_shaped(past, content):
             likely = find_next_tools(past, tools)
@@ -401,12 +398,7 @@ class Guardrails:
         tool = self.tools.match(invalid.name) if invalid.name else find_named_tool(invalid.raw, self.tools)
         if invalid.name and tool is None:
             return self._build_unknown_tool(past, invalid.name, find_arguments(invalid.raw), examples)
-        example = examples.render(tool) if tool else self._build_example(examples)
         held_to = (tool.name,) if tool else tuple(self.tools)
-        return Violation(
-            "unreadable_call", retry_messages.build_unreadable_call_message(invalid.error, example), held_to
-        )
-
-    def _build_example(self, examples: Examples) -> str:
-        first = next(iter(self.tools.values()), None)
-        return examples.render(first) if first else ""
+        arguments = find_arguments(invalid.raw)
+        words = retry_messages.build_unreadable_call_message(invalid.error, tool, arguments, examples)
+        return Violation("unreadable_call", words, held_to)

@@ -8,14 +8,17 @@ twice.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
+from adapter.conversation.guardrails.call_history import CallHistory
+from adapter.conversation.guardrails.copied_text import remove_placeholders
 from adapter.core.events import Json, JsonObject
 from adapter.prompting.intent.candidate_values import find_candidates
 from adapter.prompting.intent.text_values import find_paths
 from adapter.tools.example_calls import build_example_call
+from adapter.tools.signatures import format_parameters
 from adapter.tools.tool import Tool, ToolSet
 
 Encode: TypeAlias = Callable[[list[tuple[str, JsonObject]]], str]
@@ -30,34 +33,45 @@ MAX_CHOICES = 3
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """Encode example calls in the model's format. Their values come from the user's ``request`` if it has only one such
-    value, or paths.
+    """Encode example calls in the model's format. Their values are those that the model wrote, or come from the user's
+    request if it has only one such value, or paths.
     """
 
     encode: Encode
-    request: str = ""
+    past: CallHistory
 
-    def render(self, tool: Tool, arguments: Mapping[str, Json] | None = None) -> str:
-        """Write a valid call. ``arguments``: values for the example."""
+    def render(self, tool: Tool, arguments: JsonObject | None = None) -> str:
+        """Write a valid call, or "" if not all of its values are known. ``arguments``: written by the model."""
+        request, written = self.past.request, remove_placeholders(tool, arguments or {}, self.past)
         known: dict[str, Json] = {}
-        paths: set[Json] = {*find_paths(self.request)}
-        for name in tool.required if self.request else ():
-            values = find_candidates(self.request, tool, name)
+        paths: set[Json] = {*find_paths(request)}
+        for name in tool.required if request else ():
+            values = find_candidates(request, tool, name)
             new = [value for value in values if value not in known.values()]
             known |= {name: new[0]} if new and (len(values) == 1 or set(values) <= paths) else {}
-        example = build_example_call(replace(tool, example=None), {**known, **(arguments or {})})
-        return self.encode([(tool.name, example)]).strip()
+        example = build_example_call(tool, {**known, **written})
+        return "" if example is None else self.encode([(tool.name, example)]).strip()
+
+    def show(self, lead: str, tool: Tool | None, arguments: JsonObject | None = None) -> str:
+        """Return ``lead`` and a valid call. Without one, return the tool's parameters: values would be copied."""
+        if tool is None:
+            return ""
+        if example := self.render(tool, arguments):
+            return f" {lead}:\n{example}"
+        return f" Parameters of {tool.name}: {format_parameters(tool) or 'none'}."
 
 
 Wordings: TypeAlias = tuple[str, ...]
 """The wordings of a message: for the first retry, and for later ones."""
 
 
-def build_unreadable_call_message(error: str, example: str) -> Wordings:
+def build_unreadable_call_message(error: str, tool: Tool | None, arguments: JsonObject, examples: Examples) -> Wordings:
+    """Build the message for a call that cannot be parsed. ``arguments``: those that could be read."""
     reason = _shorten_to_line(error).partition(". ")[0].rstrip(".")
     return (
-        f"Your tool call could not be read: {reason}. Write it like this, with your own values:\n{example}",
-        f"Your tool call could not be read again. Answer with one call in exactly this form:\n{example}",
+        f"Your tool call could not be read: {reason}.{examples.show('Write it like this', tool, arguments)}",
+        "Your tool call could not be read again. Answer with one complete call."
+        + examples.show("It must have exactly this form", tool, arguments),
     )
 
 
@@ -66,7 +80,8 @@ def build_unknown_tool_message(name: str, tools: ToolSet, examples: Examples, li
     unknown.
     """
     if likely and tools.find_nearest(name)[:1] == [*likely]:
-        instead = f"The nearest is {likely[0]!r}. Call it like this:\n{examples.render(tools[likely[0]])}"
+        nearest = tools[likely[0]]
+        instead = f"The nearest is {nearest.name!r}.{examples.show('Call it like this', nearest)}"
     elif likely:
         instead = f"Call {_join_with_or(likely)}."
     else:
@@ -77,29 +92,28 @@ def build_unknown_tool_message(name: str, tools: ToolSet, examples: Examples, li
     )
 
 
-def build_misnamed_tool_message(name: str, tool: Tool, arguments: Mapping[str, Json], examples: Examples) -> Wordings:
+def build_misnamed_tool_message(name: str, tool: Tool, arguments: JsonObject, examples: Examples) -> Wordings:
     """Build the message for an unknown name with the arguments of ``tool``, the only tool that takes them."""
-    example = examples.render(tool, arguments)
     return (
-        f"There is no tool {name!r}. For {tool.name}, write:\n{example}",
-        f"{name!r} does not exist. Write exactly this:\n{example}",
+        f"There is no tool {name!r}. The arguments fit {tool.name}.{examples.show('Write', tool, arguments)}",
+        f"{name!r} does not exist. Call {tool.name}.{examples.show('Write exactly this', tool, arguments)}",
     )
 
 
 def build_wrong_arguments_message(
-    tool: Tool, arguments: Mapping[str, Json], problems: Iterable[str], examples: Examples
+    tool: Tool, arguments: JsonObject, problems: Iterable[str], examples: Examples
 ) -> Wordings:
-    errors, example = "; ".join(problems), examples.render(tool, arguments)
+    errors = "; ".join(problems)
     return (
-        f"Wrong arguments for {tool.name}: {errors}. Call it like this:\n{example}",
-        f"Still wrong: {errors}. Copy this call and insert the right values:\n{example}",
+        f"Wrong arguments for {tool.name}: {errors}.{examples.show('Call it like this', tool, arguments)}",
+        f"Still wrong: {errors}.{examples.show('Write it like this', tool, arguments)}",
     )
 
 
 def build_prerequisite_message(
-    name: str, arguments: Mapping[str, Json], missing: Sequence[str], tools: ToolSet, examples: Examples
+    name: str, arguments: JsonObject, missing: Sequence[str], tools: ToolSet, examples: Examples
 ) -> Wordings:
-    example = _find_first_example(missing, tools, examples, arguments)
+    example = examples.show("Like this", tools.get(missing[0]), arguments)
     return (
         f"{name} cannot be called yet: first call {_join(missing)}.{example}",
         f"Do not call {name} now. Call {missing[0]} first, and nothing else.{example}",
@@ -107,12 +121,12 @@ def build_prerequisite_message(
 
 
 def build_missing_steps_message(missing: Sequence[str], is_end: bool, tools: ToolSet, examples: Examples) -> Wordings:
-    example = _find_first_example(missing, tools, examples)
+    example = examples.show("Like this", tools.get(missing[0]))
     names = " or ".join(missing) if is_end else _join(missing)
     return (
         f"The task is not done yet: you must first call {names}. Make the tool call now.{example}",
         f"Do not answer in words. Answer with a call to {missing[0]}.{example}",
-        f"Your whole answer must be this tool call, with the right values:{example}",
+        f"Your whole answer must be a call of {missing[0]}.{example}",
     )
 
 
@@ -177,9 +191,9 @@ def build_unasked_removal_message(name: str, next_tools: Sequence[str] = ()) -> 
     )
 
 
-def build_placeholder_message(name: str, argument: str, value: str, known: Sequence[str]) -> Wordings:
+def build_placeholder_message(name: str, argument: str, known: Sequence[str]) -> Wordings:
     some = f", such as {', '.join(known)}" if known else ""
-    return (f"{name}: replace {value!r} with a real {argument}{some}, or first call the tool that returns it.",)
+    return (f"{name} needs a real {argument}{some}. If you do not know it, first call the tool that returns it.",)
 
 
 def build_call_as_answer_message(tools: ToolSet, likely: Sequence[str]) -> Wordings:
@@ -208,10 +222,10 @@ def build_invented_result_message() -> Wordings:
     )
 
 
-def build_wrong_markup_message(example: str) -> Wordings:
+def build_wrong_markup_message(tool: Tool | None, examples: Examples) -> Wordings:
     return (
-        f"Your call was not run: its format is wrong. Write only the call, like this:\n{example}",
-        f"Still the wrong format. Your whole answer must look like this:\n{example}",
+        f"Your call was not run: its format is wrong. Write only the call.{examples.show('Like this', tool)}",
+        f"Still the wrong format. Your whole answer must be a call.{examples.show('Like this', tool)}",
     )
 
 
@@ -225,10 +239,9 @@ def build_announced_call_message() -> Wordings:
 
 
 def build_refusal_message(tool: Tool, examples: Examples) -> Wordings:
-    example = examples.render(tool)
     return (
-        f"You can do this with the tool {tool.name}. Call it like this, with your own values:\n{example}",
-        f"Call {tool.name} now:\n{example}",
+        f"You can do this with the tool {tool.name}.{examples.show('Call it like this', tool)}",
+        f"Call {tool.name} now.{examples.show('Like this', tool)}",
     )
 
 
@@ -261,13 +274,6 @@ def build_other_speaker_message() -> Wordings:
         "You wrote the user's part. Write only your own answer, and stop after it.",
         "Write only your own answer, and nothing after it.",
     )
-
-
-def _find_first_example(
-    names: Sequence[str], tools: ToolSet, examples: Examples, arguments: Mapping[str, Json] | None = None
-) -> str:
-    tool = tools.get(names[0])
-    return "" if tool is None else f" Like this:\n{examples.render(tool, arguments)}"
 
 
 def _list(tools: ToolSet) -> str:

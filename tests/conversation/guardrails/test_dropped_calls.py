@@ -16,7 +16,7 @@ from adapter.conversation.guardrails.registry import parse_guardrails
 from adapter.conversation.guardrails.response_checks import CandidateAnswer
 from adapter.conversation.guardrails.retry_messages import Examples
 from adapter.conversation.guardrails.verdicts import Accept, Retry
-from adapter.core.events import InvalidToolCall, ToolCall
+from adapter.core.events import InvalidToolCall, JsonObject, ToolCall
 from adapter.core.turn import Turn
 from adapter.dialects import get_dialect
 from adapter.parsing.parser import parse
@@ -569,10 +569,10 @@ def test_equal_failures_count_as_a_repeated_call():
 
 def test_example_has_one_of_several_paths_but_no_other_value():
     """A small model copies the example: a wrong path can be corrected, a wrong text is written."""
-    for request, arguments in (
-        ("Read a.md and b.md", {"path": "a.md"}),
-        ('In a.md, add f, so that f("hi") is "HI!"', {"path": "a.md", "old": "your old", "new": "your new"}),
-    ):
-        tool = next(tool for tool in TOOLS.values() if {*tool.required} == {*arguments})
-        example = Examples(lambda calls: json.dumps(calls), request).render(tool)
-        assert json.loads(example) == [[tool.name, arguments]]
+
+    def example(request: str, name: str, arguments: JsonObject) -> str:
+        return Examples(lambda calls: json.dumps(calls), CallHistory(request)).show("Write", TOOLS[name], arguments)
+
+    assert example("Read a.md and b.md", "read_file", {}) == ' Write:\n[["read_file", {"path": "a.md"}]]'
+    for arguments in ({}, {"old": "x"}, {"path": "your path", "old": "x", "new": "y"}):
+        assert example("Edit it", "edit_file", arguments) == " Parameters of edit_file: path, old, new."
