@@ -33,13 +33,15 @@ def build_constraint_fields(
     max_string: int | None = MAX_VALUE,
     max_text: int | None = None,
 ) -> JsonObject:
-    """Return the request fields that constrain a server to write only calls of ``tools``.
+    """Return the request fields that constrain a server to write only calls of ``tools``; without tools, only words.
 
     The result is empty for servers that cannot constrain output. The options are those of `build_gbnf` and
     `build_json_schema`. With GBNF the call is written in ``format``. With a JSON Schema it is a single bare call, with
     its arguments under ``parameters``. ``waits``: whether to build a lazy grammar, which applies only once the model
     begins a call. This requires llama.cpp, and a format whose calls have an opening marker.
     """
+    if not tools:
+        return build_no_call_fields(kind)
     if waits:
         return _build_waiting_fields(kind, tools, choices, format, max_string, max_text)
     if kind in _TAKES_GBNF:

@@ -257,8 +257,6 @@ class Session:
         for call in self._calls:
             if (result := by_id.get(call.id)) is None:
                 continue
-            if not result.ok:
-                self._active_guardrails.remember_error(call.name, result.content, self._past)
             made = PastCall(call.name, call.arguments, result.content, result.ok, self._changes(call))
             self._past = replace(self._past, calls=(*self._past.calls, made))
 
@@ -356,7 +354,8 @@ class Session:
             else:
                 error = fault.wordings[min(self._refused_turns, len(fault.wordings) - 1)]
                 self._active_guardrails.remember_message(error, self._past, CandidateAnswer("", (call,)))
-                self._held_to, self._is_repeating = fault.held_to, fault.guardrail in LOOPS
+                self._held_to = () if fault.is_free_first and not self._refused_turns else fault.held_to
+                self._is_repeating = fault.guardrail in LOOPS
                 is_one = fault.guardrail in ("made_already", "repeated_call")
                 self._repeated_result = self._past.last_result if is_one and not fault.held_to else ""
                 refused[call.id] = ToolResult(call.name, False, f"tool_error: {error}", error=error, call_id=call.id)

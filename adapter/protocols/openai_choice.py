@@ -148,12 +148,23 @@ class ChoiceStream(FollowedChoice):
             self.follow_up = self._request.remove_tools()
         elif not (self.error or self.finish_reason or self.follow_up):
             self.follow_up = self._retry(None, NOTHING, finish_reason) or self._build_next_call(finish_reason)
+        if not (self._calls.whole or self.error or self.finish_reason or self.follow_up) and self._has_nothing():
+            self.follow_up = self._request.remove_tools()
         if self.error:
             self._record(finish_reason)
         elif not self.finish_reason and not self.follow_up:
             deltas += [*self._take_last_text(finish_reason), *self._send_later_calls()]
             deltas += [] if self.finish_reason else [self._finish(finish_reason)]
         return deltas
+
+    def _has_nothing(self) -> bool:
+        """Return whether everything in the answer is dropped, although no tool result can replace it."""
+        guard = self._request.follow_up.guard
+        if guard is None or guard.last_result or self._content.size:
+            return False
+        candidate = self.attempt.build_candidate()
+        is_empty = self._has_dropped() and not candidate.content.strip()
+        return is_empty or (self.attempt.holds_text and guard.drops_answer(candidate))
 
     def _end_flood(self) -> list[JsonObject | str]:
         """End an answer with calls for the client once too many of its calls were dropped; see `Guardrails.screen`."""

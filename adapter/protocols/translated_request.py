@@ -223,11 +223,17 @@ class TranslatedRequest:
         return (enforced or replace(self, turn=f"{self.turn}+"))._with_exchange(written_text, retry.message)
 
     def remove_tools(self) -> TranslatedRequest | None:
-        """Return the follow-up request after a constrained model only repeated calls.
+        """Return the follow-up request after an answer without a call or text for the client.
 
         It forces a reply in words. Return None if that cannot be enforced.
         """
-        return self._with_enforced_call(ToolSet([self.parsing.reply])) if self.parsing.reply else None
+        if self.parsing.reply:
+            return self._with_enforced_call(ToolSet([self.parsing.reply]))
+        enforce, guard = self.follow_up.enforce, self.follow_up.guard
+        fields = enforce(ToolSet(), {}, format=self.parsing.format) if enforce and guard and guard.may_enforce else None
+        follow_up = replace(self.follow_up, enforce=None)
+        body = remove_grammar(self.body) | (fields or {})
+        return replace(self, body=body, turn=f"{self.turn}+", follow_up=follow_up) if fields else None
 
     def _with_exchange(self, written_text: str, message: str) -> TranslatedRequest:
         return replace(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
 
+from adapter.backends.constraint_fields import WORDS_GRAMMAR, build_constraint_fields
 from adapter.conversation.guardrails.engine import MAX_DROPPED
 from adapter.conversation.guardrails.registry import parse_guardrails
 from adapter.conversation.guardrails.response_checks import CandidateAnswer
@@ -19,7 +21,7 @@ from adapter.protocols.recorded_exchange import Observation
 from adapter.protocols.sse import EventReader, encode_event
 from adapter.protocols.translate import translate_chat_request
 from adapter.protocols.translated_request import TranslatedRequest
-from adapter.protocols.translation_options import TranslationOptions
+from adapter.protocols.translation_options import ConstraintSettings, TranslationOptions
 from tests.model_text import call as written
 from tests.protocols.test_wire import stream_of
 from tests.scripted_server import delta
@@ -499,3 +501,17 @@ def test_whole_answers_have_the_reasoning_of_all_attempts(again, shown):
 
 def events(sent: bytes) -> list[Any]:
     return [json.loads(line[6:]) for line in sent.split(b"\n") if line.startswith(b"data: ")]
+
+
+@BOTH
+def test_answer_without_anything_for_the_client_is_written_in_words(exchanged):
+    """If the server can forbid calls, and only once. There is no result to show instead."""
+    settings = ConstraintSettings(enforce=partial(build_constraint_fields, "llama.cpp"))
+    options = TranslationOptions(retry_policy=RetryPolicy(), constraints=settings)
+    body = {"model": "qwen3", "tools": LIGHTS, "messages": told("Light the hall")}
+    bare = written("set_light")
+    answers = bare, bare, bare, "There is no hall."
+    content, calls, again, bodies = exchanged(translate_chat_request(body, options), *answers)
+    assert (content, calls, again) == ("There is no hall.", [], ["wrong_arguments"] * 2)
+    assert bodies[-1]["grammar"] == WORDS_GRAMMAR
+    assert exchanged(translate_chat_request(body, options), bare, bare, bare, bare)[:2] == ("", [])

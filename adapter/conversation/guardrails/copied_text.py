@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from adapter.conversation.guardrails.call_history import CallHistory
+from adapter.conversation.guardrails.call_history import CallHistory, PastCall
 from adapter.core.events import Json, JsonObject
 from adapter.prompting.intent.text_values import find_paths
 from adapter.tools.tool import Tool, ToolSet
@@ -18,6 +19,8 @@ MAX_KNOWN = 5
 """Maximum number of values that a message lists."""
 WORDS = 4
 """Number of consecutive words of a message that make a text a copy of it."""
+BEGINNING = 200
+"""Number of characters at the start of an error in which an argument may begin."""
 MIN_SHARE = 0.3
 """Minimum share of an answer's words that must be copied. In an argument, one copied sentence is enough."""
 
@@ -39,7 +42,6 @@ _TEXTS = frozenset(_TEXTS_WORDS.split())
 _PROPOSALS = ("enum", "const", "default", "examples", "description")
 """Keywords of a schema that may contain values."""
 _INVENTED_PATH = re.compile(r"(?:^|[/\\])path[/\\]to[/\\]|^(?:file|dir|folder|project)?path$", re.IGNORECASE)
-_SHOWN_LINE = re.compile(r"(?m)^\s*(?:\d+[:|]|[-+@]).*$")
 _ELIDED = re.compile(r"(?:\.{3,}|…|\?{2,}|x{3,}|(?:todo|tbd|placeholder)\.?)", re.IGNORECASE)
 
 
@@ -104,8 +106,6 @@ class SentMessages:
     """The guardrails' messages to a model. A copy of one is neither an answer nor an argument."""
 
     _runs: set[tuple[str, ...]] = field(default_factory=set)
-    _error_runs: set[tuple[str, ...]] = field(default_factory=set)
-    """Runs of words from errors of our own tools, which an answer may report."""
 
     def add(self, message: str, past: CallHistory, answer: str, tools: ToolSet) -> None:
         """Add a message. Text that it quotes from the conversation, from ``answer`` or from the tools may be copied."""
@@ -113,15 +113,11 @@ class SentMessages:
         quotable = "\n".join([past.text, answer, *definitions])
         self._runs |= set(_find_runs(message)) - set(_find_runs(quotable))
 
-    def add_error(self, error: str, past: CallHistory) -> None:
-        """Add an error of one of our tools, without the lines of a file that it shows."""
-        self._error_runs |= set(_find_runs(_SHOWN_LINE.sub("", error))) - set(_find_runs(past.text))
-
     def find_in_arguments(self, arguments: Json) -> str:
         """Return the copied text if a string in ``arguments`` contains any; otherwise return ""."""
-        if not (known := self._runs | self._error_runs):
+        if not self._runs:
             return ""
-        return next((text for text in list_strings(arguments) if not known.isdisjoint(_find_runs(text))), "")
+        return next((text for text in list_strings(arguments) if not self._runs.isdisjoint(_find_runs(text))), "")
 
     def make_up_answer(self, content: str) -> bool:
         """Return whether a large part of ``content`` is copied."""
@@ -129,6 +125,21 @@ class SentMessages:
             return False
         copied = sum(run in self._runs for run in _find_runs(content))
         return copied > 0 and copied + WORDS - 1 >= MIN_SHARE * len(re.findall(r"\w+", content))
+
+
+def copies_error(call: PastCall, past: CallHistory) -> bool:
+    """Return whether an argument begins like the error of an earlier call of the same tool, or about the same object.
+    Errors of other tools may be searched for."""
+    texts = [*list_strings(call.arguments)]
+    beginnings = {run for text in texts for run in itertools.islice(_find_runs(text), 1)}
+    written = (text for other in past.recent for text in list_strings(other.arguments))
+    beginnings -= {*_find_runs("\n".join([past.given_text, *written]))}
+    errors = (
+        _find_runs(other.result[:BEGINNING])
+        for other in past.recent
+        if not other.ok and (other.name == call.name or not {*texts}.isdisjoint(list_strings(other.arguments)))
+    )
+    return bool(beginnings) and any(not beginnings.isdisjoint(itertools.islice(error, WORDS)) for error in errors)
 
 
 def _find_runs(text: str) -> Iterator[tuple[str, ...]]:

@@ -20,8 +20,14 @@ from dataclasses import replace
 from adapter.conversation.guardrails import retry_messages
 from adapter.conversation.guardrails.announced_action import announces_action
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall, read_call_history
-from adapter.conversation.guardrails.copied_text import SentMessages, find_placeholder, list_known_values
+from adapter.conversation.guardrails.copied_text import (
+    SentMessages,
+    copies_error,
+    find_placeholder,
+    list_known_values,
+)
 from adapter.conversation.guardrails.file_requests import (
+    changes_nothing,
     find_next_tools,
     invents_content,
     loses_text,
@@ -145,7 +151,7 @@ class Guardrails:
     def check_response(self, past: CallHistory, answer: CandidateAnswer, finish_reason: str | None = "stop") -> Verdict:
         """Check an answer like `check`, but with a conversation that is already parsed."""
         is_unusable = self._is_call_shaped(past, answer.content) and not self._names_tool(answer.content)
-        is_cut = finish_reason == "length" and not is_unusable
+        is_cut = finish_reason == "length" and not is_unusable and not answer.calls
         fault = None if is_cut else next(self.find_faults(past, answer), None)
         verdict = ACCEPT if fault is None else self.verdict(fault)
         if isinstance(verdict, Retry):
@@ -167,15 +173,6 @@ class Guardrails:
         """Remember a message sent after ``answer``, so that a copy of it is recognized (`own_words`)."""
         if "own_words" in self.on:
             self._sent.add(message, past, answer.text, self.tools)
-
-    def remember_error(self, name: str, error: str, past: CallHistory) -> None:
-        """Remember an error of the tool ``name``, if it is one of our own. Text from errors of programs and custom
-        tools may be used as an argument.
-        """
-        tool = self.tools.match(name)
-        is_own = tool is not None and tool.validate is not None and tool.function is None and not tool.runner
-        if "own_words" in self.on and tool is not None and is_own and tool.effect != "execute":
-            self._sent.add_error(error, past)
 
     def remove_forbidden(self, call: ToolCall, *, is_final: bool = False) -> ToolCall:
         """Return the call without arguments that its schema forbids.
@@ -324,14 +321,18 @@ class Guardrails:
             words = retry_messages.build_unasked_removal_message(call.name, next_tools)
             yield Violation("unasked_action", words, next_tools)
         if found := describe_repetition(past, current, earlier, self.tools, self.encode, repetitions):
-            yield Violation(*found)
+            yield found
+        tool = self.tools.match(call.name)
+        if tool and tool.validate is None and changes_nothing(tool, call.arguments):
+            yield Violation("wrong_arguments", retry_messages.build_equal_texts_message(call.name), (call.name,))
 
     def _check_copies(self, past: CallHistory, call: ToolCall) -> Iterator[Violation]:
         tool = self.tools.match(call.name)
         if "placeholder" in self.on and tool and (name := find_placeholder(tool, call.arguments, past)):
             words = retry_messages.build_placeholder_message(call.name, name, list_known_values(name, past))
             yield Violation("placeholder", words, (call.name,))
-        if self._sent.find_in_arguments(call.arguments):
+        is_error = copies_error(PastCall(call.name, call.arguments), past)
+        if is_error or self._sent.find_in_arguments(call.arguments):
             yield Violation("own_words", retry_messages.build_copied_text_message())
 
     def _check_content(self, past: CallHistory, answer: CandidateAnswer) -> Iterator[Violation]:

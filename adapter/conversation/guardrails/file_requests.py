@@ -12,9 +12,10 @@ from functools import lru_cache
 
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall, may_change
 from adapter.conversation.guardrails.copied_text import list_strings
+from adapter.core.events import JsonObject
 from adapter.prompting.intent.bm25 import split_words
 from adapter.prompting.intent.text_values import find_paths, find_quoted
-from adapter.prompting.intent.verbs import ACTIONS, find_requested_action, is_question, sounds_like
+from adapter.prompting.intent.verbs import ACTIONS, READS, find_requested_action, is_question, sounds_like
 from adapter.tools.argument_synonyms import CONTENT, DESTINATION, NEW_TEXT, OLD_TEXT, SOURCE
 from adapter.tools.tool import Tool, ToolSet
 
@@ -137,10 +138,10 @@ def has_any(tool: Tool, names: Collection[str]) -> bool:
 
 def find_next_tools(past: CallHistory, tools: ToolSet) -> tuple[str, ...]:
     """Return the tools for the next step of the request: those that read a file that it asks about or wants to be
-    changed, unless the file was read or the request quotes the texts; otherwise those that make the change."""
+    read or changed, unless the file was read or the request quotes the texts; otherwise those that make the change."""
     change_tools = find_change_tools(past, tools)
     unread = find_unread_paths(past)
-    if unread and is_question(past.request):
+    if unread and (is_question(past.request) or find_requested_action(past.request)[0] in READS):
         return find_readers(tools)
     is_known = not unread or len(find_quoted(past.request)) > 1
     if not change_tools or is_known or find_file_action(past.request) not in CHANGES:
@@ -149,8 +150,9 @@ def find_next_tools(past: CallHistory, tools: ToolSet) -> tuple[str, ...]:
 
 
 def find_unread_paths(past: CallHistory) -> list[str]:
-    """Return the paths in the request of files that no successful call has read or changed."""
-    known = "\n".join(text for call in past.calls if call.ok for text in list_strings(call.arguments))
+    """Return the paths in the request of files that no call has read, tried to read or changed."""
+    tried = (call for call in past.calls if call.ok or not call.changes)
+    known = "\n".join(text for call in tried for text in list_strings(call.arguments))
     return [path for path in find_paths(past.request) if path not in known]
 
 
@@ -189,6 +191,15 @@ def loses_text(call: PastCall, past: CallHistory, tools: ToolSet) -> bool:
         return False
     known = {line.strip() for path in paths for line in list_known_lines(path, past) if split_words(line)}
     return len(known) > 1 and sum(line in written for line in known) * 2 < len(known)
+
+
+def changes_nothing(tool: Tool, arguments: JsonObject) -> bool:
+    """Return whether a call would replace a text by itself."""
+    old, new = (
+        [arguments[name] for name in names if name in tool.properties and name in arguments]
+        for names in (OLD_TEXT, NEW_TEXT)
+    )
+    return bool(old) and old == new and _takes_file(tool)
 
 
 def list_known_lines(path: str, past: CallHistory) -> Iterator[str]:

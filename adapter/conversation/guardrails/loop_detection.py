@@ -87,11 +87,11 @@ def count_repeats(past: CallHistory, call: PastCall, earlier: Sequence[PastCall]
     if not earlier and (failures := _count_equal_failures(past, call.name)) >= EQUAL_FAILURES:
         return failures
     times, last = 0, ""
-    for other in past.recent:
+    for other, has_changed in zip(past.recent, _find_changes(past), strict=True):
         if other.equals(call):
             times = times + 1 if other.result == last or not other.ok else 1
             last = other.result
-        elif other.ok and other.changes:
+        elif has_changed:
             times = 0
     for other in earlier:
         times = times + 1 if other.equals(call) else 0 if other.changes else times
@@ -117,7 +117,7 @@ def is_recent_repeat(past: CallHistory, call: PastCall, earlier: Sequence[PastCa
     if any(other.result != equal[-1].result for other in equal):
         return False
     later = list(takewhile(lambda other: not _are_same(other, call, tools), reversed(past.recent)))
-    return len(later) < RECENT and not any(other.changes for other in later)
+    return len(later) < RECENT and not any(_find_changes(past)[len(past.recent) - len(later) :])
 
 
 def find_repeated_failure(
@@ -134,6 +134,18 @@ def find_repeated_failure(
         if other.ok and other.changes:
             return None
     return None
+
+
+def _find_changes(past: CallHistory) -> list[bool]:
+    """Return for each call whether it may have changed something. A command may have, even if it failed, but no call
+    that an equal one with the same result precedes: two calls that follow each other in turns are a loop."""
+    seen, found = set[tuple[str, str]](), list[bool]()
+    for call in past.recent:
+        may_change = call.changes and (call.ok or sounds_like(call.name, "run"))
+        outcome = (call.key, call.result) if may_change else ("", "")
+        found.append(may_change and outcome not in seen)
+        seen.add(outcome)
+    return found
 
 
 def _are_same(one: PastCall, two: PastCall, tools: ToolSet) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from adapter.conversation.guardrails import retry_messages
-from adapter.conversation.guardrails.call_history import CallHistory, PastCall
+from adapter.conversation.guardrails.call_history import CallHistory, PastCall, may_change
+from adapter.conversation.guardrails.copied_text import list_strings
 from adapter.conversation.guardrails.file_requests import (
     find_next_tools,
     find_unused_values,
@@ -13,7 +14,8 @@ from adapter.conversation.guardrails.file_requests import (
 )
 from adapter.conversation.guardrails.hollow_answers import expects_information
 from adapter.conversation.guardrails.loop_detection import count_repeats, find_repeated_failure, is_recent_repeat
-from adapter.conversation.guardrails.retry_messages import Encode, Wordings
+from adapter.conversation.guardrails.retry_messages import Encode
+from adapter.conversation.guardrails.verdicts import Violation
 from adapter.prompting.intent.verbs import is_question
 from adapter.tools.tool import ToolSet
 
@@ -23,12 +25,8 @@ MAX_QUESTION = 300
 
 def describe_repetition(
     past: CallHistory, call: PastCall, earlier: Sequence[PastCall], tools: ToolSet, encode: Encode, repetitions: int
-) -> tuple[str, Wordings, tuple[str, ...]] | None:
-    """Return None if ``call`` is not a repetition. Otherwise return the guardrail that it violates, a message, and the
-    tools to which to constrain the retry.
-
-    ``earlier``: preceding calls in the same answer.
-    """
+) -> Violation | None:
+    """Return None if ``call`` is not a repetition. ``earlier``: preceding calls in the same answer."""
     times = count_repeats(past, call, earlier, tools)
     is_repeated = times <= repetitions and is_recent_repeat(past, call, earlier, tools)
     failed = None if is_repeated else find_repeated_failure(past, call, earlier, tools)
@@ -36,31 +34,37 @@ def describe_repetition(
         return None
     next_tools = find_next_tools(past, tools)
     if times > repetitions:
-        return "repeated_call", retry_messages.build_repeated_call_message(call.name, times, next_tools), next_tools
+        words = retry_messages.build_repeated_call_message(call.name, times, next_tools)
+        return Violation("repeated_call", words, next_tools)
     if (is_repeated or failed) and has_changed(past) and next_tools:
         words = retry_messages.build_unfinished_change_message(call.name, find_unused_values(past), next_tools)
-        return "made_already" if is_repeated else "failed_already", words, next_tools
+        return Violation("made_already" if is_repeated else "failed_already", words, next_tools)
     if is_repeated or (failed and has_changed(past)):
-        return "made_already", *_describe_success(past, call, next_tools)
+        is_asked = is_question(past.request) or expects_information(past.request)
+        question = past.request if is_asked and len(past.request) <= MAX_QUESTION else ""
+        words = retry_messages.build_repeated_call_message(call.name, 1, next_tools, question)[:1]
+        return Violation("made_already", words, next_tools)
     assert failed is not None
-    return "failed_already", *_describe_failure(past, call, failed.result, tools, encode, next_tools)
-
-
-def _describe_success(
-    past: CallHistory, call: PastCall, next_tools: tuple[str, ...]
-) -> tuple[Wordings, tuple[str, ...]]:
-    is_asked = is_question(past.request) or expects_information(past.request)
-    question = past.request if is_asked and len(past.request) <= MAX_QUESTION else ""
-    return retry_messages.build_repeated_call_message(call.name, 1, next_tools, question)[:1], next_tools
+    return _describe_failure(past, call, failed.result, tools, encode, next_tools)
 
 
 def _describe_failure(
     past: CallHistory, call: PastCall, error: str, tools: ToolSet, encode: Encode, next_tools: tuple[str, ...]
-) -> tuple[Wordings, tuple[str, ...]]:
+) -> Violation:
+    """The model is first told what is wrong, and then held to the tools that look something up."""
     wrong = [name for name in _list_optional_arguments(call, tools) if str(call.arguments[name]) in error]
     example = _encode_call_without(past, call, wrong, encode) if wrong and not next_tools else ""
     others = () if example or has_changed(past) else next_tools
-    return retry_messages.build_failed_call_message(call.name, wrong, example, others), others
+    lookups = tuple(name for name in tools if name != call.name and not may_change(name, tools))
+    invented = "" if example or others else _find_invented(past, call)
+    words = retry_messages.build_failed_call_message(call.name, wrong, example, others, invented, lookups)
+    return Violation("failed_already", words, others or lookups, is_free_first=not others)
+
+
+def _find_invented(past: CallHistory, call: PastCall) -> str:
+    """Return an argument that occurs neither in the request nor in a result."""
+    known = past.given_text
+    return next((text for text in list_strings(call.arguments) if text.strip() not in known), "")
 
 
 def _list_optional_arguments(call: PastCall, tools: ToolSet) -> list[str]:

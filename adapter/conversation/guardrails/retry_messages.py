@@ -110,6 +110,10 @@ def build_wrong_arguments_message(
     )
 
 
+def build_equal_texts_message(name: str) -> Wordings:
+    return (f"This call of {name} changes nothing: its new text equals the old one.",)
+
+
 def build_prerequisite_message(
     name: str, arguments: JsonObject, missing: Sequence[str], tools: ToolSet, examples: Examples
 ) -> Wordings:
@@ -150,15 +154,24 @@ def build_repeated_call_message(name: str, times: int, next_tools: Sequence[str]
     )
 
 
-def build_failed_call_message(name: str, wrong: Sequence[str], example: str, others: Sequence[str]) -> Wordings:
+def build_failed_call_message(
+    name: str, wrong: Sequence[str], example: str, others: Sequence[str], invented: str, lookups: Sequence[str]
+) -> Wordings:
     """Build the message for a repeated call that failed.
 
-    ``example``: the call without the ``wrong`` arguments; "" for none. ``others``: the tools that may help.
+    ``example`` is the call without the ``wrong`` arguments, or "". An ``invented`` argument occurs nowhere else. The
+    model should call one of ``others``, or else one of ``lookups``, which change nothing.
     """
-    instead = (
-        f"Call it without {_join(wrong)}:\n{example}" if example else f"Call {_join_with_or(others)}." if others else ""
-    )
-    return (f"This call of {name} has failed. {instead or 'Use other arguments, or another tool.'}",)
+    if example:
+        instead = f"Call it without {_join(wrong)}:\n{example}"
+    elif others:
+        instead = f"Call {_join_with_or(others)}."
+    elif invented:
+        instead = f"{_shorten_to_line(invented, 60)!r} is neither in the request nor in a result."
+    else:
+        instead = "Use other arguments, or another tool."
+    first = f"This call of {name} has failed. {instead}"
+    return (first, f"Do not repeat {name}. Call {_join_with_or(lookups)}.") if lookups and not others else (first,)
 
 
 def build_unfinished_change_message(name: str, unused: Sequence[str], next_tools: Sequence[str]) -> Wordings:

@@ -30,10 +30,11 @@ run: commit execute install pop run send start toggle turn
 """The verbs after a slash do not show that a tool changes something, because they are often nouns or adjectives."""
 _LINES = [line.partition(": ") for line in _TABLE.replace("\n ", " ").strip().splitlines()]
 ACTIONS = {name: frozenset(verbs.replace("/", "").split()) for name, _, verbs in _LINES}
-_READS = ("read", "look")
-_READING = frozenset(verb for name, _, verbs in _LINES if name in _READS for verb in verbs.partition("/")[0].split())
+READS = ("read", "look")
+"""Actions that change nothing."""
+_READING = frozenset(verb for name, _, verbs in _LINES if name in READS for verb in verbs.partition("/")[0].split())
 _CHANGING = frozenset(
-    verb for name, _, verbs in _LINES if name not in _READS for verb in verbs.partition("/")[0].split()
+    verb for name, _, verbs in _LINES if name not in READS for verb in verbs.partition("/")[0].split()
 )
 _STEMS = [frozenset(map(stem_word, verbs)) for verbs in ACTIONS.values()]
 _HARMLESS = {"clean", "end", "free", "off", "order", "restore", "send", "share", "submit", "sync", "undo"}
@@ -85,7 +86,7 @@ def find_requested_action(request: str) -> tuple[str, int]:
 
 def requests_change(request: str) -> bool:
     """Return whether a sentence of ``request`` begins with a verb that changes something."""
-    return find_requested_action(request)[0] not in ("", *_READS)
+    return find_requested_action(request)[0] not in ("", *READS)
 
 
 def is_question(request: str) -> bool:

@@ -346,7 +346,7 @@ NO_FILE = "error: file not found: a.md"
     ("call", "result", "words", "tools"),
     [
         (PART, "1| {", "from its result: What is in a?", ()),
-        (PART, NO_FILE, "This call of read_file has failed. Use other arguments, or another tool.", ()),
+        (PART, NO_FILE, "This call of read_file has failed. 'a.md' is neither in the request nor in a result.", ()),
         (("grep", {"pattern": "x", "path": "f.py"}), "error: path not found: f.py", '{"pattern": "x"}', ()),
         (PART, "error: the server is busy", "", ()),
         (("list_dir", {}), "a.md", "from its result: What is in a?", ()),
@@ -576,3 +576,101 @@ def test_example_has_one_of_several_paths_but_no_other_value():
     assert example("Read a.md and b.md", "read_file", {}) == ' Write:\n[["read_file", {"path": "a.md"}]]'
     for arguments in ({}, {"old": "x"}, {"path": "your path", "old": "x", "new": "y"}):
         assert example("Edit it", "edit_file", arguments) == " Parameters of edit_file: path, old, new."
+
+
+FIND = PastCall("find_user", {"name": "Bob"}, "u-17")
+LIT = PastCall("set_light", {"entity_id": "light.bob", "state": "on"}, "error: nothing was found for this", ok=False)
+
+
+@pytest.mark.parametrize(
+    ("change", "guardrail"),
+    [
+        (replace(LIT, changes=True), "made_already"),
+        (replace(LIT, changes=True, ok=True), ""),
+        (PastCall("run_tests", {}, "error: 2 failed", ok=False, changes=True), ""),  # it may have written files
+    ],
+)
+def test_failed_change_does_not_excuse_a_repetition(change, guardrail):
+    answer = CandidateAnswer.from_turn(turn(("find_user", {"name": "Bob"})))
+    verdict = Guardrails(TOOLS).check_response(CallHistory("Light Bob's lamp", (FIND, change)), answer)
+    assert getattr(verdict, "guardrail", "") == guardrail
+
+
+def test_two_calls_in_turns_are_a_loop():
+    """Even if the name of neither shows that it only reads."""
+    sensor, log = (
+        PastCall(name, {"id": "T4"}, result, changes=True) for name, result in (("sensor", "97"), ("log", "ok"))
+    )
+    tools = ToolSet([definition("sensor", "id"), definition("log", "id")])
+    for made, call, guardrail in (
+        ((sensor, log), sensor, ""),
+        ((sensor, log, sensor), log, "made_already"),
+        ((sensor, log, replace(sensor, result="98")), log, ""),
+    ):
+        answer = CandidateAnswer("", (ToolCall("1", call.name, call.arguments, ""),))
+        verdict = Guardrails(tools).check_response(CallHistory("Log T4", made), answer)
+        assert getattr(verdict, "guardrail", "") == guardrail
+
+
+def test_repeated_failure_is_told_of_its_invented_value_and_then_held_to_other_tools():
+    guardrails, answer = Guardrails(TOOLS), CandidateAnswer("", (ToolCall("1", LIT.name, LIT.arguments, ""),))
+    past = CallHistory("Turn on the lamp", (LIT,))
+    first, second = (guardrails.check_response(past, answer) for _ in range(2))
+    assert isinstance(first, Retry)
+    assert isinstance(second, Retry)
+    assert (first.message.partition("failed. ")[2], first.held_to) == (
+        "'light.bob' is neither in the request nor in a result.", ()
+    )  # fmt: skip
+    assert "set_light" not in second.held_to
+    assert {"read_file", "find_user"} <= {*second.held_to}
+
+
+def test_repeated_command_is_held_to_the_file_that_the_request_wants_read():
+    past = CallHistory("Read README.md and run its command.", (PastCall("run_tests", {}, "7 failed"),))
+    verdict = Guardrails(TOOLS).check_response(past, CandidateAnswer.from_turn(turn(("run_tests", {}))))
+    assert isinstance(verdict, Retry)
+    assert verdict.held_to == ("read_file",)
+    tried = PastCall("read_file", {"path": "README.md"}, "error: no such file", ok=False)
+    past = replace(past, calls=(tried, *past.calls))
+    verdict = Guardrails(TOOLS).check_response(past, CandidateAnswer.from_turn(turn(("run_tests", {}))))
+    assert getattr(verdict, "held_to", None) == ()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "guardrail"),
+    [
+        ({"name": "nothing was found for this"}, "own_words"),
+        ({"name": "error: nothing was found for this"}, "own_words"),
+        ({"name": "Bob, of whom nothing was found for this"}, ""),
+        ({"name": "nothing was found"}, ""),
+    ],
+)
+def test_error_of_a_tool_is_not_its_argument(arguments, guardrail):
+    """Errors of other tools may be searched for, and those that quote the request are not the tool's words."""
+    failed = PastCall("find_user", {"name": "light.bob"}, "error: nothing was found for this", ok=False)
+    answer = CandidateAnswer("", (ToolCall("1", "find_user", arguments, ""),))
+    verdict = Guardrails(TOOLS).check_response(CallHistory("Who is Rob?", (failed,)), answer)
+    assert getattr(verdict, "guardrail", "") == guardrail
+    asked = CallHistory(f"Who is {arguments['name']}?", (failed,))
+    other = CallHistory("Who is Rob?", (replace(failed, name="read_file"),))
+    for past in (asked, other):
+        assert Guardrails(TOOLS).check_response(past, answer) == Accept()
+
+
+def test_text_is_not_replaced_by_itself():
+    edit = {"path": "a.md", "old": "fee", "new": "fee"}
+    verdict = Guardrails(TOOLS).check_response(
+        CallHistory("Fix a.md"), CandidateAnswer.from_turn(turn(("edit_file", edit)))
+    )
+    assert "its new text equals the old one" in getattr(verdict, "message", "")
+    edit["new"] = "fees"
+    answer = CandidateAnswer.from_turn(turn(("edit_file", edit)))
+    assert Guardrails(TOOLS).check_response(CallHistory("Fix a.md"), answer) == Accept()
+
+
+def test_calls_of_a_truncated_answer_are_checked():
+    """Its text is not: the rest may explain it."""
+    past = CallHistory("What is in a?", (PastCall("read_file", {"path": "a"}, "the cat sat on the mat"),))
+    verdict = Guardrails(TOOLS).check_response(past, CandidateAnswer.from_turn(turn(read("a"))), "length")
+    assert getattr(verdict, "guardrail", "") == "made_already"
+    assert Guardrails(TOOLS).check_response(past, CandidateAnswer(""), "length") == Accept()

@@ -215,7 +215,10 @@ def test_unknown_tool_that_resembles_none_gets_a_list():
     [
         (call("read_file", path="b"), (READ,) * 3),
         (call("read_file", path="a"), (READ, READ, PastCall("read_file", {"path": "a"}, "changed"))),
-        (call("read_file", path="a"), (READ, SEARCH, READ, SEARCH)),
+        (
+            call("read_file", path="a"),
+            (READ, SEARCH, READ, PastCall("web_search", {"query": "x"}, "2 hits", changes=True)),
+        ),
         (call("check_status", job="7"), (PastCall("check_status", {"job": "7"}, "pending"),) * 9),
         (call("read_file", path="a"), (OTHER, READ, SEARCH)),
         (call("read_file", path="a"), (PastCall("read_file", {"path": "a"}, "error: busy", ok=False),)),
