@@ -8,15 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from adapter.agent.response_reader import AgentEvent
-from adapter.cli.agent_factory import (
-    AgentBundle,
-    ObserverGroup,
-    build_agent,
-    build_host,
-    connect_mcp_tools,
-    list_api_keys,
-    open_workspace,
-)
+from adapter.cli import agent_factory
 from adapter.cli.conversation_display import Console
 from adapter.cli.run_outcome import CallTally
 from adapter.cli.run_settings import RunSettings
@@ -64,11 +56,11 @@ class ChatSession:
     def __init__(self, stack: ExitStack, settings: RunSettings, console: Console) -> None:
         self.settings, self.console = settings, console
         self.answers: list[ReceivedAnswer] = []
-        extra_tools = connect_mcp_tools(stack, settings, console)
-        host = build_host(settings.config)
-        self._observers = ObserverGroup(console, CallTally(ToolSet()))
+        extra_tools = agent_factory.connect_mcp_tools(stack, settings, console)
+        host = agent_factory.build_host(settings.config)
+        self._observers = agent_factory.ObserverGroup(console, CallTally(ToolSet()))
         self.workspace = stack.enter_context(
-            open_workspace(settings, extra_tools, host, ask=self._observers.ask, echo=console.echo)
+            agent_factory.open_workspace(settings, extra_tools, host, ask=self._observers.ask, echo=console.echo)
         )
         self._observers.tally.tools = self.workspace.known_tools
         self._store = open_chat_store(self.workspace)
@@ -150,8 +142,8 @@ class ChatSession:
             return prompt
         return [(str(message["role"]), render_message_text(message)) for message in body["messages"]]
 
-    def _build_agent(self, settings: RunSettings, stack: ExitStack) -> AgentBundle:
-        bundle = build_agent(
+    def _build_agent(self, settings: RunSettings, stack: ExitStack) -> agent_factory.AgentBundle:
+        bundle = agent_factory.build_agent(
             stack, settings, self.workspace, self._observers, lambda host: self.workspace.open_subsession(host=host)
         )
         bundle.agent.set_observer(self._observe)
@@ -172,7 +164,7 @@ class ChatSession:
 
     def _record(self, chat: OpenChat, task: str) -> None:
         """Record all subsequent events in ``chat``, and the current model as the model that answers."""
-        secrets, client = Redactor(os.environ, list_api_keys(self.workspace.host)), self.agent.chat
+        secrets, client = Redactor(os.environ, agent_factory.list_api_keys(self.workspace.host)), self.agent.chat
         recorder = TranscriptWriter(chat.create_writer(self.console.warn), secrets)
         recording = SessionRecorder(recorder, Path(self.workspace.root), is_chat=True)
         recording.begin(

@@ -37,20 +37,16 @@ class ModelSetup:
 def resolve_model_setup(task: str | None, settings: RunSettings, loaded: LoadedModel, console: Console) -> ModelSetup:
     """Return the setup for the model. Options take precedence over the model's profile, and the profile over its
     template and name. ``task``: None in a chat."""
-    constraint, profile = (
-        parse_constraint_mode(parse_auto(settings.constraint)),
-        _find_profile(settings, loaded, console),
-    )
+    constraint = parse_constraint_mode(parse_auto(settings.constraint))
+    profile = _find_profile(settings, loaded, console)
     if profile is not None and profile.constraint != "off":
         constraint = constraint or profile.constraint
     is_native = profile is not None and profile.native and settings.format == "auto" and constraint is None
     is_small = constraint is None and not is_native and _is_small(settings, loaded)
     if is_small and not loaded.is_small:
         console.note(SmallModelCheck(loaded.chat.endpoint, settings.guide).explain(loaded.chat.model))
-    if task is not None and (constraint == "required" or is_small):
-        return ModelSetup("hermes", "small", "required", is_guided=True)
-    if is_small:
-        return ModelSetup("hermes", "small", None, is_guided=True)
+    if is_small or (task is not None and constraint == "required"):
+        return ModelSetup("hermes", "small", None if task is None else "required", is_guided=True)
     sees_images = bool(loaded.chat.sees_images()) if settings.images is None else settings.images
     prompt = None if is_native else _discover_prompt(settings, loaded, profile, console, sees_images)
     is_own = prompt is not None and prompt.own is not None
@@ -60,14 +56,8 @@ def resolve_model_setup(task: str | None, settings: RunSettings, loaded: LoadedM
         known = _detect_format(settings, loaded, prompt, console)
     style = parse_auto(settings.style) or (profile.style if profile else choose_prompt_style(constraint))
     format = settings.format if settings.format not in ("auto", FROM_TEMPLATE) else known or "hermes"
-    return ModelSetup(
-        format,
-        "native" if is_native or is_own else style,
-        constraint,
-        is_native,
-        is_own=is_own,
-        sees_images=sees_images,
-    )
+    style = "native" if is_native or is_own else style
+    return ModelSetup(format, style, constraint, is_native, is_own=is_own, sees_images=sees_images)
 
 
 def _detect_format(

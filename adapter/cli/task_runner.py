@@ -11,15 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
-from adapter.cli.agent_factory import (
-    ObserverGroup,
-    build_agent,
-    build_host,
-    connect_mcp_tools,
-    list_api_keys,
-    open_workspace,
-    validate_settings,
-)
+from adapter.cli import agent_factory
 from adapter.cli.conversation_display import Console
 from adapter.cli.run_outcome import CallTally, describe_run_outcome
 from adapter.cli.run_settings import RunSettings
@@ -54,19 +46,21 @@ def run_task(task: str, settings: RunSettings) -> int:
     step."""
     if not task.strip():
         raise UsageError("the task is empty; describe it in plain language, or give - to read it from standard input")
-    validate_settings(settings)
+    agent_factory.validate_settings(settings)
     console = Console()
     with ExitStack() as stack:
         # Check the settings first, because loading the model may take long.
-        host = build_host(settings.config)
-        extra_tools = connect_mcp_tools(stack, settings, console)
-        base = stack.enter_context(open_workspace(settings, extra_tools, host))
-        observers = ObserverGroup(console, CallTally(base.known_tools), _open_recording(stack, settings, base))
+        host = agent_factory.build_host(settings.config)
+        extra_tools = agent_factory.connect_mcp_tools(stack, settings, console)
+        base = stack.enter_context(agent_factory.open_workspace(settings, extra_tools, host))
+        observers = agent_factory.ObserverGroup(
+            console, CallTally(base.known_tools), _open_recording(stack, settings, base)
+        )
 
         def open_with_host(host: Host) -> Workspace:
-            return open_workspace(settings, extra_tools, host, ask=observers.ask, echo=console.echo)
+            return agent_factory.open_workspace(settings, extra_tools, host, ask=observers.ask, echo=console.echo)
 
-        bundle = build_agent(stack, settings, base, observers, open_with_host, task)
+        bundle = agent_factory.build_agent(stack, settings, base, observers, open_with_host, task)
         if bundle.workspace.sandbox:
             console.note_sandbox(bundle.workspace.sandbox)
         if observers.recording is not None:
@@ -96,7 +90,7 @@ def _open_recording(stack: ExitStack, settings: RunSettings, workspace: Workspac
     if settings.record is None:
         return None
     write = stack.enter_context(_open_transcript(settings.record))
-    secrets = Redactor(os.environ, list_api_keys(workspace.host))
+    secrets = Redactor(os.environ, agent_factory.list_api_keys(workspace.host))
     return SessionRecorder(TranscriptWriter(write, secrets, time.time), Path(workspace.root), settings.record)
 
 
