@@ -20,21 +20,26 @@ _BODIES = (('{"key": "value"}', ": ", ", "), ('{"key":"value"}', ":", ","))
 
 @dataclass(frozen=True, slots=True)
 class JsonCallLayout:
-    """The layout of a call: ``head`` NAME ``middle`` ARGUMENTS ``tail``. ``between``: the text between two calls; None
-    if the format does not allow several calls. ``colon`` and ``comma``: the separators of the JSON."""
+    """The texts around the parts of a call, ``{head}NAME{middle}ARGUMENTS{tail}``."""
 
     head: str
     middle: str
     tail: str
     between: str | None
+    """The text between two calls; None if the format does not allow several calls."""
     colon: str = ": "
+    """The text between a key and its value in JSON."""
     comma: str = ", "
+    """The text between two members in JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyValueCallLayout:
-    """The layout of a call with two arguments: ``head`` NAME ``first`` KEY opening VALUE ``following`` KEY opening
-    VALUE ``last``.
+    """The texts around the parts of a call. A call with two arguments is::
+
+        {head}NAME{first}KEY{opening}VALUE{following}KEY{opening}VALUE{last}
+
+    The words in braces are fields; ``opening`` is one of ``openings``.
     """
 
     head: str

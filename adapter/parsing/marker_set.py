@@ -58,7 +58,9 @@ class MarkerSet:
 
     @cached_property
     def _offsets(self) -> dict[str, list[tuple[int, str]]]:
-        """Map each anchor to its indexes in markers that are not weak, and the first characters of these markers."""
+        """Map each anchor to its possible indexes in a marker that is not weak. Each index has the first characters of
+        those markers.
+        """
         if self._parent is not None:
             return self._parent._offsets
         strong = self._group_by_anchor(self._strong)

@@ -144,5 +144,5 @@ def test_a_part_of_a_session_keeps_the_choice(tmp_path):
 
 def test_another_choice_is_an_error(tmp_path):
     """The error names the two."""
-    with pytest.raises(UsageError, match="unknown edits 'fuzzy'; expected exact or tolerant"):
+    with pytest.raises(UsageError, match="edits must be exact or tolerant, got 'fuzzy'"):
         Workspace(tmp_path, edits="fuzzy")  # type: ignore[arg-type]

@@ -43,8 +43,11 @@ NUMBER, ID = "{number}", "{id}"
 
 @dataclass(frozen=True, slots=True)
 class KeyValueLayout:
-    """The text around the keys and values of a call with two arguments: ``first`` KEY opening VALUE ``following`` KEY
-    opening VALUE ``last``.
+    """The texts around the keys and values of a call. Those of two arguments are::
+
+        {first}KEY{opening}VALUE{following}KEY{opening}VALUE{last}
+
+    The words in braces are fields; ``opening`` is one of ``openings``.
     """
 
     first: str
@@ -76,7 +79,7 @@ class KeyValueLayout:
 
 @dataclass(frozen=True, slots=True)
 class FormatSpec:
-    """The text around the parts of a call: ``head`` NAME ``middle`` ARGUMENTS ``tail``.
+    """The texts around the parts of a call, ``{head}NAME{middle}ARGUMENTS{tail}``.
 
     Fields that have no description are those of `Format`. ``colon``, ``comma`` and ``indent`` are the layout of the
     JSON.

@@ -19,7 +19,7 @@ def resolve_edit_mode(name: str | None) -> Edits | None:
         case None | "exact" | "tolerant":
             return name
         case _:
-            raise UsageError(f"unknown edits {name!r}; expected {' or '.join(get_args(Edits))}")
+            raise UsageError(f"edits must be {' or '.join(get_args(Edits))}, got {name!r}")
 
 
 def apply_edit_mode(patches: Sequence[Patch], edits: Edits | None) -> tuple[Patch, ...]:
