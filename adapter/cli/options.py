@@ -64,8 +64,8 @@ PolicyOption = Annotated[str, option("NAME", POLICY_HELP)]
 AsJson = Annotated[bool, flag("Print one JSON object.", "--json")]
 
 CONSTRAINT_HELP = (
-    "Limit the text that the model can write: arguments (any text, but only valid calls), prefer (a valid call or a "
-    "reply), required (a valid call), off, or auto (if needed)."
+    "Constrain the output: arguments (text and valid calls), prefer (a valid call or a reply), required (a valid "
+    "call), off, or auto (if needed)."
 )
 PROFILE_HELP = "Profile from `adapter probe`: auto (the model's own), a name, a file, or none."
 GUARDRAILS_HELP = "Guardrails that trigger a retry: on, off, or names to add or (with -) remove, e.g. on,-refusal."
