@@ -57,6 +57,9 @@ def normalize_call(name: str, arguments: JsonObject, tools: ToolSet) -> tuple[st
             value, more = to_spelling(value), (*more, "json-as-text")
         if more:
             fixes.update(dict.fromkeys(more))
+        if value == "" and key not in tool.required and "string" not in (list_types(schema) or {"string"}):
+            fixes["key-without-value"] = None
+            continue
         if isinstance(value, str) and value[1:2] == ":" and (path := _restore_backslashes(key, value)) != value:
             value = path
             fixes["windows-path"] = None

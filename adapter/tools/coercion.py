@@ -23,6 +23,8 @@ _TYPE_NAMES: dict[type, str] = {
     dict: "object",
     type(None): "null",
 }
+_BARE_LIST = re.compile(r"\[\s*([\w./~@:+-]+(?:\s*,\s*[\w./~@:+-]+)*)\s*\]")
+"""Matches a list of words or paths without quotes."""
 _INTEGER = re.compile(r"[+-]?\d{1,400}(?:\.0+)?")
 _BOOLEANS = {"true": True, "false": False}
 
@@ -306,7 +308,8 @@ def _convert_text(text: str, types: frozenset[str]) -> tuple[Json, str | None]:
         try:
             value = decode_json(bare, closed=False)
         except FormatError:
-            return text, None
+            words = _BARE_LIST.fullmatch(bare) if "array" in types else None
+            return (re.split(r"\s*,\s*", words[1]), "json-in-string") if words else (text, None)
         if not bare[value.end :].strip("}] \t\r\n") and is_instance_of_types(value.value, types):
             return value.value, "json-in-string"
     if bare[:1] == '"' and types & {"object", "array"} and "string" not in types:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 
 from adapter.conversation.guardrails.copied_text import list_strings
 from adapter.core.errors import ToolError
-from adapter.core.events import ToolCall
+from adapter.core.events import JsonObject, ToolCall
 from adapter.core.repair_codes import REPAIRS
 from adapter.dialects import get_dialect
 from adapter.tools.call_normalization import COMMON_ARGUMENT_ALIASES, match_parameter, normalize_call
@@ -102,6 +102,17 @@ def test_a_tools_own_parameter_is_never_unwrapped():
     """A tool with a parameter called ``input`` keeps it."""
     tools = ToolSet([Tool("run", parameters={"type": "object", "properties": {"input": {"type": "object"}}})])
     assert normalize_call("run", {"input": {"a": 1}}, tools) == ("run", {"input": {"a": 1}}, ())
+
+
+def test_empty_text_for_an_optional_number_or_list_is_dropped():
+    """It says that there is no value. A string may be empty, and a required argument is left to `resolve`."""
+    properties: JsonObject = {name: {"type": name} for name in ("string", "integer", "array", "number")}
+    tools = ToolSet([Tool("f", parameters={"type": "object", "properties": properties, "required": ["number"]})])
+    assert normalize_call("f", dict.fromkeys(properties, ""), tools) == (
+        "f",
+        {"string": "", "number": ""},
+        ("key-without-value",),
+    )
 
 
 def test_an_alias_of_two_parameters_is_neither():

@@ -54,6 +54,7 @@ def test_types_of_a_schema(schema, types):
         (1, "array", [1], "coerced-type"),
         ('["a", "b"]', "array", ["a", "b"], "json-in-string"),
         ("{'a': 1}", "object", {"a": 1}, "json-in-string"),
+        ("[/data/a, b.txt]", "array", ["/data/a", "b.txt"], "json-in-string"),
         ({"type": "string", "value": "Paris"}, "string", "Paris", "echoed-schema"),
     ],
 )
