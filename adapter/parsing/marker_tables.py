@@ -72,6 +72,13 @@ class MarkerTables(NamedTuple):
     opener_in: Callable[[str], CallOpener] | None
     """Function that builds the opener of ``<NAMESPACE:invoke`` for any namespace."""
 
+    def is_cut_closer(self, text: str) -> bool:
+        """Return whether ``text``, the rest of a text after a call, is the beginning of a closing marker."""
+        bare = text.strip().lower()
+        return len(bare) > 1 and any(
+            closer.startswith(bare) for closers in (self.stray_closers, self.fallback_closers) for closer in closers
+        )
+
 
 @lru_cache(maxsize=128)
 def map_reasoning_markers(formats: tuple[Format, ...]) -> Mapping[str, str]:

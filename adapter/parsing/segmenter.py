@@ -160,7 +160,12 @@ class Segmenter:
         source, state, output = self._source, self._state, self._output
         while True:
             plain, marker = source.scan(self._wrapped.text_markers)
-            output.add_text(plain)
+            after_call = state.last is CALL or bool(state.held)
+            if source.final and not marker and after_call and self._tables.is_cut_closer(plain):
+                output.commit_held()
+                output.add_markup(plain)
+            else:
+                output.add_text(plain)
             if marker:
                 yield from self._handle_marker(marker)
             elif source.final:

@@ -5,6 +5,7 @@
     <tag>{"name": "NAME", "arguments": {...}}</tag>        one object, or a list
     <tag>[NAME(KEY=VALUE)]</tag>                           Python, as a list or a single call
     <tag>NAME {...}</tag>                                  a name, and the arguments after a space, colon or line break
+    <tag><name>NAME</name><arguments>{...}</arguments></tag>       see `named_elements`
 
 A code fence may surround the call. Only calls of the session's tools count, because the tags are ordinary words.
 """
@@ -14,18 +15,27 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from adapter.parsing.bodies.named_elements import read_elements
 from adapter.parsing.bodies.python_scanner import PythonBlock, read_list
 from adapter.parsing.fallback_readers import mark_foreign_opener
 from adapter.parsing.format import TEXT, BodyReader, BodyResult, BodySource, CallOpener
 from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import Reader
 from adapter.parsing.tagged_json import TaggedJson
+from adapter.tools.call_shapes import DecodedCall
+from adapter.tools.tool import ToolSet
 
 _NAME_LIMIT = 100
 _NAME = re.compile(r"([^\W\d][\w.-]{0,80}+)\s{0,3}+(?=\()|([^\W\d][\w.-]{0,80}+):?\s{0,3}+(?=\{)")
 _NAME_BEGINNING = re.compile(r"(?:[^\W\d][\w.-]{0,80}+(?::?\s{0,3}+)?)?")
 _FENCE_LIMIT = 40
 _fence = MarkerSet("```")
+
+
+def _takes(call: DecodedCall, tools: ToolSet) -> bool:
+    """Return whether the tool has parameters for all arguments. Otherwise the elements may be its definition."""
+    tool = tools.match(call.name)
+    return tool is not None and call.arguments.keys() <= tool.properties.keys()
 
 
 @lru_cache(maxsize=64)
@@ -72,6 +82,9 @@ def build_announced_reader(tag: str) -> BodyReader:
                 return result
         if char and char in "{[":
             return (yield from TaggedJson(opening, closing, may_list=True)(source, span))
+        if char == "<":
+            result = yield from read_elements(source, span, closing)
+            return result if all(_takes(call, source.tools) for call in result.calls) else TEXT
         name = yield from source.peek_call(_NAME, _NAME_LIMIT, _NAME_BEGINNING.fullmatch)
         if name is None:
             return TEXT

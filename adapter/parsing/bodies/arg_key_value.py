@@ -109,6 +109,7 @@ class KeyValueReader:
         }
         self._kind = {"": ""} | {tag.lower(): kind for tag, kind in kinds.items() if tag}
         self._tags = MarkerSet(*filter(None, self._kind))
+        self._ends = MarkerSet(tags.close)
         self._separator = MarkerSet(tags.separator) if tags.separator else None
         self._key_end = tags.key_close or tags.value_open
         self._broken_value_open = remove_bracket(tags.value_open)
@@ -136,6 +137,10 @@ class KeyValueReader:
         """Return the call. If the text does not begin with a name in this layout, return None and consume nothing."""
         ahead: list[str] = []
         call = yield from self._take_name(source, ahead)
+        if call is None and (yield from self._begins_with_key(source, ahead)):
+            span.extend(ahead)
+            yield from source.take_through(self._ends, span)
+            return BodyResult(error=f"the call has no name: expected {self.tags.open}NAME{self.tags.key_open}")
         if call is None:
             source.push_back("".join(ahead))
             return None
@@ -220,6 +225,16 @@ class KeyValueReader:
                 ahead[:] = [tool.name]
                 return PendingCall(tool.name, tool)
         return None
+
+    def _begins_with_key(self, source: StreamBuffer, ahead: list[str]) -> Reader[bool]:
+        """Return whether a value follows the first word and the closing tag of a key, where a name belongs."""
+        if not self.tags.key_close or not source.text.lower().startswith(self.tags.key_close, source.position):
+            return False
+        taken = [*ahead]
+        yield from source.take_marker(self._after_key, taken)
+        _, tag = yield from source.peek_after_space(self._after_key)
+        source.push_back("".join(taken[len(ahead) :]))
+        return tag.lower() == self.tags.value_open
 
     def _peek_key(self, source: StreamBuffer) -> Reader[str]:
         """Return the next key if its closing tag follows, or "". Takes nothing."""

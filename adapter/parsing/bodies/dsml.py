@@ -112,6 +112,9 @@ def _read_broken_close(source: BodySource, span: list[str]) -> Reader[BodyResult
     """Parse a closing tag whose word is misspelt, right after a call."""
     ahead: list[str] = []
     word = yield from source.take_until(">", WORD_LIMIT, ahead)
+    if word is None and source.final and source.after_call:
+        word = source.take_rest()  # cut within the word
+        ahead.append(word)
     if word is not None and _WORD.fullmatch(word) is not None and source.after_call:
         span.extend(ahead)
         return BodyResult()

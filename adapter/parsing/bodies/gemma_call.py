@@ -29,6 +29,7 @@ from adapter.core.json.strict import (
     replace_surrogates,
     spell,
 )
+from adapter.parsing.fallback_readers import read_call_at_end
 from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyResult, BodySource
 from adapter.parsing.json_calls import find_break
 from adapter.parsing.marker_set import get_marker_set
@@ -41,6 +42,8 @@ VALUE_LIMIT = 2_000
 """Maximum length of a string without its own delimiters."""
 
 _BARE_HEAD = re.compile(r"\s*call:([\w.:/-]+)\s*[{(]")
+_HEAD_BELOW = re.compile(r"([\w.:/-]+)\{")
+_MAY_BE_HEAD_BELOW = re.compile(r"[\w.:/-]*+")
 _MAY_BE_HEAD = re.compile(r"\s*+(?:c|ca|cal|call|call:[\w.:/-]*+\s*+)?")
 _WORD_ALONE = re.compile(r"call\s*:\s*(?=\{\s*[\"'])", re.IGNORECASE)
 _MAY_BE_WORD_ALONE = re.compile(r"c|ca|cal|call\s*+(?::\s*+(?:\{\s*+)?)?", re.IGNORECASE)
@@ -109,6 +112,12 @@ class GemmaCall:
                 return TEXT
         return (yield from self(source, span)).with_fixes("missing-open-tag")
 
+    def read_below(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
+        """Parse a call after ``call:`` that begins a line below other text, and ends the answer."""
+        if (yield from source.peek_call(_HEAD_BELOW, NAME_LIMIT, _MAY_BE_HEAD_BELOW.fullmatch)) is None:
+            return TEXT
+        return (yield from read_call_at_end(self, source, span)).with_fixes("missing-open-tag")
+
     def _take_body(self, source: StreamBuffer, body: list[str]) -> Reader[str]:
         """Take text up to a marker outside strings. Return the marker; "" at the end."""
         while True:
@@ -172,6 +181,7 @@ _NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?(?=\s*(?:[,}\])]|$))")
 _WORDS = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
 _PYTHON_WORDS = ("True", "False", "None")
 _WORD = re.compile(rf"(?:{'|'.join(_WORDS)}){_AFTER_VALUE.pattern}")
+_WRAPPED_OBJECT = re.compile(r"[{(]\s*(?=\{)")
 _CLOSINGS = {"{": "}", "(": ")", "[": "]"}
 
 
@@ -200,6 +210,12 @@ class _GemmaReader:
             return {}
         elif char != "{":
             raise self.fail("{ after the name")
+        if wrapped := _WRAPPED_OBJECT.match(self.text, self.position):
+            self.fixes["foreign-body"] = None
+            self.position = wrapped.end()
+            arguments = self.parse_object(0)
+            self.take_end(_CLOSINGS[char])
+            return arguments
         return self.parse_object(0, _CLOSINGS[char])
 
     def parse_object(self, depth: int, closing: str = "}") -> JsonObject:

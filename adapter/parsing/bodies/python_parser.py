@@ -96,9 +96,14 @@ def closes_string(following: str, *, is_argument: bool, is_broken: bool) -> bool
 def read_calls(text: str, tools: ToolSet, offset: int) -> BodyResult:
     """Return all calls in ``text``, from lists or statements. ``offset``: start of the text in its span.
 
-    Raises FormatError if the text contains anything else, and UnterminatedError if it ends too early.
+    After a call that cannot be read, the result has the calls before it and the error. Raises FormatError if there are
+    none, and UnterminatedError if the text ends too early.
     """
     return _PythonReader(text, tools, offset).parse_calls()
+
+
+def explain_error(error: FormatError) -> str:
+    return f"the call cannot be read: {error}. Write one call with literal values: NAME(ARGUMENT=VALUE)"
 
 
 class _PythonReader:
@@ -131,7 +136,12 @@ class _PythonReader:
                 self.position = wrapper.end()
                 self.fixes["text-in-tag"] = None
             else:
-                calls.append(self.parse_call())
+                try:
+                    calls.append(self.parse_call())
+                except FormatError as error:
+                    if not calls or isinstance(error, UnterminatedError):
+                        raise
+                    return BodyResult(tuple(calls), tuple(self.fixes), explain_error(error))
         if prints:
             raise UnterminatedError("the text ends before its parentheses are closed")
         if not calls:

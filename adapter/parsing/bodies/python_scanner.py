@@ -11,13 +11,16 @@ import re
 from adapter.core.errors import FormatError
 from adapter.core.json.strict import UnterminatedError
 from adapter.parsing.bare_json import UntaggedJson
-from adapter.parsing.bodies.python_parser import NAME, QUOTE_CONTEXT, closes_string, read_calls
+from adapter.parsing.bodies.python_parser import NAME, QUOTE_CONTEXT, closes_string, explain_error, read_calls
 from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyReader, BodyResult, BodySource, try_readers
 from adapter.parsing.json_calls import skip_string
 from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.tool import ToolSet
+
+NAMED_CALLS = ("[Calling tool:", "[Tool call:", "[tool_call:", "[Tool use:", "[tool_use:")
+"""Markers that some clients write into the model's history, before the name of a tool."""
 
 BARE_LISTS = "bare lists"
 """Body variant: lists without markers are normal in the format, so a malformed list is an error."""
@@ -34,7 +37,9 @@ _fence = MarkerSet("```python", "```")
 _FIRST_CALL = re.compile(r"([^\W\d][\w.-]*+)\s*\(")
 _MAY_CALL = re.compile(r"(?:[^\W\d][\w.-]*+\s*)?")
 _DECIDES = re.compile(r"\w|[ \t]*(?:\n|[^\s\w*]|\*\s*\S|\w+(?:\s*[^\s\w=]|\s+\w|\s*=\s*\w*\W))")
-_WITH_ARGUMENTS = re.compile(r"([\w.-]+) with (?:the )?arguments:?\s*", re.IGNORECASE)
+_WITH_ARGUMENTS = re.compile(
+    r"([\w.-]+)(?:\]|:| with (?:the )?arguments:?)?\s*(?:(?:arguments|args|input):)?\s*", re.IGNORECASE
+)
 
 
 def read_list(source: BodySource, span: list[str]) -> Reader[BodyResult]:
@@ -61,7 +66,7 @@ def _read_balanced(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     try:
         return read_calls("".join(span[start:]), source.tools, sum(map(len, span[:start])))
     except FormatError as error:
-        return BodyResult(error=_explain(error)) if is_balanced else CUT
+        return BodyResult(error=explain_error(error)) if is_balanced else CUT
 
 
 def take_balanced(source: StreamBuffer, span: list[str]) -> Reader[str]:
@@ -98,7 +103,7 @@ class PythonBlock:
             result = self._read(text, source.tools, start)
         except FormatError as error:
             is_cut = isinstance(error, UnterminatedError) and not closed
-            return self._reject(CUT_OFF if is_cut else _explain(error), text, source)
+            return self._reject(CUT_OFF if is_cut else explain_error(error), text, source)
         return result if closed else result.with_repairs("missing-close-tag")
 
     def _read_hidden(self, text: str, source: BodySource, span: list[str], start: int) -> BodyResult | None:
@@ -183,10 +188,6 @@ def build_python_or_json_reader(
     return read
 
 
-def _explain(error: FormatError) -> str:
-    return f"the call cannot be read: {error}. Write one call with literal values: NAME(ARGUMENT=VALUE)"
-
-
 def _take_code(source: StreamBuffer, span: list[str], tokens: MarkerSet, *, stops_balanced: bool) -> Reader[str]:
     """Take code until brackets balance, or up to a marker that is not syntax.
 
@@ -241,7 +242,7 @@ def _skip_triple_quoted(source: StreamBuffer, span: list[str], quotes: str) -> R
 
 
 def read_named_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse ``NAME(...)]`` after ``[Calling tool:``, which some clients write into the model's history."""
+    """Parse ``NAME(...)]`` after one of `NAMED_CALLS`."""
     if not source.at_line_start:
         return TEXT
     ahead: list[str] = []
@@ -262,7 +263,7 @@ def read_named_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
 
 
 def _read_with_arguments(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse ``NAME with arguments: {...}]``, a variant that `read_named_call` accepts."""
+    """Parse ``NAME {...}]``, ``NAME with arguments: {...}]``, or ``NAME]`` and the arguments after it."""
     ahead: list[str] = []
     yield from source.skip_space(ahead)
     head = yield from source.take_until("{", NAME_LIMIT, ahead)

@@ -17,7 +17,7 @@ from functools import partial
 from adapter.parsing.bodies import unknown_tags
 from adapter.parsing.bodies.arg_key_value import GLM, TELECHAT, KeyValueReader
 from adapter.parsing.bodies.named_elements import read_elements
-from adapter.parsing.bodies.python_scanner import PythonBlock, peek_call_name, read_named_call
+from adapter.parsing.bodies.python_scanner import NAMED_CALLS, PythonBlock, peek_call_name, read_named_call
 from adapter.parsing.bodies.xml_function import find_open_name, read_xml_function
 from adapter.parsing.bodies.xml_invoke import find_name_key
 from adapter.parsing.bodies.xml_named_function import read_wrapped_function
@@ -46,7 +46,8 @@ _read_telechat_pairs = KeyValueReader(TELECHAT, own=("telechat4",))
 read_unopened_pairs = _read_key_values.read_without_opener
 _read_python = PythonBlock(CLOSE)
 _read_attributes = unknown_tags.build_attribute_reader("tool_call")
-_closing = MarkerSet(CLOSE)
+_closing, _ends = MarkerSet(CLOSE), MarkerSet(OPEN, CLOSE)
+_JSON_REST = re.compile(r'[\w,"]*":')
 _after_prose = MarkerSet(OPEN, CLOSE, "<function=", "\n\n")
 _function = MarkerSet("<function=")
 _other_tags = MarkerSet("<invoke ", "<function_calls>", "<minimax:tool_call>", "<tool_calls>", "<tool_use>")
@@ -176,6 +177,14 @@ def _close(result: BodyResult, source: StreamBuffer, span: list[str]) -> Reader[
     return result.with_repairs("missing-close-tag")
 
 
+def _begins_with_fused_name(source: BodySource) -> bool:
+    """Return whether the text begins with the name of a tool of the session that runs into JSON (GLM 5.2)."""
+    return any(
+        source.text.startswith(name, source.position) and _JSON_REST.match(source.text, source.position + len(name))
+        for name in source.tools
+    )
+
+
 def _read_unknown(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse a body that is neither JSON nor XML.
 
@@ -197,9 +206,16 @@ def _read_unknown(source: BodySource, span: list[str]) -> Reader[BodyResult]:
         return (yield from _close(result, source, span)).with_repairs("text-in-tag") if result.calls else TEXT
     if not marker and source.at_line_start and source.take_cut_tags(PROSE_LIMIT, span):
         return CUT
-    if marker.lower() != CLOSE or not source.at_line_start:
+    if not source.at_line_start or (marker.lower() != CLOSE and not _begins_with_fused_name(source)):
         return TEXT
-    text, _ = yield from source.take_through(_closing, span)
+    value: list[str] = []
+    closing = yield from source.read_until(_ends, value)
+    text = "".join(value)
+    span.append(text)
+    if closing.lower() == CLOSE:
+        span.append(closing)
+    else:
+        source.push_back(closing)
     return BodyResult(
         error=f"the text in {OPEN} is not a call: {text.strip()[:60]!r}. Write one JSON object there: "
         '{"name": "TOOL", "arguments": {...}}'
@@ -209,6 +225,6 @@ def _read_unknown(source: BodySource, span: list[str]) -> Reader[BodyResult]:
 OPENERS = (
     CallOpener(OPEN, read_tool_call),
     CallOpener("<tool_call ", with_attributes(read_tool_call)),
-    CallOpener("[Calling tool:", read_named_call),
+    *(CallOpener(marker, read_named_call) for marker in NAMED_CALLS),
     *unknown_tags.OPENERS,
 )

@@ -51,7 +51,7 @@ def _read(span: list[str], start: int, tools: ToolSet) -> BodyResult:
         result = read_calls("".join(span[start:]), tools, sum(map(len, span[:start])))
     except FormatError:
         return TEXT
-    is_answer = not result.fixes and all(_is_certain(call, tools) for call in result.calls)
+    is_answer = not result.fixes and result.error is None and all(_is_certain(call, tools) for call in result.calls)
     return result.with_repairs("no-markers") if is_answer else TEXT
 
 

@@ -39,7 +39,12 @@ def _read_json(source: BodySource, span: list[str]) -> Reader[BodyResult]:
 FORMAT = Format(
     name="gemma4",
     aliases=("gemma4_no_thinking", "gemma_4"),
-    openers=(CallOpener(OPEN, _read_call, keeps_space=True), call_element.OPENER, CallOpener(CLOSE, _read_json)),
+    openers=(
+        CallOpener(OPEN, _read_call, keeps_space=True),
+        call_element.OPENER,
+        CallOpener(CLOSE, _read_json),
+        CallOpener("\ncall:", _read_call.read_below),
+    ),
     read_without_markers=_read_call.read_bare,
     encode_calls=build_calls_encoder(partial(encode_call, quote=QUOTE), OPEN, CLOSE),
     encode_result=build_result_encoder(f"{RESULT}response:{{name}}{{value:{QUOTE}", f"{QUOTE}}}<tool_response|>"),

@@ -16,6 +16,7 @@ FORMAT = Format(
     encode_calls=build_calls_encoder(MINIMAX),
     encode_result=build_result_encoder("<response>", "</response>"),
     result_markers=("<response>",),
+    reasoning={"<mm:think>": "</mm:think>", "<minimax:think>": "</minimax:think>"},  # as in M3
     starts_in_reasoning=True,
     stray_closers=STRAYS,
     end_tokens=("[e~[",),

@@ -65,7 +65,7 @@ def is_distinctive_name(name: str) -> bool:
 
 def _read_tag(name: str, source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse an element with attributes in its opening tag. If the element is empty, they are all the arguments."""
-    if not (source.at_line_start or source.after_call) or not is_distinctive_name(name):
+    if not (source.after_call or (source.at_line_start and is_distinctive_name(name))):
         return TEXT
     source.may_be_text = True
     tool, taken = source.tools[name], list[str]()

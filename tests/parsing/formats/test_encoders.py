@@ -63,6 +63,15 @@ def test_value_that_ends_in_a_tag_of_its_name_is_parsed_back(name):
 
 
 @pytest.mark.parametrize("name", FORMATS)
+def test_closing_marker_cut_by_the_end_is_no_text(name):
+    """After a call, the beginning of any closing marker of the format is markup."""
+    call = get_format(name).encode_calls([("get_weather", {"city": "Bern"})])
+    for closer in get_format(name).stray_closers:
+        turn = parse(f"{call}\n{closer[:-1]}", format=name)
+        assert ([each.name for each in turn.calls], turn.content.strip()) == (["get_weather"], ""), closer
+
+
+@pytest.mark.parametrize("name", FORMATS)
 def test_name_that_looks_like_a_tag_is_parsed_back(name):
     """A name may hold the characters between a name and a value in a model's broken tags."""
     _check(name, [("save", {"a=b": "x", "parameter=c": "y", "d e": "z", "name: f": ""})])
