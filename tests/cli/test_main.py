@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -373,7 +374,7 @@ def test_control_sequences_never_reach_the_terminal(model, tmp_path):
 def test_ctrl_c_exits_with_130(model, tmp_path):
     """SIGINT while the server is silent ends the program quickly, without a traceback."""
     slow = as_stream(delta(role="assistant"), delta("I thi"), done=False)
-    model.on(CHAT, type(slow)(slow.status, slow.body, slow.content_type, length=len(slow.body) + 99, linger_s=60))
+    model.on(CHAT, replace(slow, length=len(slow.body) + 99, linger_s=60))
     words = [sys.executable, "-m", "adapter", "run", "hi", "-w", tmp_path, "--base-url", model.url]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
