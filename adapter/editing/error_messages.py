@@ -26,7 +26,11 @@ SHOWN_LINES = 12
 """Maximum number of file lines in a message."""
 SHOWN_CHARACTERS = 160
 """Maximum length of a shown line."""
+SHORT = 60
+"""Maximum length of a line that only identifies a place."""
 SHOWN_PLACES = 4
+MAX_DISTANCE = 20
+"""Maximum number of lines between a match and a line above that tells it from other matches."""
 MIN_SCORE = 0.5
 """Minimum score of a fuzzy match that is shown. Below it, the most similar lines are shown instead."""
 MAX_WANTED = 200
@@ -55,15 +59,30 @@ def build_ambiguous_match_message(
 
 
 def _format_matches(search: DocumentIndex, matches: Sequence[TextMatch]) -> str:
+    """List the lines of the matches, each with its function or section, or else with a line above it, that tells it
+    from the others."""
     line_list = format_line_list([place.first_line + 1 for place in matches])
-    enclosing_lines = [search.find_enclosing_key(place.first_line) for place in matches[: SHOWN_PLACES + 1]]
-    if len(matches) > SHOWN_PLACES or len(set(enclosing_lines)) < 2:
-        return line_list
-    shown = [
-        f"{place.first_line + 1} in {_truncate(owner)!r}" if owner else str(place.first_line + 1)
-        for place, owner in zip(matches, enclosing_lines, strict=True)
-    ]
-    return f"{line_list}: {', '.join(shown)}"
+    lines = [place.first_line for place in matches[:SHOWN_PLACES]]
+    owners = [search.find_enclosing_key(line) for line in lines]
+    if len(set(owners)) > 1:
+        places = [f" in {_truncate(owner, SHORT)!r}" if owner else "" for owner in owners]
+    else:
+        places = _describe_lines_above(search, lines)
+    shown = [f"{line + 1}{place}" for line, place in zip(lines, places, strict=True)]
+    rest = ", ..." if len(matches) > SHOWN_PLACES else ""
+    return f"{line_list}: {', '.join(shown)}{rest}" if any(places) else line_list
+
+
+def _describe_lines_above(search: DocumentIndex, lines: Sequence[int]) -> list[str]:
+    """Describe each line by the nearest line above that tells it from the others."""
+    for distance in range(1, MAX_DISTANCE + 1):
+        above = [
+            f" below {_truncate(search.keys[line - distance], SHORT)!r}" if line >= distance else " at the start"
+            for line in lines
+        ]
+        if len(set(above)) == len(above) and " below ''" not in above:
+            return above
+    return [""] * len(lines)
 
 
 def build_not_found_message(
@@ -211,6 +230,6 @@ def _with_visible_tabs(line: str) -> str:
     return _with_visible_end(line[: len(line) - len(body)].replace("\t", "\u2192") + body)
 
 
-def _truncate(line: str) -> str:
+def _truncate(line: str, limit: int = SHOWN_CHARACTERS) -> str:
     shown = escape_for_display(line, keep="\t")
-    return shown if len(shown) <= SHOWN_CHARACTERS else shown[:SHOWN_CHARACTERS] + "..."
+    return shown if len(shown) <= limit else shown[:limit] + "..."

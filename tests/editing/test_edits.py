@@ -198,7 +198,10 @@ def test_messages_use_the_parameter_names_of_the_tool():
     names = ParameterNames("old_string", "new_string", start_line=None, replace_all="all")
     with pytest.raises(EditError) as caught:
         patch_text("x\nx\n", [Patch("x", "y")], names=names)
-    assert "old_string matches 2 places (lines 1, 2); add a surrounding line, or set all to change" in str(caught.value)
+    assert (
+        "old_string matches 2 places (lines 1, 2: 1 at the start, 2 below 'x'); add a surrounding line, or set all to"
+        in (str(caught.value))
+    )
 
 
 @pytest.mark.parametrize(
