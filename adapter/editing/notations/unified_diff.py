@@ -26,8 +26,8 @@ from adapter.core.errors import FormatError
 from adapter.editing.notations.filename_detection import FENCE
 from adapter.editing.notations.parsed_edit import ParsedEdit, has_changes, parse_hunk
 
-_HUNK = re.compile(r"@@(?=$|[ \t-])(?P<rest>.*)")
-_NUMBERS = re.compile(r" ?-(?P<line>\d+)(?:,(?P<count>\d+))? \+\d+(?:,\d+)?(?: ?@@(?P<section>.*))?")
+_HUNK = re.compile(r"(?:@@(?=$|[ \t-])|@@@(?= ?-[\d,]+ \+))(?P<rest>.*)")
+_NUMBERS = re.compile(r" ?-(?P<line>\d+)(?:,(?P<count>\d+))? \+\d+(?:,\d+)?(?: ?@@@?(?P<section>.*))?")
 _GIT = re.compile(r'diff --git (?P<old>"?a/.+?"?) (?P<new>"?b/.+"?)')
 _NOISE = re.compile(
     r"(?:diff |index [0-9a-f]+\.\.|(?:old|new|deleted file|new file) mode|(?:dis)?similarity |Index: |={60,})"

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable
 from functools import partial
 
+_CONTROL = "".join(map(chr, (*range(9), 11, 12, *range(14, 32), 127)))
+_SPECIAL = re.compile(rf"[{re.escape(_CONTROL)}\x80-\uffff]")
 _ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
 UNICODE_NOTE = "characters were written as in the file, as escapes or as they are"
 
@@ -16,10 +18,10 @@ def match_unicode_escapes(old: str, new: str, view: str) -> tuple[str, str] | No
     A line of the old text changes only if it is in the document in the other form alone. Lines that only the new text
     has get that form if all lines of the old text with such a character do.
     """
-    if "\\u" not in old and (old.isascii() or "\\u" not in view):
+    characters = {*_SPECIAL.findall(old), *_CONTROL}
+    if "\\u" not in old and ("\\u" not in view or not _SPECIAL.search(old)):
         return None
     lines = old.split("\n")
-    characters = {character for character in old if not character.isascii() and ord(character) <= 0xFFFF}
     forms: list[Callable[[str], str]] = [partial(_escape, characters, spelling) for spelling in ("04x", "04X")]
     for form in (*forms, _unescape):
         changed = {
