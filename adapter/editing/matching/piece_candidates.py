@@ -52,6 +52,10 @@ class Placement(NamedTuple):
     end: int
     score: float
 
+    def covers(self, lines: Sequence[int]) -> bool:
+        """Return whether all ``lines``, in ascending order, are in the span."""
+        return self.start <= lines[0] and lines[-1] < self.end
+
 
 class PieceCandidates:
     """The spans of ``pieces`` in the lines ``old`` of a file."""

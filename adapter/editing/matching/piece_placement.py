@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Sequence, Set
 from itertools import accumulate
 from math import inf
 from typing import NamedTuple
@@ -46,6 +46,11 @@ _DECLARED = re.compile(
     r"\s*(?!(?:return|await|yield|throw|new|else|case|not|if|elif|assert|raise|for|while|except|with)\b)"
     r"(?:[^\W\d]\w* +){1,4}[^\W\d]\w*(?=\(|\s*[:{]?$)"
 )
+_HEAD = re.compile(
+    r"\s*(?:(?:const|let|var|val|auto|final|static|export|public|private) +)*"
+    r"([^\W\d]\w*)(?:, *\w+)*\??\s*(?::?=(?!=)|:)"
+)
+"""Start of a line that assigns or declares a name."""
 
 
 class _Fit(NamedTuple):
@@ -80,18 +85,40 @@ class PiecePlacer(PieceCandidates):
         total = max(best[0], default=-inf)
         if total == -inf:
             return [], "the pieces do not occur in this order in the file"
-        chosen: list[Placement] = []
-        for piece, spans, totals in zip(self._pieces, candidates, best, strict=True):
-            span = spans[totals.index(max(totals))]
+        chosen = [spans[totals.index(max(totals))] for spans, totals in zip(candidates, best, strict=True)]
+        omitted = set(range(len(self._old))).difference(*(range(span.start, span.end) for span in chosen))
+        hints = [*self._find_gone_names(omitted), *self._find_moved_lines(chosen, omitted)]
+        for piece, span, spans, totals in zip(self._pieces, chosen, candidates, best, strict=True):
             others = {each: total_with for each, total_with in zip(spans, totals, strict=True) if each != span}
             rivals = [each for each in others if others[each] > total - MARGIN]
-            rivals += self._find_rivals(piece, span, [each for each in others if others[each] > -inf])
+            possible = [each for each in others if others[each] > -inf]
+            rivals += self._find_rivals(piece, span, possible)
             if self._is_equal(piece, span):
                 rivals = [each for each in rivals if piece.depth is not None and not self._is_equal(piece, each)]
+            rivals += [each for each in possible if sum(map(each.covers, hints)) > 1]
             if reason := self._find_doubt(piece, span, rivals):
                 return [], reason
-            chosen.append(span)
         return chosen, self._find_duplicate(chosen)
+
+    def _find_gone_names(self, omitted: Set[int]) -> list[list[int]]:
+        """Return the ``omitted`` lines with each name that the pieces remove and do not contain any more. A larger span
+        with all these lines removes the name from the file."""
+        written = set(_NAME.findall("\n".join(line for piece in self._pieces for line in piece.lines)))
+        replaced = "\n".join(line for index, line in enumerate(self._old) if index not in omitted)
+        gone = set(_NAME.findall(replaced)) - written
+        kept: dict[str, list[int]] = defaultdict(list)
+        for index in sorted(omitted):
+            for name in gone.intersection(_NAME.findall(self._old[index])):
+                kept[name].append(index)
+        return [*kept.values()]
+
+    def _find_moved_lines(self, spans: Sequence[Placement], omitted: Set[int]) -> list[list[int]]:
+        """Return the ``omitted`` lines, once in the file, that a piece adds, because it may have moved them. Each is
+        returned twice, because one is enough."""
+        written = {line for each in map(self._fit, self._pieces, spans) for line in each.added}
+        counts = Counter(line.strip() for line in self._old)
+        moved = [index for index in omitted if (line := self._old[index].strip()) in written and counts[line] == 1]
+        return [[index] for index in moved] * 2
 
     # ------------------------------------------------------------------- doubts
 
@@ -108,6 +135,8 @@ class PiecePlacer(PieceCandidates):
         if self._is_equal(piece, span):
             return [each for each in spans if _contains(each, span)] if piece.depth is not None else []
         here, loses_name = self._fit(piece, span), self._loses_name(piece, span)
+        if not self._keeps_distinctive(piece, span):
+            return [*spans]
         return [each for each in spans if self._is_rival(piece, span, each, here, loses_name)]
 
     def _is_rival(self, piece: Piece, span: Placement, other: Placement, here: _Fit, loses_name: bool) -> bool:
@@ -160,6 +189,11 @@ class PiecePlacer(PieceCandidates):
             _count_letters_in_common(actual, lines),
             _count_letters_in_common(actual[::-1], lines[::-1]),
         )
+
+    def _keeps_distinctive(self, piece: Piece, span: Placement) -> bool:
+        """Return whether the lines that ``piece`` keeps are distinctive together, or one of them is unique."""
+        kept = [line for line in {*piece.lines}.intersection(self._old[span.start : span.end]) if _NAME.search(line)]
+        return sum(map(count_letters, kept)) >= DISTINCTIVE_LETTERS or any(map(self._occurs_once, kept))
 
     def _is_equal(self, piece: Piece, span: Placement) -> bool:
         """Return whether ``piece`` changes nothing at ``span``."""
@@ -246,8 +280,11 @@ def _count_letters_in_common(left: Sequence[str], right: Sequence[str]) -> int:
     return sum(map(count_letters, left[: count_common_prefix(left, right)]))
 
 
-def _are_similar(block: Sequence[str], other: Sequence[str]) -> bool:
-    left, right = ([line.strip() for line in part if line] for part in (block, other))
+def _are_similar(block: Sequence[str], added: Sequence[str]) -> bool:
+    """Return whether the texts are similar, or both assign or declare a name at the same depth."""
+    if not {*map(_build_head, block)}.isdisjoint({*map(_build_head, added)} - {None}):
+        return True
+    left, right = ([line.strip() for line in part if line] for part in (block, added))
     return ratio("\n".join(left), "\n".join(right[: len(left)])) >= SIMILAR
 
 
@@ -286,6 +323,12 @@ def _build_key(line: str) -> tuple[str, ...]:
         return (get_indent(line), *_NAME.findall(declared[0]))
     words = () if line.lstrip().startswith(("@", "}", ")", "]")) else _NAME.findall(line)[:KEY_WORDS]
     return (get_indent(line), *words) if len(words) > 2 else ()
+
+
+def _build_head(line: str) -> tuple[str, str] | None:
+    """Return the depth and the name of a line that starts with an assigned or declared name; None for other lines."""
+    head = _HEAD.match(line)
+    return (get_indent(line), head[1]) if head else None
 
 
 def _count_nonblank(lines: Sequence[str]) -> int:
