@@ -194,7 +194,7 @@ class _Merge:
     def _write(self, hunk: LineChange) -> None:
         partners = _pair_with_removed(self.old, self.new, hunk)
         is_list_end = hunk.start == hunk.end and self.has_added_comma
-        self.ends_with_addition = hunk.new_end - hunk.new_start > hunk.end - hunk.start
+        self.ends_with_addition = not any(map(str.strip, self.old[hunk.start : hunk.end]))
         for index in range(hunk.new_start, hunk.new_end):
             partner = partners.get(index)
             nearest_row = max(0, min(hunk.start + index - hunk.new_start, hunk.end - 1)) if partner is None else partner
