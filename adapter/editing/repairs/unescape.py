@@ -36,7 +36,7 @@ _PREFIX = re.compile(r"(?<!\w)[a-zA-Z]{1,2}$")
 """String prefix, as in ``f"..."``."""
 _PATTERN = re.compile(r"(?:(?<=[(\[^])|(?<=[ (=,:]/))(?:\\[nr])+(?:\|(?:\\[nr])+)*(?=[)\]|*+?]|/(?![/*]))")
 """Line breaks in a regular expression, as in ``[^\\n]`` and ``(\\r\\n|\\n)``."""
-_WINDOWS_PATH = re.compile(r"(?<![\w\\])[a-zA-Z]:(?:\\\w[\w.-]*)+")
+_WINDOWS_PATH = re.compile(r"(?<![\w\\])[a-zA-Z]:(?:\\\w[\w.-]+){2,}")
 _DOUBLED = re.compile(r"\\\\[nrt]")
 _ESCAPED_LEAD = re.compile(r"(\\[nr])(?:\\t)+")
 _PAIR = re.compile(r'(?<!\w)\\"[^"\\\n]*\\"(?!\w)')
@@ -48,7 +48,7 @@ ENTITIES_NOTE = "HTML entities in the new text were unescaped"
 
 def undo_double_escaping(old: str, new: str) -> Iterator[tuple[str, str]]:
     """Yield the possible ways to unescape both texts, the most cautious first."""
-    if _WINDOWS_PATH.search(new):  # then the new text is not escaped, or partly
+    if _WINDOWS_PATH.search(new) and not _WINDOWS_PATH.search(old):  # then the new text is not escaped, or partly
         if _ESCAPE.search(_WINDOWS_PATH.sub("", new)) is None:
             yield _unescape(old, _OF_JSON, True), new
         return
