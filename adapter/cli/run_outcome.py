@@ -123,6 +123,8 @@ def describe_run_outcome(
     if is_end and not tally.acted and (find_file_action(task) or (tally.calls and _claims_change(done.content))):
         advice = HINTS["unsuccessful"] if done.reason == "finished" else NO_CALL_HINT
         return 1, f"nothing was changed: {f'{counts}: ' if tally.calls else ''}{advice}"
+    if done.reason == "answered" and not tally.calls and any(map(read_file, find_paths(task))):
+        return 1, f"nothing was done, although the task names a file: {NO_CALL_HINT}"
     if tally.changed and (is_end or is_stuck):
         if _cancel_out(tally.past):
             return 1, f"nothing was changed, because the changes undo each other: {counts}"

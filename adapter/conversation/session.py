@@ -23,7 +23,7 @@ from adapter.conversation.guardrails.call_history import CallHistory, PastCall
 from adapter.conversation.guardrails.engine import MAX_DROPPED, Guardrails
 from adapter.conversation.guardrails.loop_detection import repeats_in_call, repeats_text
 from adapter.conversation.guardrails.registry import BROKEN_CALLS, GUARDRAILS, LOOPS, UNUSABLE
-from adapter.conversation.guardrails.response_checks import CandidateAnswer, find_leading_call
+from adapter.conversation.guardrails.response_checks import CandidateAnswer, asks_for_answer, find_leading_call
 from adapter.conversation.guardrails.verdicts import DroppedCall, Retry, Stop, Violation
 from adapter.conversation.message_content import Content, concat_content
 from adapter.conversation.message_rendering import Message, MessageRenderer, merge_consecutive_roles
@@ -154,7 +154,10 @@ class Session:
             self._content = "" if is_unusable else self._with_result(turn.content)
             if finish_reason in _UNFINISHED:
                 return self._finish(_UNFINISHED[finish_reason])
-            return self._finish("stuck" if is_unusable or isinstance(verdict, Stop) else "answered")
+            if is_unusable or isinstance(verdict, Stop):
+                return self._finish("stuck")
+            is_ignored = self._content != turn.content and not asks_for_answer(self._past.request)
+            return self._finish("repetition" if is_ignored else "answered")
         self._calls = [
             replace(call, arguments=map_strings(unescape_control_tokens, call.arguments)) for call in turn.calls
         ]

@@ -157,6 +157,20 @@ def test_answer_without_the_requested_change_fails(task, code):
     assert (found, line.startswith("nothing was changed: 1 call: ")) == (code, bool(code))
 
 
+@pytest.mark.parametrize(
+    ("calls", "task", "code"), [(0, "Turn debug off in a.json.", 1), (0, "Turn it off.", 0), (1, "Show a.json.", 0)]
+)
+def test_answer_without_a_call_fails_if_the_task_names_a_file(calls, task, code):
+    """`Qwen2.5-Coder-0.5B` wrote the new text of the file as its answer."""
+    tally = CallTally(get_dialect("blade").tools)
+    for _ in range(calls):
+        tally(ToolResult("read_file", content="", ok=True))
+    found, line = describe_run_outcome(
+        Finished("answered", "{}"), tally, task, lambda path: "{}" if path == "a.json" else ""
+    )
+    assert (found, line.startswith("nothing was done")) == (code, bool(code))
+
+
 EDIT = {"path": "a.py", "old_text": "def greet():", "new_text": "def hello():"}
 
 

@@ -254,6 +254,17 @@ def test_result_is_shown_with_an_answer_that_ignores_it(answer, content):
     assert session.on_answer(turn(answer)) == Finished("answered", content)
 
 
+def test_answer_that_ignores_a_repeated_result_is_no_success():
+    """Unless the user asked a question. `Qwen2.5-Coder-0.5B` was to rename a variable."""
+    session = new_session()
+    session.start("The name in a.py should be called counter.")
+    step = session.on_answer(turn(CALL))
+    assert isinstance(step, RunTools)
+    session.on_tool_results(results(step, "cnt = 0"))
+    session.on_answer(turn(CALL))
+    assert session.on_answer(turn("No response.")) == Finished("repetition", "No response.\n\ncnt = 0")
+
+
 def test_tools_are_not_withdrawn_before_a_requested_change():
     session = Session("system", get_format("hermes"), get_dialect("blade").tools, SessionLimits())
     session.start("Fix the typo in a.py")

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall
 from adapter.core.events import Json, JsonObject
 from adapter.prompting.intent.text_values import find_paths
+from adapter.tools.argument_synonyms import DESTINATION, PATH, SOURCE
 from adapter.tools.tool import Tool, ToolSet
 
 MAX_PLACEHOLDER = 80
@@ -42,6 +43,7 @@ _TEXTS = frozenset(_TEXTS_WORDS.split())
 _PROPOSALS = ("enum", "const", "default", "examples", "description")
 """Keywords of a schema that may contain values."""
 _INVENTED_PATH = re.compile(r"(?:^|[/\\])path[/\\]to[/\\]|^(?:file|dir|folder|project)?path$", re.IGNORECASE)
+_SENTENCE_END = re.compile(r"(?<=[.:])\s+")
 _ELIDED = re.compile(r"(?:\.{3,}|…|\?{2,}|x{3,}|(?:todo|tbd|placeholder)\.?)", re.IGNORECASE)
 
 
@@ -78,7 +80,8 @@ def list_known_values(argument: str, past: CallHistory) -> list[str]:
 def _is_placeholder(name: str, value: str, tool: Tool) -> bool:
     if not 0 < len(value) <= MAX_PLACEHOLDER:
         return False
-    if _INVENTED_PATH.search(value) or ("_" in value and value in tool.properties):
+    is_path = name in (*PATH, *SOURCE, *DESTINATION)
+    if _INVENTED_PATH.search(value) or (value in tool.properties and ("_" in value or is_path)):
         return True
     if _ELIDED.fullmatch(value):
         return name in tool.required and not _takes_text(name)
@@ -106,12 +109,14 @@ class SentMessages:
     """The guardrails' messages to a model. A copy of one is neither an answer nor an argument."""
 
     _runs: set[tuple[str, ...]] = field(default_factory=set)
+    _sentences: set[str] = field(default_factory=set)
 
     def add(self, message: str, past: CallHistory, answer: str, tools: ToolSet) -> None:
         """Add a message. Text that it quotes from the conversation, from ``answer`` or from the tools may be copied."""
         definitions = (json.dumps(tool.to_openai(), ensure_ascii=False) for tool in tools.values())
         quotable = "\n".join([past.text, answer, *definitions])
         self._runs |= set(_find_runs(message)) - set(_find_runs(quotable))
+        self._sentences |= {sentence for sentence in _SENTENCE_END.split(message) if sentence not in quotable}
 
     def find_in_arguments(self, arguments: Json) -> str:
         """Return the copied text if a string in ``arguments`` contains any; otherwise return ""."""
@@ -123,6 +128,11 @@ class SentMessages:
         """Return whether a large part of ``content`` is copied."""
         if not self._runs:
             return False
+        if any(
+            sentence == content.strip() or (sentence in content and sentence.count(" ") >= WORDS)
+            for sentence in self._sentences
+        ):
+            return True
         copied = sum(run in self._runs for run in _find_runs(content))
         return copied > 0 and copied + WORDS - 1 >= MIN_SHARE * len(re.findall(r"\w+", content))
 

@@ -31,6 +31,8 @@ _EXPLAINS = re.compile(
 _NAME = re.compile(r"\{\{[^{}\n]{1,40}\}\}|\w{3,}")
 _LINE_NUMBER = re.compile(r"^\s*\d+[:|\t] ?")
 _NUMBERED = re.compile(r"(?m)^\s*\d+: (.*)$")
+_YOUR = re.compile(r"(?i)[\[<{]your [\w ]{1,40}[\]>}]")
+"""Matches placeholders in an answer: "The author is [Your Name]."."""
 _PATCHES = ("diff", "edits", "patch", "patches")
 CHANGES = ("add", "edit", "update")
 """Actions of requests for a change of an existing file."""
@@ -178,12 +180,13 @@ def omits_change(content: str, past: CallHistory, tools: ToolSet) -> tuple[str, 
 
 
 def loses_text(call: PastCall, past: CallHistory, tools: ToolSet) -> bool:
-    """Return whether ``call`` deletes a file that the request asks about or wants to be changed, or replaces it by a
-    text without most of its lines, although a change within the file was requested."""
+    """Return whether ``call`` loses text that the request needs: it deletes a file that the request names for something
+    else, or replaces it by a text without most of its lines, although a change within the file was requested.
+    """
     paths = set(find_paths(past.request)).intersection(map(str, call.arguments.values()))
     action = find_file_action(past.request)
     if not paths or sounds_like(call.name, "delete"):
-        is_needed = is_question(past.request) or action in CHANGES
+        is_needed = is_question(past.request) or find_requested_action(past.request)[0] not in ("", "delete")
         return bool(paths) and is_needed and ACTIONS["delete"].isdisjoint(split_words(past.user_text))
     tool = tools.match(call.name) if action in ("add", "edit") else None
     written = find_text(call, CONTENT)
@@ -215,9 +218,10 @@ def list_known_lines(path: str, past: CallHistory) -> Iterator[str]:
 
 
 def invents_content(content: str, past: CallHistory, tools: ToolSet) -> tuple[str, ...]:
-    """Return the tool that reads a file, if the request asks about a file, and the answer states a number that does not
-    occur in the conversation, although no tool was called."""
+    """Return the tool that reads a file, if the request asks about a file, and the answer has a placeholder or a number
+    from outside of the conversation, although no tool was called."""
     if past.recent or not is_question(past.request) or not find_paths(past.request):
         return ()
     numbers = re.findall(r"(?<![\w.])\d(?:[\d.]*\d)+(?![\w.]*\w)", content)
-    return find_readers(tools) if any(number not in past.text for number in numbers) else ()
+    invented = [*numbers, *_YOUR.findall(content)]
+    return find_readers(tools) if any(each not in past.text for each in invented) else ()

@@ -58,7 +58,9 @@ GUARDRAILS = {
         Guardrail(
             "unmade_change", "an answer in words, without a reason, although the user requested a change to a file"
         ),
-        Guardrail("unread_file", "an invented number in answer to a question about a file, without a tool call"),
+        Guardrail(
+            "unread_file", "an invented number or placeholder in answer to a question about a file, without a tool call"
+        ),
         Guardrail("announced_call", "an announcement of an action, without the action"),
         Guardrail("refusal", "“I have no access to ...” despite a tool for it; “I can't do that.” without a reason"),
         Guardrail("unfounded_success", "only “Done!”, without a tool call or without the requested information"),

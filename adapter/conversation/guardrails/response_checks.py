@@ -27,6 +27,7 @@ from adapter.core.turn import Turn
 from adapter.parsing.marker_tables import INVENTED_RESULT
 from adapter.prompting.escaping import unescape_control_tokens
 from adapter.prompting.intent.bm25 import stem_words
+from adapter.prompting.intent.verbs import READS, find_requested_action, is_question
 from adapter.tools.call_shapes import looks_like_call
 from adapter.tools.tool import Tool, ToolSet
 
@@ -100,6 +101,11 @@ MAX_NAME_OFFSET = 200
 def starts_with_tool_result(markup: MarkupDelta) -> bool:
     lowered = markup.raw.lower()
     return any(marker in lowered for marker in INVENTED_RESULT)
+
+
+def asks_for_answer(request: str) -> bool:
+    """Return whether ``request`` is a question, asks for information, or only wants something to be read."""
+    return is_question(request) or expects_information(request) or find_requested_action(request)[0] in READS
 
 
 def find_refused_tool(content: str, past: CallHistory, tools: ToolSet) -> Tool | None:

@@ -14,8 +14,8 @@ look: ask browse calculate check compute convert count describe detect diff dir 
  get glob grep head info inspect is list locate look lookup ls measure query retrieve scan search show stat status
  summarize tail track translate validate verify weather / access analyze call collect download examine explore gather
  inspect investigate proceed review test try use
-add: add append insert
-create: create put save write / define make new register schedule store upsert
+add: add append insert put
+create: create save write / define make new register schedule store upsert
 edit: apply edit patch replace set update / change correct fix modify
 move: move rename
 delete: delete drop remove clear / destroy discard erase purge trash unlink wipe clean free

@@ -148,6 +148,8 @@ def _check_pair(
                 f"{destination.display_path} is a directory; give the full new path, "
                 f"such as {destination.display_path}/{escape_for_display(source.parts[-1]) if source.parts else 'name'}"
             )
+        if destination.parts == source.parts:
+            raise ToolError(f"{destination.display_path} is both source and destination; choose another destination")
         if destination.status is not None:
             raise ToolError(f"{destination.display_path} already exists and was not overwritten; delete it first")
         if destination.parts[: len(source.parts)] == source.parts and source.is_directory:

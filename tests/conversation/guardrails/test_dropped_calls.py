@@ -238,6 +238,20 @@ def test_own_message_is_neither_answer_nor_argument():
         )
 
 
+def test_short_sentence_of_a_message_is_no_answer():
+    """It has fewer words than others need to be a copy."""
+    guardrails, past = Guardrails(TOOLS), CallHistory("Read a", (PastCall("read_file", {"path": "a"}, "x"),) * 3)
+    answer = CandidateAnswer.from_turn(turn(read("a")))
+    first, second = (guardrails.check_response(past, answer) for _ in range(2))
+    assert isinstance(first, Retry)
+    assert isinstance(second, Retry)
+    assert second.message.startswith("Stop repeating read_file. ")
+    assert guardrails.drops_answer(past, CandidateAnswer("Stop repeating read_file."))
+    assert not guardrails.drops_answer(past, CandidateAnswer("Stop."))
+    long = f"The tool says: {first.message} {'So the file has one line, with an x. ' * 9}"
+    assert guardrails.drops_answer(past, CandidateAnswer(long))
+
+
 def test_words_of_the_conversation_are_not_ours():
     """Also after a message: the result, the request, and the model's own first arguments."""
     guardrails, _ = messaged()
@@ -376,6 +390,9 @@ def test_name_of_a_parameter_is_a_placeholder():
     assert find_placeholder(tool, {"new_content": "old_content"}, CallHistory("Fix a.md")) == "new_content"
     assert find_placeholder(tool, {"new_content": "old_content"}, CallHistory("Rename it to old_content")) == ""
     assert find_placeholder(tool, {"new_content": "title"}, CallHistory("Fix a.md")) == ""
+    move = TOOLS["move_file"]
+    assert find_placeholder(move, {"source": "destination"}, CallHistory("Rename a.md to b.md")) == "source"
+    assert find_placeholder(move, {"source": "destination"}, CallHistory("Rename destination to b.md")) == ""
 
 
 READ_A = PastCall("read_file", {"path": "a.md"}, "a smal tool")
@@ -432,6 +449,7 @@ def test_same_edit_by_another_tool_is_a_repetition():
         (FIX, (READ_A,), [("delete_file", {"path": "a.md"})], "unasked_action", ("edit_file",)),
         (FIX, (READ_A, FIXED), [("delete_file", {"path": "a.md"})], "unasked_action", ()),
         ("What is in a.md?", (READ_A,), [("delete_file", {"path": "a.md"})], "unasked_action", ()),
+        ("Rename a.md to b.md", (), [("delete_file", {"path": "a.md"})], "unasked_action", ("move_file",)),
         (FIX_ALL, (READ_A, FIXED), [*FIXED_AGAIN], "made_already", ("edit_file",)),
         (RENAME, (RENAMED,), [(RENAMED.name, RENAMED.arguments)], "made_already", ("read_file",)),
         (RENAME, (RENAMED, READ_B), [(RENAMED.name, RENAMED.arguments)], "made_already", ("edit_file",)),
@@ -444,6 +462,7 @@ def test_same_edit_by_another_tool_is_a_repetition():
         ('Fix "smal"', (), "`edit_file`", "announced_call", ("edit_file",)),
         ("Which port is set in server.ini?", (), "The port is 8080.", "unread_file", ("read_file",)),
         ("What version is in package.json?", (), "4.14.1", "unread_file", ("read_file",)),
+        ("Who wrote a.toml?", (), "The author is [Your Name].", "unread_file", ("read_file",)),
         ("How many lines has a.md?", (), "It has 120 lines.", "unread_file", ("read_file",)),
         # lookalikes
         ("Which port is set in server.ini?", (READ_A,), "The port is 8080.", "", ()),

@@ -19,6 +19,7 @@ from adapter.dialects import get_dialect
         ("a.md is wrong. Correct it.", "edit"),
         ("Fill in a.txt: replace {{name}} with Anna", "edit"),
         ("Add a line to a.md", "add"),
+        ("Put linux on the list in a.yml, after windows", "add"),
         ("Update a.md", "update"),
         ("Rename a.md to b.md", "move"),
         ("Delete the file a.md", "delete"),

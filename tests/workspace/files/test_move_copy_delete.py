@@ -67,6 +67,12 @@ def test_move_and_copy_never_overwrite(refusal, tree, name):
 
 
 @pytest.mark.parametrize("name", ["move_file", "copy_file"])
+def test_file_is_not_moved_onto_itself(refusal, tree, name):
+    """A small model that was told that the file already exists, and to delete it first, deleted it."""
+    assert "both source and destination" in refusal(name, source="src/a.txt", destination="./src/a.txt")
+
+
+@pytest.mark.parametrize("name", ["move_file", "copy_file"])
 def test_directory_cannot_be_moved_into_itself(refusal, tree, name):
     assert "inside src; choose" in refusal(name, source="src", destination="src/new/src")
     assert not (tree / "src" / "new").exists()
