@@ -172,7 +172,8 @@ class _Merge:
 
     def _separates_addition(self, step: LineMapping) -> bool:
         """Return whether a blank line that the document lacks separates added lines from their neighbors."""
-        if any(self.old[index].strip() for index in range(step.old_start, step.old_stop)):
+        beside = (*self.old[max(0, step.old_start - 1) : step.old_start], *self.old[step.old_stop : step.old_stop + 1])
+        if any(map(str.strip, self.old[step.old_start : step.old_stop])) or all(map(str.strip, beside)):
             return False
         has_text_above = bool(self.output) and self.output[-1].text.strip() != ""
         hunk = self.pending[-1] if self.pending else None
