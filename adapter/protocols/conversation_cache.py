@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import marshal
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from adapter.core.events import Json, JsonObject
 from adapter.protocols.tool_definitions import NO_REFERENCES
@@ -18,11 +17,14 @@ turns. With the data built for them, they take up to 60 MB.
 """
 MAX_CONVERSATIONS = 256
 """Maximum number of cached conversations. Each request is compared with all of them."""
+MAX_BUILT = 6
+"""Maximum number of different data built for a conversation. A client with a set of tools needs three."""
 _HEAD = 5
 """Length of a marshalled list's type and length, in bytes. Its items follow."""
 
 
 Blake2b: TypeAlias = hashlib.blake2b
+Built = TypeVar("Built")
 
 
 def hash_beginning(encoded: bytes) -> Blake2b:
@@ -30,33 +32,83 @@ def hash_beginning(encoded: bytes) -> Blake2b:
     return hashlib.blake2b(encoded, digest_size=16)
 
 
-@dataclass(frozen=True, slots=True)
+def encode_messages(messages: Json) -> bytes:
+    """Return bytes that begin with the bytes of other messages if and only if ``messages`` begin with them."""
+    return marshal.dumps(messages, NO_REFERENCES)[_HEAD:]
+
+
+def copy_messages(messages: Json) -> Json:
+    """Return a deep copy of ``messages``, which the caller may change later."""
+    return marshal.loads(marshal.dumps(messages, NO_REFERENCES)) if isinstance(messages, list) else messages
+
+
+@dataclass(slots=True, eq=False)
 class Conversation:
-    """A conversation as sent. ``encoded``: its messages and what precedes them, as bytes; see `encode_messages`.
-    ``beginnings``: for a shortened conversation, the hashes of the client's messages before each message, and of all.
-    """
+    """A conversation as sent, with the data built for its messages, which must not be changed."""
 
     messages: Json
-    encoded: bytes = b""
     beginnings: Sequence[str] = ()
+    """For a shortened conversation, the hashes of the client's messages before each message, and of all."""
+    known: int = 0
+    """Number of messages at the beginning that an earlier request had too."""
+    size: int = 0
+    """Length of the ``known`` messages, in bytes; after `ConversationCache.store`, of all messages."""
+    compared: list[Any] = field(init=False)
+    _built: dict[Hashable, Any] = field(default_factory=dict)
+    _found: Conversation | None = None
 
-    @classmethod
-    def shorten(cls, messages: Json, fitted: Sequence[Json], indices: Sequence[int]) -> Conversation:
-        """Build the conversation from a client's ``messages`` after shortening. ``fitted``: the messages that remain;
-        ``indices``: their positions in ``messages``.
-        """
-        hashes, beginning = list[str](), hash_beginning(b"")
-        for message in messages:
-            hashes.append(beginning.hexdigest())
-            beginning.update(encode_messages([message]))
-        beginnings = [*(hashes[index] for index in indices), beginning.hexdigest()]
-        return cls(fitted, encode_messages(list(zip(beginnings, fitted, strict=False))), beginnings)
+    def __post_init__(self) -> None:
+        messages = self.messages if isinstance(self.messages, list) else []
+        self.compared = [*zip(self.beginnings, messages, strict=False)] if self.beginnings else messages
+
+    def continue_from(self, beginning: Conversation) -> None:
+        """Take over the data built for the ``beginning`` of this conversation."""
+        self.known, self.size, self._found = len(beginning.compared), beginning.size, beginning
+        self._built = dict([*beginning._built.items()][-MAX_BUILT:])
+
+    def begins_with(self, other: Conversation) -> bool:
+        """Return whether the messages begin with those of ``other``. Numbers and booleans may have equal values."""
+        count = len(other.compared)
+        if not 0 < count <= len(self.compared) or self.compared[count - 1] != other.compared[-1]:
+            return False  # the last messages usually differ
+        return self.compared[:count] == other.compared
+
+    def get_built(self, key: Hashable, default: Built) -> Built:
+        """Return the data stored with ``key`` for a beginning of this conversation."""
+        built: Built = self._built.get(key, default)
+        return built
+
+    def store_built(self, key: Hashable, built: object) -> None:
+        self._built.pop(key, None)
+        self._built[key] = built
+
+    def encode_new(self) -> bytes:
+        """Encode the messages that no earlier request had."""
+        return encode_messages(self.compared[self.known :])
+
+    def hash_messages(self) -> str:
+        """Return `hash_beginning` of all messages."""
+        count, before = self.get_built("hash", (0, hash_beginning(b"")))
+        beginning = before.copy()
+        beginning.update(encode_messages(self.compared[count:]))
+        self.store_built("hash", (len(self.compared), beginning))
+        return beginning.hexdigest()
 
     def hash_before(self, index: int, beginning: Blake2b) -> str:
         """Return the hash of the client's messages before a message. ``beginning``: the hash of the sent messages
         before it.
         """
         return self.beginnings[index] if self.beginnings else beginning.hexdigest()
+
+    def shorten(self, fitted: Sequence[Json], indices: Sequence[int]) -> Conversation:
+        """Return the conversation after shortening. ``fitted``: the messages that remain; ``indices``: their positions
+        in this conversation.
+        """
+        hashes, beginning = list[str](), hash_beginning(b"")
+        for message in self.messages:
+            hashes.append(beginning.hexdigest())
+            beginning.update(encode_messages([message]))
+        return Conversation([*fitted], [*(hashes[index] for index in indices), beginning.hexdigest()])
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,25 +119,8 @@ class ConvertedMessages:
     messages: list[JsonObject]
     names: dict[str, str]
     """The names of the calls, by id."""
-    sha: hashlib._Hash
-    """The hash of the JSON of all messages but the last, which the next message may change."""
     beginning: Blake2b
     """`hash_beginning` of the client's messages."""
-
-    def extend(
-        self, count: int, added: Sequence[JsonObject], names: dict[str, str], beginning: Blake2b
-    ) -> ConvertedMessages:
-        """Return these messages followed by ``added``, so that they cover the client's messages up to ``count``."""
-        messages, sha = [*self.messages, *added], self.sha.copy()
-        if settled := messages[max(0, len(self.messages) - 1) : -1]:
-            sha.update(f"{json.dumps(settled, default=str)[1:-1]}, ".encode())
-        return ConvertedMessages(count, messages, names, sha, beginning)
-
-    def hash_with_ending(self, ending: Sequence[JsonObject]) -> str:
-        """Return the hash of the JSON of the messages with ``ending`` in place of the last one."""
-        sha = self.sha.copy()
-        sha.update(json.dumps(ending, default=str)[1:].encode())
-        return sha.hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,62 +143,37 @@ class ReadTemplateMessages:
         )
 
 
-NOTHING = ConvertedMessages(0, [], {}, hashlib.sha256(b"["), hash_beginning(b""))
+NOTHING = ConvertedMessages(0, [], {}, hash_beginning(b""))
 
 
-Built = TypeVar("Built")
-
-
-@dataclass(frozen=True, slots=True)
-class CachedConversation(Generic[Built]):
-    """The data ``built`` for a conversation. ``encoded``: the client's messages. ``key``: everything else that
-    ``built`` depends on.
-    """
-
-    encoded: bytes
-    key: Hashable
-    built: Built
-
-
-class ConversationCache(Generic[Built]):
+class ConversationCache:
     """The conversations of the last requests. Threads may share a cache; a race between them loses at most a
     conversation.
     """
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
-        self._conversations: tuple[list[CachedConversation[Built]], int] = [], 0
+        self._conversations: tuple[list[Conversation], int] = [], 0
         """The cached conversations, and the total length of their messages."""
         self._max_bytes = max_bytes
 
-    def find(self, encoded: bytes, key: Hashable = None) -> CachedConversation[Built] | None:
-        """Return the longest cached conversation that the ``encoded`` messages begin with. ``key``: None accepts any
-        key.
-        """
+    def continue_longest(self, conversation: Conversation) -> Conversation:
+        """Take over the data of the longest cached beginning of ``conversation``, and return the conversation."""
         conversations, _ = self._conversations
-        found = [each for each in conversations if encoded.startswith(each.encoded) and key in (None, each.key)]
-        return max(found, key=lambda each: len(each.encoded), default=None)
+        found = [each for each in conversations if conversation.begins_with(each)]
+        if found:
+            conversation.continue_from(max(found, key=lambda each: len(each.compared)))
+        return conversation
 
-    def store(self, conversation: CachedConversation[Built], instead_of: CachedConversation[Built] | None) -> None:
-        """Store a conversation. ``instead_of``: a cached beginning of the conversation, which is removed."""
+    def store(self, conversation: Conversation) -> None:
+        """Store a conversation in place of the beginning that it continues."""
         before, size = self._conversations
-        kept = [each for each in before if each is not instead_of]
-        if instead_of is not None and len(kept) < len(before):
-            size -= len(instead_of.encoded)
+        found, conversation._found = conversation._found, None
+        kept = [each for each in before if each is not found]
+        if found is not None and len(kept) < len(before):
+            size -= found.size
+        conversation.size += len(conversation.encode_new())
         kept.append(conversation)
-        size += len(conversation.encoded)
+        size += conversation.size
         while size > self._max_bytes or len(kept) > MAX_CONVERSATIONS:
-            size -= len(kept.pop(0).encoded)
+            size -= kept.pop(0).size
         self._conversations = kept, size
-
-
-def hash_messages(encoded: bytes) -> str:
-    """Return the SHA-256 of messages encoded by `encode_messages`."""
-    return hashlib.sha256(encoded).hexdigest()
-
-
-def encode_messages(messages: Json) -> bytes:
-    """Return bytes that begin with the bytes of other messages if and only if ``messages`` begin with them.
-
-    They are empty for a value that is not a list.
-    """
-    return marshal.dumps(messages, NO_REFERENCES)[_HEAD:] if isinstance(messages, list) else b""

@@ -16,17 +16,17 @@ _LEFT_OUT = {
 }
 
 
-def adapt_media(messages: Json, unsupported: Collection[str]) -> Json:
+def adapt_media(messages: Json, unsupported: Collection[str], start: int = 0) -> Json:
     """Return the messages with media in OpenAI's format; the same list if no content is a list of parts.
-    ``unsupported``: media that the model cannot take; text replaces them."""
-    if not isinstance(messages, list):
+    ``unsupported``: media that the model cannot take; text replaces them. ``start``: index of the first message that
+    may have such content."""
+    if not isinstance(messages, list) or not any(map(_has_parts, messages[start:])):
         return messages
-    has_parts = [isinstance(each, dict) and isinstance(each.get("content"), list) for each in messages]
-    if not any(has_parts):
-        return messages
-    return [
-        _convert_message(each, unsupported) if parts else each for each, parts in zip(messages, has_parts, strict=True)
-    ]
+    return [_convert_message(each, unsupported) if _has_parts(each) else each for each in messages]
+
+
+def _has_parts(message: Json) -> bool:
+    return isinstance(message, dict) and isinstance(message.get("content"), list)
 
 
 def _convert_message(message: JsonObject, unsupported: Collection[str]) -> JsonObject:

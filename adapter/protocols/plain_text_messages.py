@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 from adapter.conversation.message_content import Content, concat_content
@@ -22,7 +21,6 @@ from adapter.prompting.template_capabilities import System
 from adapter.protocols.conversation_cache import (
     NOTHING,
     Blake2b,
-    CachedConversation,
     Conversation,
     ConvertedMessages,
     encode_messages,
@@ -32,20 +30,10 @@ from adapter.protocols.verbatim_calls import Call, VerbatimCallCache
 from adapter.tools.tool import ToolSet
 
 
-@dataclass(frozen=True, slots=True)
-class PlainMessages:
-    """Messages for a model that reads plain text. ``digest``: the SHA-256 of their JSON. ``beginning``: the
-    `hash_beginning` of the client's messages."""
-
-    messages: list[JsonObject]
-    digest: str
-    beginning: str
-
-
 def render_plain_messages(
     conversation: Conversation, format: Format, system: str, closing: str, tools: ToolSet, memory: VerbatimCallCache
-) -> PlainMessages:
-    """Return a conversation for a model that reads plain text.
+) -> tuple[list[JsonObject], str]:
+    """Return a conversation for a model that reads plain text, and the `hash_beginning` of the client's messages.
 
     Calls in ``memory`` are shown exactly as the model wrote them; other calls are encoded in ``format``.
 
@@ -59,8 +47,7 @@ def render_plain_messages(
     converted = _convert(conversation, format, system, tools, memory)
     ending = converted.messages[-1:] + ([{"role": "user", "content": closing}] if closing else [])
     ending = list(_merge_user_messages(ending))
-    beginning = conversation.hash_before(-1, converted.beginning)
-    return PlainMessages(converted.messages[:-1] + ending, converted.hash_with_ending(ending), beginning)
+    return converted.messages[:-1] + ending, conversation.hash_before(-1, converted.beginning)
 
 
 def _convert(
@@ -68,9 +55,8 @@ def _convert(
 ) -> ConvertedMessages:
     """Convert the messages of a conversation, except those of its last request, which were converted before."""
     messages, key = conversation.messages, (format, tools, system)
-    found = memory.plain_messages.find(conversation.encoded, key)
-    before = found.built if found is not None else NOTHING
-    if found is not None and before.count == len(messages):
+    before = conversation.get_built(key, NOTHING)
+    if before.count and before.count == len(messages):
         return before
     if before.count and not _is_answer(messages[before.count]):  # it may be merged with the last one
         before = NOTHING
@@ -81,8 +67,8 @@ def _convert(
     if system and not before.count:
         own = added.pop(0) if added and added[0]["role"] == "system" else {"role": "system", "content": ""}
         added.insert(0, {**own, "content": concat_content(own["content"], system, "\n\n")})
-    converted = before.extend(len(messages), added, names, beginning)
-    memory.plain_messages.store(CachedConversation(conversation.encoded, key, converted), found)
+    converted = ConvertedMessages(len(messages), [*before.messages, *added], names, beginning)
+    conversation.store_built(key, converted)
     return converted
 
 

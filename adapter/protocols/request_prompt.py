@@ -8,7 +8,7 @@ from functools import lru_cache
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.format import Format
 from adapter.prompting.system_prompt import create_prompt_session, system_prompt
-from adapter.protocols.conversation_cache import Conversation, hash_messages
+from adapter.protocols.conversation_cache import Conversation
 from adapter.protocols.openai_chat_fields import select_passthrough_fields
 from adapter.protocols.openai_errors import RequestError, require_type
 from adapter.protocols.plain_text_messages import render_plain_messages
@@ -32,8 +32,6 @@ class PromptedRequest:
     body: JsonObject
     messages: list[JsonObject]
     """The messages in ``body``."""
-    turn: str
-    """Part of the call ids, as in `TranslatedRequest`."""
     beginning: str
     own: TemplatePrompt | None
     """The template prompt; None for a text prompt."""
@@ -57,11 +55,11 @@ def build_prompt(request: ToolRequest, options: TranslationOptions, enforcement:
             _render_prompt(shown, request.format, options.style_used, options.prompt.prompts) if request.allowed else ""
         )
         conversation, shortened = _fit(request, options, system)
-        plain = render_plain_messages(
+        messages, beginning = render_plain_messages(
             conversation, request.format, system, instruction, request.described, options.memory
         )
-        body = {**options.fields, **select_passthrough_fields(request.body), "messages": plain.messages}
-        prompted = PromptedRequest(body, plain.messages, plain.digest, plain.beginning, None, shortened)
+        body = {**options.fields, **select_passthrough_fields(request.body), "messages": messages}
+        prompted = PromptedRequest(body, messages, beginning, None, shortened)
     if request.allowed and request.format.stop_sequences:
         prompted.body["stop"] = _merge_stops(request.body.get("stop"), request.format.stop_sequences)
     return prompted
@@ -88,16 +86,19 @@ def _build_template_prompt(
     if "llama.cpp" in (own.transport, own.server):
         plain["preserved_tokens"] = list(request.format.special_tokens)
     body = with_template_marks({**options.fields, **plain, "messages": rendered.messages}, own, rendered.written)
-    turn = hash_messages(request.encoded)
-    return PromptedRequest(body, rendered.messages, turn, rendered.beginning, own, shortened)
+    return PromptedRequest(body, rendered.messages, rendered.beginning, own, shortened)
 
 
 def _fit(request: ToolRequest, options: TranslationOptions, rest: Json) -> tuple[Conversation, str]:
     """Return the conversation within its budget, and its cuts. ``rest``: the rest of the prompt."""
     fitted = options.get_budgets(request.body).fit(request.messages, rest)
     if not fitted.cuts:
-        return Conversation(request.messages, request.encoded), ""
-    return Conversation.shorten(request.messages, fitted.messages, fitted.indices), fitted.summary
+        return request.conversation, ""
+    shortened = options.memory.conversations.continue_longest(
+        request.conversation.shorten(fitted.messages, fitted.indices)
+    )
+    options.memory.conversations.store(shortened)
+    return shortened, fitted.summary
 
 
 def _describe_choice(request: ToolRequest) -> str:

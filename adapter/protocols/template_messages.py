@@ -24,7 +24,6 @@ from adapter.prompting.escaping import escape_control_tokens, map_strings, unesc
 from adapter.prompting.template_capabilities import TemplateCapabilities, is_mistral_call_id
 from adapter.protocols.conversation_cache import (
     Blake2b,
-    CachedConversation,
     Conversation,
     ReadTemplateMessages,
     encode_messages,
@@ -60,19 +59,16 @@ def prepare_template_messages(
     written: Mapping[int, str] | None = None,
     is_escaped: bool = False,
 ) -> TemplateMessages:
-    """Return a conversation for the chat template. If it is encoded, the messages that ``memory`` knows are not read
-    again. ``closing``: an additional user message at the end.
+    """Return a conversation for the chat template. ``closing``: an additional user message at the end.
 
     Calls in ``memory``, or in a message whose index is in ``written``, are replaced by the text that the model wrote if
     the template inserts text unchanged. ``is_escaped``: whether the messages are already escaped. Raises RequestError.
     """
-    memory, key, encoded = memory or VerbatimCallCache(), (traits, format, tools), conversation.encoded
-    found = memory.template_messages.find(encoded, key) if encoded else None
-    state = found.built.copy() if found is not None else ReadTemplateMessages()
+    memory, key = memory or VerbatimCallCache(), (traits, format, tools)
+    state = conversation.get_built(key, ReadTemplateMessages()).copy()
     reader = _MessageReader(traits, format, tools, memory, written or {}, is_escaped, state)
     state.messages.extend(reader.read(conversation, len(state.messages), state.beginning))
-    if encoded:
-        memory.template_messages.store(CachedConversation(encoded, key, state), found)
+    conversation.store_built(key, state)
     converted = [*state.messages]
     if closing:
         converted.append({"role": "user", "content": closing})

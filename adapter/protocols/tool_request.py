@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from adapter.core.events import Json, JsonObject
@@ -11,7 +11,7 @@ from adapter.parsing.format import Format
 from adapter.parsing.formats import DEFAULT_FORMAT, get_format, guess_format
 from adapter.prompting.escaping import with_control_tokens
 from adapter.prompting.tool_shortlist import ToolShortlist, UserRequest, shortlist_tools
-from adapter.protocols.conversation_cache import encode_messages
+from adapter.protocols.conversation_cache import Conversation
 from adapter.protocols.openai_errors import RequestError
 from adapter.protocols.plain_text_messages import parse_content, split_texts
 from adapter.protocols.tool_definitions import parse_tool_set
@@ -39,8 +39,7 @@ class ToolRequest:
     shortlist: ToolShortlist | None = None
     """The tools that are described to the model; None if all are."""
     reasoning_budget: int | None = None
-    encoded: bytes = b""
-    """The messages, by `encode_messages`."""
+    conversation: Conversation = field(default_factory=lambda: Conversation(None))
 
     @property
     def messages(self) -> Json:
@@ -66,16 +65,15 @@ class ToolRequest:
 
 
 def parse_tool_request(
-    body: JsonObject, kinds: ToolTypes, options: TranslationOptions, encoded: bytes = b""
+    body: JsonObject, kinds: ToolTypes, options: TranslationOptions, conversation: Conversation
 ) -> ToolRequest:
-    """Parse a chat request. ``encoded``: the messages by `encode_messages`, if they are known."""
+    """Parse a chat request. ``conversation``: its messages."""
     described = parse_tool_set(body.get("tools"))
     allowed, must_call = _parse_choice(body.get("tool_choice"), described)
     format = with_control_tokens(
         get_format(choose_request_format(body, options) or DEFAULT_FORMAT), options.prompt.control_tokens
     )
-    encoded = encoded or encode_messages(body.get("messages"))
-    return ToolRequest(body, kinds, described, allowed, must_call, format, encoded=encoded)
+    return ToolRequest(body, kinds, described, allowed, must_call, format, conversation=conversation)
 
 
 def choose_request_format(body: JsonObject, options: TranslationOptions) -> str | None:

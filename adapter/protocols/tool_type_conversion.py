@@ -10,6 +10,7 @@ Source: https://platform.openai.com/docs/api-reference/chat/create, ``tools`` an
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from adapter.core.events import Json, JsonObject
@@ -46,14 +47,15 @@ class ToolTypes:
 FUNCTIONS = ToolTypes()
 
 
-def convert_tools_to_functions(body: JsonObject) -> tuple[JsonObject, ToolTypes]:
+def convert_tools_to_functions(body: JsonObject, start: int = 0) -> tuple[JsonObject, ToolTypes]:
     """Convert all tools and calls of a request to functions, and return the request and the original types.
 
-    Raises RequestError.
+    ``start``: index of the first message that may contain other calls. Raises RequestError.
     """
     is_legacy = bool(body.get("functions")) and not body.get("tools")
     custom = frozenset(_list_custom_names(body.get("tools")))
-    if not is_legacy and not custom and not _has_other_calls(body.get("messages")):
+    messages = body.get("messages")
+    if not is_legacy and not custom and not _has_other_calls(messages[start:] if isinstance(messages, list) else ()):
         return body, FUNCTIONS
     request = {key: value for key, value in body.items() if key not in ("functions", "function_call")}
     if is_legacy:
@@ -69,8 +71,8 @@ def convert_tools_to_functions(body: JsonObject) -> tuple[JsonObject, ToolTypes]
             case {"type": "allowed_tools", "allowed_tools": {"tools": list(tools)} as allowed}:
                 converted = [_convert_to_function(each) if isinstance(each, dict) else each for each in tools]
                 request["tool_choice"] = {"type": "allowed_tools", "allowed_tools": {**allowed, "tools": converted}}
-    if isinstance(body.get("messages"), list):
-        request["messages"] = _convert_legacy_messages(body["messages"])
+    if isinstance(messages, list):
+        request["messages"] = _convert_legacy_messages(messages)
     return request, ToolTypes(custom, is_legacy)
 
 
@@ -80,8 +82,8 @@ def _list_custom_names(tools: Json) -> list[str]:
     return [require_type(str, each.get("name"), "tools.custom.name") for each in custom if isinstance(each, dict)]
 
 
-def _has_other_calls(messages: Json) -> bool:
-    for message in messages if isinstance(messages, list) else ():
+def _has_other_calls(messages: Sequence[Json]) -> bool:
+    for message in messages:
         if isinstance(message, dict):
             calls = message.get("tool_calls")
             for call in calls if isinstance(calls, list) else ():

@@ -12,7 +12,7 @@ from adapter.parsing.formats import DEFAULT_FORMAT, get_format
 from adapter.parsing.formats.hermes import encode_calls
 from adapter.parsing.parse_policy import APPROVED
 from adapter.prompting.intent.assist import Assist, AssistSettings, plan_assist, plan_next_call
-from adapter.protocols.conversation_cache import CachedConversation, encode_messages, hash_messages
+from adapter.protocols.conversation_cache import Conversation, copy_messages
 from adapter.protocols.guarded_exchange import EXTENSION, ResponseGuard
 from adapter.protocols.llama_cpp import has_lazy_grammar
 from adapter.protocols.media_parts import adapt_media
@@ -73,28 +73,39 @@ def build_passthrough_request(body: JsonObject, options: TranslationOptions) -> 
     generation_prompt = options.prompt.generation_prompt
     parsing = replace(translated.parsing, format=request.format.name, generation_prompt=generation_prompt)
     body, shortened = options.get_budgets(body).fit_body(translated.body)
-    turn = hash_messages(encode_messages(request.messages))
+    turn = Conversation(request.messages).hash_messages()
     return replace(translated, body=body, turn=turn, parsing=parsing, shortened=shortened)
 
 
 def translate_chat_request(
-    body: JsonObject, options: TranslationOptions, json_bytes: int | None = None, encoded: bytes = b""
+    body: JsonObject,
+    options: TranslationOptions,
+    json_bytes: int | None = None,
+    conversation: Conversation | None = None,
 ) -> TranslatedRequest:
     """Translate a chat request. Raises RequestError if it is invalid, as OpenAI's API would also report.
 
-    ``json_bytes``: the length of ``body`` as JSON, if it is known. Its text is not longer. ``encoded``: the messages by
-    `encode_messages`, if they are known.
+    ``json_bytes``: the length of ``body`` as JSON, if it is known. Its text is not longer. ``conversation``: the
+    messages, if nobody else can change them; otherwise they are copied.
     """
     if json_bytes is None or json_bytes > MAX_TEXT:
         check_size(body)
     require_type(bool, body.get("stream"), "stream")
-    messages = adapt_media(body.get("messages"), options.unsupported_media)
-    functions, kinds = convert_tools_to_functions({**body, "messages": messages})
-    encoded = encoded if functions["messages"] is body.get("messages") else b""
+    conversations = options.memory.conversations
+    if conversation is None:
+        conversation = conversations.continue_longest(Conversation(copy_messages(body.get("messages"))))
+    unsupported = options.unsupported_media
+    messages = adapt_media(conversation.messages, unsupported, conversation.get_built(unsupported, 0))
+    functions, kinds = convert_tools_to_functions({**body, "messages": messages}, conversation.known)
+    if functions["messages"] is not conversation.messages:
+        conversation = conversations.continue_longest(Conversation(functions["messages"]))
+    conversation.store_built(unsupported, len(conversation.compared))
     options = options.with_model_setup(str(body.get("model") or ""))
     if kinds is not FUNCTIONS:
         options = replace(options, native=False, stream_arguments=False)
-    return _translate(_with_reasoning_budget(parse_tool_request(functions, kinds, options, encoded), options), options)
+    request = parse_tool_request(functions, kinds, options, conversation)
+    conversations.store(conversation)
+    return _translate(_with_reasoning_budget(request, options), options)
 
 
 def _translate(request: ToolRequest, options: TranslationOptions) -> TranslatedRequest:
@@ -115,7 +126,7 @@ def _translate(request: ToolRequest, options: TranslationOptions) -> TranslatedR
         translated,
         body=body,
         shortened=prompted.shortened,
-        turn=prompted.turn,
+        turn=prompted.beginning,
         beginning=prompted.beginning,
         parsing=replace(
             translated.parsing,
@@ -187,12 +198,11 @@ def _build_response_guard(
 
 def _read_history(request: ToolRequest, options: TranslationOptions) -> CallHistory | None:
     """Return the history of a conversation. Only what follows its last request is read."""
-    if not (request.allowed and request.encoded and options.retry_policy.on):
+    if not (request.allowed and options.retry_policy.on):
         return None
-    key, cache = request.allowed, options.memory.histories
-    found = cache.find(request.encoded, key)
-    read = read_history(request.messages, request.allowed, found.built if found is not None else UNREAD)
-    cache.store(CachedConversation(request.encoded, key, read), found)
+    before = request.conversation.get_built(request.allowed, UNREAD)
+    read = read_history(request.messages, request.allowed, before)
+    request.conversation.store_built(request.allowed, read)
     return read.history
 
 
@@ -236,7 +246,7 @@ def _build_native_request(request: ToolRequest, options: TranslationOptions) -> 
         as_request,
         body=body,
         shortened=shortened,
-        turn=hash_messages(request.encoded),
+        turn=request.conversation.hash_messages(),
         is_native=True,
         follow_up=FollowUp(guard=guard),
         as_text=partial(_translate, request, replace(options, native=False)),
@@ -271,7 +281,7 @@ def _build_planned_request(
     tools = [tool.to_openai() for tool in assist.tools.values()]
     only = {**request.body, "tools": tools, "tool_choice": "required"}
     try:
-        planned = _translate(parse_tool_request(only, request.kinds, constrained), constrained)
+        planned = _translate(parse_tool_request(only, request.kinds, constrained, request.conversation), constrained)
     except RequestError:  # no grammar for these tools: they are still the only ones that may be called
         return _translate(replace(request, allowed=ToolSet(request.allowed[name] for name in assist.tools)), options)
     if options.constraints.enforce is None or not (request.is_single_choice and request.is_parallel):

@@ -6,10 +6,9 @@ import json
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from adapter.conversation.guardrails.call_history import ReadMessages
 from adapter.core.events import JsonObject
 from adapter.core.text.text_cache import TextCache
-from adapter.protocols.conversation_cache import ConversationCache, ConvertedMessages, ReadTemplateMessages
+from adapter.protocols.conversation_cache import ConversationCache
 
 Call: TypeAlias = tuple[str, str, JsonObject]
 """The id, name and arguments of a call."""
@@ -30,16 +29,7 @@ class VerbatimCallCache:
 
     def __init__(self, max_characters: int = MAX_CHARACTERS) -> None:
         self._texts = TextCache(max_characters)
-        self.plain_messages = ConversationCache[ConvertedMessages]()
-        self.template_messages = ConversationCache[ReadTemplateMessages]()
-        self.histories = ConversationCache[ReadMessages]()
-
-    def count_new_bytes(self, encoded: bytes) -> int | None:
-        """Return the size of the ``encoded`` messages that follow those of an earlier request, or None if there was no
-        such request.
-        """
-        found = self.histories.find(encoded)
-        return len(encoded) - len(found.encoded) if found is not None else None
+        self.conversations = ConversationCache()
 
     def remember(self, format: str, before: str, content: str, calls: Sequence[Call], text: str) -> None:
         """Store ``text``, which the model wrote, for the ``content`` and ``calls`` that the client got."""

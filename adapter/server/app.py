@@ -30,10 +30,9 @@ from adapter.core.callbacks import require_sync
 from adapter.core.errors import TransportError, UsageError
 from adapter.core.text.redaction import Redactor
 from adapter.prompting.chat_template import ChatTemplate
-from adapter.protocols.conversation_cache import encode_messages
 from adapter.protocols.exchange import OpenAIWriter
 from adapter.protocols.openai_errors import build_error_object
-from adapter.protocols.translate import build_passthrough_request, needs_translation, translate_chat_request
+from adapter.protocols.translate import build_passthrough_request, needs_translation
 from adapter.protocols.translation_options import TranslationOptions
 from adapter.server import routes_anthropic, routes_conversations, routes_models, routes_ollama, routes_responses
 from adapter.server.access_control import AccessControl
@@ -316,10 +315,7 @@ async def _answer_chat(upstream: ModelServer, keep_alive_s: float, http: HttpReq
     content, body = await read_json_body(http, upstream.work)
     if needs_translation(body) or upstream.options.get_budgets(body).reasoning is not None:
         options = await upstream.find_options(body)
-        encoded = encode_messages(body.get("messages"))
-        new_bytes = options.memory.count_new_bytes(encoded)  # the rest of a conversation was translated before
-        translate = partial(translate_chat_request, body, options, len(content), encoded)
-        request = await upstream.work.run(len(content) if new_bytes is None else new_bytes, translate)
+        request = await upstream.translate(body, options, len(content))
     elif await upstream.leaves_markup(body):
         options = await upstream.with_budgets(upstream.options)
         request = await upstream.work.run(len(content), partial(build_passthrough_request, body, options))

@@ -16,12 +16,14 @@ from adapter.core.errors import TransportError
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.load import load_json
 from adapter.protocols.budgets import AUTO
+from adapter.protocols.conversation_cache import Conversation
 from adapter.protocols.model_descriptions import ModelDescription, describe_models
 from adapter.protocols.openai_errors import get_error_text, relay_error
 from adapter.protocols.reasoning_budget import BUDGET_FIELD, VLLM_FIELD, remove_budget
 from adapter.protocols.sse import encode_json, read_json_or_none
 from adapter.protocols.template_prompt import TemplatePromptError, find_transport
-from adapter.protocols.translate import needs_reading
+from adapter.protocols.translate import needs_reading, translate_chat_request
+from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.translation_options import TranslationOptions
 from adapter.protocols.upstream_failures import refuses_tools
 from adapter.server.concurrency_limit import ConcurrencyLimit
@@ -112,6 +114,13 @@ class ModelServer(UpstreamConnection):
             # request raw text: otherwise llama.cpp may split off reasoning by its own rules
             options = replace(options.with_prompt(generation_prompt=prompt), fields={"reasoning_format": "none"})
         return options
+
+    async def translate(self, chat: JsonObject, options: TranslationOptions, size: int) -> TranslatedRequest:
+        """Translate a chat request that nobody else can change. ``size``: its maximum length as JSON, in bytes."""
+        conversation = options.memory.conversations.continue_longest(Conversation(chat.get("messages")))
+        # most of a conversation was translated before
+        new_bytes = len(conversation.encode_new()) if conversation.known else size
+        return await self.work.run(new_bytes, partial(translate_chat_request, chat, options, size, conversation))
 
     async def with_budgets(self, options: TranslationOptions) -> TranslationOptions:
         """Return the options with the server's context size, if it is the budget."""

@@ -13,7 +13,6 @@ from starlette.types import ASGIApp
 from adapter.core.events import JsonObject
 from adapter.protocols import anthropic_request
 from adapter.protocols.anthropic_response import AnthropicWriter, build_thread_error, to_error
-from adapter.protocols.translate import translate_chat_request
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.server.model_server import ModelServer
 from adapter.server.request_body import TranslatingEndpoint
@@ -52,7 +51,7 @@ async def _answer_messages(upstream: ModelServer, keep_alive_s: float, http: Htt
 async def _translate(upstream: ModelServer, body: JsonObject, size: int, dropped: list[str]) -> TranslatedRequest:
     chat = await upstream.work.run(size, partial(anthropic_request.convert_to_openai, body, dropped))
     options = await upstream.find_options(chat)
-    return await upstream.work.run(size, partial(translate_chat_request, chat, options))
+    return await upstream.translate(chat, options, size)
 
 
 async def _count(upstream: ModelServer, http: HttpRequest) -> ASGIApp:

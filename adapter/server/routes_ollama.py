@@ -20,7 +20,7 @@ from adapter.protocols.dropped_fields import list_unknown_fields
 from adapter.protocols.model_descriptions import ModelDescription
 from adapter.protocols.openai_errors import relay_error
 from adapter.protocols.sse import encode_json, read_json_or_none
-from adapter.protocols.translate import needs_translation, translate_chat_request
+from adapter.protocols.translate import needs_translation
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.server.model_server import ModelServer
 from adapter.server.passthrough import PassthroughResponse
@@ -85,7 +85,7 @@ async def _answer_chat(upstream: ModelServer, keep_alive_s: float, http: HttpReq
     chat = await upstream.work.run(
         len(content), partial(ollama.convert_to_openai, body, None if is_native else dropped)
     )
-    request = await upstream.work.run(len(content), partial(translate_chat_request, chat, options))
+    request = await upstream.translate(chat, options, len(content))
 
     def answer(request: TranslatedRequest) -> ProxiedResponse:
         return respond(upstream, request, keep_alive_s, writer, ollama.to_error)
@@ -114,7 +114,7 @@ async def _generate(upstream: ModelServer, keep_alive_s: float, http: HttpReques
     dropped: list[str] = []
     chat = ollama.convert_to_openai(ollama.convert_generation_to_chat(body), dropped)
     options = await upstream.find_options(chat)
-    request = await upstream.work.run(len(content), partial(translate_chat_request, chat, options))
+    request = await upstream.translate(chat, options, len(content))
     answer = respond(upstream, request, keep_alive_s, writer, ollama.to_error)
     return upstream.dropped.with_header(answer, "generate", dropped)
 

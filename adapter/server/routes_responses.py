@@ -13,7 +13,6 @@ from starlette.types import ASGIApp
 
 from adapter.core.events import JsonObject
 from adapter.protocols.openai_errors import RequestError
-from adapter.protocols.translate import translate_chat_request
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.server.model_server import ModelServer
 from adapter.server.pagination import paginate
@@ -60,7 +59,7 @@ async def _translate(
     response = await asyncio.to_thread(build) if references_stored_items(body) else build()
     chat = await upstream.work.run(response.size, partial(response.to_chat_request, dropped))
     options = await upstream.find_options(chat)
-    return response, await upstream.work.run(response.size, partial(translate_chat_request, chat, options))
+    return response, await upstream.translate(chat, options, response.size)
 
 
 async def _count(upstream: ModelServer, http: HttpRequest) -> ASGIApp:

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from adapter.conversation.guardrails.call_history import CallHistory, read_call_history
 from adapter.protocols.conversation_cache import (
+    MAX_BUILT,
     MAX_CONVERSATIONS,
-    NOTHING,
-    CachedConversation,
+    Conversation,
     ConversationCache,
     encode_messages,
 )
@@ -43,8 +43,7 @@ MESSAGES = st.one_of(
 
 
 def translated(body: dict[str, Any], memory: VerbatimCallCache) -> tuple[str, str, CallHistory]:
-    encoded = encode_messages(body["messages"])
-    request = translate_chat_request(body, replace(TranslationOptions(), memory=memory), encoded=encoded)
+    request = translate_chat_request(body, replace(TranslationOptions(), memory=memory))
     assert translate_chat_request(body, TranslationOptions()).body == request.body
     assert request.follow_up.guard is not None
     past = request.follow_up.guard.past
@@ -81,12 +80,24 @@ def test_a_further_turn_of_a_long_conversation_takes_few_steps():
     assert further < whole / 6
 
 
-def test_size_of_new_messages_is_known():
-    memory = VerbatimCallCache()
-    first, further = (encode_messages(conversation(turns)["messages"]) for turns in (20, 21))
-    assert memory.count_new_bytes(first) is None
-    translated(conversation(20), memory)
-    assert (memory.count_new_bytes(first), memory.count_new_bytes(further)) == (0, len(further) - len(first))
+def test_messages_that_a_caller_changes_later_are_read_again():
+    """The in-process client appends to its own list, and may edit it."""
+    memory, body = VerbatimCallCache(), conversation(3)
+    translate_chat_request(body, replace(TranslationOptions(), memory=memory))
+    body["messages"][-1]["content"] = "something else"
+    body["messages"].append({"role": "assistant", "content": "Done."})
+    assert translated(body, memory) == translated(body, VerbatimCallCache())
+
+
+def test_images_are_left_out_once_the_model_cannot_see_them():
+    """A server may load another model between two requests of a conversation."""
+    memory, body = VerbatimCallCache(), conversation(3)
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
+    body["messages"].append({"role": "user", "content": [image]})
+    for unsupported in ((), ("image",), ()):
+        options = replace(TranslationOptions(), memory=memory, unsupported_media=frozenset(unsupported))
+        sent = json.dumps(translate_chat_request(body, options).body)
+        assert ("AA==" in sent, "left out" in sent) == (not unsupported, bool(unsupported))
 
 
 def test_the_error_for_a_later_message_names_its_index():
@@ -98,34 +109,47 @@ def test_the_error_for_a_later_message_names_its_index():
         translated(body, memory)
 
 
-def cached(*contents: str) -> CachedConversation[Any]:
-    return CachedConversation(encode_messages([{"content": each} for each in contents]), "key", NOTHING)
+def opened(cache: ConversationCache, *contents: str) -> Conversation:
+    return cache.continue_longest(Conversation([{"content": each} for each in contents]))
 
 
 def test_the_longest_beginning_of_a_conversation_is_found():
-    cache, short, long = ConversationCache[Any](), cached("a"), cached("a", "b")
-    cache.store(short, None)
-    cache.store(long, None)
-    assert cache.find(cached("a", "b", "c").encoded, "key") is long
-    assert cache.find(cached("a", "c").encoded, "key") is short
-    assert cache.find(cached("b").encoded, "key") is None
-    assert cache.find(long.encoded, "other key") is None
+    cache = ConversationCache()
+    for contents in (("a", "c", "d"), ("a",)):
+        cache.store(opened(cache, *contents))
+    cache.store(Conversation([{"content": "a"}, {"content": "b"}]))
+    known = [opened(cache, *contents).known for contents in (("a", "b", "c"), ("a", "c"), ("b",), ("a", "b"))]
+    assert known == [2, 1, 0, 2]
+
+
+def test_built_data_is_that_of_the_beginning():
+    cache, first = ConversationCache(), Conversation([{"content": "a"}])
+    first.store_built("key", 1)
+    cache.store(first)
+    further = opened(cache, "a", "b")
+    assert [further.get_built(key, 0) for key in ("key", "other")] == [1, 0]
+    for number in range(MAX_BUILT):
+        further.store_built(number, 2)
+    assert first.get_built("key", 0) == 1
+    cache.store(further)
+    assert opened(cache, "a", "b", "c").get_built("key", 0) == 0
 
 
 def test_a_conversation_takes_the_place_of_its_beginning():
-    cache, short, long = ConversationCache[Any](), cached("a"), cached("a", "b")
-    cache.store(short, None)
-    cache.store(long, short)
-    assert cache.find(short.encoded, "key") is None
+    cache = ConversationCache()
+    cache.store(opened(cache, "a"))
+    cache.store(opened(cache, "a", "b"))
+    assert opened(cache, "a").known == 0
 
 
 def test_the_oldest_conversations_are_evicted():
-    cache = ConversationCache[Any]()
+    cache = ConversationCache()
     for number in range(MAX_CONVERSATIONS + 1):
-        cache.store(cached(f"{number}."), None)
-    assert [cache.find(cached(each).encoded, "key") is None for each in ("0.", "1.")] == [True, False]
-    small = ConversationCache[Any](max_bytes=len(cached("a").encoded))
-    small.store(cached("a"), None)
-    small.store(cached("b"), None)
-    assert small.find(cached("a").encoded, "key") is None
-    assert small.find(cached("b").encoded, "key") is not None
+        cache.store(opened(cache, f"{number}."))
+    assert [opened(cache, each).known for each in ("0.", "1.")] == [0, 1]
+    small = ConversationCache(max_bytes=len(encode_messages([{"content": "a"}])))
+    small.store(opened(small, "a"))
+    small.store(opened(small, "b"))
+    assert [opened(small, each).known for each in ("a", "b")] == [0, 1]
+    small.store(opened(small, "b", "c"))
+    assert opened(small, "b").known == 0

@@ -9,7 +9,12 @@ from adapter.parsing.formats import get_format
 from adapter.prompting.chat_template import ChatTemplate, render_chat_template
 from adapter.prompting.escaping import unescape_control_tokens
 from adapter.prompting.template_capabilities import TemplateCapabilities
-from adapter.protocols.conversation_cache import Conversation, encode_messages, hash_beginning
+from adapter.protocols.conversation_cache import (
+    Conversation,
+    ReadTemplateMessages,
+    encode_messages,
+    hash_beginning,
+)
 from adapter.protocols.openai_errors import RequestError
 from adapter.protocols.template_messages import prepare_template_messages, prepare_tool_definitions
 from adapter.protocols.verbatim_calls import VerbatimCallCache
@@ -47,8 +52,8 @@ def result(path, content="text"):
     return {"role": "tool", "tool_call_id": f"call_{path}", "content": content}
 
 
-def told(messages, traits=None, encoded=b"", **more):
-    conversation = Conversation(messages, encoded)
+def told(messages, traits=None, **more):
+    conversation = messages if isinstance(messages, Conversation) else Conversation(messages)
     return prepare_template_messages(conversation, traits or TemplateCapabilities(), FORMAT, TOOLS, **more).messages
 
 
@@ -184,11 +189,11 @@ def test_a_conversation_is_read_from_where_it_continues(traits):
     talk = [RULES, ASKED, called("a", "b"), result("b"), result("a"), MORE, called("c", content="I look"), result("c")]
     memory = VerbatimCallCache()
     for count in (2, 5, 5, 6, 8, 3, 8):
-        encoded = encode_messages(talk[:count])
-        assert told(talk[:count], traits, memory=memory, encoded=encoded) == told(talk[:count], traits)
-        found = memory.template_messages.find(encoded, (traits, FORMAT, TOOLS))
-        assert found is not None
-        assert found.encoded == encoded
+        further = memory.conversations.continue_longest(Conversation(talk[:count]))
+        assert told(further, traits, memory=memory) == told(talk[:count], traits)
+        memory.conversations.store(further)
+        state = further.get_built((traits, FORMAT, TOOLS), ReadTemplateMessages())
+        assert len(state.messages) == count
 
 
 def test_calls_become_text_if_template_drops_them():
