@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Any, TypeAlias
@@ -111,16 +111,21 @@ class StreamingProxy(ProxiedResponse):
         self._has_begun = False
         self._beginning = asyncio.Lock()
         self._timeout = asyncio.timeout(None)
-        self._now = asyncio.get_running_loop().time
+        self._loop = asyncio.get_running_loop()
+        self._now = self._loop.time
+        self._timer: asyncio.TimerHandle | None = None
+        self._pinging: asyncio.Task[None] | None = None
         self._written_at = self._now()
         self._listening_since = math.inf  # infinite while the client, not the model server, is slow
 
     async def run(self, send: Send) -> None:
-        keepalives = asyncio.create_task(self._watch_silence(send))
+        self._check_silence(send)
         try:
             await super().run(send)
         finally:
-            keepalives.cancel()
+            for each in (self._timer, self._pinging):
+                if each is not None:
+                    each.cancel()
 
     async def exchange(self, send: Send) -> None:
         try:
@@ -153,22 +158,24 @@ class StreamingProxy(ProxiedResponse):
     def encode_error_event(self, writer: AnswerWriter, error: JsonObject) -> bytes:
         return writer.write([error])
 
-    async def _watch_silence(self, send: Send) -> None:
-        """Send keepalives, and cancel the request if the model server is silent.
+    def _check_silence(self, send: Send) -> None:
+        """Send a keepalive if one is due, and cancel the request if the model server is silent.
 
-        A single task does both, because starting a timer for each chunk would be slower.
+        A single timer does both, because starting a timer for each chunk would be slower.
         """
-        while True:  # until cancelled
-            now, patience_s = self._now(), self._upstream.patience_s
-            if now - self._listening_since >= patience_s:
-                self._timeout.reschedule(now)
-                return
-            if self._writer and now - self._written_at >= self._keep_alive_s:
-                await self._ping(send)
-            due = min(self._listening_since, now) + patience_s
-            if self._writer:
-                due = min(due, self._written_at + self._keep_alive_s)
-            await asyncio.sleep(max(0.0, due - self._now()))
+        now, patience_s = self._now(), self._upstream.patience_s
+        if now - self._listening_since >= patience_s:
+            self._timeout.reschedule(now)
+            return
+        due = min(self._listening_since, now) + patience_s
+        if self._writer:
+            next_ping = self._written_at + self._keep_alive_s
+            if next_ping <= now:
+                if self._pinging is None or self._pinging.done():  # otherwise, the client reads nothing
+                    self._pinging = asyncio.create_task(self._ping(send))
+                next_ping = now + self._keep_alive_s
+            due = min(due, next_ping)
+        self._timer = self._loop.call_at(due, self._check_silence, send)
 
     async def _ping(self, send: Send) -> None:
         async with self._beginning:
@@ -359,19 +366,21 @@ async def send_start(send: Send, status: int, headers: Mapping[str, str]) -> Non
 
 async def cancel_on_disconnect(receive: Receive, work: Coroutine[None, None, None]) -> None:
     """Run ``work`` until it is done or the client disconnects. The request body must have been read before."""
-    working = asyncio.ensure_future(work)
-    disconnected = asyncio.ensure_future(_wait_for_disconnect(receive))
+    running, has_left = asyncio.current_task(), False
+    assert running is not None
+
+    async def wait_for_disconnect() -> None:
+        nonlocal has_left
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        has_left = True
+        running.cancel()
+
+    waiting = asyncio.create_task(wait_for_disconnect())
     try:
-        await asyncio.wait({working, disconnected}, return_when=asyncio.FIRST_COMPLETED)
+        await work
+    except asyncio.CancelledError:
+        if not has_left or running.uncancel() > 0:  # something else cancelled it
+            raise
     finally:
-        disconnected.cancel()
-        if not working.done():
-            working.cancel()
-        await asyncio.gather(working, disconnected, return_exceptions=True)
-    if not working.cancelled():
-        working.result()
-
-
-async def _wait_for_disconnect(receive: Callable[[], Awaitable[Mapping[str, object]]]) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
+        waiting.cancel()

@@ -108,8 +108,9 @@ def parse_guardrails(text: str) -> frozenset[str]:
 def validate_guardrails(names: Collection[str]) -> frozenset[str]:
     """Return the active guardrails among ``names``. Raises UsageError for an unknown guardrail."""
     check_types("Guardrails", on=(names, Iterable))
+    known = DEFAULT | RETIRED
     for name in names:
-        if not isinstance(name, str) or name not in DEFAULT | RETIRED:
+        if not isinstance(name, str) or name not in known:
             raise UsageError(f"unknown guardrail {name!r}; expected on, off, or some of {', '.join(GUARDRAILS)}")
     return frozenset(names) - RETIRED
 
