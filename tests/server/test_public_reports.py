@@ -57,7 +57,8 @@ def reply_of(case: dict[str, Any]) -> Reply:
     events = [delta(**each) | json.loads(case.get("extra", "{}")) for each in deltas]
     if reason == "lost":
         return as_stream(*events, done=False, cut=True)
-    return as_stream(*events, delta(finish_reason=reason, **json.loads(case.get("last", "{}"))))
+    after = [json.loads(case["after"])] if "after" in case else []
+    return as_stream(*events, delta(finish_reason=reason, **json.loads(case.get("last", "{}"))), *after)
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
