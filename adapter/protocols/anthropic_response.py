@@ -5,7 +5,7 @@ A stream opens, fills and closes the blocks in turn. Source: https://docs.anthro
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from adapter.core.events import JsonObject
 from adapter.protocols.answer_parts import AnswerPart, AnswerParts, Step
@@ -51,7 +51,7 @@ class AnthropicWriter:
         return b"".join(_encode_event(event) for chunk in chunks for event in self._build_events(chunk))
 
     def encode_end(self) -> bytes:
-        closing = [*self._begin(), *map(_build_step_event, self._answer.close())]
+        closing = [*self._begin(), *_build_step_events(self._answer.close())]
         delta = {"stop_reason": _find_stop_reason(self._answer.finish_reason), "stop_sequence": None}
         closing += [
             {"type": "message_delta", "delta": delta, "usage": _convert_usage(self._answer.usage)},
@@ -67,7 +67,7 @@ class AnthropicWriter:
         if isinstance(progress, dict) and isinstance(progress.get("total"), int):
             self._prompt_tokens = progress["total"]
         yield from self._begin()
-        yield from map(_build_step_event, self._answer.feed(chunk))
+        yield from _build_step_events(self._answer.feed(chunk))
 
     def _begin(self) -> Iterator[JsonObject]:
         if not self._has_begun:
@@ -105,16 +105,19 @@ _DELTAS = {
 }
 
 
-def _build_step_event(step: Step) -> JsonObject:
-    action, part, text = step
-    match action:
-        case "open":
-            return {"type": "content_block_start", "index": part.index, "content_block": _build_block(part, "")}
-        case "add":
-            kind, key = _DELTAS[part.kind]
-            return {"type": "content_block_delta", "index": part.index, "delta": {"type": kind, key: text}}
-        case "close":
-            return {"type": "content_block_stop", "index": part.index}
+def _build_step_events(steps: Iterable[Step]) -> Iterator[JsonObject]:
+    for action, part, text in steps:
+        match action:
+            case "open":
+                yield {"type": "content_block_start", "index": part.index, "content_block": _build_block(part, "")}
+            case "add":
+                kind, key = _DELTAS[part.kind]
+                yield {"type": "content_block_delta", "index": part.index, "delta": {"type": kind, key: text}}
+            case "close":
+                if part.kind == "reasoning":  # Claude Code discards reasoning that has no signature
+                    signature = {"type": "signature_delta", "signature": ""}
+                    yield {"type": "content_block_delta", "index": part.index, "delta": signature}
+                yield {"type": "content_block_stop", "index": part.index}
 
 
 def to_error(error: JsonObject, status: int) -> JsonObject:

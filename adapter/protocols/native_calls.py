@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from adapter.core.errors import FormatError
@@ -23,6 +24,22 @@ def measure_calls(calls: Json) -> int:
     )
 
 
+def read_fragments(calls: Json) -> Iterator[tuple[int, str, str, str]]:
+    """Yield the index, id, name and arguments of each call, or fragment of a call."""
+    for position, call in enumerate(calls if isinstance(calls, list) else ()):
+        if isinstance(call, dict) and isinstance(function := call.get("function"), dict):
+            index, arguments = call.get("index"), function.get("arguments")
+            text = arguments or "" if isinstance(arguments, str | None) else json.dumps(arguments, ensure_ascii=False)
+            name = str(function.get("name") or "")
+            yield index if isinstance(index, int) else position, str(call.get("id") or ""), name, text
+
+
+def begins_call(call_id: str, name: str, earlier_id: str) -> bool:
+    """Return whether a fragment begins another call than the earlier one with its index. Ollama gives all calls the
+    index 0, and other servers repeat the id or name of a call."""
+    return bool(name and call_id and earlier_id) and call_id != earlier_id
+
+
 @dataclass(slots=True)
 class _Fragments:
     call_id: str
@@ -34,26 +51,22 @@ class NativeCalls:
     """Collects calls in OpenAI's format, either complete or as fragments of a stream."""
 
     def __init__(self) -> None:
-        self._calls: dict[int, _Fragments] = {}
+        self._calls: list[_Fragments] = []
+        self._last: dict[int, _Fragments] = {}
+        """The last call with each index."""
 
     def add(self, calls: Json) -> None:
-        for position, call in enumerate(calls if isinstance(calls, list) else ()):
-            if not isinstance(call, dict) or not isinstance(function := call.get("function"), dict):
-                continue
-            index = call.get("index")
-            key = index if isinstance(index, int) else position
-            call_fragments = self._calls.setdefault(key, _Fragments(str(call.get("id") or "")))
-            call_fragments.name = call_fragments.name or str(function.get("name") or "")
-            arguments = function.get("arguments") or ""
-            call_fragments.arguments.add(
-                arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-            )
+        for index, call_id, name, arguments in read_fragments(calls):
+            fragments = self._last.get(index)
+            if fragments is None or begins_call(call_id, name, fragments.call_id):
+                fragments = self._last[index] = _Fragments(call_id)
+                self._calls.append(fragments)
+            fragments.name = fragments.name or name
+            fragments.arguments.add(arguments)
 
     def build_events(self, tools: ToolSet, turn: str) -> list[ToolCall | InvalidToolCall]:
         """Return the calls. ``turn``: prefix of generated call ids."""
-        return [
-            _build_event(call, tools, f"call_{turn[:20]}n{number}") for number, call in enumerate(self._calls.values())
-        ]
+        return [_build_event(call, tools, f"call_{turn[:20]}n{number}") for number, call in enumerate(self._calls)]
 
 
 def _build_event(call: _Fragments, tools: ToolSet, new_id: str) -> ToolCall | InvalidToolCall:

@@ -110,7 +110,7 @@ class ChoiceStream(FollowedChoice):
         """Return the deltas for the calls that the server parsed and that were held, without one that was cut off."""
         if finish_reason in CUT_REASONS and (name := self._calls.drop_cut_native()) is not None:
             self._cut_text = name
-        deltas = self._calls.release_native()
+        deltas = self._calls.release_native(default="{}")
         self._request.stats.calls += len(deltas)
         return deltas
 

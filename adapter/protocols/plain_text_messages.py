@@ -115,7 +115,7 @@ def _convert_messages(
             yield {"role": "user", "content": concat_content(result, others, "\n") if others else result}
         else:
             # Keep fields such as `name`, but not past reasoning, which no template shows to the model.
-            fields = {key: value for key, value in message.items() if key not in _DROPPED}
+            fields = {key: value for key, value in message.items() if key not in _DROPPED and value is not None}
             if role == "assistant":
                 content = recall(index, content, []) or content
             if role == "user":

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from adapter.core.events import Json, JsonObject, ToolCallDelta
 from adapter.prompting.escaping import StreamingUnescaper
+from adapter.protocols.native_calls import begins_call, read_fragments
 from adapter.protocols.tool_type_conversion import ToolTypes
 from adapter.protocols.verbatim_calls import Call
 
@@ -69,31 +70,27 @@ class ToolCallDeltas:
         at once.
         """
         deltas: list[JsonObject] = []
-        for position, call in enumerate(calls if isinstance(calls, list) else ()):
-            if not isinstance(call, dict) or not isinstance(function := call.get("function"), dict):
-                continue
-            given_index = call.get("index")
-            index = given_index if isinstance(given_index, int) else position
-            arguments = function.get("arguments")
-            text = arguments or "" if isinstance(arguments, str | None) else json.dumps(arguments, ensure_ascii=False)
-            if index in self._native:
-                deltas.append(_build_arguments(self._native[index], text))
-            elif index in self._held:
-                self._held[index].arguments.append(text)
-            else:
+        for index, call_id, name, text in read_fragments(calls):
+            held, sent = self._held.get(index), self._native.get(index)
+            earlier_id = held.id if held is not None else self._ids[sent] if sent is not None else ""
+            if (held is None and sent is None) or begins_call(call_id, name, earlier_id):
                 deltas += self.release_native()
-                self._held[index] = _NativeCall(str(call.get("id") or ""), str(function.get("name") or ""), [text])
+                self._held[index] = _NativeCall(call_id, name, [text])
                 deltas += self.release_native() if streams else []
+            elif held is not None:
+                held.arguments.append(text)
+            elif sent is not None:
+                deltas.append(_build_arguments(sent, text))
         return deltas
 
-    def release_native(self) -> list[JsonObject]:
+    def release_native(self, default: str = "") -> list[JsonObject]:
         """Return the deltas for the server's calls that were held. They are renumbered, because other calls may precede
-        them."""
+        them. ``default``: replaces missing arguments."""
         deltas: list[JsonObject] = []
         for index, call in self._held.items():
             self._native[index] = len(self._ids)
             call_id = call.id or f"call_{self._turn[:23]}{len(self._ids)}"
-            deltas.append(self._build_header(call_id, call.name, "".join(call.arguments)))
+            deltas.append(self._build_header(call_id, call.name, "".join(call.arguments) or default))
         self._held.clear()
         return deltas
 

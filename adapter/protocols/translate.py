@@ -54,6 +54,14 @@ def needs_translation(body: Json) -> bool:
     )
 
 
+def remove_empty_tools(body: JsonObject) -> JsonObject:
+    """Return the request without an empty list of tools, which vLLM rejects."""
+    if body.get("tools") != []:
+        return body
+    unused = ("tools", "tool_choice") if body.get("tool_choice") in (None, "auto", "none") else ("tools",)
+    return {key: value for key, value in body.items() if key not in unused}
+
+
 def needs_reading(body: JsonObject, options: TranslationOptions, *, splits: bool) -> bool:
     """Return whether the answer to an untranslated request must be parsed.
 

@@ -32,7 +32,8 @@ from adapter.core.text.redaction import Redactor
 from adapter.prompting.chat_template import ChatTemplate
 from adapter.protocols.exchange import OpenAIWriter
 from adapter.protocols.openai_errors import build_error_object
-from adapter.protocols.translate import build_passthrough_request, needs_translation
+from adapter.protocols.sse import encode_json
+from adapter.protocols.translate import build_passthrough_request, needs_translation, remove_empty_tools
 from adapter.protocols.translation_options import TranslationOptions
 from adapter.server import routes_anthropic, routes_conversations, routes_models, routes_ollama, routes_responses
 from adapter.server.access_control import AccessControl
@@ -312,7 +313,9 @@ _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"]
 
 
 async def _answer_chat(upstream: ModelServer, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
-    content, body = await read_json_body(http, upstream.work)
+    content, given = await read_json_body(http, upstream.work)
+    if (body := remove_empty_tools(given)) is not given:
+        content = encode_json(body)
     if needs_translation(body) or upstream.options.get_budgets(body).reasoning is not None:
         options = await upstream.find_options(body)
         request = await upstream.translate(body, options, len(content))

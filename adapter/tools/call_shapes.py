@@ -122,7 +122,7 @@ def parse_arguments(value: Json) -> tuple[JsonObject, list[str]]:
         if not value.strip():
             return {}, ["no-arguments"]
         decoded = decode_json(value, closed=False)
-        if value[decoded.end :].strip():
+        if value[decoded.end :].strip(' \t\r\n"'):  # strict servers write ``{}""``
             raise FormatError(f"the arguments are a string, which must contain one JSON object, got {_shorten(value)}")
         value = decoded.value
         fixes += ["string-arguments", *decoded.fixes]
