@@ -37,6 +37,9 @@ UNMARKED = {
     "named object": 'get_weather\n{"city": "Bern"}',
     "object after a colon": 'get_weather: {"city": "Bern"}',
     "fence": '```json\n{"name": "get_weather", "arguments": {"city": "Bern"}}\n```',
+    "pairs": "get_weather\n<arg_key>city</arg_key>\n<arg_value>Bern</arg_value>",
+    "YAML": "name: get_weather\narguments:\n  city: Bern",
+    "YAML with JSON": 'tool: get_weather\narguments: {"city": "Bern"}',
 }
 
 

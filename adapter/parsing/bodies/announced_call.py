@@ -6,6 +6,12 @@
     <tag>[NAME(KEY=VALUE)]</tag>                           Python, as a list or a single call
     <tag>NAME {...}</tag>                                  a name, and the arguments after a space, colon or line break
     <tag><name>NAME</name><arguments>{...}</arguments></tag>       see `named_elements`
+    <tag>NAME<arg_key>KEY</arg_key>...</tag>               a name and pairs, as in `arg_key_value`
+    <tag>                                                  YAML
+    name: NAME
+    arguments:
+      KEY: value
+    </tag>
 
 A code fence may surround the call. Only calls of the session's tools count, because the tags are ordinary words.
 """
@@ -13,12 +19,18 @@ A code fence may surround the call. Only calls of the session's tools count, bec
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import lru_cache
 
+from adapter.core.errors import FormatError
+from adapter.core.json.strict import DecodedJson
+from adapter.core.yaml_subset import decode_yaml
+from adapter.parsing.bodies.arg_key_value import GLM, KeyValueReader
 from adapter.parsing.bodies.named_elements import read_elements
 from adapter.parsing.bodies.python_scanner import PythonBlock, read_list
 from adapter.parsing.fallback_readers import mark_foreign_opener
 from adapter.parsing.format import TEXT, BodyReader, BodyResult, BodySource, CallOpener
+from adapter.parsing.json_calls import build_calls_from_json
 from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import Reader
 from adapter.parsing.tagged_json import TaggedJson
@@ -28,6 +40,10 @@ from adapter.tools.tool import ToolSet
 _NAME_LIMIT = 100
 _NAME = re.compile(r"([^\W\d][\w.-]{0,80}+)\s{0,3}+(?=\()|([^\W\d][\w.-]{0,80}+):?\s{0,3}+(?=\{)")
 _NAME_BEGINNING = re.compile(r"(?:[^\W\d][\w.-]{0,80}+(?::?\s{0,3}+)?)?")
+_YAML = re.compile(r"(?:name|tool|function):[ \t]*[\"']?([^\W\d][\w.-]{0,80})[\"']?[ \t]*\r?\n\s*[a-z_]{1,20}:")
+_YAML_BEGINNING = re.compile(
+    r"(?:n|na|nam|t|to|too|f|fu|fun|func|functi|functio|name|tool|function)(?::[^\n]*+(?:\n\s*+\w*+)?)?"
+)
 _FENCE_LIMIT = 40
 _fence = MarkerSet("```")
 
@@ -69,6 +85,14 @@ def build_announced_reader(tag: str) -> BodyReader:
         is_closed = "".join(span).lower().endswith(closing.lower())
         return TEXT if source.was_cut and not is_closed else result
 
+    def read_yaml(source: BodySource, span: list[str]) -> Reader[BodyResult]:
+        text, marker = yield from source.take_through(close, span)
+        try:
+            value = DecodedJson(decode_yaml(text), len(text), ()) if marker else None
+            return build_calls_from_json([value], "arguments", source.tools, 0) if value is not None else TEXT
+        except FormatError as error:
+            return BodyResult(error=f"the call in {opening} cannot be read: {error}")
+
     def read_content(source: BodySource, span: list[str]) -> Reader[BodyResult]:
         char = yield from source.skip_space(span)
         if char == "[":
@@ -85,12 +109,19 @@ def build_announced_reader(tag: str) -> BodyReader:
         if char == "<":
             result = yield from read_elements(source, span, closing)
             return result if all(_takes(call, source.tools) for call in result.calls) else TEXT
+        if (yield from source.peek_call(_YAML, 2 * _NAME_LIMIT, _YAML_BEGINNING.fullmatch)) is not None:
+            return (yield from read_yaml(source, span))
         name = yield from source.peek_call(_NAME, _NAME_LIMIT, _NAME_BEGINNING.fullmatch)
         if name is None:
-            return TEXT
+            return (yield from _build_pairs_reader(tag)(source, span)) or TEXT
         if name[1]:
             return (yield from read_python(source, span))
         source.take_match(name, span)
         return (yield from TaggedJson(opening, closing, name=name[2])(source, span))
 
     return read
+
+
+@lru_cache(maxsize=64)
+def _build_pairs_reader(tag: str) -> KeyValueReader:
+    return KeyValueReader(replace(GLM, open=f"<{tag}>", close=f"</{tag}>"))
