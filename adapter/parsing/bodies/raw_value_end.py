@@ -188,6 +188,9 @@ def find_unpaired_tag(value: str, opens: Sequence[str], closes: Sequence[str], c
     ``calls``. Whether such a tag is the value's own text cannot be determined.
     """
     depth, first, lowered = 0, "", value.lstrip().lower()
+    is_opened = lowered.startswith(tuple(tag[:-1].lower() for tag in opens))
+    if not is_opened and not any(tag.lower() in lowered for tag in (*closes, *calls)):
+        return ""
     for match in _compile_tags(tuple(opens), tuple(closes)).finditer(value):
         first = first or match.group()
         depth += 1 if match["open"] else -1
