@@ -142,14 +142,16 @@ def copies_error(call: PastCall, past: CallHistory) -> bool:
     Errors of other tools may be searched for."""
     texts = [*list_strings(call.arguments)]
     beginnings = {run for text in texts for run in itertools.islice(_find_runs(text), 1)}
-    written = (text for other in past.recent for text in list_strings(other.arguments))
-    beginnings -= {*_find_runs("\n".join([past.given_text, *written]))}
     errors = (
         _find_runs(other.result[:BEGINNING])
         for other in past.recent
         if not other.ok and (other.name == call.name or not {*texts}.isdisjoint(list_strings(other.arguments)))
     )
-    return bool(beginnings) and any(not beginnings.isdisjoint(itertools.islice(error, WORDS)) for error in errors)
+    copied = beginnings.intersection(run for error in errors for run in itertools.islice(error, WORDS))
+    if not copied:
+        return False  # usually: searching a long conversation takes 15 ms
+    written = (text for other in past.recent for text in list_strings(other.arguments))
+    return not copied <= {*_find_runs("\n".join([past.given_text, *written]))}
 
 
 def _find_runs(text: str) -> Iterator[tuple[str, ...]]:

@@ -87,8 +87,10 @@ def count_repeats(past: CallHistory, call: PastCall, earlier: Sequence[PastCall]
     if not earlier and (failures := _count_equal_failures(past, call.name)) >= EQUAL_FAILURES:
         return failures
     times, last = 0, ""
-    for other, has_changed in zip(past.recent, _find_changes(past), strict=True):
-        if other.equals(call):
+    are_equal = [other.equals(call) for other in past.recent]
+    changes = _find_changes(past) if any(are_equal) else ()
+    for other, is_equal, has_changed in zip(past.recent, are_equal, changes, strict=False):
+        if is_equal:
             times = times + 1 if other.result == last or not other.ok else 1
             last = other.result
         elif has_changed:
