@@ -62,23 +62,6 @@ def read_call_or_text(
     return TEXT
 
 
-def read_call_at_end(read: BodyReader, source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Return the result of ``read`` if nothing but markup follows the call. Otherwise consume nothing and return
-    `TEXT`.
-
-    Use it for calls without an opening marker below other text.
-    """
-
-    def read_last(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-        result = yield from read(source, span)
-        if (yield from source.is_next(source.openers)):
-            return result
-        following, _ = yield from source.peek_after_space(source.openers)
-        return result if following in ("", "<", "[") else TEXT
-
-    return (yield from read_call_or_text(read_last, source, span))
-
-
 def merge_openers(own: Mapping[str, CallOpener], others: Mapping[str, CallOpener]) -> dict[str, CallOpener]:
     """Merge the openers by their markers. At a marker in both tables, the reader of ``own`` is tried first."""
     openers = dict(own)

@@ -29,7 +29,6 @@ from adapter.core.json.strict import (
     replace_surrogates,
     spell,
 )
-from adapter.parsing.fallback_readers import read_call_at_end
 from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyResult, BodySource
 from adapter.parsing.json_calls import find_break
 from adapter.parsing.marker_set import get_marker_set
@@ -42,8 +41,6 @@ VALUE_LIMIT = 2_000
 """Maximum length of a string without its own delimiters."""
 
 _BARE_HEAD = re.compile(r"\s*call:([\w.:/-]+)\s*[{(]")
-_HEAD_BELOW = re.compile(r"([\w.:/-]+)\{")
-_MAY_BE_HEAD_BELOW = re.compile(r"[\w.:/-]*+")
 _MAY_BE_HEAD = re.compile(r"\s*+(?:c|ca|cal|call|call:[\w.:/-]*+\s*+)?")
 _WORD_ALONE = re.compile(r"call\s*:\s*(?=\{\s*[\"'])", re.IGNORECASE)
 _MAY_BE_WORD_ALONE = re.compile(r"c|ca|cal|call\s*+(?::\s*+(?:\{\s*+)?)?", re.IGNORECASE)
@@ -111,12 +108,6 @@ class GemmaCall:
             if match is None or tool is None or match[2] not in tool.properties:
                 return TEXT
         return (yield from self(source, span)).with_fixes("missing-open-tag")
-
-    def read_below(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
-        """Parse a call after ``call:`` that begins a line below other text, and ends the answer."""
-        if (yield from source.peek_call(_HEAD_BELOW, NAME_LIMIT, _MAY_BE_HEAD_BELOW.fullmatch)) is None:
-            return TEXT
-        return (yield from read_call_at_end(self, source, span)).with_fixes("missing-open-tag")
 
     def _take_body(self, source: StreamBuffer, body: list[str]) -> Reader[str]:
         """Take text up to a marker outside strings. Return the marker; "" at the end."""

@@ -43,7 +43,6 @@ FORMAT = Format(
         CallOpener(OPEN, _read_call, keeps_space=True),
         call_element.OPENER,
         CallOpener(CLOSE, _read_json),
-        CallOpener("\ncall:", _read_call.read_below),
     ),
     read_without_markers=_read_call.read_bare,
     encode_calls=build_calls_encoder(partial(encode_call, quote=QUOTE), OPEN, CLOSE),
