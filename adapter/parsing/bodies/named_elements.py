@@ -17,8 +17,10 @@ from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
 
-_name_tags = MarkerSet("<name>", "<tool_name>", "<function>")
-_argument_tags = MarkerSet("<input>", "<arguments>", "<parameters>", "<args>")
+_name_tags = MarkerSet("<name>", "<tool_name>", "<tool>", "<function>", "<function_name>")
+_argument_tags = MarkerSet("<input>", "<arguments>", "<parameters>", "<args>", "<params>")
+_FIRST_TAG = re.compile(r"<([\w.-]+)>")
+_MAY_BE_FIRST_TAG = re.compile(r"<[\w.-]*")
 _ELEMENT = re.compile(rf"\s*<([\w.-]+){ATTRIBUTES}\s*>(.*?)</\1>", re.DOTALL)
 _ELEMENTS = re.compile(rf"(?:\s*+<([\w.-]+){ATTRIBUTES}\s*>(?:(?!</\1>).)*+</\1>)*+\s*+", re.DOTALL)
 
@@ -32,35 +34,53 @@ def read_elements(source: BodySource, span: list[str], closing: str) -> Reader[B
     if not name or source.tools.match(name) is None:
         source.push_back("".join(ahead))
         return TEXT
-    inner = name
-    if opened:
-        yield from source.take_until(">", NAME_LIMIT, ahead)
-        yield from source.skip_space(ahead)
-        argument = yield from source.take_marker(_argument_tags, ahead)
-        inner = argument[1:-1]
-    char = yield from source.skip_space(ahead)
-    span.extend(ahead)
-    if char == "<" and inner and opened:
-        result = yield from _read_arguments(name, inner, source, span)
+    if not opened:
+        char = yield from source.skip_space(ahead)
+        span.extend(ahead)
+        if char != "{":
+            return TEXT
+        result = yield from TaggedJson(f"<{name}>", f"</{name}>", name=name)(source, span)
         yield from take_closing(source, span, closing)
         return result
-    if char != "{":
+    yield from source.take_until(">", NAME_LIMIT, ahead)
+    span.extend(ahead)
+    return (yield from read_after_name(name, source, span, closing))
+
+
+def read_after_name(name: str, source: BodySource, span: list[str], closing: str) -> Reader[BodyResult]:
+    """Parse the arguments after the element with the tool's ``name``: in an element, or up to ``closing``."""
+    yield from source.skip_space(span)
+    inner = (yield from source.take_marker(_argument_tags, span))[1:-1]
+    char = yield from source.skip_space(span)
+    end = f"</{inner}>" if inner else closing
+    tool = source.tools.match(name)
+    if char == "{":
+        result = yield from TaggedJson(end.replace("/", ""), end, name=name)(source, span)
+    elif char != "<":
         return TEXT
-    if not inner:
-        return (yield from TaggedJson(closing.replace("/", ""), closing, name=name)(source, span))
-    result = yield from TaggedJson(f"<{inner}>", f"</{inner}>", name=name)(source, span)
-    yield from take_closing(source, span, closing)
+    elif not inner:
+        first = yield from source.peek_match(_FIRST_TAG, NAME_LIMIT, _MAY_BE_FIRST_TAG.fullmatch)
+        if first is None or tool is None or first[1] not in tool.properties:
+            return TEXT
+        result = yield from _read_arguments(name, end, source, span)
+        keys = result.calls[0].arguments.keys() if result.calls else tool.properties.keys()
+        if not {*tool.required} <= keys <= tool.properties.keys():
+            return TEXT  # the description of a tool
+    else:
+        result = yield from _read_arguments(name, end, source, span)
+    if inner:
+        yield from take_closing(source, span, closing)
     return result
 
 
-def _read_arguments(name: str, inner: str, source: BodySource, span: list[str]) -> Reader[BodyResult]:
-    """Parse the arguments in ``<inner>``, each in an element of its own."""
-    text, closing = yield from source.take_through(get_marker_set(f"</{inner}>"), span)
+def _read_arguments(name: str, end: str, source: BodySource, span: list[str]) -> Reader[BodyResult]:
+    """Parse the arguments before the tag ``end``, each in an element of its own."""
+    text, closing = yield from source.take_through(get_marker_set(end), span)
     if not closing:
         return CUT
     call = PendingCall(name, source.tools.match(name))
     if not _ELEMENTS.fullmatch(text):
-        return BodyResult(error=f"the arguments of {name!r} cannot be read: expected <NAME>value</NAME> in <{inner}>")
+        return BodyResult(error=f"the arguments of {name!r} cannot be read: expected <NAME>value</NAME> before {end}")
     for key, value in _ELEMENT.findall(text):
         call.add_text(key, value)
     return call.build_result()

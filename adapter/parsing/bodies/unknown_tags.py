@@ -9,6 +9,7 @@
     <tool name="NAME" KEY="value"/>
     <tool_use><tool_name>NAME</tool_name><parameters><KEY>value</KEY></parameters></tool_use>
     <Call><Function>NAME</Function><Parameters><KEY>value</KEY></Parameters></Call>
+    <tool>NAME</tool><args>{...}</args>
     <tool_use><NAME>{...}</NAME></tool_use>                also in <TOOLCALL>
     <function_invocation><function=NAME>...</function></function_invocation>
 
@@ -21,13 +22,13 @@ from __future__ import annotations
 import re
 from functools import lru_cache, partial
 
-from adapter.parsing.bodies.named_elements import read_elements, take_closing
+from adapter.parsing.bodies.named_elements import read_after_name, read_elements, take_closing
 from adapter.parsing.bodies.xml_function import read_xml_function
 from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
 from adapter.parsing.bodies.xml_invoke_spelling import XmlInvokeTags
 from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyReader, BodyResult, BodySource, CallOpener
-from adapter.parsing.marker_set import MarkerSet
-from adapter.parsing.stream_buffer import Reader, StreamBuffer
+from adapter.parsing.marker_set import MarkerSet, get_marker_set
+from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
 
 TAGS = (
@@ -37,6 +38,7 @@ TAGS = (
     "ant_tool_use",
     "function_invocation",
     "tool",
+    "tool_name",
     "tool-call",
     "function-call",
     "call",
@@ -66,12 +68,25 @@ def _build_reader(tag: str) -> BodyReader:
         elif char == "<":
             result = yield from read_elements(source, span, closing)
         else:
-            return TEXT
+            result = yield from _read_after_own_name(closing, source, span)
         if result is CUT and char != "{" and source.is_empty:
             return CUT  # after the name of a tool of the session
         return result.with_repairs("misspelt-open-tag") if result.calls_known_tools(source.tools) else TEXT
 
     return read
+
+
+def _read_after_own_name(closing: str, source: BodySource, span: list[str]) -> Reader[BodyResult]:
+    """Parse ``NAME</tool><args>...</args>``: the element that was opened contains only the name."""
+    text = yield from source.take_until("<", NAME_LIMIT, span)
+    name = (text or "").strip()
+    if source.tools.match(name) is None:
+        return TEXT
+    source.push_back("<")
+    span[-1] = span[-1].removesuffix("<")
+    if not (yield from source.take_marker(get_marker_set(closing), span)):
+        return TEXT
+    return (yield from read_after_name(name, source, span, closing))
 
 
 def _read_attributes(tag: str, source: BodySource, span: list[str]) -> Reader[BodyResult]:

@@ -13,7 +13,7 @@ declare a value's type in an attribute. One JSON object may replace the paramete
 from __future__ import annotations
 
 import re
-from functools import cached_property
+from functools import lru_cache
 
 from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
@@ -46,7 +46,7 @@ _NAMES = ("name", "tool", "tool_name", "function")
 _BEGINS_ATTRIBUTES = re.compile(r"\s+[A-Za-z_]\w*\s*=[^\n]*")
 
 
-_SHORT_PARAMETER = MarkerSet("<param ")
+_OTHER_PARAMETERS = ("<param", "<arg", "<argument")
 
 
 class XmlInvokeReader:
@@ -73,7 +73,9 @@ class XmlInvokeReader:
         }
         self._markers = MarkerSet(*self._kind_of)
         self._parameter = MarkerSet(*tags.parameter)
-        self._may_be_short = "<parameter" in tags.parameter
+        is_common = not {"<parameter", "<param"}.isdisjoint(tags.parameter)
+        others = [f"{tag} " for tag in _OTHER_PARAMETERS if is_common and tag not in tags.parameter]
+        self._other_parameters = MarkerSet(*others) if others else None
         self._close_of = {opening.lower(): close for opening, close in zip(tags.call, tags.call_close, strict=True)}
         self._value = RawValue(
             closes=tags.parameter_close,
@@ -84,11 +86,6 @@ class XmlInvokeReader:
             broken_closes=tags.broken_close,
             stray_closes=self._section_closes,
         )
-
-    @cached_property
-    def _short(self) -> XmlInvokeReader:
-        """The reader of ``<param>`` elements in the same call. In other elements, such a tag is part of a value."""
-        return XmlInvokeReader(self.tags._replace(parameter=("<param",), parameter_close=("</param>",)))
 
     def __call__(self, source: BodySource, span: list[str]) -> Reader[BodyResult]:
         opening = span[-1]
@@ -126,8 +123,12 @@ class XmlInvokeReader:
         try:
             while True:
                 char = yield from source.skip_space(span)
-                if self._may_be_short and not call.arguments and (yield from source.is_next(_SHORT_PARAMETER)):
-                    return (yield from self._short._read_arguments(call, opening, source, span))
+                if self._other_parameters is not None and not call.arguments:
+                    other = yield from source.take_marker(self._other_parameters)
+                    source.push_back(other)
+                    if other:
+                        read_other = _build_with_parameter(self.tags, other[1:-1].lower())
+                        return (yield from read_other._read_arguments(call, opening, source, span))
                 if char == "{" and not call.arguments:
                     read_json = TaggedJson(opening, self._close_of[opening.lower()], name=call.name)
                     return (yield from read_json(source, span))
@@ -355,3 +356,10 @@ def _decode(text: str, attributes: dict[str, str], schema: JsonObject | None) ->
     if text[value.end :].strip():
         return coerce_text(text, schema), ()
     return value.value, value.fixes
+
+
+@lru_cache(maxsize=64)
+def _build_with_parameter(tags: XmlInvokeTags, word: str) -> XmlInvokeReader:
+    """Return a reader of calls whose parameters are ``<word>`` elements. In other calls, such a tag is part of a
+    value."""
+    return XmlInvokeReader(tags._replace(parameter=(f"<{word}",), parameter_close=(f"</{word}>",)))

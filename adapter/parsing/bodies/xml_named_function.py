@@ -2,7 +2,7 @@
 
 ::
 
-    <function name="NAME"><param name="KEY">value</param></function>            MiniCPM5: `xml_invoke`
+    <function name="NAME"><param name="KEY">value</param></function>            MiniCPM5: `xml_invoke`; also <arg>
     <function name="NAME"><parameter name="KEY">value</parameter></function>    Qwen3-Coder, misspelt: `xml_function`
 
 In MiniCPM5, strings other than plain words are in ``<![CDATA[...]]>``.
@@ -36,7 +36,8 @@ PARAM_ELEMENTS = "param elements"
 LOOK_AHEAD = 300
 """Number of characters within which the first parameter must begin."""
 
-_first_tag = MarkerSet("<param ", "<parameter", "</function>", "{")
+_PARAMS = ("<param ", "<arg ", "<argument ")
+_first_tag = MarkerSet(*_PARAMS, "<parameter", "</function>", "{")
 _EMPTY_TAG = re.compile(r"[^<>]*/>")
 _MAY_BE_EMPTY_TAG = re.compile(r"[^<>]*+")
 _read_params = XmlInvokeReader(TAGS)
@@ -50,7 +51,11 @@ def read_function_tag(source: BodySource, span: list[str]) -> Reader[BodyResult]
         (marker == "</function>" and source.expected_format is None)
         or (yield from source.peek_match(_EMPTY_TAG, LOOK_AHEAD, _MAY_BE_EMPTY_TAG.fullmatch)) is not None
     )
-    if marker != "<param " and not is_empty and (marker == "<parameter" or PARAM_ELEMENTS not in source.body_variants):
+    if (
+        marker.lower() not in _PARAMS
+        and not is_empty
+        and (marker == "<parameter" or PARAM_ELEMENTS not in source.body_variants)
+    ):
         return (yield from read_bare_function(source, span))
     return (yield from _read_with_params(source, span))
 
@@ -58,7 +63,7 @@ def read_function_tag(source: BodySource, span: list[str]) -> Reader[BodyResult]
 def read_wrapped_function(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     """Parse a call after ``<function `` in another family's envelope."""
     marker = yield from source.peek_marker(_first_tag, LOOK_AHEAD)
-    return (yield from (_read_with_params if marker == "<param " else read_xml_function)(source, span))
+    return (yield from (_read_with_params if marker.lower() in _PARAMS else read_xml_function)(source, span))
 
 
 def _read_with_params(source: BodySource, span: list[str]) -> Reader[BodyResult]:
