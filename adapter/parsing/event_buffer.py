@@ -44,6 +44,8 @@ class EventBuffer:
             return []
         state = self.state
         state.line.add(piece)
+        if kind is TextDelta:
+            state.track_markup(piece)
         body = piece.rstrip(SPACE) if piece[-1] in SPACE else piece
         if not body:
             state.space.append(piece)
@@ -65,6 +67,7 @@ class EventBuffer:
             self.events += self.take_plain(text, TextDelta)
             return
         state.line.add(text)
+        state.track_markup(text)
         rest = text.lstrip(SPACE)
         body = rest.rstrip(SPACE)
         state.space.append(text[: len(text) - len(rest)])

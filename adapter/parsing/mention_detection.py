@@ -66,9 +66,14 @@ def take_mentioned_closers(
     return taken if is_mentioned else None
 
 
-def is_stray_closer(source: StreamBuffer, state: ParseState) -> Reader[bool]:
-    """Return whether the closing marker just consumed begins a line, or is glued to the last word of the text."""
+def is_stray_closer(kind: str, source: StreamBuffer, state: ParseState) -> Reader[bool]:
+    """Return whether the closing marker ``kind``, just consumed, is markup.
+
+    It is if it begins a line or is glued to the last word of the text, unless it closes an element of the content.
+    """
     line = state.line
+    if state.has_opened(kind):
+        return False
     if line.is_blank or line.is_quote or any(state.space):
         return line.is_blank
     ahead: list[str] = []

@@ -44,6 +44,10 @@ class HeldCalls(NamedTuple):
     start: int
 
 
+MARKUP_LIMIT = 2000
+"""Number of characters of content in which the opening tag of a closing tag is searched."""
+
+
 @dataclass(slots=True)
 class ParseState:
     """State that the segmenter, which classifies text, shares with the event buffer, which records it."""
@@ -59,6 +63,8 @@ class ParseState:
     """Names of the open wrapper tags around calls, in lower case."""
     is_quoting: bool = False
     """True if an opening marker after the last call was only quoted, so that closing markers are also content."""
+    recent_markup: str = ""
+    """The last content since a call, from its first ``<`` on."""
     held: list[HeldCalls] = field(default_factory=list)
     """Calls that are accepted only if nothing but calls follows until the end."""
     has_calls: bool = False
@@ -82,4 +88,13 @@ class ParseState:
         self.last, self.line = (CALL if self.last is CALL else REASONING), MarkdownContext()
 
     def enter_after_call(self) -> None:
-        self.has_calls, self.last, self.line, self.is_quoting = True, CALL, MarkdownContext(), False
+        self.has_calls, self.last, self.line = True, CALL, MarkdownContext()
+        self.is_quoting, self.recent_markup = False, ""
+
+    def track_markup(self, content: str) -> None:
+        if self.recent_markup or "<" in content:
+            self.recent_markup = (self.recent_markup + content)[-MARKUP_LIMIT:]
+
+    def has_opened(self, closing_tag: str) -> bool:
+        """Return whether the recent content has an opening tag for ``closing_tag``, which is in lower case."""
+        return f"<{closing_tag[2:-1]}" in self.recent_markup.lower()

@@ -240,7 +240,7 @@ class Segmenter:
             or (
                 kind in tables.stray_closers
                 and not state.is_quoting
-                and (yield from is_stray_closer(self._source, state))
+                and (yield from is_stray_closer(kind, self._source, state))
             )
             or (kind in tables.fallback_closers and state.last is CALL)
         ):

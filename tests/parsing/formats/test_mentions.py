@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from adapter.core.events import TextDelta
 from adapter.parsing.formats import FORMATS, get_format
 from adapter.parsing.parser import parse
 from tests.parsing.checks import read
@@ -126,3 +127,17 @@ def test_broken_call_after_sentence_is_an_error(format, text):
     for expected_format in (format, None):
         events = read(text, format=expected_format, tools=TOOLS, text_may_follow=False)
         assert [type(event).__name__ for event in events][-1] == "InvalidToolCall"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The element is <arguments>x</arguments>",
+        "<config>\n<parameter>a</parameter>\n<function>\nf\n</function>\n</config>",
+        '<parameter name="x">a</parameter>',
+        "<invoke>a</invoke>",
+    ],
+)
+def test_closing_tag_of_an_element_in_the_answer_is_content(text):
+    """Only one without an opening tag is left over from a call."""
+    assert "".join(event.text for event in read(text) if isinstance(event, TextDelta)) == text
