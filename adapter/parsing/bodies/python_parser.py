@@ -139,8 +139,8 @@ class _PythonReader:
                 try:
                     calls.append(self.parse_call())
                 except FormatError as error:
-                    if not calls or isinstance(error, UnterminatedError):
-                        raise
+                    if not calls or isinstance(error, UnterminatedError) or "unescaped-quote" in self.fixes:
+                        raise  # the error may be the rest of a string that seemed to end
                     return BodyResult(tuple(calls), tuple(self.fixes), explain_error(error))
         if prints:
             raise UnterminatedError("the text ends before its parentheses are closed")
