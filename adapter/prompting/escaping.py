@@ -108,10 +108,11 @@ _MARKED_PARENTHESIS = re.compile(rf"\((?={MARK})")
 
 _HEAD = re.compile(
     r"(?:\A|(?<=\n))[ \t]*+(?:([\w.:/-]++)\n\{"
-    r"|(?:(?:commentary|analysis) )?to=(?:functions\.)?([\w.-]++)[^\n{<]{0,60}+\s*+\{)"
+    r"|(?:(?:commentary|analysis) )?to=(?:functions\.)?([\w.-]++)[^\n{<]{0,60}+\s*+\{"
+    r"|call:([\w.:-]++)\s*+\{)"
 )
-"""Matches a name on a line of its own before the arguments (GLM 4, and Functionary's after ``>>>``), and a header of
-gpt-oss without its tokens."""
+"""Matches a name on a line of its own before the arguments (GLM 4, and Functionary's after ``>>>``), and the headers of
+gpt-oss and Gemma without their tokens."""
 
 _ANNOUNCED = re.compile(
     rf"{_SPACES}*+(?:```[^\n]{{0,40}}+\n{_SPACES}*+)?(?:(?:[\[\]{{}},]{_SPACES}*+)++[\"'“]"
@@ -326,7 +327,7 @@ def _list_literals() -> tuple[frozenset[str], frozenset[str]]:
 
 def _find_heads(text: str, tools: ToolSet) -> Iterator[int]:
     """Yield the positions at which to insert marks after the name of a tool; any name if the text begins with it."""
-    for head in _HEAD.finditer(text) if "\n{" in text or "to=" in text else ():
+    for head in _HEAD.finditer(text) if any(part in text for part in ("\n{", "to=", "call:")) else ():
         if head[head.lastindex or 1] in tools or not (tools or head.start()):
             yield head.end()
 

@@ -77,6 +77,7 @@ def test_every_marker_and_token_is_escaped():
     needs_more = {">>>", ">>>all\n", "<tools>", "here are my reasoning steps:\n", *begin_results}
     needs_more |= {
         "function=",
+        "\ncall:",
         "action:",
         "action: ```json",
         "tool_name:",
