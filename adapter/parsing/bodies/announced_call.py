@@ -113,7 +113,8 @@ def build_announced_reader(tag: str) -> BodyReader:
             return (yield from read_yaml(source, span))
         name = yield from source.peek_call(_NAME, _NAME_LIMIT, _NAME_BEGINNING.fullmatch)
         if name is None:
-            return (yield from _build_pairs_reader(tag)(source, span)) or TEXT
+            result = (yield from _build_pairs_reader(tag)(source, span)) or TEXT
+            return TEXT if any(not call.arguments for call in result.calls) else result  # `<tool>NAME</tool>`
         if name[1]:
             return (yield from read_python(source, span))
         source.take_match(name, span)
