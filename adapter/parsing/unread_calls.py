@@ -55,9 +55,11 @@ def find_unread_calls(turn: Turn, tools: ToolSet) -> tuple[RejectedCall, ...]:
     Without tools, only JSON with a name and arguments is found. The reasons are ``in-text``, ``unknown-form``, and
     those of quoted calls.
     """
-    if not any(mark in turn.content for mark in _STRUCTURE):
+    content, names = turn.content, tools.all_names
+    if not any(mark in content for mark in _STRUCTURE):
         return ()
-    names = tools.all_names
+    if len(content) <= 2 * SEARCHED and not _find_forms(content, names):
+        return ()
     rejected: list[RejectedCall] = []
     for span in turn.explain():
         if span.kind != "content":
@@ -73,7 +75,8 @@ def find_unread_calls(turn: Turn, tools: ToolSet) -> tuple[RejectedCall, ...]:
     )
 
 
-def _search(text: str, names: tuple[str, ...], offset: int) -> Iterator[RejectedCall]:
+def _find_forms(text: str, names: tuple[str, ...]) -> dict[int, str]:
+    """Return the starts of apparent calls, with their forms."""
     forms: dict[int, str] = {}
     if "{" in text:
         forms = {match.start(): "json" for match in _JSON_CALL.finditer(text)}
@@ -81,8 +84,12 @@ def _search(text: str, names: tuple[str, ...], offset: int) -> Iterator[Rejected
         if name in text:
             for start in _find_word(text, name):
                 _classify(text, start, start + len(name), forms)
+    return forms
+
+
+def _search(text: str, names: tuple[str, ...], offset: int) -> Iterator[RejectedCall]:
     line, end = MarkdownContext(), 0
-    for start, form in sorted(forms.items()):
+    for start, form in sorted(_find_forms(text, names).items()):
         if start < end:
             continue
         line.add(text[end:start])
