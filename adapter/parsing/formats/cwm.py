@@ -1,6 +1,6 @@
 """Code World Model: the tool's name in a tag, and its arguments by position, one per line.
 
-Format: the model card of facebook/cwm. The system prompt shows each tool as the model is to write it::
+Format: the model card of facebook/cwm. The system prompt shows each tool as the model must write it::
 
     <tool: bash>                   <tool: create>
     [command(s)]                   [path]
@@ -57,13 +57,15 @@ def _build_call(name: str, tool: Tool | None, text: str) -> BodyResult:
     for key, value in zip(parameters, lines, strict=False):
         call.add_text(key, value)
     if not parameters and text.strip():
-        return BodyResult(error=f"it is not known which argument of {name!r} this text is: {text[:60]!r}. Write JSON.")
+        return BodyResult(
+            error=f"the call of {name!r} has arguments, but no parameters are known for it: {text[:60]!r}"
+        )
     return call.build_result()
 
 
 def _list_parameters(tool: Tool) -> list[str]:
     """Return the parameters that lines are assigned to: the required ones, or the only one."""
-    return list(tool.required) or (list(tool.properties) if len(tool.properties) == 1 else [])
+    return list(tool.required) or list(tool.properties)[:1]
 
 
 def _encode_call(name: str, arguments: JsonObject) -> str:

@@ -206,11 +206,3 @@ def test_repeated_tags_do_not_nest():
         f"<tool_call>run\n{'<arg_key>' * 5_000}cmd</arg_key><arg_value>ls</arg_value></tool_call>", TOOLS, "glm45"
     )
     assert [(call.name, call.arguments) for call in turn.calls] == [("run", {"cmd": "ls"})]
-
-
-def test_text_for_one_of_several_optional_arguments_is_refused():
-    """CWM's body is the text of the required argument, or of the only one."""
-    text = "<tool: run>\nname: run\n</tool>"
-    turn = parse(text, [definition_of("run(cmd?, dir?)")], "cwm", generation_prompt="")
-    assert not turn.calls
-    assert ["not known which argument" in invalid.error for invalid in turn.invalid] == [True]
