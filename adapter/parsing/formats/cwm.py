@@ -1,6 +1,6 @@
 """Code World Model: the tool's name in a tag, and its arguments by position, one per line.
 
-Format: the model card of facebook/cwm. The system prompt shows each tool as the model must write it::
+Format: the model card of facebook/cwm. The system prompt shows each tool as the model is to write it::
 
     <tool: bash>                   <tool: create>
     [command(s)]                   [path]
