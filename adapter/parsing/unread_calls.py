@@ -70,9 +70,12 @@ def find_unread_calls(turn: Turn, tools: ToolSet) -> tuple[RejectedCall, ...]:
             rejected += _search(span.text[:SEARCHED], names, span.start)
             rejected += _search(span.text[-SEARCHED:], names, span.end - SEARCHED)
     known = turn.rejected
-    return tuple(
-        call for call in rejected if not any(call.start < each.end and each.start < call.end for each in known)
-    )
+    return tuple(call for call in rejected if not any(_is_part(call, each) for each in known))
+
+
+def _is_part(call: RejectedCall, known: RejectedCall) -> bool:
+    """Return whether ``known`` overlaps ``call``, or is the marker before it, up to a line break."""
+    return known.start < call.end and call.start <= known.end + 1
 
 
 def _find_forms(text: str, names: tuple[str, ...]) -> dict[int, str]:

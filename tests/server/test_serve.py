@@ -373,7 +373,13 @@ def raw_stream(url: str) -> Iterator[str]:
 def test_arguments_stream_on_request():
     """Fragments that join to the call, the first while the model is still writing."""
     go_on = threading.Event()
-    start, end = CALL[: CALL.index("a.py") + 2], CALL[CALL.index("a.py") + 2 :]
+    tools: Any = [
+        {
+            "type": "function",
+            "function": {"name": "search", "parameters": {"properties": {"query": {"type": "string"}}}},
+        }
+    ]
+    start, end = '<tool_call>\n{"name": "search", "arguments": {"query": "a', '.py"}}\n</tool_call>'
 
     def answer(_: Any) -> Iterator[Any]:
         yield from map(delta, start)
@@ -382,13 +388,13 @@ def test_arguments_stream_on_request():
         yield delta(finish_reason="stop")
 
     with LiveUpstream(answer) as upstream, serving(upstream.url, "--stream-arguments") as url, connected(url) as client:
-        stream = client.chat.completions.create(model="qwen3", messages=ASK, tools=TOOLS, stream=True)
+        stream = client.chat.completions.create(model="qwen3", messages=ASK, tools=tools, stream=True)
         chunks = []
         for chunk in stream:
             chunks.append(chunk)
             if chunk.choices[0].delta.tool_calls:
                 go_on.set()
-    assert calls_of(_Joined(chunks)) == [("read_file", {"path": "a.py"})]
+    assert calls_of(_Joined(chunks)) == [("search", {"query": "a.py"})]
     assert chunks[-1].choices[0].finish_reason == "tool_calls"
 
 

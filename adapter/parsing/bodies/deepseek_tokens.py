@@ -88,8 +88,10 @@ def read_call(source: BodySource, span: list[str]) -> Reader[BodyResult]:
     if not name or any(char.isspace() for char in name):
         return BodyResult(error=f"the call has no name: expected a tool's name, got {name[:60]!r}")
     yield from source.skip_space(span)
-    yield from source.take_marker(_fence, span)
+    fence = yield from source.take_marker(_fence, span)
     result = yield from TaggedJson(opening, opening.replace("begin", "end"), name=name)(source, span)
+    if fence and "missing-bracket" in result.fixes:  # canitoolcall demands an error
+        return BodyResult(error=f"the arguments of {name!r} lack a closing bracket. Write them again.")
     if is_typed:  # the format's normal spelling has a fence
         result = result.remove_fixes("code-fence")
     other = UNTYPED_HEADS if is_typed else TYPED_HEADS

@@ -85,7 +85,7 @@ def test_no_failure_of_a_registration_reaches_the_engine(monkeypatch, caplog, en
         case "formats":
             monkeypatch.setattr(module, "list_parser_names", fail)
         case _ if engine == "vllm":
-            monkeypatch.setattr(module.Parsers, "register", fail)
+            monkeypatch.setattr(module.VllmParserFactory, "register", fail)
         case _:
             monkeypatch.setattr(module, "create_parsers", fail)
     register = warn_on_failure(logging.getLogger("engine"))(module.register.__wrapped__)
