@@ -197,7 +197,7 @@ def loses_text(call: PastCall, past: CallHistory, tools: ToolSet) -> bool:
 
 
 def changes_nothing(tool: Tool, arguments: JsonObject) -> bool:
-    """Return whether a call would replace a text by itself."""
+    """Return whether a call would replace a text with itself."""
     old, new = (
         [arguments[name] for name in names if name in tool.properties and name in arguments]
         for names in (OLD_TEXT, NEW_TEXT)
