@@ -63,8 +63,8 @@ class ParseState:
     """Names of the open wrapper tags around calls, in lower case."""
     is_quoting: bool = False
     """True if an opening marker after the last call was only quoted, so that closing markers are also content."""
-    recent_markup: str = ""
-    """The last content since a call, from its first ``<`` on."""
+    recent_markup: list[str] = field(default_factory=list)
+    """The last pieces of content since a call, from the first ``<`` on."""
     held: list[HeldCalls] = field(default_factory=list)
     """Calls that are accepted only if nothing but calls follows until the end."""
     has_calls: bool = False
@@ -89,12 +89,16 @@ class ParseState:
 
     def enter_after_call(self) -> None:
         self.has_calls, self.last, self.line = True, CALL, MarkdownContext()
-        self.is_quoting, self.recent_markup = False, ""
+        self.is_quoting = False
+        self.recent_markup.clear()
 
     def track_markup(self, content: str) -> None:
-        if self.recent_markup or "<" in content:
-            self.recent_markup = (self.recent_markup + content)[-MARKUP_LIMIT:]
+        pieces = self.recent_markup
+        if pieces or "<" in content:
+            pieces.append(content[-MARKUP_LIMIT:])
+            if len(pieces) > MARKUP_LIMIT:
+                pieces[:] = ["".join(pieces)[-MARKUP_LIMIT:]]
 
     def has_opened(self, closing_tag: str) -> bool:
         """Return whether the recent content has an opening tag for ``closing_tag``, which is in lower case."""
-        return f"<{closing_tag[2:-1]}" in self.recent_markup.lower()
+        return f"<{closing_tag[2:-1]}" in "".join(self.recent_markup)[-MARKUP_LIMIT:].lower()
