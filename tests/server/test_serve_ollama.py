@@ -260,7 +260,7 @@ def identity() -> Iterator[Any]:
     with (
         TemplateServer("llama.cpp", CHATML) as upstream,
         serving(upstream.url) as v1,
-        httpx.Client(base_url=v1.removesuffix("/v1")) as client,
+        httpx.Client(base_url=v1.removesuffix("/v1"), timeout=100) as client,
     ):
         yield lambda path, body=None: client.post(path, json=body) if body else client.get(path)
 
