@@ -91,7 +91,7 @@ def build_announced_reader(tag: str) -> BodyReader:
             value = DecodedJson(decode_yaml(text), len(text), ()) if marker else None
             return build_calls_from_json([value], "arguments", source.tools, 0) if value is not None else TEXT
         except FormatError as error:
-            return BodyResult(error=f"the call in {opening} cannot be read: {error}")
+            return BodyResult(error=f"the call in {opening} cannot be read: {error}. Write it again, as JSON.")
 
     def read_content(source: BodySource, span: list[str]) -> Reader[BodyResult]:
         char = yield from source.skip_space(span)
