@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from adapter.dialects.blade import DIALECT as BLADE
+from adapter.dialects.dialect import Dialect
 from adapter.dialects.tool_class import Rendered, ToolClass, ToolMetadata
-from adapter.dialects.toolset import Dialect
 from adapter.tools.operations import (
     AskUser,
     BatchCall,

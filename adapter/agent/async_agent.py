@@ -16,7 +16,7 @@ from adapter.backends.async_chat_client import AsyncChatClient
 from adapter.backends.chat_client import ChatClient, Chunk
 from adapter.conversation.message_rendering import Message
 from adapter.conversation.session_steps import AskModel, Finished, RunTools
-from adapter.core.callbacks import is_async
+from adapter.core.callback_checks import is_async
 from adapter.core.errors import TransportError
 from adapter.core.events import ToolCall, ToolResult
 from adapter.tools.operations.permissions import Approver, AsyncApprover

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-from adapter.core.callbacks import build_result_error, is_async, require_sync, set_wrapped
+from adapter.core.callback_checks import build_result_error, is_async, require_sync, set_wrapped
 from adapter.core.errors import DeniedError, UsageError
 from adapter.tools.operations.permissions import Approver, AsyncApprover
 from adapter.workspace.capabilities.host import METHODS, Host

@@ -35,8 +35,8 @@ from adapter.conversation.guardrails.required_steps import validate_steps as che
 from adapter.conversation.message_rendering import Message
 from adapter.conversation.session import Session
 from adapter.conversation.session_steps import AskModel, Finished, RunTools, SessionLimits
-from adapter.core.arguments import NONE, PATH, check_types, format_value
-from adapter.core.callbacks import wrap_observer
+from adapter.core.argument_checks import NONE, PATH, check_types, format_value
+from adapter.core.callback_checks import wrap_observer
 from adapter.core.errors import UsageError
 from adapter.core.events import JsonObject, ToolCall, ToolResult
 from adapter.core.turn import Turn
@@ -46,7 +46,7 @@ from adapter.grammars.reply_tool import ReplyParser, add_reply_tool
 from adapter.parsing.formats import get_format, guess_format, resolve_format
 from adapter.parsing.parse_policy import APPROVED
 from adapter.parsing.parser import Parser, parse
-from adapter.prompting.intent.assist import AssistSettings
+from adapter.prompting.intent.suggested_call import AssistSettings
 from adapter.prompting.system_prompt import create_prompt_session, system_prompt
 from adapter.prompting.tool_shortlist import ToolShortlist, UserRequest, shortlist_tools
 from adapter.tools.call_resolution import is_valid

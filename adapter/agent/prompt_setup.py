@@ -16,7 +16,7 @@ from adapter.core.events import JsonObject
 from adapter.dialects import NO_TOOLS, Dialect, get_dialect
 from adapter.grammars.constraint_mode import Constraint
 from adapter.parsing.format import Format
-from adapter.prompting.intent.assist import AssistSettings
+from adapter.prompting.intent.suggested_call import AssistSettings
 from adapter.prompting.system_prompt import Style
 from adapter.protocols.template_prompt import PROMPT_MODES
 from adapter.tools.operations import Glob, PathList
@@ -85,7 +85,7 @@ def find_assist(client: ChatClient, guide: str, constraint: Constraint | None) -
 
     If there is a constraint, the model is assisted only if ``constraint`` is "required" and ``guide`` is "on".
     """
-    from adapter.backends.small_model_check import SmallModelCheck
+    from adapter.backends.small_model_detection import SmallModelCheck
 
     if constraint is not None:
         return AssistSettings(threshold=False) if (guide, constraint) == ("on", "required") else None

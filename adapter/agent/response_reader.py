@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from adapter.backends.stream_chunks import Chunk
 from adapter.conversation.message_rendering import Message
 from adapter.conversation.session_steps import AskModel, Finished, RunTools
-from adapter.core.callbacks import build_result_error
+from adapter.core.callback_checks import build_result_error
 from adapter.core.errors import UsageError
 from adapter.core.events import Event, ReasoningDelta, ToolCall, ToolResult
 from adapter.core.text.string_builder import StringBuilder

@@ -51,7 +51,7 @@ def build_retry_constraint(client: ChatClient, format: str, past: CallHistory, t
     server cannot constrain answers. ``format``: the name of the format of calls.
     """
     from adapter.backends.constraint_fields import build_constraint_fields
-    from adapter.backends.small_model_check import invents_values
+    from adapter.backends.small_model_detection import invents_values
 
     if not tools:
         return {}
@@ -76,7 +76,7 @@ def build_edit_constraint(client: ChatClient, format: str, past: CallHistory, to
     If the last call completed the requested change, the answer cannot contain another call. If the last edit failed,
     the answer must be an edit of known text.
     """
-    from adapter.backends.small_model_check import invents_values
+    from adapter.backends.small_model_detection import invents_values
 
     last = past.recent[-1] if past.recent else None
     change_tools = find_change_tools(past, tools)

@@ -22,7 +22,7 @@ from adapter.backends.chat_client import Chunk
 from adapter.backends.control_token_discovery import format_with_control_tokens
 from adapter.conversation.session_steps import REASONS, Finished, SessionLimits
 from adapter.core import package_data
-from adapter.core.callbacks import require_sync, wrap_tool_observer
+from adapter.core.callback_checks import require_sync, wrap_tool_observer
 from adapter.core.errors import ToolError, TransportError
 from adapter.prompting.escaping import unescape_control_tokens
 from adapter.prompting.system_prompt import Style, create_prompt_session, system_prompt

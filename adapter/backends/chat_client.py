@@ -33,7 +33,7 @@ from adapter.backends.prompt_discovery import PromptDiscoverer, PromptDiscovery
 from adapter.backends.retries import build_retry_policy
 from adapter.backends.stream_chunks import INCOMPLETE, AnswerSize, Chunk, parse_chunk
 from adapter.backends.template_files import TemplateWorker, run_render_step
-from adapter.core.arguments import NONE, check_types
+from adapter.core.argument_checks import NONE, check_types
 from adapter.core.errors import TransportError
 from adapter.core.events import Json, JsonObject
 from adapter.core.text.redaction import Redactor

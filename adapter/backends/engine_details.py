@@ -13,8 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from adapter.backends.endpoint_discovery import Endpoint, Kind, get_object
-from adapter.backends.profiles import Model
-from adapter.backends.small_model_check import query_parameter_count
+from adapter.backends.model_profiles import Model
+from adapter.backends.small_model_detection import query_parameter_count
 from adapter.core.events import JsonObject
 from adapter.protocols.model_descriptions import ModelDescription
 

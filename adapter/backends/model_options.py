@@ -13,14 +13,14 @@ from adapter.backends.chat_client import build_constraint_fields
 from adapter.backends.context_size import ContextSize, query_context_size
 from adapter.backends.control_token_discovery import discover_control_tokens
 from adapter.backends.endpoint_discovery import Endpoint, Kind, detect_server_kind, find_first_model, get_json
-from adapter.backends.profiles import build_setup_lookup
+from adapter.backends.model_profiles import build_setup_lookup
 from adapter.backends.prompt_discovery import PromptDiscoverer, PromptDiscovery
-from adapter.backends.small_model_check import SmallModelCheck
+from adapter.backends.small_model_detection import SmallModelCheck
 from adapter.backends.template_detection import detect_format
 from adapter.backends.template_files import TemplateWorker
 from adapter.core.events import JsonObject
 from adapter.prompting.deriving.format_detection import DetectedFormat
-from adapter.prompting.intent.assist import AssistSettings
+from adapter.prompting.intent.suggested_call import AssistSettings
 from adapter.protocols.media_parts import AUDIO, IMAGE
 from adapter.protocols.translation_options import TranslationOptions
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from adapter.backends.template_files import TemplateWorker, load_chat_template
-from adapter.core.arguments import format_value
+from adapter.core.argument_checks import format_value
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.bodies.format_compiler import compile_format

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperOption
 
-from adapter.cli.completion import complete_values
 from adapter.cli.options import HELP_ALL_HINT, show_hidden_options
+from adapter.cli.shell_completion import complete_values
 from adapter.core.version import __version__
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ COMMANDS = {
     "playground": "playground.playground",
     "export": "export.export",
     "tool": "tool.app",
-    "plugin": "plugin.plugin",
+    "plugin": "engine_plugin.plugin",
 }
 """Module and attribute of each command. The attribute is a function, or a Typer application with several commands."""
 

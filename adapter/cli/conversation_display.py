@@ -24,7 +24,7 @@ from rich.progress import (
 from adapter.agent.response_reader import AgentEvent
 from adapter.backends.chat_client import Chunk
 from adapter.cli.external_editor import edit_in_external_editor
-from adapter.cli.terminal import ANSWER, OUTPUT, REASONING, Terminal
+from adapter.cli.terminal_output import ANSWER, OUTPUT, REASONING, Terminal
 from adapter.conversation.session_steps import AskModel, Finished, RunTools
 from adapter.core.errors import ToolError, UsageError
 from adapter.core.events import InvalidToolCall, ReasoningDelta, TextDelta, ToolCall, ToolCallProgress, ToolResult

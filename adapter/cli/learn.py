@@ -9,7 +9,7 @@ import typer
 
 from adapter.cli.escaped_output import print_escaped
 from adapter.cli.options import option
-from adapter.core.arguments import explain_read_error
+from adapter.core.argument_checks import explain_read_error
 from adapter.core.errors import UsageError
 
 if TYPE_CHECKING:

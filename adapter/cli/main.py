@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NoReturn
 
-from adapter.cli.completion import split_words_to_complete
 from adapter.cli.escaped_output import print_escaped
+from adapter.cli.shell_completion import split_words_to_complete
 from adapter.core.errors import AdapterError, TransportError, UsageError
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from adapter.agent.prompt_setup import choose_prompt_style
-from adapter.backends import profiles
+from adapter.backends import model_profiles
 from adapter.backends.prompt_discovery import PromptDiscovery
-from adapter.backends.small_model_check import SmallModelCheck
+from adapter.backends.small_model_detection import SmallModelCheck
 from adapter.cli.conversation_display import Console
 from adapter.cli.model_loading import LoadedModel
 from adapter.cli.options import parse_auto
@@ -124,8 +124,8 @@ def _find_profile(settings: RunSettings, loaded: LoadedModel, console: Console) 
     so for it only a profile named by the user applies."""
     if settings.profile == "none" or (loaded.is_small and settings.profile == "auto"):
         return None
-    model = profiles.query_model(loaded.chat.endpoint, loaded.chat.model)
-    profile, notes = profiles.find_active_profile(settings.profile, model)
+    model = model_profiles.query_model(loaded.chat.endpoint, loaded.chat.model)
+    profile, notes = model_profiles.find_active_profile(settings.profile, model)
     for note in notes:
         console.note(note)
     return profile.setup if profile else None

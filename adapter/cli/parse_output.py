@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from adapter.cli.escaped_output import print_escaped
 from adapter.cli.text_input import read_text
-from adapter.core.arguments import explain_read_error
+from adapter.core.argument_checks import explain_read_error
 from adapter.core.errors import UsageError
 from adapter.core.rejection_codes import REJECTION_REASONS
 from adapter.core.text.display_escaping import dump_for_display

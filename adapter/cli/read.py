@@ -13,7 +13,7 @@ import typer
 
 from adapter.cli import options
 from adapter.cli.options import flag, option, parse_auto
-from adapter.core.arguments import explain_read_error
+from adapter.core.argument_checks import explain_read_error
 from adapter.core.errors import AdapterError, UsageError
 from adapter.core.install_advice import build_install_command
 from adapter.core.text.plurals import pluralize

@@ -209,7 +209,7 @@ class ServeSettings:
     def build_server_settings(self) -> ServerSettings:
         """Build the settings of the server. Raises UsageError for an invalid option, or if no model server is found."""
         from adapter.backends.endpoint_discovery import build_api_url, find_endpoint
-        from adapter.backends.profiles import validate_profile_name
+        from adapter.backends.model_profiles import validate_profile_name
         from adapter.backends.template_files import load_chat_template
         from adapter.server.app import ServerSettings
         from adapter.server.telemetry.setup import are_traces_enabled

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import sys
 
-from adapter.core.arguments import explain_read_error
+from adapter.core.argument_checks import explain_read_error
 from adapter.core.errors import UsageError
 
 _ENCODING_BY_MARK = {

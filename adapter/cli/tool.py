@@ -89,7 +89,7 @@ def add(
     config_file: ConfigFile = None,
 ) -> None:
     """Add a tool to a tools file."""
-    from adapter.core.arguments import explain_read_error
+    from adapter.core.argument_checks import explain_read_error
     from adapter.core.errors import UsageError
     from adapter.core.events import JsonObject
     from adapter.dialects.promptly.tool_files import add_tool, find_target_file
@@ -134,7 +134,7 @@ def remove(
     config_file: ConfigFile = None,
 ) -> None:
     """Remove a tool from a tools file."""
-    from adapter.core.arguments import explain_read_error
+    from adapter.core.argument_checks import explain_read_error
     from adapter.core.errors import UsageError
     from adapter.dialects.promptly.shell_tool import parse_entries
     from adapter.dialects.promptly.tool_files import find_target_file, remove_tool

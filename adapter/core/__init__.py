@@ -2,7 +2,7 @@
 rejections."""
 
 __all__ = [
-    "arguments", "bounded_parsing", "callbacks", "errors", "events", "file_lock", "install_advice", "package_data",
-    "private_files", "program_lookup", "rejection_codes", "repair_codes", "turn", "validation_errors", "version",
-    "yaml_subset",
+    "argument_checks", "bounded_parsing", "callback_checks", "errors", "events", "file_lock", "install_advice",
+    "package_data", "private_files", "program_lookup", "rejection_codes", "repair_codes", "turn",
+    "validation_errors", "version", "yaml_subset",
 ]  # fmt: skip

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from operator import is_
 from typing import Literal, Protocol, TypeAlias
 
-from adapter.core.arguments import check_types
+from adapter.core.argument_checks import check_types
 from adapter.core.events import (
     ContentReclassified,
     Event,

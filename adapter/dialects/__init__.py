@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from adapter.core.arguments import format_value
+from adapter.core.argument_checks import format_value
 from adapter.core.errors import UsageError
+from adapter.dialects.dialect import Dialect
 from adapter.dialects.lazy_definitions import load_tools
-from adapter.dialects.toolset import Dialect
 from adapter.tools.tool import ToolSet
 
 __all__ = [
-    "NO_TOOLS", "Dialect", "cross_toolset", "get_dialect", "list_dialect_names", "load_tools_for_parsing",
-    "result_formatting", "tool_class", "toolset",
+    "NO_TOOLS",
+    "Dialect",
+    "cross_toolset",
+    "dialect",
+    "get_dialect",
+    "list_dialect_names",
+    "load_tools_for_parsing",
+    "result_formatting",
+    "tool_class",
 ]  # fmt: skip
 
 _MODULES = {

@@ -11,6 +11,7 @@ from typing import Annotated
 from pydantic.json_schema import SkipJsonSchema
 
 from adapter.dialects import result_formatting
+from adapter.dialects.dialect import Dialect
 from adapter.dialects.tool_class import (
     Parameter,
     Rendered,
@@ -20,7 +21,6 @@ from adapter.dialects.tool_class import (
     render_as,
     require_outcome,
 )
-from adapter.dialects.toolset import Dialect
 from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import CONTENT, DIRECTORY, NEW_TEXT, OLD_TEXT, PATH, PATTERN
 

@@ -15,10 +15,10 @@ __all__ = [
     "AppliedPatch",
     "PatchResult",
     "document",
+    "edit_resolution",
     "error_messages",
     "patch_text",
-    "rejection",
+    "replacement_text",
     "revert",
-    "splice",
     "syntax_check",
 ]

@@ -14,10 +14,10 @@ from adapter.agent.response_reader import AgentEvent
 from adapter.backends.chat_client import ChatClient, Chunk, Message
 from adapter.backends.endpoint_discovery import Endpoint, detect_server_kind
 from adapter.conversation.session_steps import REASONS, AskModel, Finished, SessionLimits
-from adapter.core.callbacks import require_result
+from adapter.core.callback_checks import require_result
 from adapter.core.errors import ToolError, TransportError, UsageError
 from adapter.core.events import Json, JsonObject
-from adapter.dialects.toolset import Dialect
+from adapter.dialects.dialect import Dialect
 from adapter.evaluation.scenario import ExecutedCall, Scenario, perform
 from adapter.tools.function_tools import tool as as_tool
 from adapter.tools.tool import Tool

@@ -24,7 +24,7 @@ from typing import TypeAlias
 
 from jsonschema import Draft202012Validator
 
-from adapter.core.callbacks import require_result
+from adapter.core.callback_checks import require_result
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
 

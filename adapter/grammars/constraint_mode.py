@@ -32,7 +32,7 @@ def parse_constraint_mode(name: str | None) -> Constraint | None:
 
 
 GUIDE_MODES = ("auto", "on", "off")
-"""``auto`` assists only models that the server reports as small (`adapter.prompting.intent.assist`)."""
+"""``auto`` assists only models that the server reports as small (`adapter.prompting.intent.suggested_call`)."""
 
 
 def validate_guide_mode(mode: str) -> None:

@@ -1,6 +1,6 @@
 """Intermediate representation of JSON Schema for constrained decoding.
 
-`adapter.grammars.schema_lowering` converts a schema to the shapes in this module; `adapter.grammars.gbnf` writes them
+`adapter.grammars.schema_to_ir` converts a schema to the shapes in this module; `adapter.grammars.gbnf` writes them
 as a grammar.
 """
 

@@ -16,5 +16,5 @@ __all__ = [
     "parser",
     "stream_buffer",
     "tagged_json",
-    "unknown_wrapper_tags",
+    "wrapper_tags",
 ]

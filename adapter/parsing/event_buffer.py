@@ -18,7 +18,7 @@ from adapter.core.events import (
 from adapter.parsing.markdown_context import MarkdownContext
 from adapter.parsing.parse_state import CALL, CONTENT, NOTHING, REASONING, HeldCalls, ParseState
 from adapter.parsing.stream_buffer import SPACE
-from adapter.parsing.unknown_wrapper_tags import find_tag_names
+from adapter.parsing.wrapper_tags import find_tag_names
 
 
 class EventBuffer:

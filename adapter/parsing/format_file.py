@@ -22,7 +22,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from adapter.core.arguments import explain_read_error
+from adapter.core.argument_checks import explain_read_error
 from adapter.core.bounded_parsing import format_toml_literal, parse_toml
 from adapter.core.errors import UsageError
 from adapter.parsing.bodies.compiled_readers import UnsupportedLayoutError

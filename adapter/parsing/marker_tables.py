@@ -23,7 +23,7 @@ from adapter.parsing.format import (
 from adapter.parsing.markdown_context import FENCE, FENCE_KIND
 from adapter.parsing.marker_set import MarkerSet, WeakMarkerSet, build_first_two, get_marker_set
 from adapter.parsing.stream_buffer import SPACE, Reader
-from adapter.parsing.unknown_wrapper_tags import TAG_START, announces_calls, build_idle_pattern, is_tag
+from adapter.parsing.wrapper_tags import TAG_START, announces_calls, build_idle_pattern, is_tag
 
 REASONING = {"<think>": "</think>", "<thinking>": "</thinking>"}
 """Reasoning markers that models of every family write."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from adapter.core.arguments import NONE, PathLike, check_types, format_value
+from adapter.core.argument_checks import NONE, PathLike, check_types, format_value
 from adapter.core.errors import UsageError
 from adapter.core.events import Event
 from adapter.core.turn import Turn

@@ -40,9 +40,9 @@ from adapter.parsing.parse_state import (
     ParseState,
 )
 from adapter.parsing.stream_buffer import SPACE, Reader
-from adapter.parsing.unknown_wrapper_tags import TAG_START
 from adapter.parsing.unmarked_calls import UnmarkedCallReader
-from adapter.parsing.wrapped_calls import WrappedCallReader
+from adapter.parsing.wrapper_tag_reader import WrappedCallReader
+from adapter.parsing.wrapper_tags import TAG_START
 from adapter.tools.call_shapes import Normalizer
 from adapter.tools.tool import ToolSet
 

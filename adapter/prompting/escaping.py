@@ -36,7 +36,7 @@ from adapter.parsing.json_calls import MAX_ATTEMPTS, scan_json_value
 from adapter.parsing.marker_set import build_alternatives, get_marker_set
 from adapter.parsing.marker_tables import build_marker_tables
 from adapter.parsing.stream_buffer import SPACE, Reader, T
-from adapter.parsing.unknown_wrapper_tags import announces_calls
+from adapter.parsing.wrapper_tags import announces_calls
 from adapter.prompting.known_control_tokens import CHAT_TOKENS, MAX_ADDED, is_distinctive_token
 from adapter.tools.tool import ToolSet
 

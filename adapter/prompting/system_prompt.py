@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, get_args
 
-from adapter.core.arguments import NONE, PATH, check_types
+from adapter.core.argument_checks import NONE, PATH, check_types
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.core.program_lookup import find_program

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
-from adapter.core.callbacks import build_callback_error, require_items
+from adapter.core.callback_checks import build_callback_error, require_items
 from adapter.core.events import Json
 from adapter.grammars.schema_ir import Choices
 from adapter.prompting.intent.bm25 import PATHS, find_value_kinds, is_risky

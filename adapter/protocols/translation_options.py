@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from adapter.conversation.guardrails.registry import validate_max_calls, validate_retries
-from adapter.core.callbacks import require_sync
+from adapter.core.callback_checks import require_sync
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.dialects import Dialect
@@ -16,7 +16,7 @@ from adapter.grammars.schema_ir import Choices
 from adapter.parsing.formats import DEFAULT_FORMAT, FROM_TEMPLATE, get_format
 from adapter.parsing.parse_policy import get_policy
 from adapter.prompting.calling_setup import CallingSetup
-from adapter.prompting.intent.assist import AssistSettings
+from adapter.prompting.intent.suggested_call import AssistSettings
 from adapter.prompting.system_prompt import system_prompt
 from adapter.protocols.budgets import Budgets, validate_context_budget, validate_reasoning_budget
 from adapter.protocols.grounding import Ground
@@ -145,7 +145,7 @@ class TranslationOptions:
     guide: str = "auto"
     """When small models get help in choosing tools, one of `GUIDE_MODES`."""
     assists: AssistSettings | None = None
-    """Settings for assisting a model that is too small to choose a tool; see `adapter.prompting.intent.assist`."""
+    """Settings for assisting a model that is too small to choose a tool (`adapter.prompting.intent.suggested_call`)."""
 
     @property
     def style_used(self) -> str:

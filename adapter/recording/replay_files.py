@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from adapter.core.arguments import explain_read_error
+from adapter.core.argument_checks import explain_read_error
 from adapter.core.errors import UsageError
 from adapter.protocols.recorded_exchange import RecordedExchange, is_exchange_recording, read_exchanges
 from adapter.recording.replay_result import ReplayResult

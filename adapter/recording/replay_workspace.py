@@ -14,7 +14,7 @@ from pathlib import Path
 
 from adapter.backends.stream_chunks import Chunk
 from adapter.conversation.message_rendering import Message
-from adapter.core.callbacks import require_sync
+from adapter.core.callback_checks import require_sync
 from adapter.core.errors import ToolError, TransportError, UsageError
 from adapter.core.events import Json, JsonObject, ToolResult
 from adapter.core.turn import HasCalls

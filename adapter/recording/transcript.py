@@ -25,8 +25,8 @@ from datetime import UTC, datetime
 from pydantic import ValidationError
 
 from adapter.conversation.session_steps import AskModel
-from adapter.core.arguments import check_types
-from adapter.core.callbacks import wrap_observer
+from adapter.core.argument_checks import check_types
+from adapter.core.callback_checks import wrap_observer
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.core.text.redaction import Redactor

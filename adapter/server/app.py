@@ -26,7 +26,7 @@ from starlette.types import ASGIApp
 
 from adapter.backends.endpoint_discovery import get_json, is_loopback_host, remove_password
 from adapter.backends.template_files import TemplateWorker
-from adapter.core.callbacks import require_sync
+from adapter.core.callback_checks import require_sync
 from adapter.core.errors import TransportError, UsageError
 from adapter.core.text.redaction import Redactor
 from adapter.prompting.chat_template import ChatTemplate

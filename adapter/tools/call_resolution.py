@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from adapter.core.callbacks import build_result_error
+from adapter.core.callback_checks import build_result_error
 from adapter.core.errors import FormatError, ToolError
 from adapter.core.events import Json, JsonObject, ToolCall
 from adapter.tools.argument_synonyms import normalize_key

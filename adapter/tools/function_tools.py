@@ -28,7 +28,7 @@ from typing import Any, TypeAlias, get_args, get_type_hints, overload
 from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, ValidationError, create_model
 from pydantic.fields import FieldInfo
 
-from adapter.core.arguments import check_types
+from adapter.core.argument_checks import check_types
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.tools.coercion import is_instance_of_types, list_types

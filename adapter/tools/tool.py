@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from adapter.core.arguments import check_types, format_value
-from adapter.core.callbacks import require_sync
+from adapter.core.argument_checks import check_types, format_value
+from adapter.core.callback_checks import require_sync
 from adapter.core.errors import ToolError, UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.core.text.truncate import MAX_LINES

@@ -10,7 +10,7 @@ from itertools import zip_longest
 
 from rapidfuzz import fuzz, process
 
-from adapter.core.callbacks import require_sync
+from adapter.core.callback_checks import require_sync
 from adapter.core.errors import DeniedError, ToolError, UsageError
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.dialects.cross_toolset import find_tools_for_effect

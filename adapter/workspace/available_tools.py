@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from adapter.core.arguments import check_types
+from adapter.core.argument_checks import check_types
 from adapter.core.errors import UsageError
 from adapter.core.program_lookup import find_program
 from adapter.tools.operations import Effect, Skill

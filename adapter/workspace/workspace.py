@@ -10,8 +10,8 @@ from contextlib import nullcontext
 from dataclasses import replace
 from types import NoneType
 
-from adapter.core.arguments import NONE, PATH, check_types, format_value
-from adapter.core.callbacks import build_result_error, require_result, require_sync, wrap_tool_observer
+from adapter.core.argument_checks import NONE, PATH, check_types, format_value
+from adapter.core.callback_checks import build_result_error, require_result, require_sync, wrap_tool_observer
 from adapter.core.errors import FormatError, ToolError, UsageError
 from adapter.core.events import Json, JsonObject, ToolCall, ToolResult
 from adapter.core.turn import HasCalls

@@ -18,7 +18,7 @@ from adapter.backends.endpoint_discovery import (
     sees_images,
 )
 from adapter.backends.prompt_discovery import PromptDiscoverer
-from adapter.backends.small_model_check import SmallModelCheck
+from adapter.backends.small_model_detection import SmallModelCheck
 from adapter.core.errors import TransportError, UsageError
 from tests.scripted_server import as_json
 

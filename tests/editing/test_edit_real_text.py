@@ -18,7 +18,7 @@ from adapter.editing import patch_text
 from adapter.editing.matching.normalize import fold_typography, tokenize_line
 from adapter.editing.repairs.diff_markers import AmbiguousDiffMarkers, strip_new_text_markers
 from adapter.editing.repairs.unescape import undo_double_escaping
-from adapter.editing.splice import merge_text
+from adapter.editing.replacement_text import merge_text
 from benchmarks.ambiguity import is_ambiguous
 from benchmarks.corruptions import KINDS, make_edit
 from benchmarks.misplaced_edits import MISPLACED

@@ -67,8 +67,8 @@ from adapter.conversation.guardrails.surplus_calls import (
     undoes_call,
 )
 from adapter.conversation.guardrails.verdicts import ACCEPT, Accept, DroppedCall, Retry, Stop, Verdict, Violation
-from adapter.core.arguments import check_types
-from adapter.core.callbacks import wrap_text_function
+from adapter.core.argument_checks import check_types
+from adapter.core.callback_checks import wrap_text_function
 from adapter.core.events import InvalidToolCall, Json, JsonObject, ToolCall
 from adapter.core.turn import Turn
 from adapter.parsing.formats.hermes import encode_calls

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from adapter.core.arguments import check_types
+from adapter.core.argument_checks import check_types
 from adapter.core.errors import UsageError
 
 

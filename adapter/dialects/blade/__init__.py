@@ -8,7 +8,7 @@ The six editor tools are offered only if the host has an editor.
 from __future__ import annotations
 
 from adapter.dialects.blade import edit_tools, file_tools, user_tools
-from adapter.dialects.toolset import Dialect
+from adapter.dialects.dialect import Dialect
 
 __all__ = ["DIALECT"]
 

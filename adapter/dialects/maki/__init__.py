@@ -6,10 +6,10 @@ contain relative paths. Times are in seconds, lines are 1-based.
 
 from __future__ import annotations
 
+from adapter.dialects.dialect import Dialect
 from adapter.dialects.maki.file_tools import GrepTool, Index, MakiEdit, MakiGlobTool, MakiWrite, MultiEdit, Read
 from adapter.dialects.maki.run_tools import Batch, CodeExecution, MakiBash, MakiTask, MakiWebSearch, WebFetch
 from adapter.dialects.maki.session_tools import MakiMemory, MakiTodoWrite, QuestionTool, SkillTool
-from adapter.dialects.toolset import Dialect
 
 __all__ = ["DIALECT"]
 

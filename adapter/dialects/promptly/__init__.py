@@ -30,6 +30,7 @@ from functools import cache
 from importlib.resources import files
 
 from adapter.core.errors import UsageError
+from adapter.dialects.dialect import Dialect
 from adapter.dialects.promptly.builtin_tools import (
     CopyFiles,
     LineCount,
@@ -47,7 +48,6 @@ from adapter.dialects.promptly.builtin_tools import (
     WriteToFile,
 )
 from adapter.dialects.promptly.shell_tool import ShellTool, parse_entries
-from adapter.dialects.toolset import Dialect
 from adapter.tools.tool import Tool
 
 __all__ = [

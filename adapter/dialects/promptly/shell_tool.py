@@ -13,7 +13,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import InitErrorDetails, PydanticCustomError
 from rapidfuzz import fuzz, process
 
-from adapter.core.arguments import explain_read_error
+from adapter.core.argument_checks import explain_read_error
 from adapter.core.errors import ToolError, UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.core.text.display_escaping import escape_for_display

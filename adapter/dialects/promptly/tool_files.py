@@ -15,12 +15,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from adapter.core.arguments import explain_read_error
+from adapter.core.argument_checks import explain_read_error
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
+from adapter.dialects.dialect import Dialect
 from adapter.dialects.promptly import load_default_entries, load_default_text, make_dialect
 from adapter.dialects.promptly.shell_tool import ENTRIES_KEY, ShellTool, parse_entries, parse_entry
-from adapter.dialects.toolset import Dialect
 
 DEFAULT_BASENAME = "tools"
 

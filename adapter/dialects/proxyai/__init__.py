@@ -7,6 +7,7 @@ Aliases are ProxyAI's own names for other agents' tools, and other common names.
 
 from __future__ import annotations
 
+from adapter.dialects.dialect import Dialect
 from adapter.dialects.proxyai.file_tools import IntelliJSearch, ProxyAIEdit, ProxyAIReadFile, ProxyAIWrite
 from adapter.dialects.proxyai.run_tools import (
     BashOutput,
@@ -17,7 +18,6 @@ from adapter.dialects.proxyai.run_tools import (
     ResolveLibraryId,
 )
 from adapter.dialects.proxyai.session_tools import AskUserQuestion, Exit, LoadSkillTool, ProxyAITask, ProxyAITodoWrite
-from adapter.dialects.toolset import Dialect
 
 __all__ = ["DIALECT"]
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from adapter.core.text.plurals import pluralize
 from adapter.editing.document import format_line_list, format_line_range, normalize_newlines
+from adapter.editing.edit_resolution import Rejection, Resolution, ResolvedEdit
 from adapter.editing.error_messages import build_ambiguous_match_message, build_near_miss_message
 from adapter.editing.matching.acceptance import find_nearest
 from adapter.editing.matching.already_applied import find_applied_place, have_common_lines
@@ -22,7 +23,6 @@ from adapter.editing.matching.strategies import (
     split_view_lines,
     splits_word,
 )
-from adapter.editing.rejection import Rejection, Resolution, ResolvedEdit
 from adapter.editing.repairs.diff_markers import AmbiguousDiffMarkers, strip_new_text_markers
 from adapter.editing.repairs.interpretations import OLD_MARKERS_NOTE, Interpretation, list_interpretations
 from adapter.editing.repairs.omissions import find_omissions, is_elision, is_like_own

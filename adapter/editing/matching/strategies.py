@@ -18,7 +18,7 @@ from adapter.editing.matching.document_index import MAX_PLACES, DocumentIndex, f
 from adapter.editing.matching.line_mapping import LineMapping, add_gaps
 from adapter.editing.matching.normalize import build_strict_line_key, fold_typography, normalize_line
 from adapter.editing.repairs.interpretations import Interpretation
-from adapter.editing.splice import build_exact_replacement, join_lines, merge_lines, merge_text
+from adapter.editing.replacement_text import build_exact_replacement, join_lines, merge_lines, merge_text
 
 MAX_LINE_PATTERN = 400
 """Maximum length of old text within a line that is matched regardless of whitespace."""

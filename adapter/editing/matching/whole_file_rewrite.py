@@ -14,15 +14,15 @@ from itertools import pairwise
 from adapter.core.text.diffs import LineChange, find_changes
 from adapter.core.text.lines import to_lf
 from adapter.editing.document import TextDocument, format_line_range
+from adapter.editing.edit_resolution import Rejection, Resolution, ResolvedEdit
 from adapter.editing.matching.document_index import DocumentIndex
 from adapter.editing.matching.normalize import normalize_line
 from adapter.editing.matching.piece_candidates import Piece
 from adapter.editing.matching.piece_placement import PiecePlacer
 from adapter.editing.matching.strategies import TextMatch, split_view_lines
-from adapter.editing.rejection import Rejection, Resolution, ResolvedEdit
 from adapter.editing.repairs.omissions import find_omissions, is_omission_comment
 from adapter.editing.repairs.reindent import measure_indent
-from adapter.editing.splice import build_exact_replacement
+from adapter.editing.replacement_text import build_exact_replacement
 from adapter.tools.operations import ParameterNames, WholeFileRewrite
 
 MIN_KEPT = 0.5

@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from adapter.backends.profiles import ProfileScore
-from adapter.core.callbacks import wrap_observer
+from adapter.backends.model_profiles import ProfileScore
+from adapter.core.callback_checks import wrap_observer
 from adapter.core.errors import TransportError
 from adapter.evaluation.probe.task_runner import TaskOutcome, TaskRunner
 from adapter.evaluation.probe.tasks import TASKS, ProbeTask

@@ -20,7 +20,7 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from adapter.core.arguments import explain_read_error
+from adapter.core.argument_checks import explain_read_error
 from adapter.core.errors import AdapterError, UsageError
 from adapter.core.events import Json, JsonObject, ToolCall
 from adapter.parsing.call_format_detection import detect_call_format

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
 from adapter.core.bounded_parsing import parse_json
-from adapter.core.callbacks import wrap_observer
+from adapter.core.callback_checks import wrap_observer
 from adapter.core.errors import AdapterError, UsageError
 from adapter.core.file_lock import try_lock
 from adapter.core.version import __version__

@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 from typing import Any
 from urllib.parse import urlsplit
 
-from adapter.core.arguments import explain_read_error
+from adapter.core.argument_checks import explain_read_error
 from adapter.core.bounded_parsing import parse_json
 from adapter.core.errors import UsageError
 from adapter.core.text.redaction import Redactor

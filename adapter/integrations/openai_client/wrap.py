@@ -16,11 +16,11 @@ from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from adapter.backends.profiles import validate_profile_name
+from adapter.backends.model_profiles import validate_profile_name
 from adapter.backends.template_files import TemplateWorker, load_chat_template, run_render_step
 from adapter.conversation.guardrails.engine import MAX_CALLS, RETRIES
 from adapter.conversation.guardrails.registry import parse_guardrails
-from adapter.core.arguments import NONE, PATH, check_types, format_value
+from adapter.core.argument_checks import NONE, PATH, check_types, format_value
 from adapter.core.errors import UsageError
 from adapter.core.events import JsonObject
 from adapter.core.text.redaction import Redactor
@@ -95,7 +95,7 @@ def wrap(
             indicate the kind of value.
         ground: Additional candidate values (see `adapter.protocols.grounding`).
         guide: Guided tool choice for very small models: ``"auto"`` (if the server reports that the model is small),
-            ``"on"`` or ``"off"`` (see `adapter.prompting.intent.assist`).
+            ``"on"`` or ``"off"`` (see `adapter.prompting.intent.suggested_call`).
         max_tools: Maximum number of tools that the prompt describes. If a request has more, the prompt describes only
             those that best match it, and a tool that finds the others.
         guardrails: Faults that trigger a retry before you see the answer: ``"on"``, ``"off"`` or names (see

@@ -17,7 +17,7 @@ from adapter.parsing.format import CUT, TEXT, BodyReader, BodyResult, BodySource
 from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
-from adapter.parsing.unknown_wrapper_tags import is_tag, peek_namespace
+from adapter.parsing.wrapper_tags import is_tag, peek_namespace
 
 NOISE_LIMIT = 200
 """Maximum number of characters between a section's opening marker and its first call."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from functools import partial
 
-from adapter.parsing.bodies import unknown_tags
+from adapter.parsing.bodies import generic_call_tags
 from adapter.parsing.bodies.arg_key_value import GLM, TELECHAT, KeyValueReader
 from adapter.parsing.bodies.named_elements import read_elements
 from adapter.parsing.bodies.python_scanner import NAMED_CALLS, PythonBlock, peek_call_name, read_named_call
@@ -45,7 +45,7 @@ _read_key_values = KeyValueReader(GLM)
 _read_telechat_pairs = KeyValueReader(TELECHAT, own=("telechat4",))
 read_unopened_pairs = _read_key_values.read_without_opener
 _read_python = PythonBlock(CLOSE)
-_read_attributes = unknown_tags.build_attribute_reader("tool_call")
+_read_attributes = generic_call_tags.build_attribute_reader("tool_call")
 _closing, _ends = MarkerSet(CLOSE), MarkerSet(OPEN, CLOSE)
 _JSON_REST = re.compile(r'[\w,"]*":')
 _after_prose = MarkerSet(OPEN, CLOSE, "<function=", "\n\n")
@@ -135,8 +135,8 @@ def with_attributes(read: BodyReader) -> BodyReader:
     """
 
     def read_after_attributes(source: BodySource, span: list[str]) -> Reader[BodyResult]:
-        if (yield from unknown_tags.begins_with_json(source, span)):
-            return (yield from unknown_tags.read_json_in_tag("<tool_call", CLOSE, source, span))
+        if (yield from generic_call_tags.begins_with_json(source, span)):
+            return (yield from generic_call_tags.read_json_in_tag("<tool_call", CLOSE, source, span))
         opening = span[-1]
         attributes = yield from _read_attributes.take_attributes(source, span)
         if not attributes:
@@ -226,5 +226,5 @@ OPENERS = (
     CallOpener(OPEN, read_tool_call),
     CallOpener("<tool_call ", with_attributes(read_tool_call)),
     *(CallOpener(marker, read_named_call) for marker in NAMED_CALLS),
-    *unknown_tags.OPENERS,
+    *generic_call_tags.OPENERS,
 )

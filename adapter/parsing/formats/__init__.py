@@ -12,7 +12,7 @@ from functools import cached_property
 from importlib import import_module
 from pkgutil import iter_modules
 
-from adapter.core.arguments import NONE, PathLike, check_types
+from adapter.core.argument_checks import NONE, PathLike, check_types
 from adapter.core.errors import UsageError
 from adapter.parsing.format import Format
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from adapter.tools.operations.agent_state import *
+from adapter.tools.operations.commands import *
 from adapter.tools.operations.files import *
 from adapter.tools.operations.ide import *
 from adapter.tools.operations.nested_calls import *
 from adapter.tools.operations.outline import *
-from adapter.tools.operations.processes import *
 from adapter.tools.operations.search import *
 from adapter.tools.operations.user_interaction import *
 from adapter.tools.operations.web import *

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-from adapter.core.arguments import NONE, check_types
-from adapter.core.callbacks import build_callback_error, build_result_error
+from adapter.core.argument_checks import NONE, check_types
+from adapter.core.callback_checks import build_callback_error, build_result_error
 from adapter.core.errors import UsageError
 from adapter.tools.operations import CallFunction, Effect, Operation
 from adapter.tools.operations.autorun_files import GIT_DATA, explain_autorun

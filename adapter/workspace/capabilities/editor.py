@@ -10,7 +10,7 @@ from dataclasses import replace
 from types import NoneType
 from typing import TYPE_CHECKING
 
-from adapter.core.callbacks import require_finished, require_result
+from adapter.core.callback_checks import require_finished, require_result
 from adapter.core.errors import ToolError
 from adapter.core.text.diffs import render_unified_diff
 from adapter.core.text.display_escaping import escape_for_display

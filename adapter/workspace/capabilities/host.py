@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
-from adapter.core.arguments import NONE, PATH, check_types
-from adapter.core.callbacks import require_sync
+from adapter.core.argument_checks import NONE, PATH, check_types
+from adapter.core.callback_checks import require_sync
 from adapter.core.errors import UsageError
 from adapter.core.events import JsonObject, ToolResult
 from adapter.tools import operations as ops

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol, TypeVar, assert_never
 
-from adapter.core.callbacks import require_items, require_result, wrap_tool_observer
+from adapter.core.callback_checks import require_items, require_result, wrap_tool_observer
 from adapter.core.errors import ToolError
 from adapter.core.events import JsonObject, ToolResult
 from adapter.core.text.display_escaping import escape_for_display

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from adapter.core.callbacks import get_name, require_items
+from adapter.core.callback_checks import get_name, require_items
 from adapter.core.errors import ToolError, UsageError
 from adapter.tools.operations import AskUser, Question, UserAnswers
 from adapter.workspace.capabilities.host import AsyncQuestions, QuestionAsker

@@ -18,8 +18,8 @@ from adapter.core.text.diffs import render_unified_diff
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.tools.operations.autorun_files import explain_autorun
 from adapter.workspace.changes import journal
+from adapter.workspace.changes.change_paths import plan_missing_directories
 from adapter.workspace.changes.journal import ChangeRecord, ChangeStep, open_subdirectory
-from adapter.workspace.changes.locked_paths import plan_missing_directories
 from adapter.workspace.changes.text_codec import decode_for_diff
 from adapter.workspace.changes.transactions import StagedContent, perform_change, repair_interrupted_change
 from adapter.workspace.changes.undo_plan import UndoPlan, read_file_bytes

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from adapter.core.errors import ToolError
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.workspace.changes import journal
-from adapter.workspace.changes.locked_paths import ChangePaths, PathGoneError, remove_empty, transfer
+from adapter.workspace.changes.change_paths import ChangePaths, PathGoneError, remove_empty, transfer
 from adapter.workspace.paths import tree_ops
 from adapter.workspace.paths.directory_calls import calls
 from adapter.workspace.paths.name_rules import build_temp_name

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from adapter.cli.plugin import PLUGINS, plugin
+from adapter.cli.engine_plugin import PLUGINS, plugin
 from adapter.core.errors import UsageError
 from adapter.integrations.engines.compat import warn_on_failure
 from tests.integrations.engines.doubles import NEWEST, install_sglang, install_vllm

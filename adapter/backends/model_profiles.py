@@ -17,7 +17,7 @@ from pathlib import Path, PurePath
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from adapter.backends.endpoint_discovery import Endpoint, get_object, list_model_ids
-from adapter.core.arguments import check_types
+from adapter.core.argument_checks import check_types
 from adapter.core.bounded_parsing import parse_toml
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject

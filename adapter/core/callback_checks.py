@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import ParamSpec, TypeGuard, TypeVar
 
-from adapter.core.arguments import format_value
+from adapter.core.argument_checks import format_value
 from adapter.core.errors import UsageError
 
 P = ParamSpec("P")

@@ -13,7 +13,7 @@ import pytest
 import typer
 
 from adapter.cli.app import make_app
-from adapter.cli.completion import CHOICES, split_words_to_complete
+from adapter.cli.shell_completion import CHOICES, split_words_to_complete
 from adapter.parsing.formats import FORMATS
 
 SCRIPT = Path(sys.executable).with_name("adapter")

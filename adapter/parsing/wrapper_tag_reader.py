@@ -11,7 +11,7 @@ from adapter.parsing.format import BodySource, CallOpener
 from adapter.parsing.marker_set import WeakMarkerSet, get_marker_set
 from adapter.parsing.marker_tables import MarkerTables
 from adapter.parsing.stream_buffer import SPACE, Reader
-from adapter.parsing.unknown_wrapper_tags import (
+from adapter.parsing.wrapper_tags import (
     MAX_DEPTH,
     TAG_START,
     is_tag,
