@@ -217,17 +217,17 @@ def _match_against_original(
     groups: list[Sequence[ResolvedEdit]] = []
     rejections: dict[int, Rejection] = {}
     for index, found in enumerate(_resolve_jointly(search, patches, names, empty_old_text)):
-        dependence = _describe_dependence(index, patches, names)
         match found:
             case Rejection() as rejection:
+                dependence = _describe_dependence(index, patches, names)
                 kind = "dependent" if dependence else rejection.kind
                 rejections[index] = Rejection(kind, rejection.message + dependence)
-                continue
             case edits:
+                groups.append(edits)
                 is_rough = edits[0].match.strictness == "aligned" or not edits[0].match.is_exact_layout
-        if is_rough and dependence:
-            rejections[index] = Rejection("dependent", f"{names.old_text} only roughly matches the file{dependence}")
-        groups.append(edits)
+                if is_rough and (dependence := _describe_dependence(index, patches, names)):
+                    message = f"{names.old_text} only roughly matches the file{dependence}"
+                    rejections[index] = Rejection("dependent", message)
     _raise_for(rejections, len(patches))
     changes = [
         trim_context(search.document, edit, index, order)

@@ -116,10 +116,9 @@ def unescape_new_text(old: str, new: str, view: str) -> tuple[str, str] | None:
         is_slip = old not in view and ('"' in view or _are_pairs(new))
         return (new.replace(_QUOTE, '"'), QUOTES_NOTE) if is_slip else None
     unescaped = html.unescape(new)
-    is_code = "&" not in view and "</" not in view
-    if unescaped != new and not any(mark in old for mark in _MARKUP) and html.escape(unescaped) == new and is_code:
-        return None if old in view else (unescaped, ENTITIES_NOTE)
-    return None
+    if unescaped == new or html.escape(unescaped) != new or any(mark in old for mark in _MARKUP):
+        return None
+    return None if "&" in view or "</" in view or old in view else (unescaped, ENTITIES_NOTE)
 
 
 def _unescape(text: str, kinds: frozenset[str], in_strings: bool, known_lines: frozenset[str] = frozenset()) -> str:

@@ -19,7 +19,7 @@ def match_unicode_escapes(old: str, new: str, view: str) -> tuple[str, str] | No
     has get that form if all lines of the old text with such a character do.
     """
     characters = {*_SPECIAL.findall(old), *_CONTROL}
-    if "\\u" not in old and ("\\u" not in view or not _SPECIAL.search(old)):
+    if "\\u" not in old and (not _SPECIAL.search(old) or "\\u" not in view):
         return None
     lines = old.split("\n")
     forms: list[Callable[[str], str]] = [partial(_escape, characters, spelling) for spelling in ("04x", "04X")]
